@@ -1,0 +1,25 @@
+import type { SourcePath } from '../storage/source-path.ts';
+
+/** A decision and what led to it: `rule` is the index of the deciding rule, undefined when none applied (then: allowed). */
+export interface Decision {
+  readonly allowed: boolean;
+  readonly rule: number | undefined;
+  /** One English sentence for people: which rule decided, and why it applied. */
+  readonly reason: string;
+}
+
+/**
+ * What one role may do. Pure: the same question always gets the same answer. Keys are CONSTANT_CASE action names
+ * (`FILE_REMOVE`); paths are inside the source; `extension` is lower case without dot, undefined when not known or none.
+ */
+export interface Access {
+  readonly role: string;
+  allows(key: string, path: SourcePath, extension?: string): boolean;
+  /** @throws AccessDeniedError */
+  require(key: string, path: SourcePath, extension?: string): void;
+  explain(key: string, path: SourcePath, extension?: string): Decision;
+  /** True when some rule about the action looks at paths or extensions, so that single items can differ in their answer. */
+  dependsOnItem(key: string): boolean;
+  /** True when no path and no extension could make the action allowed: lets uploads be refused before their bytes arrive. */
+  neverAllows(key: string): boolean;
+}

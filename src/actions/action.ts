@@ -1,0 +1,57 @@
+import type { z } from 'zod';
+import type { Access } from '../access/access.ts';
+import type { Thumbnails } from '../images/thumbnails.ts';
+import type { Logger } from '../log/logger.ts';
+import type { SourceSet } from '../sources/source.ts';
+import type { FileAnswer } from './file-answer.ts';
+import type { NameReservations } from './name-reservations.ts';
+import type { UploadedFile } from './uploaded-file.ts';
+
+/** Services shared by all requests of one connector. Each is bounded and closed with the connector. */
+export interface ActionServices {
+  readonly thumbnails: Thumbnails;
+  readonly reservations: NameReservations;
+}
+
+/** All that an action knows of its request. */
+export interface ActionContext {
+  readonly sources: SourceSet;
+  readonly access: Access;
+  /** Files of the form, in the order of arrival, of every field that may hold uploads. */
+  readonly uploads: readonly UploadedFile[];
+  readonly services: ActionServices;
+  /** Aborted when the client goes away or the service stops. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** Fields of `data` besides `code`. Iterables are written out as JSON arrays, bit by bit. */
+export type ActionData = Readonly<Record<string, unknown>>;
+
+/** What an action answers: data for the JSON envelope, or a file. */
+export type ActionResult = ActionData | FileAnswer;
+
+/** One action of the protocol. Routes, parameter checks, access keys, permissions and the interface description come from these. */
+export interface Action<Parameters extends z.ZodType = z.ZodType> {
+  /** As in the path: `fileRename`. */
+  readonly name: string;
+  /** One sentence for the interface description. */
+  readonly summary: string;
+  readonly methods: readonly ('GET' | 'POST')[];
+  /** False: nothing changes, HEAD works as GET. */
+  readonly changes: boolean;
+  /** True: file parts of a form are kept for the action; otherwise they are skipped. */
+  readonly takesFiles: boolean;
+  readonly parameters: Parameters;
+  /** Shape of the answer's `data` without `code`; undefined for actions that answer a file. */
+  readonly result: z.ZodType | undefined;
+  readonly run: (context: ActionContext, parameters: z.output<Parameters>) => Promise<ActionResult>;
+}
+
+/** Types an action's `run` by its own parameter schema. */
+export const defineAction = <Parameters extends z.ZodType>(action: Action<Parameters>): Action<Parameters> =>
+  action;
+
+/** `fileRename` -> `FILE_RENAME`: the key of access rules. */
+export const accessKeyOf = (name: string): string =>
+  name.replaceAll(/[A-Z]/gu, (letter) => `_${letter}`).toUpperCase();

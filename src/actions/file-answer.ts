@@ -1,0 +1,24 @@
+import type { Readable } from 'node:stream';
+import type { ByteRange, Stat } from '../storage/adapter.ts';
+
+/** An answer that is a file: the edge adds ranges, conditional requests and headers. */
+export class FileAnswer {
+  /** File name for `Content-Disposition: attachment`. */
+  readonly filename: string;
+  readonly contentType: string;
+  readonly stat: Pick<Stat, 'size' | 'modifiedAt' | 'etag'>;
+  /** Opens the content, or a range that lies inside of it. The caller owns the stream. Called at most once. */
+  readonly open: (range?: ByteRange) => Promise<Readable>;
+
+  constructor(fields: {
+    filename: string;
+    contentType: string;
+    stat: Pick<Stat, 'size' | 'modifiedAt' | 'etag'>;
+    open: (range?: ByteRange) => Promise<Readable>;
+  }) {
+    this.filename = fields.filename;
+    this.contentType = fields.contentType;
+    this.stat = fields.stat;
+    this.open = fields.open;
+  }
+}

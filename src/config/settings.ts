@@ -1,0 +1,261 @@
+import { z } from 'zod';
+import { parseByteSize } from './byte-size.ts';
+
+/** What the reference page and the JSON schema say of a setting, besides its type and default. */
+export interface SettingMeta {
+  /** One sentence for the reference page. */
+  readonly meaning: string;
+  /** `global`: read before a source is known, an override by a source has no effect. `source`: a source may override it. */
+  readonly scope: 'global' | 'source';
+  /** Accepted for compatibility, without any effect. */
+  readonly unused?: true;
+  /** The default as the page shows it, when it is not a JSON value. */
+  readonly shownDefault?: string;
+}
+
+/** The metadata of every setting, found by its schema. */
+export const settingMeta = z.registry<SettingMeta>();
+
+const setting = <Schema extends z.ZodType>(schema: Schema, meta: SettingMeta): Schema => {
+  settingMeta.add(schema, meta);
+  return schema;
+};
+
+const source = (meaning: string): SettingMeta => ({ meaning, scope: 'source' });
+const global = (meaning: string): SettingMeta => ({ meaning, scope: 'global' });
+const unused = (meaning: string, shownDefault?: string): SettingMeta => ({
+  meaning: `Accepted, without effect: ${meaning}`,
+  scope: 'source',
+  unused: true,
+  ...(shownDefault === undefined ? {} : { shownDefault }),
+});
+
+const list = (text: string): string[] => text.split(' ');
+
+export const defaultExtensions: readonly string[] = list(
+  'jpg png gif jpeg bmp ico psd svg webp ttf tif ai txt css html js htm ini xml zip rar 7z gz tar pps ppt pptx odp xls xlsx csv ' +
+    'doc docx pdf rtf avi flv 3gp mov mkv mp4 wmv avif heic webm mp3 ogg wav json md odt ods',
+);
+
+const byteSize = z.union([z.string(), z.number()]).transform((value, context) => {
+  const bytes = parseByteSize(value);
+  if (bytes !== undefined) return bytes;
+  context.issues.push({
+    code: 'custom',
+    input: value,
+    message: 'must be a number of bytes, or a number with b, kb, mb or gb',
+  });
+  return z.NEVER;
+});
+
+const extension = z
+  .string()
+  .regex(/^[^\s./\\]+$/u, 'must be an extension without a dot')
+  .transform((text) => text.toLowerCase());
+
+const positive = z.number().int().positive();
+const count = z.number().int().nonnegative();
+
+/** An access rule: applies to a role, a folder and extensions, and allows or denies actions by their CONSTANT_CASE keys. */
+export const accessRuleSchema = z
+  .object({
+    role: z.string().optional(),
+    path: z.string().optional(),
+    extensions: z.union([z.string(), z.array(z.string())]).optional(),
+  })
+  .catchall(z.boolean());
+
+export type AccessRule = Readonly<z.output<typeof accessRuleSchema>>;
+
+export const sortOrders = [
+  'name-asc',
+  'name-desc',
+  'changed-asc',
+  'changed-desc',
+  'size-asc',
+  'size-desc',
+] as const;
+export type SortOrder = (typeof sortOrders)[number];
+
+export const sameNameStrategies = ['addNumber', 'replace', 'error'] as const;
+export type SameNameStrategy = (typeof sameNameStrategies)[number];
+
+const pdfSchema = z.strictObject({
+  isRemoteEnabled: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Load remote images, styles and fonts (public http/https addresses only) in PDF and DOCX; false blocks all.',
+    ),
+  defaultFont: z.string().default('serif').describe('Accepted, without effect.'),
+  fontDir: z.string().optional().describe('Accepted, without effect.'),
+  fontCache: z.string().optional().describe('Accepted, without effect.'),
+  tempDir: z.string().optional().describe('Accepted, without effect.'),
+  chroot: z.string().optional().describe('Accepted, without effect.'),
+  paper: z
+    .strictObject({ format: z.string().default('A4'), page_orientation: z.string().default('portrait') })
+    .prefault({})
+    .describe('Accepted, without effect: the page comes from `options[...]` of generatePdf.'),
+});
+
+const tenantCacheSchema = z.strictObject({
+  max: positive.default(200).describe('Most tenants kept; the least recently used leaves first.'),
+  ttlMs: positive.default(60_000).describe('Lifetime of a resolved tenant in milliseconds, from its build.'),
+});
+
+/**
+ * Every setting that the configuration knows, except `sources`. The order is that of the reference page.
+ * All but the `global` ones may be overridden by a source.
+ */
+export const settingsShape = {
+  debug: setting(
+    z.boolean().default(true),
+    global('Log failed requests with stack traces; answers are the same either way.'),
+  ),
+  title: setting(z.string().default(''), unused('a title of the instance.')),
+  defaultFilesKey: setting(
+    z.string().min(1).default('default'),
+    source(
+      'Form field holding an uploaded file, besides `files[0]`, `files[1]`…; used by fileUpload and imageSave.',
+    ),
+  ),
+  dynamicSourcesCache: setting(
+    tenantCacheSchema.prefault({}),
+    global('How many tenants of `resolveSources` are kept, and for how long.'),
+  ),
+  root: setting(z.string().optional(), unused('sources carry their own.')),
+  baseurl: setting(z.string().optional(), unused('sources carry their own.')),
+  sourceClassName: setting(
+    z.string().default('FileSystem'),
+    unused('storage is chosen with `storageAdapter`.'),
+  ),
+  extensions: setting(
+    z.array(extension).default([...defaultExtensions]),
+    source(
+      'Allowed extensions, lower case, without dot. Other types are refused on upload (403) and left out of listings.',
+    ),
+  ),
+  maxUploadFileSize: setting(
+    byteSize.prefault('8mb'),
+    source(
+      'Largest uploaded file: a number with b, kb, mb or gb (powers of 1024), or plain bytes. Also caps fileUploadRemote.',
+    ),
+  ),
+  maxFileSize: setting(
+    byteSize.prefault('8mb'),
+    source('Largest remote resource (image, style sheet, font) loaded while a PDF or DOCX is made.'),
+  ),
+  saveSameFileNameStrategy: setting(
+    z.enum(sameNameStrategies).default('addNumber'),
+    source(
+      'What an upload does when its name is taken: `addNumber` (name-1.ext), `replace` (overwrite) or `error` (400).',
+    ),
+  ),
+  datetimeFormat: setting(
+    z.string().default('M/D/YYYY h:mm:ss A'),
+    source(
+      'Format of `changed` in listings, with the tokens YYYY, MM, DD, HH, mm, ss, A…, in the local time of the server.',
+    ),
+  ),
+  defaultSortBy: setting(
+    z.enum(sortOrders).default('changed-desc'),
+    source('Order of listings when `mods[sortBy]` is absent.'),
+  ),
+  countInChunk: setting(
+    count.default(1_000_000),
+    source('Page size of listings when `mods[limit]` is absent.'),
+  ),
+  excludeDirectoryNames: setting(
+    z.array(z.string()).default(['.tmb', '.quarantine']),
+    source('Names of files and folders that are hidden from listings and out of reach of every action.'),
+  ),
+  defaultPermission: setting(
+    count.default(509),
+    unused('folders are created with the umask of the process.'),
+  ),
+  allowReplaceSourceFile: setting(z.boolean().default(true), unused('see `saveSameFileNameStrategy`.')),
+  imageExtensions: setting(
+    z.array(extension).default(list('jpg png gif jpeg bmp svg ico webp')),
+    source('Extensions treated as images: listed with `isImage` true and given real thumbnails.'),
+  ),
+  quality: setting(
+    z.number().int().min(1).max(100).default(90),
+    source('JPEG and WebP quality of thumbnails, 1 to 100.'),
+  ),
+  maxImageWidth: setting(positive.default(1900), unused('images are stored as they come.')),
+  maxImageHeight: setting(positive.default(1900), unused('images are stored as they come.')),
+  createThumb: setting(
+    z.boolean().default(true),
+    source('Create thumbnails while listing. False: no `thumb` fields, no thumbnail folder, no icons.'),
+  ),
+  thumbSize: setting(
+    positive.max(4096).default(250),
+    source('Side in pixels of the square that thumbnails fit into.'),
+  ),
+  thumbFolderName: setting(
+    z.string().min(1).default('_thumbs'),
+    source('Folder inside each listed folder where thumbnails are stored; hidden and out of reach.'),
+  ),
+  safeThumbsCountInOneTime: setting(
+    count.default(20),
+    source('Most new thumbnails that one listing creates.'),
+  ),
+  generateSvgThumbs: setting(
+    z.boolean().default(true),
+    source(
+      'Draw SVG icons for folders and for files that are no images; false: such items point to the file itself.',
+    ),
+  ),
+  svgThumbWidth: setting(positive.default(100), source('Width handed to the icon generator, in pixels.')),
+  svgThumbHeight: setting(positive.default(100), source('Height handed to the icon generator, in pixels.')),
+  sanitizeSvg: setting(
+    z.boolean().default(true),
+    source(
+      'Clean SVG files on every way in: no scripts, handlers, foreign objects or external references; malformed XML is refused.',
+    ),
+  ),
+  accessControl: setting(
+    z.array(accessRuleSchema).default([]),
+    global('Access rules; the last applying one that names the action decides.'),
+  ),
+  defaultRole: setting(
+    z.string().default('guest'),
+    global('Role of every request when there is no `checkAuthentication` hook.'),
+  ),
+  roleSessionVar: setting(z.string().default('JoditUserRole'), unused('roles come from the hook.')),
+  allowCrossOrigin: setting(
+    z.boolean().default(false),
+    global('Answer cross-origin requests with CORS headers.'),
+  ),
+  allowedOrigins: setting(
+    z.array(z.string()).nullable().default(null),
+    global('Accepted origins when `allowCrossOrigin` is on; null accepts all, an empty list none.'),
+  ),
+  onlyPOST: setting(z.boolean().default(false), global('Reject every GET with 405, /ping included.')),
+  errorHttpStatus: setting(
+    z.boolean().default(true),
+    global(
+      'Send the status of an error in the status line. False: errors of actions come with 200 and the number only in `data.code`.',
+    ),
+  ),
+  allowPrivateNetworkUploads: setting(
+    z.boolean().default(false),
+    source('Let fileUploadRemote fetch private and local addresses.'),
+  ),
+  timeoutLimit: setting(
+    positive.default(60),
+    source(
+      'Network timeout in seconds of fileUploadRemote downloads and of remote resources in PDF and DOCX.',
+    ),
+  ),
+  memoryLimit: setting(z.string().default('256M'), unused('memory is bounded by design.')),
+  pdf: setting(pdfSchema.prefault({}), source('Settings of generated documents.')),
+} as const;
+
+export const settingsSchema = z.strictObject(settingsShape);
+
+/** All settings with their defaults filled in. Sizes are bytes, extensions lower case. */
+export type Settings = Readonly<z.output<typeof settingsSchema>>;
+
+/** Settings as written in a configuration file: every key optional. */
+export type SettingsInput = Readonly<z.input<typeof settingsSchema>>;

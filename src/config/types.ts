@@ -1,0 +1,41 @@
+import type { Settings, SettingsInput } from './settings.ts';
+
+/** A source as written in a configuration: its own keys and any setting it overrides. */
+export interface SourceInput extends Partial<SettingsInput> {
+  readonly name?: string | null | undefined;
+  readonly title: string;
+  readonly baseurl: string;
+  readonly root?: string | undefined;
+  readonly storageAdapter?: string | null | undefined;
+  readonly s3?: unknown;
+  readonly webdav?: unknown;
+}
+
+/** A configuration as written: only what differs from the defaults. */
+export interface ConfigInput extends Partial<SettingsInput> {
+  readonly sources?: Readonly<Record<string, SourceInput>> | null | undefined;
+}
+
+/** A source's configuration after checks: every setting in force for it. */
+export interface SourceConfig {
+  /** Key in `sources`. */
+  readonly key: string;
+  /** Name used in requests; the key when the source gives none. */
+  readonly name: string;
+  readonly title: string;
+  /** Absolute http(s) URL that ends with a slash. */
+  readonly baseurl: string;
+  /** Directory of a local source (absolute), or a virtual prefix; undefined when not given. */
+  readonly root: string | undefined;
+  readonly storageAdapter: string;
+  /** The value under the key named like the adapter (`s3`, `webdav`, ...), parsed by the adapter's own schema when it has one. */
+  readonly adapterOptions: unknown;
+  /** Global settings with this source's overrides. */
+  readonly settings: Settings;
+}
+
+/** The accepted configuration, deeply frozen. */
+export interface ConnectorConfig {
+  readonly settings: Settings;
+  readonly sources: readonly SourceConfig[];
+}

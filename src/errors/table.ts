@@ -1,0 +1,46 @@
+/** One row of the error table: the HTTP status and what the client may read when nothing more exact is said. */
+export interface ErrorRow {
+  readonly status: number;
+  readonly message: string;
+}
+
+/**
+ * Every way a request can fail, by cause. The single source for statuses and public messages;
+ * the error reference in the docs is checked against it.
+ */
+export const errorTable = {
+  INVALID_PARAMETERS: { status: 400, message: 'The request is not valid.' },
+  UNSAFE_PATH: { status: 400, message: 'The path is not allowed.' },
+  UNSAFE_NAME: { status: 400, message: 'The name is not allowed.' },
+  ALREADY_EXISTS: { status: 400, message: 'A file or folder with this name already exists.' },
+  WRONG_KIND: { status: 400, message: 'The item is of another kind.' },
+  INTO_ITSELF: { status: 400, message: 'A folder cannot be put into itself.' },
+  BROKEN_BODY: { status: 400, message: 'The request body could not be read.' },
+  BROKEN_IMAGE: { status: 400, message: 'The file is not an image that can be processed.' },
+  REMOTE_FAILED: { status: 400, message: 'The remote file could not be fetched.' },
+  ACCESS_DENIED: { status: 403, message: 'Access denied.' },
+  TYPE_NOT_ALLOWED: { status: 403, message: 'This file type is not allowed.' },
+  FILE_TOO_LARGE: { status: 403, message: 'The file is too large.' },
+  ADDRESS_REFUSED: { status: 403, message: 'This address must not be fetched.' },
+  ORIGIN_REFUSED: { status: 403, message: 'This origin is not allowed.' },
+  NOT_FOUND: { status: 404, message: 'File or folder not found.' },
+  UNKNOWN_ACTION: { status: 404, message: 'Unknown action.' },
+  UNKNOWN_SOURCE: { status: 404, message: 'Unknown source.' },
+  METHOD_NOT_ALLOWED: { status: 405, message: 'This method is not allowed.' },
+  CHANGED_MEANWHILE: { status: 412, message: 'The file has been changed meanwhile.' },
+  BODY_TOO_LARGE: { status: 413, message: 'The request body is too large.' },
+  RANGE_NOT_SATISFIABLE: { status: 416, message: 'The requested range is outside of the file.' },
+  UNPROCESSABLE: { status: 422, message: 'A parameter could not be read.' },
+  INTERNAL: { status: 500, message: 'Internal error.' },
+  STORAGE_DENIED: { status: 500, message: 'The storage refused the operation.' },
+  STORAGE_FULL: { status: 500, message: 'The storage has no room left.' },
+  STORAGE_TIMEOUT: { status: 500, message: 'The storage did not answer in time.' },
+  STORAGE_UNAVAILABLE: { status: 500, message: 'The storage is not available.' },
+  CORRUPT: { status: 500, message: 'The storage returned damaged data.' },
+  UNSUPPORTED: { status: 501, message: 'This is not supported here.' },
+  BUSY: { status: 503, message: 'The service is busy. Try again in a moment.' },
+  SHUTTING_DOWN: { status: 503, message: 'The service is shutting down.' },
+} as const satisfies Record<string, ErrorRow>;
+
+/** Stable code of an error's cause; a key of the table. */
+export type ErrorCode = keyof typeof errorTable;

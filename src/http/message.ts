@@ -1,0 +1,40 @@
+import type { Readable } from 'node:stream';
+import type { UploadedContent } from '../parameters/upload.ts';
+
+/** What a hook sees of a request. */
+export interface HookRequest {
+  /** Upper case. */
+  readonly method: string;
+  /** Path and query below the mount point, as sent: `/files?path=a`. */
+  readonly url: string;
+  /** Names in lower case; several values joined as node:http joins them. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** What the host knows: Express and node `req` (with its session), Fastify request, Hono context, web `Request`. */
+  readonly native: unknown;
+  /** Aborted when the client goes away. */
+  readonly signal: AbortSignal;
+}
+
+/** A body that a host framework has read before. */
+export interface ParsedBody {
+  readonly fields: unknown;
+  readonly files: readonly UploadedContent[];
+}
+
+/** A request as the core takes it. */
+export interface ConnectorRequest extends HookRequest {
+  /** The unread body. Undefined when there is none or the host has read it. */
+  readonly body: Readable | undefined;
+  /** The body as the host has parsed it, when its stream is spent. */
+  readonly parsedBody?: ParsedBody | undefined;
+}
+
+/** An answer of the core. A stream body is owned by whoever receives the answer. */
+export interface ConnectorResponse {
+  readonly status: number;
+  /** Reason phrase, printable ASCII, at most 120 characters; undefined: the status's usual one. */
+  readonly statusText?: string | undefined;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | Readable | undefined;
+}

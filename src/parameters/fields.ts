@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { StowageError } from '../errors/errors.ts';
+import { isSegment, SourcePath } from '../storage/source-path.ts';
+
+/** Wraps a parser that throws our errors into a schema that reports them as problems. */
+const parsed = <Output>(parse: (text: string) => Output) =>
+  z.string().transform((text, context): Output => {
+    try {
+      return parse(text);
+    } catch (error) {
+      if (!(error instanceof StowageError)) throw error;
+      context.issues.push({ code: 'custom', input: text, message: error.messages.join(' ') });
+      return z.NEVER;
+    }
+  });
+
+/** A directory or item inside the source, the root when absent or empty. */
+export const pathField = parsed((text) => SourcePath.parse(text))
+  .optional()
+  .transform((path) => path ?? SourcePath.root);
+
+/** A required path inside the source that is not the root (`from`). */
+export const itemPathField = parsed((text) => SourcePath.parse(text)).refine(
+  (path) => !path.isRoot,
+  'must name a file or folder',
+);
+
+/** Name or key of a source; undefined when absent or empty. The alias `default` is resolved by the source set. */
+export const sourceField = z
+  .string()
+  .optional()
+  .transform((name) => (name === undefined || name === '' ? undefined : name));
+
+/** The name of an existing entry: exactly one path segment, never sanitised. */
+export const nameField = z
+  .string()
+  .refine((name) => name.trim() !== '', 'must not be empty')
+  .transform((name) => name.normalize('NFC'))
+  .refine((name) => name.trim() === '' || isSegment(name), 'must be a single name');
+
+/** A required text that is not blank. */
+export const textField = z.string().refine((text) => text.trim() !== '', 'must not be empty');
+
+/** An optional text; blank counts as absent. */
+export const optionalTextField = z
+  .string()
+  .optional()
+  .transform((text) => (text === undefined || text.trim() === '' ? undefined : text));

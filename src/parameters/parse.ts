@@ -1,0 +1,26 @@
+import type { z } from 'zod';
+import { InvalidParametersError, StowageError } from '../errors/errors.ts';
+import type { RawParameters } from './raw.ts';
+
+const nameOf = (path: readonly PropertyKey[]): string => {
+  const [first, ...rest] = path.map(String);
+  return first === undefined ? 'parameters' : first + rest.map((key) => `[${key}]`).join('');
+};
+
+/**
+ * Checks raw parameters against an action's schema.
+ * @throws InvalidParametersError with one message per problem; code UNPROCESSABLE (422) when an issue carries `params.unprocessable`.
+ */
+export const parseParameters = <Schema extends z.ZodType>(
+  schema: Schema,
+  raw: RawParameters,
+): z.output<Schema> => {
+  const outcome = schema.safeParse({ ...raw });
+  if (outcome.success) return outcome.data;
+  const { issues } = outcome.error;
+  const messages = issues.map((issue) => `${nameOf(issue.path)}: ${issue.message}`);
+  if (issues.some((issue) => issue.code === 'custom' && issue.params?.['unprocessable'] === true)) {
+    throw new StowageError('UNPROCESSABLE', { messages });
+  }
+  throw new InvalidParametersError(messages);
+};

@@ -1,0 +1,163 @@
+import type { Readable } from 'node:stream';
+import type { SourcePath } from './source-path.ts';
+
+/** What lies at a path. Stores know nothing else: links, sockets and devices are neither listed nor reached. */
+export type EntryKind = 'file' | 'folder';
+
+/** One entry of a folder. `size` and `modifiedAt` are undefined where the store does not tell them. */
+export interface Entry {
+  readonly name: string;
+  readonly kind: EntryKind;
+  /** Bytes; undefined for folders and where the store does not tell. */
+  readonly size: number | undefined;
+  /** Milliseconds since 1970; undefined where the store does not tell. */
+  readonly modifiedAt: number | undefined;
+}
+
+/** An entry with its version. */
+export interface Stat extends Entry {
+  /** Quoted strong validator of a file's content, as in the HTTP `ETag` header; undefined for folders and where the store has none. */
+  readonly etag: string | undefined;
+}
+
+/** What a store promises beyond the contract. A promise that is false here is emulated or refused, never pretended. */
+export interface StorageCapabilities {
+  /** `createOnly` is decided by the store itself: of many racing writers exactly one wins. */
+  readonly atomicCreate: boolean;
+  /** `ifMatch` on writes is decided by the store itself. Where false, `ifMatch` throws UnsupportedError. */
+  readonly ifMatch: boolean;
+  /** A folder moves in one step: nobody sees half of it. */
+  readonly atomicFolderMove: boolean;
+  /** Folders can be empty and exist by themselves. */
+  readonly emptyFolders: boolean;
+  /** `a` and `A` are different names. */
+  readonly caseSensitive: boolean;
+  /** A file that is being read keeps its content when it is replaced meanwhile. */
+  readonly stableReads: boolean;
+}
+
+export interface OperationOptions {
+  /** Aborts the operation: it rejects with the signal's reason and leaves nothing half-done behind. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ListOptions extends OperationOptions {
+  /** `names`: size and time may be left undefined when they would cost extra. `full` (default): as far as the store knows. */
+  readonly detail?: 'names' | 'full';
+}
+
+/** First and last byte, both included, as in HTTP. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ReadOptions extends OperationOptions {
+  /** Must lie inside the file. */
+  readonly range?: ByteRange | undefined;
+  /** Throws ChangedMeanwhileError when the file is not (or no longer) this version. */
+  readonly ifMatch?: string | undefined;
+}
+
+/** A file being read. Whoever receives it owns the stream: reads it to its end or destroys it. */
+export interface ReadResult {
+  readonly stat: Stat;
+  readonly stream: Readable;
+}
+
+export interface PutOptions extends OperationOptions {
+  /** Fails with AlreadyExistsError when anything has the name. Without it an existing file is replaced. */
+  readonly createOnly?: boolean;
+}
+
+export interface WriteOptions extends PutOptions {
+  /** Bytes that `content` yields, when known. A content of another length fails with CorruptError and nothing is stored. */
+  readonly size?: number | undefined;
+  /** Replaces only this version, else throws ChangedMeanwhileError. */
+  readonly ifMatch?: string | undefined;
+}
+
+/**
+ * Content that has arrived and has no name yet. It is invisible until `commit`, which may be tried again with another
+ * name after AlreadyExistsError. Whoever holds it ends it by a successful `commit` or by `discard`.
+ */
+export interface StagedFile {
+  readonly size: number;
+  /** The staged bytes from the start; the caller owns the stream. May be called several times. */
+  open(): Readable;
+  /** Gives the content its name, whole and at once. */
+  commit(target: SourcePath, options?: Omit<WriteOptions, 'size'>): Promise<Stat>;
+  /** Drops the content. Does nothing after a commit or a second time; never throws. */
+  discard(): Promise<void>;
+}
+
+/**
+ * The storage port: what an adapter must do. Paths are inside the source and already safe; an adapter must still keep
+ * them inside its root against links and races of its backend.
+ *
+ * Errors are classes of `errors/errors.ts` by cause: NotFound, AlreadyExists, WrongKind, StorageDenied, StorageFull,
+ * ChangedMeanwhile, Busy, StorageTimeout, StorageUnavailable, Unsupported, Corrupt. An error of a library or of the
+ * system travels only as `cause`. The published conformance suite (`stowage/testing`) checks all that is said here.
+ */
+export interface StorageAdapter {
+  readonly capabilities: StorageCapabilities;
+
+  /** @throws NotFoundError. The root always exists and is a folder. */
+  stat(path: SourcePath, options?: OperationOptions): Promise<Stat>;
+
+  /**
+   * The entries of a folder in pages, in the store's order; never opens a file. Names that cannot be a path segment are
+   * left out. @throws NotFoundError, WrongKindError (a file) no later than the first page.
+   */
+  list(folder: SourcePath, options?: ListOptions): AsyncIterable<readonly Entry[]>;
+
+  /** @throws NotFoundError, WrongKindError (a folder), ChangedMeanwhileError. */
+  read(path: SourcePath, options?: ReadOptions): Promise<ReadResult>;
+
+  /**
+   * Stores the content whole or not at all: an abort, a failing content or a crash leaves the old file as it was and no
+   * temporary one (a crash: after the next start). Missing parent folders are created. A folder of that name: WrongKindError,
+   * with `createOnly` AlreadyExistsError. The adapter owns `content` and destroys it on every way out.
+   */
+  write(path: SourcePath, content: Readable, options?: WriteOptions): Promise<Stat>;
+
+  /** Creates a folder and its missing parents. @throws AlreadyExistsError when anything has the name. */
+  makeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
+
+  /** @throws NotFoundError, WrongKindError (a folder). */
+  removeFile(path: SourcePath, options?: OperationOptions): Promise<void>;
+
+  /** Removes a folder with all it holds. @throws NotFoundError, WrongKindError (a file). The root is refused: StorageDenied. */
+  removeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
+
+  /** Copies one file; the copy has a fresh modification time. @throws NotFoundError, WrongKindError, AlreadyExistsError. */
+  copyFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void>;
+
+  /** Moves one file, keeping its modification time where the store can. Errors as copyFile. */
+  moveFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void>;
+
+  /**
+   * Optional, else the port copies file by file. Always create-only: AlreadyExistsError when anything has the target's name.
+   * A target inside the source folder is refused by the caller.
+   */
+  copyFolder?(from: SourcePath, to: SourcePath, options?: OperationOptions): Promise<void>;
+
+  /** Optional, else the port copies and then removes. Always create-only. */
+  moveFolder?(from: SourcePath, to: SourcePath, options?: OperationOptions): Promise<void>;
+
+  /**
+   * Optional: several entries of one folder, in the order of `names`; undefined where nothing lies. Present only where it is
+   * cheaper than listing the folder for a page of names.
+   */
+  statMany?(
+    folder: SourcePath,
+    names: readonly string[],
+    options?: OperationOptions,
+  ): Promise<readonly (Entry | undefined)[]>;
+
+  /** Optional: takes content in before its name is decided, without a second copy. Else the port spools to a local temporary file. */
+  stage?(content: Readable, options?: OperationOptions): Promise<StagedFile>;
+
+  /** Frees connections and temporary files. Operations after it may fail. */
+  close?(): Promise<void>;
+}

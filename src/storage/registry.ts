@@ -1,0 +1,30 @@
+import type { Logger } from '../log/logger.ts';
+import type { StorageAdapter } from './adapter.ts';
+
+/** What a factory learns of the source that it makes a store for. */
+export interface StorageFactoryContext {
+  /** The source's options for this adapter, as its `parseOptions` returned them (or as written, without one). */
+  readonly options: unknown;
+  /** `root` of the source: a directory for local, a virtual prefix elsewhere. */
+  readonly root: string | undefined;
+  readonly sourceName: string;
+  readonly log: Logger;
+}
+
+/** Makes the stores of one kind. */
+export interface StorageFactory {
+  /** Whether a source of this kind must have `root`. Default: false. */
+  readonly requiresRoot?: boolean;
+  /**
+   * Checks the source's options for this adapter. Returns them parsed, or the problems found, each beginning with its dotted key
+   * relative to the options (`bucket: is required`; an empty key for the options as a whole).
+   */
+  readonly parseOptions?: (
+    options: unknown,
+  ) => { readonly value: unknown } | { readonly problems: readonly string[] };
+  /** Called once per source and connector, at its first use. */
+  readonly create: (context: StorageFactoryContext) => StorageAdapter | Promise<StorageAdapter>;
+}
+
+/** The adapters that a connector knows, by the name used in `storageAdapter`. */
+export type StorageFactories = ReadonlyMap<string, StorageFactory>;

@@ -1,0 +1,116 @@
+import { UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
+
+const MAX_SEGMENT_BYTES = 255;
+const MAX_PATH_BYTES = 2048;
+const MAX_SEGMENTS = 100;
+
+// C0, DEL, C1 controls, and the characters that reorder displayed text: a name holding them does not read as it is.
+const FORBIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\\]/u;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+const segmentProblem = (segment: string): string | undefined => {
+  if (FORBIDDEN.test(segment) || LONE_SURROGATE.test(segment)) return 'holds characters that are not allowed';
+  if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) return 'is longer than 255 bytes';
+  // Full-width and other look-alikes that some layer below could fold into a way upwards.
+  if (/[^\u0000-\u007f]/u.test(segment) && segment.normalize('NFKC').split(/[\\/]/u).includes('..')) {
+    return 'holds characters that are not allowed';
+  }
+  return undefined;
+};
+
+/** Whether a name can be one segment of a path. Names of the store for which this is false are neither shown nor reached. */
+export const isSegment = (name: string): boolean =>
+  name !== '' && name !== '.' && name !== '..' && !name.includes('/') && segmentProblem(name) === undefined;
+
+/**
+ * A place inside a source. It cannot leave the source's root: it is made only by parsing, holds no `.` or `..`,
+ * no backslash, no control or bidirectional character, is in NFC, and is bounded in length and depth.
+ */
+export class SourcePath {
+  static readonly root = new SourcePath([]);
+
+  readonly segments: readonly string[];
+
+  private constructor(segments: readonly string[]) {
+    this.segments = segments;
+  }
+
+  /**
+   * Reads a path in any spelling that clients use: ``, `/`, `/.`, `/sub`, `sub/`, `sub/deep/../`.
+   * @throws UnsafePathError when it leaves the root or holds what no path may hold.
+   */
+  static parse(text: string): SourcePath {
+    if (text.length > MAX_PATH_BYTES * 2) throw new UnsafePathError('The path is too long.');
+    const segments: string[] = [];
+    for (const raw of text.normalize('NFC').split('/')) {
+      if (raw === '' || raw === '.') continue;
+      if (raw === '..') {
+        if (segments.pop() === undefined) throw new UnsafePathError('The path leaves the source.');
+        continue;
+      }
+      const problem = segmentProblem(raw);
+      if (problem !== undefined) throw new UnsafePathError(`The path ${problem}.`);
+      segments.push(raw);
+    }
+    return SourcePath.#bounded(segments);
+  }
+
+  static #bounded(segments: readonly string[]): SourcePath {
+    if (segments.length > MAX_SEGMENTS) throw new UnsafePathError('The path is too deep.');
+    if (Buffer.byteLength(segments.join('/')) > MAX_PATH_BYTES)
+      throw new UnsafePathError('The path is too long.');
+    return segments.length === 0 ? SourcePath.root : new SourcePath(segments);
+  }
+
+  /**
+   * The path of an entry of this folder.
+   * @throws UnsafeNameError when the name is not exactly one segment.
+   */
+  child(name: string): SourcePath {
+    const segment = name.normalize('NFC');
+    if (!isSegment(segment)) throw new UnsafeNameError();
+    return SourcePath.#bounded([...this.segments, segment]);
+  }
+
+  /** The path that begins with this one and goes on with the other's segments. */
+  join(other: SourcePath): SourcePath {
+    return other.isRoot ? this : SourcePath.#bounded([...this.segments, ...other.segments]);
+  }
+
+  get isRoot(): boolean {
+    return this.segments.length === 0;
+  }
+
+  /** The last segment; empty for the root. */
+  get name(): string {
+    return this.segments.at(-1) ?? '';
+  }
+
+  /** The folder that holds this entry; the root's parent is the root. */
+  get parent(): SourcePath {
+    return this.segments.length < 2 ? SourcePath.root : new SourcePath(this.segments.slice(0, -1));
+  }
+
+  /** True for the path itself and for all that lies below it, compared by whole segments. */
+  contains(other: SourcePath): boolean {
+    return (
+      this.segments.length <= other.segments.length &&
+      this.segments.every((segment, index) => segment === other.segments[index])
+    );
+  }
+
+  equals(other: SourcePath): boolean {
+    return this.segments.length === other.segments.length && this.contains(other);
+  }
+
+  /** The other path as seen from this folder. Only for paths that this one contains. */
+  relative(other: SourcePath): SourcePath {
+    if (!this.contains(other)) throw new UnsafePathError();
+    return SourcePath.#bounded(other.segments.slice(this.segments.length));
+  }
+
+  /** Segments joined with `/`, without a leading or trailing slash; empty for the root. */
+  toString(): string {
+    return this.segments.join('/');
+  }
+}
