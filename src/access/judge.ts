@@ -1,0 +1,87 @@
+import type { AccessRule } from '../config/settings.ts';
+import { AccessDeniedError } from '../errors/errors.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { Access, Decision } from './access.ts';
+import { compileRule, type CompiledRule } from './rule.ts';
+
+interface NumberedRule extends CompiledRule {
+  readonly index: number;
+}
+
+interface Scope {
+  readonly foldCase: boolean;
+}
+
+const folded = (path: SourcePath): readonly string[] => path.segments.map((segment) => segment.toLowerCase());
+
+const covers = (rule: SourcePath, path: SourcePath, { foldCase }: Scope): boolean => {
+  if (!foldCase) return rule.contains(path);
+  const inner = folded(path);
+  return folded(rule).every((segment, index) => segment === inner[index]);
+};
+
+const describeRule = (rule: NumberedRule, key: string): string => {
+  const verb = rule.verdicts.get(key) === true ? 'allows' : 'denies';
+  const conditions = [
+    rule.role === undefined ? 'every role' : `role "${rule.role}"`,
+    ...(rule.path === undefined ? [] : [`paths below "/${rule.path.toString()}"`]),
+    ...(rule.extensions === undefined ? [] : [`extensions ${[...rule.extensions].join(', ')}`]),
+  ];
+  return `Rule ${String(rule.index)} ${verb} ${key} for ${conditions.join(', ')}.`;
+};
+
+/** Rules of one connector or request, compiled once; `forRole` is cheap. */
+export interface RuleBook {
+  forRole(role: string): Access;
+}
+
+/**
+ * Compiles access rules. Of all rules that apply and mention the action, the last one decides; when none does, the action is
+ * allowed. `caseSensitive: false` also lets a rule about `/private` cover `/Private`, for stores that fold case.
+ * @throws UnsafePathError when a rule's path leaves the source.
+ */
+export const compileRules = (rules: readonly AccessRule[], options: { readonly caseSensitive?: boolean } = {}): RuleBook => {
+  const numbered = rules.map((rule, index): NumberedRule => ({ ...compileRule(rule), index }));
+  const scope: Scope = { foldCase: options.caseSensitive === false };
+  return { forRole: (role) => judge(role, numbered, scope) };
+};
+
+const judge = (role: string, rules: readonly NumberedRule[], scope: Scope): Access => {
+  const own = rules.filter((rule) => rule.role === undefined || rule.role === role);
+
+  const decidingRule = (key: string, path: SourcePath, extension: string | undefined): NumberedRule | undefined =>
+    own.findLast(
+      (rule) =>
+        rule.verdicts.has(key) &&
+        (rule.path === undefined || covers(rule.path, path, scope)) &&
+        (rule.extensions === undefined || (extension !== undefined && rule.extensions.has(extension))),
+    );
+
+  const allows = (key: string, path: SourcePath, extension?: string): boolean =>
+    decidingRule(key, path, extension)?.verdicts.get(key) ?? true;
+
+  const explain = (key: string, path: SourcePath, extension?: string): Decision => {
+    const rule = decidingRule(key, path, extension);
+    if (rule === undefined) {
+      return { allowed: true, rule: undefined, reason: `No rule for role "${role}" mentions ${key} here: allowed.` };
+    }
+    return { allowed: rule.verdicts.get(key) === true, rule: rule.index, reason: describeRule(rule, key) };
+  };
+
+  return {
+    role,
+    allows,
+    explain,
+    require: (key, path, extension) => {
+      if (!allows(key, path, extension)) throw new AccessDeniedError({ detail: explain(key, path, extension).reason });
+    },
+    dependsOnItem: (key) =>
+      own.some((rule) => rule.verdicts.has(key) && (rule.path !== undefined || rule.extensions !== undefined)),
+    neverAllows: (key) => {
+      const last = own.findLastIndex(
+        (rule) => rule.verdicts.get(key) === false && rule.path === undefined && rule.extensions === undefined,
+      );
+      return last >= 0 && !own.slice(last + 1).some((rule) => rule.verdicts.get(key) === true);
+    },
+  };
+};
