@@ -40,7 +40,10 @@ export interface RuleBook {
  * allowed. `caseSensitive: false` also lets a rule about `/private` cover `/Private`, for stores that fold case.
  * @throws UnsafePathError when a rule's path leaves the source.
  */
-export const compileRules = (rules: readonly AccessRule[], options: { readonly caseSensitive?: boolean } = {}): RuleBook => {
+export const compileRules = (
+  rules: readonly AccessRule[],
+  options: { readonly caseSensitive?: boolean } = {},
+): RuleBook => {
   const numbered = rules.map((rule, index): NumberedRule => ({ ...compileRule(rule), index }));
   const scope: Scope = { foldCase: options.caseSensitive === false };
   return { forRole: (role) => judge(role, numbered, scope) };
@@ -49,7 +52,11 @@ export const compileRules = (rules: readonly AccessRule[], options: { readonly c
 const judge = (role: string, rules: readonly NumberedRule[], scope: Scope): Access => {
   const own = rules.filter((rule) => rule.role === undefined || rule.role === role);
 
-  const decidingRule = (key: string, path: SourcePath, extension: string | undefined): NumberedRule | undefined =>
+  const decidingRule = (
+    key: string,
+    path: SourcePath,
+    extension: string | undefined,
+  ): NumberedRule | undefined =>
     own.findLast(
       (rule) =>
         rule.verdicts.has(key) &&
@@ -63,7 +70,11 @@ const judge = (role: string, rules: readonly NumberedRule[], scope: Scope): Acce
   const explain = (key: string, path: SourcePath, extension?: string): Decision => {
     const rule = decidingRule(key, path, extension);
     if (rule === undefined) {
-      return { allowed: true, rule: undefined, reason: `No rule for role "${role}" mentions ${key} here: allowed.` };
+      return {
+        allowed: true,
+        rule: undefined,
+        reason: `No rule for role "${role}" mentions ${key} here: allowed.`,
+      };
     }
     return { allowed: rule.verdicts.get(key) === true, rule: rule.index, reason: describeRule(rule, key) };
   };
@@ -73,13 +84,17 @@ const judge = (role: string, rules: readonly NumberedRule[], scope: Scope): Acce
     allows,
     explain,
     require: (key, path, extension) => {
-      if (!allows(key, path, extension)) throw new AccessDeniedError({ detail: explain(key, path, extension).reason });
+      if (!allows(key, path, extension))
+        throw new AccessDeniedError({ detail: explain(key, path, extension).reason });
     },
     dependsOnItem: (key) =>
-      own.some((rule) => rule.verdicts.has(key) && (rule.path !== undefined || rule.extensions !== undefined)),
+      own.some(
+        (rule) => rule.verdicts.has(key) && (rule.path !== undefined || rule.extensions !== undefined),
+      ),
     neverAllows: (key) => {
       const last = own.findLastIndex(
-        (rule) => rule.verdicts.get(key) === false && rule.path === undefined && rule.extensions === undefined,
+        (rule) =>
+          rule.verdicts.get(key) === false && rule.path === undefined && rule.extensions === undefined,
       );
       return last >= 0 && !own.slice(last + 1).some((rule) => rule.verdicts.get(key) === true);
     },

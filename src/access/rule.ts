@@ -16,7 +16,7 @@ const extensionsOf = (value: string | readonly string[] | undefined): ReadonlySe
   if (value === undefined) return undefined;
   const texts = typeof value === 'string' ? [value] : value;
   const extensions = texts.flatMap((text) => text.split(/[\s,]+/u)).filter((text) => text !== '');
-  if (extensions.includes('*')) return undefined;
+  if (extensions.length === 0 || extensions.includes('*')) return undefined;
   return new Set(extensions.map((text) => text.replace(/^\./u, '').toLowerCase()));
 };
 
@@ -32,6 +32,8 @@ export const compileRule = (rule: AccessRule): CompiledRule => {
     role: role === undefined || role === '*' ? undefined : role,
     path: pathOf(path),
     extensions: extensionsOf(extensions),
-    verdicts: new Map(Object.entries(keys).filter((entry): entry is [string, boolean] => typeof entry[1] === 'boolean')),
+    verdicts: new Map(
+      Object.entries(keys).filter((entry): entry is [string, boolean] => typeof entry[1] === 'boolean'),
+    ),
   };
 };

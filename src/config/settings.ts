@@ -57,7 +57,18 @@ const positive = z.number().int().positive();
 const count = z.number().int().nonnegative();
 
 /** An access rule: applies to a role, a folder and extensions, and allows or denies actions by their CONSTANT_CASE keys. */
-export const accessRuleSchema = z
+export interface AccessRule {
+  /** Absent or `*`: every role. */
+  readonly role?: string | undefined;
+  /** A folder inside the source; the rule covers it and all below it. Absent: everything. */
+  readonly path?: string | undefined;
+  /** A list, or a text split on commas and spaces; `*` or absent: every file. */
+  readonly extensions?: string | readonly string[] | undefined;
+  /** `FILE_REMOVE: false` denies the action, `true` allows it. */
+  readonly [action: Uppercase<string>]: boolean;
+}
+
+const ruleShape = z
   .object({
     role: z.string().optional(),
     path: z.string().optional(),
@@ -65,7 +76,8 @@ export const accessRuleSchema = z
   })
   .catchall(z.boolean());
 
-export type AccessRule = Readonly<z.output<typeof accessRuleSchema>>;
+// A catch-all cannot be told apart from the named keys by its inferred type; the interface above says what is meant.
+export const accessRuleSchema = ruleShape as unknown as z.ZodType<AccessRule, AccessRule>;
 
 export const sortOrders = [
   'name-asc',

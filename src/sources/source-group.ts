@@ -1,0 +1,82 @@
+import type { SourceConfig } from '../config/types.ts';
+import { StowageError } from '../errors/errors.ts';
+import type { Logger } from '../log/logger.ts';
+import type { StorageAdapter } from '../storage/adapter.ts';
+import type { StorageFactories } from '../storage/registry.ts';
+import type { Source, SourceSet } from './source.ts';
+
+/** What building sources needs from its connector. */
+export interface SourceDependencies {
+  readonly factories: StorageFactories;
+  readonly log: Logger;
+}
+
+/** Sources that live and are closed together: those of the configuration, or those of one tenant. */
+export interface SourceGroup extends SourceSet {
+  /** Closes every store that was opened. Failures are logged, never thrown. */
+  close(): Promise<void>;
+}
+
+/** A store that is made at its first use. A failed attempt is not remembered: the next use tries again. */
+class LazyStorage {
+  readonly #make: () => Promise<StorageAdapter>;
+  #made: Promise<StorageAdapter> | undefined;
+
+  constructor(make: () => Promise<StorageAdapter>) {
+    this.#make = make;
+  }
+
+  get(): Promise<StorageAdapter> {
+    if (this.#made !== undefined) return this.#made;
+    const attempt = this.#make();
+    this.#made = attempt;
+    attempt.catch(() => {
+      if (this.#made === attempt) this.#made = undefined;
+    });
+    return attempt;
+  }
+
+  async close(): Promise<void> {
+    const adapter = await this.#made?.catch(() => undefined);
+    await adapter?.close?.();
+  }
+}
+
+const openStorage = async (
+  config: SourceConfig,
+  { factories, log }: SourceDependencies,
+): Promise<StorageAdapter> => {
+  const factory = factories.get(config.storageAdapter);
+  if (factory === undefined) {
+    throw new StowageError('UNSUPPORTED', { detail: `no storage adapter named ${config.storageAdapter}` });
+  }
+  return factory.create({ options: config.adapterOptions, root: config.root, sourceName: config.name, log });
+};
+
+/** Builds sources without opening their stores. */
+export const createSourceGroup = (
+  configs: readonly SourceConfig[],
+  dependencies: SourceDependencies,
+): SourceGroup => {
+  const storages: LazyStorage[] = [];
+  const all = configs.map((config): Source => {
+    const storage = new LazyStorage(() => openStorage(config, dependencies));
+    storages.push(storage);
+    const { key, name, title, baseurl, settings } = config;
+    return { key, name, title, baseurl, settings, storage: () => storage.get() };
+  });
+  const byName = new Map<string, Source>(all.map((source) => [source.name, source]));
+  // Names win over keys, so that a key never hides the name that a client was given.
+  for (const source of all) if (!byName.has(source.key)) byName.set(source.key, source);
+  return {
+    all,
+    find: (name) => byName.get(name),
+    close: async () => {
+      const results = await Promise.allSettled(storages.map((storage) => storage.close()));
+      for (const result of results) {
+        if (result.status === 'rejected')
+          dependencies.log.warn('A store did not close cleanly.', { error: result.reason });
+      }
+    },
+  };
+};

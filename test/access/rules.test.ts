@@ -1,0 +1,145 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compileRules } from '../../dist/access/judge.js';
+import { AccessDeniedError } from '../../dist/errors/errors.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
+
+const at = (text: string): SourcePath => SourcePath.parse(text);
+
+describe('access rules', () => {
+  it('allow what no rule mentions', () => {
+    const access = compileRules([{ FILES: false }]).forRole('guest');
+    expect(access.allows('FILE_REMOVE', at(''))).toBe(true);
+    expect(access.explain('FILE_REMOVE', at(''))).toMatchObject({ allowed: true, rule: undefined });
+  });
+
+  it('let the last applying rule decide, in both directions', () => {
+    const access = compileRules([{ FILES: false }, { FILES: true }, { role: 'other', FILES: false }]).forRole(
+      'guest',
+    );
+    expect(access.allows('FILES', at('a'))).toBe(true);
+    expect(
+      compileRules([{ FILES: true }, { FILES: false }])
+        .forRole('guest')
+        .allows('FILES', at('')),
+    ).toBe(false);
+  });
+
+  it('apply to a role, to every role without one, and to every role with *', () => {
+    const book = compileRules([
+      { role: 'guest', FILES: false },
+      { role: '*', FOLDERS: false },
+      { PERMISSIONS: false },
+    ]);
+    expect(book.forRole('guest').allows('FILES', at(''))).toBe(false);
+    expect(book.forRole('editor').allows('FILES', at(''))).toBe(true);
+    expect(book.forRole('editor').allows('FOLDERS', at(''))).toBe(false);
+    expect(book.forRole('editor').allows('PERMISSIONS', at(''))).toBe(false);
+  });
+
+  // A string prefix would let /private-2 through or lock it; whole segments decide.
+  it.each([
+    ['/private', false],
+    ['/private/', false],
+    ['private/x/y.png', false],
+    ['./private', false],
+    ['/public/../private', false],
+    ['//private', false],
+    ['/private/.', false],
+    ['/private-2', true],
+    ['/privat', true],
+    ['/public/private', true],
+    ['', true],
+  ])('compare paths by whole segments: %s', (path, allowed) => {
+    const access = compileRules([{ path: '/private', FILES: false }]).forRole('guest');
+    expect(access.allows('FILES', at(path))).toBe(allowed);
+  });
+
+  it('fold case only where the store does', () => {
+    const rules = [{ path: '/Secret', FILES: false }];
+    expect(compileRules(rules).forRole('guest').allows('FILES', at('secret/a'))).toBe(true);
+    expect(
+      compileRules(rules, { caseSensitive: false }).forRole('guest').allows('FILES', at('sECRET/a')),
+    ).toBe(false);
+  });
+
+  it.each([
+    ['psd, .AI', 'psd', false],
+    ['psd, .AI', 'ai', false],
+    ['psd ai', 'jpg', true],
+    [['psd', 'ai'], 'ai', false],
+    ['*', 'jpg', false],
+    ['*', undefined, false],
+    ['psd', undefined, true],
+  ])('about extensions %j judge %j', (extensions, extension, allowed) => {
+    const access = compileRules([{ extensions, FILE_DOWNLOAD: false }]).forRole('guest');
+    expect(access.allows('FILE_DOWNLOAD', at('a'), extension)).toBe(allowed);
+  });
+
+  it('throw AccessDeniedError from require, naming the rule for the log only', () => {
+    const access = compileRules([{ path: 'a', FILE_REMOVE: false }]).forRole('guest');
+    expect(() => {
+      access.require('FILE_REMOVE', at('a/b'));
+    }).toThrowError(AccessDeniedError);
+    try {
+      access.require('FILE_REMOVE', at('a/b'));
+    } catch (error) {
+      expect((error as AccessDeniedError).messages.join()).not.toContain('Rule');
+      expect((error as AccessDeniedError).detail).toContain('Rule 0 denies FILE_REMOVE');
+    }
+  });
+
+  it('know when an action can never be allowed', () => {
+    expect(
+      compileRules([{ FILE_UPLOAD: false }])
+        .forRole('x')
+        .neverAllows('FILE_UPLOAD'),
+    ).toBe(true);
+    expect(
+      compileRules([{ FILE_UPLOAD: false }, { path: 'a', FILE_UPLOAD: true }])
+        .forRole('x')
+        .neverAllows('FILE_UPLOAD'),
+    ).toBe(false);
+    expect(
+      compileRules([{ path: 'a', FILE_UPLOAD: false }])
+        .forRole('x')
+        .neverAllows('FILE_UPLOAD'),
+    ).toBe(false);
+    expect(
+      compileRules([{ path: 'a', FILE_UPLOAD: true }, { FILE_UPLOAD: false }])
+        .forRole('x')
+        .neverAllows('FILE_UPLOAD'),
+    ).toBe(true);
+  });
+
+  it('agree with their own explanation for every question', () => {
+    const rule = fc.record(
+      {
+        role: fc.constantFrom('*', 'a', 'b'),
+        path: fc.constantFrom('/', '/x', '/x/y', 'z'),
+        extensions: fc.constantFrom('*', 'png', 'png,jpg'),
+        FILES: fc.boolean(),
+        FOLDERS: fc.boolean(),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(
+        fc.array(rule, { maxLength: 6 }),
+        fc.constantFrom('a', 'b', 'c'),
+        fc.constantFrom('', 'x', 'x/y', 'x/y/z', 'xy', 'z/q'),
+        fc.constantFrom(undefined, 'png', 'gif'),
+        (rules, role, path, extension) => {
+          const access = compileRules(rules).forRole(role);
+          for (const key of ['FILES', 'FOLDERS']) {
+            const decision = access.explain(key, at(path), extension);
+            expect(access.allows(key, at(path), extension)).toBe(decision.allowed);
+            if (access.neverAllows(key)) expect(decision.allowed).toBe(false);
+            if (decision.rule !== undefined)
+              expect(rules[decision.rule]?.[key as 'FILES']).toBe(decision.allowed);
+          }
+        },
+      ),
+    );
+  });
+});
