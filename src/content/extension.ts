@@ -1,0 +1,40 @@
+/** A file name in two parts. `extension` is as written and without its dot; empty when the name has none. */
+export interface NameParts {
+  readonly stem: string;
+  readonly extension: string;
+}
+
+/**
+ * Splits `photo.v2.JPG` into `photo.v2` and `JPG`. A name that is nothing but an extension (`.php`) has none: servers treat
+ * such names in their own ways.
+ */
+export const splitExtension = (name: string): NameParts => {
+  const dot = name.lastIndexOf('.');
+  return dot <= 0 || dot === name.length - 1
+    ? { stem: name, extension: '' }
+    : { stem: name.slice(0, dot), extension: name.slice(dot + 1) };
+};
+
+/** `name` without the dots and blanks (of every script) at its end, which some systems drop when they open a file. */
+const withoutTail = (name: string): string => {
+  let end = name.length;
+  while (end > 0 && /[\s.\u200b\u2800\u3164]/u.test(name.charAt(end - 1))) end -= 1;
+  return name.slice(0, end);
+};
+
+/**
+ * The extension of a file in lower case, without dot; undefined when it has none. Dots and blanks at the end do not hide it:
+ * `x.php. ` is a `php`.
+ *
+ * @see https://github.com/Studio-42/elFinder/issues/3458
+ */
+export const extensionOf = (name: string): string | undefined => {
+  const { extension } = splitExtension(withoutTail(name));
+  return extension === '' ? undefined : extension.toLowerCase();
+};
+
+/** Whether a file may have this name by its extension. `extensions` are lower case, without dots. A name without one may not. */
+export const hasAllowedExtension = (name: string, extensions: readonly string[]): boolean => {
+  const extension = extensionOf(name);
+  return extension !== undefined && extensions.includes(extension);
+};

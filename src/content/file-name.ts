@@ -1,0 +1,91 @@
+import { splitExtension } from './extension.ts';
+
+/** Longest name of common file systems, in bytes of UTF-8. */
+const MAX_BYTES = 255;
+const REPLACEMENT = '_';
+
+// Characters that no one sees: zero-width ones, and those that change the direction in which a name is read.
+const INVISIBLE = /[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu;
+// Refused by some file system, or with a meaning in URLs and HTML, into which editors put names as they are; then control
+// characters, line separators and halves of characters.
+const UNSAFE = /[/?<>\\:*|"#%;\u0000-\u001f\u007f-\u009f\u2028\u2029]|\p{Surrogate}/gu;
+const ONLY_DOTS = /^\.+$/u;
+const WINDOWS_DEVICE = /^(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³])(?:\..*)?$/iu;
+
+const bytesOf = (text: string): number => Buffer.byteLength(text);
+
+/** The longest beginning of the text that fits, never half a character. */
+const cut = (text: string, bytes: number): string => {
+  if (bytesOf(text) <= bytes) return text;
+  const buffer = Buffer.from(text);
+  let end = bytes;
+  // 10xxxxxx continues a character, so the cut must go before its first byte.
+  while (end > 0 && ((buffer[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return buffer.toString('utf8', 0, end);
+};
+
+/** Without the dots and blanks at the end. No regular expression: `\s+$` is quadratic on long runs of blanks. */
+const withoutTail = (name: string): string => {
+  let end = name.length;
+  while (end > 0 && /[\s.]/u.test(name.charAt(end - 1))) end -= 1;
+  return name.slice(0, end);
+};
+
+const replaceTail = (name: string): string => {
+  const kept = withoutTail(name);
+  return kept === name ? name : kept + REPLACEMENT;
+};
+
+/** Full-width dots and slashes and the like become `_` when a layer below that folds them could read `..`. */
+const withoutLookAlikes = (name: string): string =>
+  name.normalize('NFKC').split(/[\\/]/u).includes('..')
+    ? name.replaceAll(/[^\u0000-\u007f]/gu, (char) =>
+        /[./\\]/u.test(char.normalize('NFKC')) ? REPLACEMENT : char,
+      )
+    : name;
+
+/** Room for `stem` + `tail` in one name: the stem gives way. A tail that leaves no room is cut as well. */
+const fit = (stem: string, tail: string): string => {
+  const room = MAX_BYTES - bytesOf(tail);
+  return withoutTail(room < 1 ? cut(stem + tail, MAX_BYTES) : cut(stem, room) + tail);
+};
+
+const tailOf = (extension: string): string => (extension === '' ? '' : `.${extension}`);
+
+/**
+ * A name for a new file or folder, made of what a client wrote: unsafe characters become `_`, invisible ones vanish, the rest
+ * (blanks and the letters of every script) stays. NFC, at most 255 bytes of UTF-8 with the extension kept, no Windows
+ * device, no dot or blank at the end. Empty only when nothing visible was given.
+ *
+ * The result is always one harmless path segment; whether its extension is allowed is another question.
+ */
+export const sanitizeName = (text: string): string => {
+  const visible = text.replaceAll(INVISIBLE, '').normalize('NFC');
+  const safe = withoutLookAlikes(visible.replaceAll(UNSAFE, REPLACEMENT))
+    .replace(ONLY_DOTS, REPLACEMENT)
+    .replace(WINDOWS_DEVICE, REPLACEMENT);
+  const { stem, extension } = splitExtension(replaceTail(safe));
+  return fit(stem, tailOf(extension));
+};
+
+/** `photo.jpg` with `-1` is `photo-1.jpg`. Cuts the stem where the name would pass 255 bytes. */
+export const withFileSuffix = (name: string, suffix: string): string => {
+  const { stem, extension } = splitExtension(name);
+  const tail = suffix + tailOf(extension);
+  return fit(stem, tail);
+};
+
+/** `v1.2` with ` (1)` is `v1.2 (1)`: folders have no extension. */
+export const withFolderSuffix = (name: string, suffix: string): string => fit(name, suffix);
+
+/** `b` becomes `b.jpg`; so does `b.php`, which becomes `b.php.jpg`. A name that has the extension, in any case, stays. */
+export const withExtension = (name: string, extension: string): string =>
+  splitExtension(name).extension.toLowerCase() === extension.toLowerCase()
+    ? name
+    : fit(name, tailOf(extension));
+
+// Files that web servers obey. `extensions` may allow `ini` or `config`; these are never content.
+const SERVER_CONFIG = /^(?:web\.config|php\.ini|\..*)$/iu;
+
+/** Whether a file of this name could steer a web server or hides from people: `.htaccess`, `.user.ini`, `web.config`, any name with a leading dot. */
+export const isServerConfigName = (name: string): boolean => SERVER_CONFIG.test(name);
