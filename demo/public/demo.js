@@ -1,0 +1,57 @@
+/* global Jodit */
+import { downloadDocument } from './documents.js';
+import { browseFiles, connectorOptions, removeAllSelected, showConnectorMessages } from './jodit-options.js';
+
+const { connectorPort } = await (await fetch('/settings.json')).json();
+const connector = `${location.protocol}//${location.hostname}:${connectorPort}/`;
+const filesUrl = new URL('/files/', location.href).href;
+
+showConnectorMessages(Jodit);
+
+const editor = Jodit.make('#editor', {
+  ...connectorOptions({ connector }),
+  minHeight: 460,
+  toolbarAdaptive: true,
+  toolbarSticky: false,
+  imageDefaultWidth: 420,
+  showXPathInStatusbar: false,
+  removeButtons: ['ai-commands', 'ai-assistant', 'about'],
+  // Both would load a library from elsewhere.
+  sourceEditor: 'area',
+  beautifyHTML: false,
+});
+removeAllSelected(editor.filebrowser);
+
+const busyWhile = async (button, work) => {
+  button.disabled = true;
+  button.classList.add('busy');
+  try {
+    await work();
+  } catch (error) {
+    editor.message.error(error.message, 6000);
+  } finally {
+    button.disabled = false;
+    button.classList.remove('busy');
+  }
+};
+
+document.querySelector('#browse').addEventListener('click', () => browseFiles(editor));
+
+for (const button of document.querySelectorAll('[data-action]')) {
+  const { action } = button.dataset;
+  const options = action === 'generatePdf' ? { format: 'A4', page_orientation: 'portrait' } : {};
+  button.addEventListener('click', () =>
+    busyWhile(button, () => downloadDocument({ connector, filesUrl, action, html: editor.value, options })),
+  );
+}
+
+const state = document.querySelector('#state');
+const showState = async () => {
+  const ready = await fetch(`${connector}ping`).then(
+    (answer) => answer.ok,
+    () => false,
+  );
+  state.textContent = ready ? `Connector ready at ${connector}` : `No connector at ${connector}`;
+  state.className = ready ? 'state ready' : 'state failed';
+};
+await showState();
