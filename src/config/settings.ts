@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { isSegment, SourcePath } from '../storage/source-path.ts';
 import { parseByteSize } from './byte-size.ts';
+import { parseOrigin } from './origin.ts';
 
 /** What the reference page and the JSON schema say of a setting, besides its type and default. */
 export interface SettingMeta {
@@ -37,14 +39,12 @@ export const defaultExtensions: readonly string[] = list(
     'doc docx pdf rtf avi flv 3gp mov mkv mp4 wmv avif heic webm mp3 ogg wav json md odt ods',
 );
 
-const byteSize = z.union([z.string(), z.number()]).transform((value, context) => {
+const BYTE_SIZE = 'must be a number of bytes, or a number with b, kb, mb or gb';
+
+const byteSize = z.union([z.string(), z.number()], BYTE_SIZE).transform((value, context) => {
   const bytes = parseByteSize(value);
   if (bytes !== undefined) return bytes;
-  context.issues.push({
-    code: 'custom',
-    input: value,
-    message: 'must be a number of bytes, or a number with b, kb, mb or gb',
-  });
+  context.issues.push({ code: 'custom', input: value, message: BYTE_SIZE });
   return z.NEVER;
 });
 
@@ -53,10 +53,42 @@ const extension = z
   .regex(/^[^\s./\\]+$/u, 'must be an extension without a dot')
   .transform((text) => text.toLowerCase());
 
-const positive = z.number().int().positive();
-const count = z.number().int().nonnegative();
+/** The name of a file or folder: one segment of a path. */
+const segment = z
+  .string()
+  .refine((name) => isSegment(name), 'must be the name of a file or folder, without a path');
 
-/** An access rule: applies to a role, a folder and extensions, and allows or denies actions by their CONSTANT_CASE keys. */
+const origin = z.string().transform((text, context) => {
+  const parsed = parseOrigin(text);
+  if (parsed !== undefined) return parsed;
+  context.issues.push({
+    code: 'custom',
+    input: text,
+    message: 'must be an origin such as https://www.example.com (scheme, host and port only)',
+  });
+  return z.NEVER;
+});
+
+const isSourcePath = (text: string): boolean => {
+  try {
+    SourcePath.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Seconds whose milliseconds a timer can hold. */
+const MAX_TIMER_SECONDS = 2_147_483;
+
+const whole = z.number().int();
+const positive = whole.positive();
+const count = whole.nonnegative();
+
+/**
+ * An access rule: applies to a role, a folder and extensions, and allows or denies actions by their CONSTANT_CASE keys.
+ * `loadAccessRules` checks rules, keys included.
+ */
 export interface AccessRule {
   /** Absent or `*`: every role. */
   readonly role?: string | undefined;
@@ -71,10 +103,13 @@ export interface AccessRule {
 const ruleShape = z
   .object({
     role: z.string().optional(),
-    path: z.string().optional(),
+    path: z.string().refine(isSourcePath, 'must be a folder inside the source').optional(),
     extensions: z.union([z.string(), z.array(z.string())]).optional(),
   })
   .catchall(z.boolean());
+
+/** The keys of a rule that are no action's. */
+export const accessRuleKeys: readonly string[] = Object.keys(ruleShape.shape);
 
 // A catch-all cannot be told apart from the named keys by its inferred type; the interface above says what is meant.
 export const accessRuleSchema = ruleShape as unknown as z.ZodType<AccessRule, AccessRule>;
@@ -178,7 +213,7 @@ export const settingsShape = {
     source('Page size of listings when `mods[limit]` is absent.'),
   ),
   excludeDirectoryNames: setting(
-    z.array(z.string()).default(['.tmb', '.quarantine']),
+    z.array(segment).default(['.tmb', '.quarantine']),
     source('Names of files and folders that are hidden from listings and out of reach of every action.'),
   ),
   defaultPermission: setting(
@@ -191,7 +226,7 @@ export const settingsShape = {
     source('Extensions treated as images: listed with `isImage` true and given real thumbnails.'),
   ),
   quality: setting(
-    z.number().int().min(1).max(100).default(90),
+    whole.min(1).max(100).default(90),
     source('JPEG and WebP quality of thumbnails, 1 to 100.'),
   ),
   maxImageWidth: setting(positive.default(1900), unused('images are stored as they come.')),
@@ -205,7 +240,7 @@ export const settingsShape = {
     source('Side in pixels of the square that thumbnails fit into.'),
   ),
   thumbFolderName: setting(
-    z.string().min(1).default('_thumbs'),
+    segment.default('_thumbs'),
     source('Folder inside each listed folder where thumbnails are stored; hidden and out of reach.'),
   ),
   safeThumbsCountInOneTime: setting(
@@ -240,7 +275,7 @@ export const settingsShape = {
     global('Answer cross-origin requests with CORS headers.'),
   ),
   allowedOrigins: setting(
-    z.array(z.string()).nullable().default(null),
+    z.array(origin).nullable().default(null),
     global('Accepted origins when `allowCrossOrigin` is on; null accepts all, an empty list none.'),
   ),
   onlyPOST: setting(z.boolean().default(false), global('Reject every GET with 405, /ping included.')),
@@ -255,7 +290,7 @@ export const settingsShape = {
     source('Let fileUploadRemote fetch private and local addresses.'),
   ),
   timeoutLimit: setting(
-    positive.default(60),
+    positive.max(MAX_TIMER_SECONDS).default(60),
     source(
       'Network timeout in seconds of fileUploadRemote downloads and of remote resources in PDF and DOCX.',
     ),

@@ -1,19 +1,37 @@
 import type { Settings, SettingsInput } from './settings.ts';
 
+/** Settings as written: null keeps the default, at every depth. */
+type Written<Value> = Value extends readonly unknown[]
+  ? Value
+  : Value extends object
+    ? { readonly [Key in keyof Value]?: Written<Value[Key]> | null | undefined }
+    : Value;
+
 /** A source as written in a configuration: its own keys and any setting it overrides. */
-export interface SourceInput extends Partial<SettingsInput> {
+export interface SourceInput extends Omit<Written<SettingsInput>, 'title' | 'baseurl' | 'root'> {
   readonly name?: string | null | undefined;
   readonly title: string;
   readonly baseurl: string;
-  readonly root?: string | undefined;
+  readonly root?: string | null | undefined;
   readonly storageAdapter?: string | null | undefined;
   readonly s3?: unknown;
   readonly webdav?: unknown;
 }
 
+/** A source of a registered adapter, whose options stand under the key named like the adapter. */
+export interface RegisteredSourceInput extends SourceInput {
+  readonly storageAdapter: string;
+  readonly [adapterOptions: string]: unknown;
+}
+
+/** Sources keyed by name. */
+export type SourcesInput = Readonly<Record<string, SourceInput | RegisteredSourceInput>>;
+
 /** A configuration as written: only what differs from the defaults. */
-export interface ConfigInput extends Partial<SettingsInput> {
-  readonly sources?: Readonly<Record<string, SourceInput>> | null | undefined;
+export interface ConfigInput extends Written<SettingsInput> {
+  readonly sources?: SourcesInput | null | undefined;
+  /** For editors; ignored. */
+  readonly $schema?: string | undefined;
 }
 
 /** A source's configuration after checks: every setting in force for it. */

@@ -1,0 +1,15 @@
+/** What the environment says of the source that serves when a configuration names none. */
+export interface SourceEnvironment {
+  readonly SOURCE_NAME?: string | undefined;
+  readonly SOURCE_ROOT?: string | undefined;
+  readonly SOURCE_BASEURL?: string | undefined;
+}
+
+/** Where files are taken to be served when `SOURCE_BASEURL` is not set. A start-up warning says so. */
+export const DEFAULT_BASEURL = 'http://localhost:8080/files/';
+
+/** Reads the variables of the default source from the environment of the process. */
+export const readSourceEnvironment = (): SourceEnvironment => {
+  const { SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL } = process.env;
+  return { SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL };
+};

@@ -1,0 +1,52 @@
+import { isUnknownRuleKey, ruleKeyProblems } from './access-rules.ts';
+import { merge, type PlainObject } from './plain-values.ts';
+import { problemsOf } from './problems.ts';
+import { settingMeta, settingsSchema, settingsShape, type Settings } from './settings.ts';
+import { keysAt } from './schema-keys.ts';
+
+/** The names of all settings. */
+export const settingKeys: readonly string[] = Object.keys(settingsShape);
+
+const globalKeys: readonly string[] = Object.entries(settingsShape)
+  .filter(([, schema]) => settingMeta.get(schema)?.scope === 'global')
+  .map(([key]) => key);
+
+/** Settings, or what is wrong with them. */
+export type LoadedSettings = { readonly settings: Settings } | { readonly problems: readonly string[] };
+
+/**
+ * Checks settings as written and fills in the defaults. `known` adds keys that may be meant by an unknown one; `prefix` is where
+ * the settings lie.
+ */
+export const loadSettings = (
+  written: PlainObject,
+  known: readonly string[],
+  prefix: readonly PropertyKey[] = [],
+): LoadedSettings => {
+  const parsed = settingsSchema.safeParse(written);
+  const issues =
+    parsed.error?.issues.filter(({ path }) => path[0] !== 'accessControl' || !isUnknownRuleKey(path[2])) ??
+    [];
+  const problems = [
+    ...problemsOf(
+      issues,
+      written,
+      (path) => [...keysAt(settingsSchema, path), ...(path.length === 0 ? known : [])],
+      prefix,
+    ),
+    ...ruleKeyProblems(written['accessControl'], [...prefix, 'accessControl']),
+  ];
+  return parsed.data === undefined || problems.length > 0 ? { problems } : { settings: parsed.data };
+};
+
+/**
+ * The settings in force for a source: the global ones with its overrides laid over them, nested objects key by key. Overrides of
+ * settings that act before a source is known have no effect. `overrides` have passed `loadSettings`.
+ */
+export const overrideSettings = (settings: Settings, overrides: PlainObject): Settings => {
+  const effective = Object.fromEntries(
+    Object.entries(overrides).filter(([key]) => !globalKeys.includes(key)),
+  );
+  // Checked settings pass the schema unchanged, so only the overrides are converted here.
+  return settingsSchema.parse(merge({ ...settings }, effective));
+};

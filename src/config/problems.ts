@@ -1,0 +1,104 @@
+import type { z } from 'zod';
+import { nearestKey } from './nearest-key.ts';
+import { isPlainObject } from './plain-values.ts';
+
+type Issue = z.core.$ZodIssue;
+
+const EXPECTED: Readonly<Record<string, string>> = {
+  string: 'text',
+  // Every number of the configuration is whole.
+  number: 'a whole number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
+/** A value in the words of a message: its type, and the value itself where it is short. */
+export const describeValue = (value: unknown): string => {
+  if (typeof value === 'string') {
+    if (value === '') return 'empty text';
+    return `the text ${JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)}`;
+  }
+  if (typeof value === 'number' || typeof value === 'bigint') return `the number ${String(value)}`;
+  if (typeof value === 'boolean' || value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+};
+
+/** `must be a list` and what was given instead. */
+export const mustBe = (wanted: string, value: unknown): string =>
+  value === undefined ? 'is required' : `must be ${wanted}, not ${describeValue(value)}`;
+
+/** One problem under its dotted key. */
+export const problemAt = (where: readonly PropertyKey[], text: string): string =>
+  where.length === 0 ? `configuration: ${text}` : `${where.map(String).join('.')}: ${text}`;
+
+/** A key that nobody knows, with the nearest one that is known. */
+export const unknownKey = (key: string, known: readonly string[]): string => {
+  const near = nearestKey(key, known);
+  return `is not a known key${near === undefined ? '' : `; did you mean "${near}"?`}`;
+};
+
+const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (inner, key) =>
+      (isPlainObject(inner) || Array.isArray(inner)) && Object.hasOwn(inner, key)
+        ? (inner as Readonly<Record<PropertyKey, unknown>>)[key]
+        : undefined,
+    value,
+  );
+
+const expectedOf = (issue: Issue): string =>
+  issue.code === 'invalid_type' ? (EXPECTED[issue.expected] ?? issue.expected) : 'of another form';
+
+const sizeProblem = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, value: unknown): string => {
+  if (typeof value === 'string') {
+    return issue.code === 'too_small'
+      ? 'must not be empty'
+      : `must not be longer than ${String(issue.maximum)}`;
+  }
+  if (issue.code === 'too_big') return mustBe(`at most ${String(issue.maximum)}`, value);
+  return mustBe(`${issue.inclusive === true ? 'at least' : 'greater than'} ${String(issue.minimum)}`, value);
+};
+
+const textOf = (issue: Issue, value: unknown): string => {
+  // Written beside the schema, and so better than what can be made from the kind of fault.
+  if (issue.message.startsWith('must ')) return `${issue.message}, not ${describeValue(value)}`;
+  if (issue.code === 'invalid_value') {
+    return mustBe(`one of ${issue.values.map((one) => JSON.stringify(one)).join(', ')}`, value);
+  }
+  if (issue.code === 'invalid_union') {
+    return mustBe([...new Set(issue.errors.flat().map(expectedOf))].join(' or '), value);
+  }
+  if (issue.code === 'too_small' || issue.code === 'too_big') return sizeProblem(issue, value);
+  return mustBe(expectedOf(issue), value);
+};
+
+/** Keys that an object may have, asked with the path of the object inside the checked value. */
+export type KnownKeys = (path: readonly PropertyKey[]) => readonly string[];
+
+const unfold = (issue: Issue): readonly Issue[] => {
+  if (issue.code !== 'invalid_union') return [issue];
+  // A list with one wrong entry is meant as a list: the entry is the problem, not the alternative.
+  const meant = issue.errors.find((errors) => errors.every(({ path }) => path.length > 0));
+  return meant?.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue];
+};
+
+/**
+ * What a schema found wrong with a value, in plain words: one problem per fault, each under its dotted key.
+ * `prefix` is where the value lies in the configuration.
+ */
+export const problemsOf = (
+  issues: readonly Issue[],
+  value: unknown,
+  known: KnownKeys,
+  prefix: readonly PropertyKey[] = [],
+): readonly string[] =>
+  issues.flatMap(unfold).flatMap((issue) => {
+    const where = [...prefix, ...issue.path];
+    return issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => problemAt([...where, key], unknownKey(key, known(issue.path))))
+      : [problemAt(where, textOf(issue, at(value, issue.path)))];
+  });

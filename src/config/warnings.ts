@@ -1,0 +1,45 @@
+import { DEFAULT_BASEURL } from './environment.ts';
+import { defaultExtensions } from './settings.ts';
+import type { ConnectorConfig, SourceConfig } from './types.ts';
+
+const usesDefaultExtensions = ({ settings }: SourceConfig): boolean =>
+  settings.extensions.length === defaultExtensions.length &&
+  settings.extensions.every((extension, index) => extension === defaultExtensions[index]);
+
+const named = (sources: readonly SourceConfig[]): string =>
+  `source${sources.length === 1 ? '' : 's'} ${sources.map(({ name }) => JSON.stringify(name)).join(', ')}`;
+
+/**
+ * What an operator should know before the service serves, one sentence each: settings that are accepted and yet risky, or
+ * probably not meant. `actionKeys` are the keys that access rules can name; without them rules are not looked at. Pure.
+ */
+export const configWarnings = (
+  config: ConnectorConfig,
+  actionKeys?: readonly string[],
+): readonly string[] => {
+  const warnings: string[] = [];
+  const open = config.sources.filter(usesDefaultExtensions);
+  if (open.length > 0) {
+    warnings.push(
+      `${named(open)}: the default extensions allow html, htm and js. Uploaded pages and scripts run on the domain of baseurl; ` +
+        'list only the extensions that are needed.',
+    );
+  }
+  const guessed = config.sources.filter(({ baseurl }) => baseurl === DEFAULT_BASEURL);
+  if (guessed.length > 0) {
+    warnings.push(
+      `${named(guessed)}: links to files begin with ${DEFAULT_BASEURL}, the default. ` +
+        'Set SOURCE_BASEURL, or baseurl of the source, to where the files are served.',
+    );
+  }
+  const { allowCrossOrigin, allowedOrigins, accessControl } = config.settings;
+  if (allowCrossOrigin && allowedOrigins === null) {
+    warnings.push(
+      'allowCrossOrigin is on and allowedOrigins is not set: unless a hook decides, pages of every origin may use the service with the cookies of their visitors.',
+    );
+  }
+  const keys = new Set(accessControl.flatMap((rule) => Object.keys(rule)));
+  for (const key of ['role', 'path', 'extensions', ...(actionKeys ?? keys)]) keys.delete(key);
+  for (const key of keys) warnings.push(`accessControl: no action has the key ${key}.`);
+  return warnings;
+};
