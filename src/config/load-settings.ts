@@ -1,4 +1,4 @@
-import { isUnknownRuleKey, ruleKeyProblems } from './access-rules.ts';
+import { isUnknownRuleKey, ruleKeyProblems } from './load-access-rules.ts';
 import { merge, type PlainObject } from './plain-values.ts';
 import { problemsOf } from './problems.ts';
 import { settingMeta, settingsSchema, settingsShape, type Settings } from './settings.ts';

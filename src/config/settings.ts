@@ -1,7 +1,10 @@
 import { z } from 'zod';
-import { isSegment, SourcePath } from '../storage/source-path.ts';
+import { isSegment } from '../storage/source-path.ts';
+import { accessRuleSchema } from './access-rule.ts';
 import { parseByteSize } from './byte-size.ts';
 import { parseOrigin } from './origin.ts';
+
+export type { AccessRule } from './access-rule.ts';
 
 /** What the reference page and the JSON schema say of a setting, besides its type and default. */
 export interface SettingMeta {
@@ -69,50 +72,12 @@ const origin = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-const isSourcePath = (text: string): boolean => {
-  try {
-    SourcePath.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
 /** Seconds whose milliseconds a timer can hold. */
 const MAX_TIMER_SECONDS = 2_147_483;
 
 const whole = z.number().int();
 const positive = whole.positive();
 const count = whole.nonnegative();
-
-/**
- * An access rule: applies to a role, a folder and extensions, and allows or denies actions by their CONSTANT_CASE keys.
- * `loadAccessRules` checks rules, keys included.
- */
-export interface AccessRule {
-  /** Absent or `*`: every role. */
-  readonly role?: string | undefined;
-  /** A folder inside the source; the rule covers it and all below it. Absent: everything. */
-  readonly path?: string | undefined;
-  /** A list, or a text split on commas and spaces; `*` or absent: every file. */
-  readonly extensions?: string | readonly string[] | undefined;
-  /** `FILE_REMOVE: false` denies the action, `true` allows it. */
-  readonly [action: Uppercase<string>]: boolean;
-}
-
-const ruleShape = z
-  .object({
-    role: z.string().optional(),
-    path: z.string().refine(isSourcePath, 'must be a folder inside the source').optional(),
-    extensions: z.union([z.string(), z.array(z.string())]).optional(),
-  })
-  .catchall(z.boolean());
-
-/** The keys of a rule that are no action's. */
-export const accessRuleKeys: readonly string[] = Object.keys(ruleShape.shape);
-
-// A catch-all cannot be told apart from the named keys by its inferred type; the interface above says what is meant.
-export const accessRuleSchema = ruleShape as unknown as z.ZodType<AccessRule, AccessRule>;
 
 export const sortOrders = [
   'name-asc',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ConfigError } from '../errors/errors.ts';
 import { freezeDeep, isPlainObject, withoutNulls } from './plain-values.ts';
 import { problemAt, problemsOf, unknownKey } from './problems.ts';
-import { accessRuleKeys, accessRuleSchema, type AccessRule } from './settings.ts';
+import { accessRuleKeys, accessRuleSchema, type AccessRule } from './access-rule.ts';
 
 const rulesSchema = z.array(accessRuleSchema);
 const ACTION_KEY = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/u;
