@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { sortOrders } from '../../config/settings.ts';
+import { foldersPositions } from './order.ts';
+
+const isBlank = (value: unknown): boolean => value === undefined || value === null || value === '';
+
+/** Yes or no; undefined when absent or blank. Text and numbers count as PHP clients write them. */
+export const flagField = z
+  .union([z.boolean(), z.literal(['true', 'false', '1', '0', 1, 0, '']), z.null()], {
+    error: 'must be true or false',
+  })
+  .optional()
+  .transform((value) =>
+    isBlank(value) ? undefined : value === true || value === 'true' || Number(value) === 1,
+  );
+
+const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/iu;
+
+const numberOf = (value: unknown): number | undefined => {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
+  return typeof value === 'string' && NUMBER.test(value.trim()) ? Number(value) : undefined;
+};
+
+/**
+ * A count, undefined when absent. What is no number, an empty text among it, is the one fault that answers 422; a negative number or a
+ * fraction is 400.
+ */
+export const countField = z.unknown().transform((value, context): number | undefined => {
+  if (value === undefined || value === null) return undefined;
+  const number = numberOf(value);
+  if (number === undefined) {
+    context.issues.push({
+      code: 'custom',
+      input: value,
+      message: 'must be a number',
+      params: { unprocessable: true },
+    });
+    return z.NEVER;
+  }
+  if (number >= 0 && Number.isInteger(number)) return number;
+  context.issues.push({ code: 'custom', input: value, message: 'must be a whole number, zero or more' });
+  return z.NEVER;
+});
+
+/** One of a few words; undefined when absent or blank. */
+const choiceField = <const Choices extends readonly string[]>(choices: Choices) =>
+  z
+    .union([z.enum(choices), z.literal(''), z.null()], { error: `must be one of ${choices.join(', ')}` })
+    .optional()
+    .transform((value) => (value === undefined || value === null || value === '' ? undefined : value));
+
+/** A text that may look like a number or a boolean; undefined when absent or blank. */
+const wordField = z
+  .union([z.string(), z.number(), z.boolean(), z.null()], { error: 'must be a text' })
+  .optional()
+  .transform((value) => (value === undefined || value === null || value === '' ? undefined : String(value)));
+
+/** `mods[...]` of a listing; empty when absent or blank. */
+export const modsField = z.preprocess(
+  (value) => (isBlank(value) ? {} : value),
+  z.object({
+    withFolders: flagField,
+    onlyImages: flagField,
+    offset: countField,
+    limit: countField,
+    sortBy: choiceField(sortOrders),
+    foldersPosition: choiceField(foldersPositions),
+    filterWord: wordField,
+  }),
+);

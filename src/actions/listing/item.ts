@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import type { Settings } from '../../config/settings.ts';
+import { extensionOf } from '../../content/extension.ts';
+import type { Entry } from '../../storage/adapter.ts';
+import { compileDateFormat } from './date-format.ts';
+import { humanSize } from './human-size.ts';
+
+const folderItemSchema = z.object({
+  file: z.string(),
+  name: z.string(),
+  type: z.literal('folder'),
+  thumb: z.string().optional(),
+});
+
+const fileItemSchema = z.object({
+  file: z.string().describe('Name relative to baseurl + path.'),
+  name: z.string(),
+  type: z.enum(['image', 'file']),
+  isImage: z.boolean(),
+  size: z.string().optional().describe('For people: `117.74MB`. Absent when the store does not tell it.'),
+  changed: z.string().optional().describe('In the datetimeFormat. Absent when the store does not tell it.'),
+  thumb: z.string().optional().describe('Relative to baseurl + path. Absent when the quota is used up.'),
+});
+
+/** One entry of a listing as the client reads it. */
+export const listingItemSchema = z.union([folderItemSchema, fileItemSchema]);
+
+export type ListingItem = z.output<typeof listingItemSchema>;
+
+/** What the store does not tell, and what does not exist, is left out of the JSON. */
+const fileItem = (
+  { name, size, modifiedAt }: Entry,
+  isImage: boolean,
+  format: (milliseconds: number) => string | undefined,
+): ListingItem => ({
+  file: name,
+  name,
+  type: isImage ? 'image' : 'file',
+  isImage,
+  ...(size === undefined ? {} : { size: humanSize(size) }),
+  ...(modifiedAt === undefined ? {} : { changed: format(modifiedAt) }),
+});
+
+/**
+ * The items of a page, made one by one while they are taken, so that a page of 100,000 needs no second copy in memory and no long stretch
+ * of formatting. `thumbs` stand in the order of the entries; undefined ones are left out. May be iterated once or more.
+ */
+export const listingItems = (
+  settings: Pick<Settings, 'datetimeFormat' | 'imageExtensions'>,
+  entries: readonly Entry[],
+  thumbs: readonly (string | undefined)[],
+): Iterable<ListingItem> => {
+  const images = new Set(settings.imageExtensions);
+  const format = compileDateFormat(settings.datetimeFormat);
+  const isImage = (name: string): boolean => {
+    const extension = extensionOf(name);
+    return extension !== undefined && images.has(extension);
+  };
+  const itemOf = (entry: Entry): ListingItem =>
+    entry.kind === 'folder'
+      ? { file: entry.name, name: entry.name, type: 'folder' }
+      : fileItem(entry, isImage(entry.name), format);
+
+  return {
+    *[Symbol.iterator]() {
+      for (const [index, entry] of entries.entries()) {
+        const thumb = thumbs[index];
+        const item = itemOf(entry);
+        if (thumb !== undefined) item.thumb = thumb;
+        yield item;
+      }
+    },
+  };
+};

@@ -1,0 +1,61 @@
+import type { SortOrder } from '../../config/settings.ts';
+import type { Entry, StorageAdapter } from '../../storage/adapter.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { FirstInOrder } from './first-in-order.ts';
+import { entryOrder, needsOnlyNames, type FoldersPosition } from './order.ts';
+import { scanFolder } from './scan.ts';
+import { TimeSlice } from './time-slice.ts';
+
+/** Up to this page size, asking for the entries of the page is cheaper than asking for all of a big folder. */
+const SMALL_PAGE = 1000;
+
+/** Which entries of a folder, and in which order. */
+export interface PageRequest {
+  readonly isVisible: (entry: Entry) => boolean;
+  readonly sortBy: SortOrder;
+  readonly foldersPosition: FoldersPosition;
+  /** Visible entries before the page. */
+  readonly offset: number;
+  /** Most entries of the page. */
+  readonly limit: number;
+}
+
+type StatMany = NonNullable<StorageAdapter['statMany']>;
+
+/** What was removed or became of another kind since its name was read is no longer part of the page. */
+const withDetails = async (
+  statMany: StatMany,
+  folder: SourcePath,
+  page: readonly Entry[],
+  signal: AbortSignal,
+): Promise<readonly Entry[]> => {
+  if (page.length === 0) return page;
+  const names = page.map(({ name }) => name);
+  const found = await statMany(folder, names, { signal });
+  return found.filter(
+    (entry, index): entry is Entry => entry !== undefined && entry.kind === page[index]?.kind,
+  );
+};
+
+/**
+ * Reads one page of a folder: filter, then order, then cut. When names alone tell the order, a store that can is asked for size and time
+ * of the page's entries only. Memory grows with the end of the page for small pages, else with the folder.
+ * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
+ */
+export const readPage = async (
+  storage: StorageAdapter,
+  folder: SourcePath,
+  { isVisible, sortBy, foldersPosition, offset, limit }: PageRequest,
+  signal: AbortSignal,
+): Promise<readonly Entry[]> => {
+  const statMany =
+    needsOnlyNames(sortBy) && limit <= SMALL_PAGE ? storage.statMany?.bind(storage) : undefined;
+  const detail = statMany === undefined ? 'full' : 'names';
+  const slice = new TimeSlice(signal);
+  const first = new FirstInOrder(offset + limit, entryOrder(sortBy, foldersPosition));
+  await scanFolder({ storage, folder, detail, signal, slice }, (entry) => {
+    if (isVisible(entry)) first.add(entry);
+  });
+  const page = (await first.sorted(slice)).slice(offset);
+  return statMany === undefined ? page : withDetails(statMany, folder, page, signal);
+};

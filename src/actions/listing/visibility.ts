@@ -1,0 +1,73 @@
+import type { Access } from '../../access/access.ts';
+import type { Settings } from '../../config/settings.ts';
+import { extensionOf } from '../../content/extension.ts';
+import type { Entry } from '../../storage/adapter.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { reservedNames } from '../reserved.ts';
+
+type Test = (entry: Entry) => boolean;
+
+/** What a listing shows beyond what the settings and the access rules allow. */
+export interface Wanted {
+  readonly folders: boolean;
+  /** Files that are no images are left out. Folders stay. */
+  readonly onlyImages: boolean;
+  /** Names that do not hold this word are left out, whatever the letter case. Undefined: all stay. */
+  readonly filterWord: string | undefined;
+}
+
+/** Both ways: some letters have one upper-case form for several lower-case ones (σ and ς), others the reverse. */
+const withoutCase = (text: string): string => text.normalize('NFC').toLowerCase().toUpperCase();
+
+const nameTest = (word: string | undefined): Test => {
+  if (word === undefined) return () => true;
+  const wanted = withoutCase(word);
+  return ({ name }) => withoutCase(name).includes(wanted);
+};
+
+const extensionTest = (settings: Settings, onlyImages: boolean): Test => {
+  const images = new Set(settings.imageExtensions);
+  const shown = new Set(settings.extensions.filter((extension) => !onlyImages || images.has(extension)));
+  return ({ name }) => {
+    const extension = extensionOf(name);
+    return extension !== undefined && shown.has(extension);
+  };
+};
+
+const accessTest = (access: Access, key: string, folder: SourcePath): Test => {
+  if (!access.dependsOnItem(key)) return () => true;
+  return ({ name, kind }) =>
+    access.allows(key, folder.child(name), kind === 'file' ? extensionOf(name) : undefined);
+};
+
+/**
+ * Whether a sub-folder is shown: not reserved, and the rules let the role see the folders at its place.
+ */
+export const visibleFolders = (settings: Settings, access: Access, folder: SourcePath): Test => {
+  const isReserved = reservedNames(settings);
+  const isAllowed = accessTest(access, 'FOLDERS', folder);
+  return (entry) => entry.kind === 'folder' && !isReserved(entry.name) && isAllowed(entry);
+};
+
+/**
+ * Whether an entry of a folder appears in its listing. Reserved names, files of other extensions than the source's, and what an
+ * access rule about paths or extensions denies, never do.
+ */
+export const visibleEntries = (
+  settings: Settings,
+  access: Access,
+  folder: SourcePath,
+  wanted: Wanted,
+): Test => {
+  const isReserved = reservedNames(settings);
+  const hasWord = nameTest(wanted.filterWord);
+  const hasExtension = extensionTest(settings, wanted.onlyImages);
+  const isListable = accessTest(access, 'FILES', folder);
+  const isVisibleFolder = visibleFolders(settings, access, folder);
+  return (entry) =>
+    (entry.kind === 'folder'
+      ? wanted.folders && isVisibleFolder(entry)
+      : hasExtension(entry) && !isReserved(entry.name)) &&
+    hasWord(entry) &&
+    isListable(entry);
+};
