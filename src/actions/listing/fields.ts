@@ -25,22 +25,25 @@ const numberOf = (value: unknown): number | undefined => {
  * A count, undefined when absent. What is no number, an empty text among it, is the one fault that answers 422; a negative number or a
  * fraction is 400.
  */
-export const countField = z.unknown().transform((value, context): number | undefined => {
-  if (value === undefined || value === null) return undefined;
-  const number = numberOf(value);
-  if (number === undefined) {
-    context.issues.push({
-      code: 'custom',
-      input: value,
-      message: 'must be a number',
-      params: { unprocessable: true },
-    });
+export const countField = z
+  .unknown()
+  .optional()
+  .transform((value, context): number | undefined => {
+    if (value === undefined || value === null) return undefined;
+    const number = numberOf(value);
+    if (number === undefined) {
+      context.issues.push({
+        code: 'custom',
+        input: value,
+        message: 'must be a number',
+        params: { unprocessable: true },
+      });
+      return z.NEVER;
+    }
+    if (number >= 0 && Number.isInteger(number)) return number;
+    context.issues.push({ code: 'custom', input: value, message: 'must be a whole number, zero or more' });
     return z.NEVER;
-  }
-  if (number >= 0 && Number.isInteger(number)) return number;
-  context.issues.push({ code: 'custom', input: value, message: 'must be a whole number, zero or more' });
-  return z.NEVER;
-});
+  });
 
 /** One of a few words; undefined when absent or blank. */
 const choiceField = <const Choices extends readonly string[]>(choices: Choices) =>
