@@ -1,0 +1,37 @@
+import { RemoteFailedError } from '../errors/errors.ts';
+
+/** A signal that aborts when the time is over or the caller gives up. */
+export interface Deadline {
+  readonly signal: AbortSignal;
+  /** Rejects as soon as the signal aborts, with its reason; the work itself goes on unheard. */
+  race<Value>(work: Promise<Value>): Promise<Value>;
+  /** Stops the clock. To be called once, on every way out. */
+  end(): void;
+}
+
+/** Starts a clock. Its signal's reason is RemoteFailedError, or the reason of `outer` when that aborts first. */
+export const startDeadline = (timeoutMs: number, outer: AbortSignal | undefined): Deadline => {
+  const controller = new AbortController();
+  const timer = setTimeout(
+    () => controller.abort(new RemoteFailedError({ detail: 'The time is over.' })),
+    timeoutMs,
+  );
+  const follow = (): void => controller.abort(outer?.reason);
+  if (outer?.aborted === true) follow();
+  else outer?.addEventListener('abort', follow, { once: true });
+  const { signal } = controller;
+  return {
+    signal,
+    race: (work) =>
+      new Promise((resolve, reject) => {
+        const give = (): void => reject(signal.reason as Error);
+        if (signal.aborted) give();
+        signal.addEventListener('abort', give, { once: true });
+        work.then(resolve, reject).finally(() => signal.removeEventListener('abort', give));
+      }),
+    end: () => {
+      clearTimeout(timer);
+      outer?.removeEventListener('abort', follow);
+    },
+  };
+};
