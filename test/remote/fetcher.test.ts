@@ -1,0 +1,127 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { buffer, text } from 'node:stream/consumers';
+import { createServer as createTlsServer } from 'node:tls';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSilentLogger } from '../../dist/log/logger.js';
+import { createRemoteFetcher } from '../../dist/remote/fetcher.js';
+import { startSite, type Site } from './loopback.ts';
+
+const content = Buffer.from('The quick brown fox. '.repeat(40));
+const compressions = { gzip: gzipSync, 'x-gzip': gzipSync, deflate: deflateSync, br: brotliCompressSync };
+const options = { maxBytes: content.length, timeoutMs: 5000, allowPrivate: true };
+const fetcher = createRemoteFetcher({ log: createSilentLogger() });
+
+let site: Site;
+
+beforeAll(async () => {
+  site = await startSite((request, response) => {
+    const path = request.url?.slice(1) ?? '';
+    if (path in compressions) {
+      const packed = compressions[path as keyof typeof compressions](content);
+      response.writeHead(200, { 'content-encoding': path, 'content-length': packed.length }).end(packed);
+    } else if (path.startsWith('echo')) {
+      response.setHeader('content-type', 'text/plain');
+      response.end(`${request.url} ${request.headers.accept} ${request.headers['accept-encoding']}`);
+    } else if (path === 'stall') {
+      response.writeHead(200);
+      response.write('begin');
+    } else if (path === 'chunked') {
+      response.write(content.subarray(0, 10));
+      response.end(content.subarray(10));
+    } else {
+      response.setHeader('content-length', content.length);
+      response.end(content);
+    }
+  });
+});
+
+afterAll(() => site.close());
+
+describe('a remote fetch', () => {
+  it('gives content, type and size', async () => {
+    const plain = await fetcher.fetch(`${site.origin}/plain`, options);
+    expect(plain.size).toBe(content.length);
+    expect(await buffer(plain.stream)).toEqual(content);
+
+    const typed = await fetcher.fetch(`${site.origin}/echo`, options);
+    expect(typed.contentType).toBe('text/plain');
+    await text(typed.stream);
+  });
+
+  it('accepts content of unknown length up to the very limit, and not one byte more', async () => {
+    const whole = await fetcher.fetch(`${site.origin}/chunked`, options);
+    expect(whole.size).toBeUndefined();
+    expect(await buffer(whole.stream)).toEqual(content);
+
+    const less = await fetcher.fetch(`${site.origin}/chunked`, { ...options, maxBytes: content.length - 1 });
+    await expect(buffer(less.stream)).rejects.toMatchObject({ status: 403 });
+  });
+
+  it.each(Object.keys(compressions))('unpacks %s, which it did not ask for', async (name) => {
+    const { stream, size } = await fetcher.fetch(`${site.origin}/${name}`, options);
+    expect(size).toBeUndefined();
+    expect(await buffer(stream)).toEqual(content);
+  });
+
+  it('sends path, query and the wanted types, and never the fragment', async () => {
+    const { stream } = await fetcher.fetch(`${site.origin}/echo/a%20b?c=d&e=%2F#f`, {
+      ...options,
+      accept: 'image/*',
+    });
+    expect(await text(stream)).toBe('/echo/a%20b?c=d&e=%2F image/* identity');
+  });
+
+  it('names the host of the URL to TLS and does not trust an unknown certificate', async () => {
+    const names: string[] = [];
+    const server = createTlsServer({
+      SNICallback: (name, callback) => {
+        names.push(name);
+        callback(null);
+      },
+    });
+    server.on('tlsClientError', () => undefined);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const named = createRemoteFetcher({
+      log: createSilentLogger(),
+      resolve: async () => [{ address: '127.0.0.1', family: 4 }],
+    });
+    const { port } = server.address() as AddressInfo;
+    await expect(named.fetch(`https://files.example:${port}/`, options)).rejects.toMatchObject({
+      status: 400,
+    });
+    expect(names).toEqual(['files.example']);
+    server.close();
+  });
+});
+
+describe('giving up', () => {
+  it('ends with the reason of the caller, before and after the answer', async () => {
+    const reason = new Error('The client has gone.');
+    const early = new AbortController();
+    early.abort(reason);
+    await expect(fetcher.fetch(`${site.origin}/plain`, { ...options, signal: early.signal })).rejects.toBe(
+      reason,
+    );
+
+    const late = new AbortController();
+    const { stream } = await fetcher.fetch(`${site.origin}/stall`, { ...options, signal: late.signal });
+    late.abort(reason);
+    await expect(buffer(stream)).rejects.toBe(reason);
+    await expect.poll(() => site.sockets.size).toBe(0);
+  });
+
+  it('a stream that nobody reads is closed when the time is over, without harm to the process', async () => {
+    const { stream } = await fetcher.fetch(`${site.origin}/stall`, { ...options, timeoutMs: 300 });
+    await expect.poll(() => site.sockets.size).toBe(0);
+    await expect(buffer(stream)).rejects.toMatchObject({ status: 400 });
+  });
+
+  it('a stream that its reader destroys closes the connection', async () => {
+    const { stream } = await fetcher.fetch(`${site.origin}/stall`, options);
+    stream.destroy();
+    await expect.poll(() => site.sockets.size).toBe(0);
+  });
+});
