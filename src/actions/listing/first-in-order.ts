@@ -2,7 +2,7 @@ import { sortPatiently, type Compare } from './patient-sort.ts';
 import type { TimeSlice } from './time-slice.ts';
 
 /** Up to this many wanted items it pays to throw away, while they come in, those that cannot be among them. */
-const SELECTIVE = 4096;
+const SELECTIVE = 2000;
 const LEAST_ROOM = 1024;
 
 /**
