@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { nameField, pathField, sourceField } from '../parameters/fields.ts';
+import { defineAction } from './action.ts';
+import { FileAnswer } from './file-answer.ts';
+import { requireItem } from './item.ts';
+import { openSource } from './open-source.ts';
+
+/** Sends a file as an attachment, never under its own type: a browser must not open it on this origin. */
+export const fileDownloadAction = defineAction({
+  name: 'fileDownload',
+  summary: 'Sends a file as an attachment.',
+  methods: ['GET', 'POST'],
+  changes: false,
+  takesFiles: false,
+  parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
+  result: undefined,
+  run: async (context, input) => {
+    const { signal } = context;
+    const open = await openSource(context, input.source);
+    const path = input.path.child(input.name);
+    const { stat } = await requireItem(context, open, { key: 'FILE_DOWNLOAD', path, kind: 'file' });
+    return new FileAnswer({
+      filename: path.name,
+      contentType: 'application/octet-stream',
+      stat,
+      // The version that the headers speak of, or none.
+      open: async (range) => (await open.storage.read(path, { range, ifMatch: stat.etag, signal })).stream,
+    });
+  },
+});

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { extensionOf } from '../content/extension.ts';
+import { InvalidParametersError } from '../errors/errors.ts';
+import { pathField, sourceField } from '../parameters/fields.ts';
+import { defineAction, type ActionContext } from './action.ts';
+import { requireFolder } from './item.ts';
+import { openSource, type OpenSource } from './open-source.ts';
+import { storeUploads } from './upload-batch.ts';
+import { prepareUpload, requireUntaken, type PlannedUpload } from './upload-plan.ts';
+import type { UploadedFile } from './uploaded-file.ts';
+
+const parameters = z.object({
+  source: sourceField,
+  path: pathField,
+  // Not a parameter of this action: it gives a misdirected fileUploadRemote away.
+  url: z.unknown().optional(),
+});
+
+type UploadParameters = z.output<typeof parameters>;
+
+const NO_FILES = 'No files were sent.';
+const MEANT_REMOTE =
+  'No files were sent. To fetch a remote file set uploader.url without "action" and uploader.data to { action: "fileUpload" }.';
+
+/** Whether a form field holds uploads: `files`, `files[]`, `files[0]`, or the source's own field name. */
+const isFilesField = (field: string, ownField: string): boolean =>
+  field === ownField || /^files(?:\[\d*\])?$/u.test(field);
+
+/** @throws InvalidParametersError when the form holds no files */
+const filesOf = (context: ActionContext, { source }: OpenSource, input: UploadParameters): UploadedFile[] => {
+  const files = context.uploads.filter(({ field }) => isFilesField(field, source.settings.defaultFilesKey));
+  if (files.length > 0) return files;
+  throw new InvalidParametersError(input.url === undefined ? NO_FILES : MEANT_REMOTE);
+};
+
+const result = z.object({
+  baseurl: z.string(),
+  messages: z.array(z.string()).describe('One per file.'),
+  files: z.array(z.string()).describe('Paths relative to the root of the source.'),
+  isImages: z.array(z.boolean()).describe('Parallel to `files`.'),
+});
+
+const run = async (context: ActionContext, input: UploadParameters): Promise<z.output<typeof result>> => {
+  const open = await openSource(context, input.source);
+  const { baseurl, settings } = open.source;
+  const files = filesOf(context, open, input);
+  const planned: PlannedUpload[] = [];
+  for (const file of files) planned.push(await prepareUpload(context, open, input.path, file));
+  await requireFolder(open, input.path, context.signal);
+  if (settings.saveSameFileNameStrategy === 'error') await requireUntaken(context, open, input.path, planned);
+  const stored = await storeUploads(context, open, input.path, planned);
+  for (const { path, replaced } of stored) {
+    if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
+  }
+  return {
+    baseurl,
+    messages: stored.map(({ path }) => `The file "${path.name}" was uploaded.`),
+    files: stored.map(({ path }) => path.toString()),
+    isImages: stored.map(({ path }) => settings.imageExtensions.includes(extensionOf(path.name) ?? '')),
+  };
+};
+
+/** Stores uploaded files: all are checked before the first is stored. */
+export const fileUploadAction = defineAction({
+  name: 'fileUpload',
+  summary: 'Stores the files of a multipart form in a folder.',
+  methods: ['GET', 'POST'],
+  changes: true,
+  takesFiles: true,
+  parameters,
+  result,
+  run,
+});

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import { AlreadyExistsError } from '../errors/errors.ts';
+import { defineAction } from './action.ts';
+import { requireFolder } from './item.ts';
+import { newFolderName } from './new-name.ts';
+import { openSource } from './open-source.ts';
+import { messagesSchema } from './result-schemas.ts';
+
+/** Creates a folder. Unsafe characters of its name become `_`. */
+export const folderCreateAction = defineAction({
+  name: 'folderCreate',
+  summary: 'Creates a folder; unsafe characters of its name become an underscore.',
+  methods: ['GET', 'POST'],
+  changes: true,
+  takesFiles: false,
+  parameters: z.object({ source: sourceField, path: pathField, name: textField }),
+  result: messagesSchema,
+  run: async (context, input) => {
+    const { access, signal } = context;
+    const open = await openSource(context, input.source);
+    const name = newFolderName(open.source.settings, input.name);
+    const target = input.path.child(name);
+    access.require('FOLDER_CREATE', target);
+    await requireFolder(open, input.path, signal);
+    try {
+      await open.storage.makeFolder(target, { signal });
+    } catch (error) {
+      throw error instanceof AlreadyExistsError
+        ? new AlreadyExistsError({ message: `"${name}" already exists.`, cause: error })
+        : error;
+    }
+    return { messages: [`The folder "${name}" was created.`] };
+  },
+});

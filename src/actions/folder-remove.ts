@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { nameField, pathField, sourceField } from '../parameters/fields.ts';
+import { defineAction } from './action.ts';
+import { requireItem } from './item.ts';
+import { openSource } from './open-source.ts';
+import { requireContents } from './require-contents.ts';
+import { doneSchema } from './result-schemas.ts';
+
+/** Removes a folder with all it holds. The root has no name and so cannot be asked for. */
+export const folderRemoveAction = defineAction({
+  name: 'folderRemove',
+  summary: 'Removes a folder with its contents.',
+  methods: ['GET', 'POST'],
+  changes: true,
+  takesFiles: false,
+  parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
+  result: doneSchema,
+  run: async (context, input) => {
+    const open = await openSource(context, input.source);
+    const path = input.path.child(input.name);
+    await requireItem(context, open, { key: 'FOLDER_REMOVE', path, kind: 'folder' });
+    await requireContents(context, open, { verb: 'REMOVE', from: path });
+    await open.storage.removeFolder(path, { signal: context.signal });
+    return {};
+  },
+});

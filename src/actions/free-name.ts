@@ -1,0 +1,91 @@
+import type { NumberedNames } from '../content/numbered-names.ts';
+import { AlreadyExistsError, NotFoundError } from '../errors/errors.ts';
+import type { StorageAdapter } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { NameReservations } from './name-reservations.ts';
+
+/** Where a free name is looked for. */
+export interface NameSearch {
+  readonly storage: StorageAdapter;
+  readonly folder: SourcePath;
+  readonly names: NumberedNames;
+  /** Names that nothing may get. They are passed over. */
+  readonly isReserved: (name: string) => boolean;
+  readonly reservations: NameReservations;
+  readonly signal: AbortSignal;
+}
+
+/** Names that are asked for one by one before the whole folder is listed. */
+const GUESSES = 4;
+/** No folder that anybody can work with has as many variants of one name. */
+const HIGHEST_NUMBER = 1_000_000;
+
+/** The numbers in use, from one listing. Remembers variants of this name only. */
+const takenNumbers = async ({ storage, folder, names, signal }: NameSearch): Promise<ReadonlySet<number>> => {
+  const ignoreCase = !storage.capabilities.caseSensitive;
+  const taken = new Set<number>();
+  for await (const page of storage.list(folder, { detail: 'names', signal })) {
+    for (const entry of page) {
+      const number = names.numberOf(entry.name.normalize('NFC'), ignoreCase);
+      if (number !== undefined) taken.add(number);
+    }
+  }
+  return taken;
+};
+
+/** Whether nothing that the store shows lies at the place. Only a hint: the create-only write that follows decides. */
+export const isFree = async (
+  { storage, signal }: Pick<NameSearch, 'storage' | 'signal'>,
+  target: SourcePath,
+): Promise<boolean> => {
+  try {
+    await storage.stat(target, { signal });
+    return false;
+  } catch (error) {
+    if (error instanceof NotFoundError) return true;
+    throw error;
+  }
+};
+
+/** What `take` gives for the target, or undefined when the name turned out to be taken. */
+const tryName = async <Taken>(
+  search: NameSearch,
+  target: SourcePath,
+  take: (target: SourcePath) => Promise<Taken>,
+): Promise<{ readonly taken: Taken } | undefined> => {
+  try {
+    return (await isFree(search, target)) ? { taken: await take(target) } : undefined;
+  } catch (error) {
+    if (error instanceof AlreadyExistsError) return undefined;
+    throw error;
+  } finally {
+    search.reservations.release(search.storage, target);
+  }
+};
+
+/**
+ * Takes the first free of the names. `take` must be create-only: its AlreadyExistsError means that another writer was
+ * faster, and the next name is tried. Names that other requests of this process are about to take are passed over without asking the
+ * store. Costs one `stat` per tried name; after a few taken ones a single listing of names tells the rest.
+ * @throws whatever else `take` throws; AlreadyExistsError only when a million variants are taken
+ */
+export const takeFreeName = async <Taken>(
+  search: NameSearch,
+  take: (target: SourcePath) => Promise<Taken>,
+): Promise<Taken> => {
+  let known: ReadonlySet<number> | undefined;
+  let misses = 0;
+  for (let number = 0; number <= HIGHEST_NUMBER; number += 1) {
+    if (known?.has(number) === true) continue;
+    search.signal.throwIfAborted();
+    const name = search.names.at(number);
+    if (search.isReserved(name)) continue;
+    const target = search.folder.child(name);
+    if (!search.reservations.reserve(search.storage, target)) continue;
+    const outcome = await tryName(search, target, take);
+    if (outcome !== undefined) return outcome.taken;
+    misses += 1;
+    if (misses === GUESSES) known = await takenNumbers(search);
+  }
+  throw new AlreadyExistsError();
+};

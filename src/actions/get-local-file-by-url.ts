@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { extensionOf } from '../content/extension.ts';
+import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
+import { textField } from '../parameters/fields.ts';
+import type { Source } from '../sources/source.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { defineAction, type ActionContext } from './action.ts';
+import { findItem } from './item.ts';
+import { depthOfUrl, pathOfPublicUrl } from './public-url.ts';
+
+interface Candidate {
+  readonly source: Source;
+  readonly path: SourcePath;
+}
+
+/** Base URLs may lie inside one another; the closest is asked first. */
+const candidatesFor = (sources: readonly Source[], url: string): Candidate[] =>
+  sources
+    .flatMap((source) => {
+      const path = pathOfPublicUrl(url, source.baseurl);
+      return path === undefined ? [] : [{ source, path }];
+    })
+    .sort((one, other) => depthOfUrl(other.source.baseurl) - depthOfUrl(one.source.baseurl));
+
+const isAllowed = ({ access }: ActionContext, { path }: Candidate): boolean => {
+  const extension = extensionOf(path.name);
+  return access.allows('GET_LOCAL_FILE_BY_URL', path, extension) && access.allows('FILES', path, extension);
+};
+
+const isFile = async ({ signal }: ActionContext, { source, path }: Candidate): Promise<boolean> => {
+  try {
+    const { stat } = await findItem({ source, storage: await source.storage() }, path, signal);
+    return stat.kind === 'file';
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
+};
+
+/** Finds the file of a source that a public URL shows, over all sources. */
+export const getLocalFileByUrlAction = defineAction({
+  name: 'getLocalFileByUrl',
+  summary: 'Finds the file of a source that a public URL belongs to.',
+  methods: ['GET', 'POST'],
+  changes: false,
+  takesFiles: false,
+  parameters: z.object({ url: textField }),
+  result: z.object({
+    path: z.string().describe('The folder, with a leading slash.'),
+    name: z.string(),
+    source: z.string(),
+  }),
+  run: async (context, { url }) => {
+    let isDenied = false;
+    for (const candidate of candidatesFor(context.sources.all, url)) {
+      if (!isAllowed(context, candidate)) isDenied = true;
+      else if (await isFile(context, candidate)) {
+        const { source, path } = candidate;
+        return { path: `/${path.parent.toString()}`, name: path.name, source: source.name };
+      }
+    }
+    throw isDenied ? new AccessDeniedError() : new NotFoundError();
+  },
+});

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { NotFoundError } from '../errors/errors.ts';
+import { itemPathField, pathField, sourceField } from '../parameters/fields.ts';
+import type { EntryKind } from '../storage/adapter.ts';
+import { defineAction, type ActionContext } from './action.ts';
+import { findItem, requireFolder, type Item } from './item.ts';
+import { openSource, type OpenSource } from './open-source.ts';
+import { itemKey, relocate, requireBothEnds, requireOutside } from './relocate.ts';
+import { doneSchema } from './result-schemas.ts';
+
+const parameters = z.object({ source: sourceField, path: pathField, from: itemPathField });
+
+type MoveParameters = z.output<typeof parameters>;
+
+/** Finds the item and judges the move by what it is; what is missing is judged by what the action's name promises. */
+const requireMovable = async (
+  context: ActionContext,
+  open: OpenSource,
+  { from, path }: MoveParameters,
+  expected: EntryKind,
+): Promise<Item> => {
+  const to = path.child(from.name);
+  const judge = (kind: EntryKind): void => {
+    requireBothEnds(context.access, itemKey(kind, 'MOVE'), { from, to, kind });
+  };
+  try {
+    const item = await findItem(open, from, context.signal);
+    judge(item.stat.kind);
+    return item;
+  } catch (error) {
+    if (error instanceof NotFoundError) judge(expected);
+    throw error;
+  }
+};
+
+const move =
+  (expected: EntryKind) =>
+  async (context: ActionContext, input: MoveParameters): Promise<Record<string, never>> => {
+    const open = await openSource(context, input.source);
+    const item = await requireMovable(context, open, input, expected);
+    if (item.stat.kind === 'folder') requireOutside(open.storage, item.path, input.path);
+    await requireFolder(open, input.path, context.signal);
+    await relocate(context, open, { verb: 'MOVE', item, to: input.path.child(item.path.name) });
+    return {};
+  };
+
+const shared = {
+  methods: ['GET', 'POST'],
+  changes: true,
+  takesFiles: false,
+  parameters,
+  result: doneSchema,
+} as const;
+
+/** Moves a file or folder into another folder. */
+export const fileMoveAction = defineAction({
+  ...shared,
+  name: 'fileMove',
+  summary: 'Moves a file or folder into another folder of its source.',
+  run: move('file'),
+});
+
+/** Moves a folder or file into another folder. */
+export const folderMoveAction = defineAction({
+  ...shared,
+  name: 'folderMove',
+  summary: 'Moves a folder or file into another folder of its source.',
+  run: move('folder'),
+});

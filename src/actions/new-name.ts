@@ -1,0 +1,50 @@
+import type { Settings } from '../config/settings.ts';
+import { hasAllowedExtension, splitExtension } from '../content/extension.ts';
+import { isServerConfigName, sanitizeName, withExtension } from '../content/file-name.ts';
+import { TypeNotAllowedError, UnsafeNameError } from '../errors/errors.ts';
+import { requireFreeName, type ReservingSettings } from './reserved.ts';
+
+/** The settings that decide about names of files. */
+export type NamingSettings = ReservingSettings & Pick<Settings, 'extensions'>;
+
+const sanitized = (text: string): string => {
+  const name = sanitizeName(text);
+  if (name === '') throw new UnsafeNameError('The name must not be empty.');
+  return name;
+};
+
+const requireAllowedName = (settings: NamingSettings, name: string): void => {
+  if (!hasAllowedExtension(name, settings.extensions)) {
+    throw new TypeNotAllowedError(`"${name}": this file type is not allowed.`);
+  }
+  if (isServerConfigName(name)) throw new TypeNotAllowedError(`"${name}": this name is not allowed.`);
+  requireFreeName(settings, name);
+};
+
+/**
+ * The name that a new file gets for what the client sent. Every action that names a file goes through here or through
+ * `renamedFileName`, so that none is laxer than the upload.
+ * @throws UnsafeNameError (400) empty or reserved; TypeNotAllowedError (403) by extension, or a file that web servers obey
+ */
+export const newFileName = (settings: NamingSettings, text: string): string => {
+  const name = sanitized(text);
+  requireAllowedName(settings, name);
+  return name;
+};
+
+/**
+ * The new name of a file that keeps its extension: `b` and `b.php` for `a.jpg` give `b.jpg` and `b.php.jpg`.
+ * Errors as `newFileName`.
+ */
+export const renamedFileName = (settings: NamingSettings, current: string, text: string): string => {
+  const name = withExtension(sanitized(text), splitExtension(current).extension);
+  requireAllowedName(settings, name);
+  return name;
+};
+
+/** The name of a new or renamed folder. @throws UnsafeNameError (400) empty or reserved */
+export const newFolderName = (settings: ReservingSettings, text: string): string => {
+  const name = sanitized(text);
+  requireFreeName(settings, name);
+  return name;
+};

@@ -1,0 +1,52 @@
+import { UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
+import { SourcePath } from '../storage/source-path.ts';
+
+/** Decodes once. What is no encoding of UTF-8 (a lone `%`, as browsers leave it) stands for itself. */
+const decoded = (segment: string): string =>
+  segment.replaceAll(/(?:%[0-9a-f]{2})+/giu, (escapes) => {
+    try {
+      return decodeURIComponent(escapes);
+    } catch {
+      return escapes;
+    }
+  });
+
+const segmentsOf = (url: URL): string[] =>
+  url.pathname
+    .split('/')
+    .filter((part) => part !== '')
+    .map(decoded);
+
+/** Absolute, protocol-relative or path-only; anything else (`a.jpg`, `mailto:`) names no public file. */
+const parseUrl = (text: string, base: string): URL | undefined => {
+  if (!/^(?:https?:)?\/\/|^\//iu.test(text) || !URL.canParse(text, base)) return undefined;
+  const url = new URL(text, base);
+  return url.username === '' && url.password === '' ? url : undefined;
+};
+
+/**
+ * Where a public URL points inside a source: scheme, host and port must be those of `baseurl` (as far as the URL has them), and
+ * its path must begin with that of `baseurl`, compared by whole decoded segments. Query and fragment do not count.
+ * Undefined when the URL lies elsewhere or can be no path of a source; the root itself is no file.
+ */
+export const pathOfPublicUrl = (text: string, baseurl: string): SourcePath | undefined => {
+  const base = new URL(baseurl);
+  const url = parseUrl(text.trim(), baseurl);
+  if (url?.origin !== base.origin) return undefined;
+  const prefix = segmentsOf(base);
+  const segments = segmentsOf(url);
+  if (!prefix.every((part, index) => segments[index] === part)) return undefined;
+  try {
+    const inside = segments.slice(prefix.length);
+    // Segment by segment: an encoded slash or dot inside one is refused, not read as a way.
+    return inside.length === 0
+      ? undefined
+      : inside.reduce((path, segment) => path.child(segment), SourcePath.root);
+  } catch (error) {
+    if (error instanceof UnsafeNameError || error instanceof UnsafePathError) return undefined;
+    throw error;
+  }
+};
+
+/** How many path segments a base URL has: of two sources that hold a URL, the one with more is meant first. */
+export const depthOfUrl = (baseurl: string): number => segmentsOf(new URL(baseurl)).length;
