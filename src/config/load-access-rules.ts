@@ -17,6 +17,9 @@ const keyProblem = (key: string): string => {
     : `${text}; keys of actions are written like "${actionKeyFrom(key)}"`;
 };
 
+/** Whether an access rule may have the key: `role`, `path`, `extensions`, or one of the form of an action's. */
+export const isRuleKey = (key: string): boolean => accessRuleKeys.includes(key) || ACTION_KEY.test(key);
+
 /**
  * Faults of a list of access rules beyond their schema: keys that are neither `role`, `path` or `extensions` nor of the form of an
  * action's key. A misspelt rule must stop the start, because it would deny nothing.
@@ -24,13 +27,13 @@ const keyProblem = (key: string): string => {
 export const ruleKeyProblems = (rules: unknown, prefix: readonly PropertyKey[]): readonly string[] =>
   (Array.isArray(rules) ? rules : []).flatMap((rule: unknown, index) =>
     Object.keys(isPlainObject(rule) ? rule : {})
-      .filter((key) => !accessRuleKeys.includes(key) && !ACTION_KEY.test(key))
+      .filter((key) => !isRuleKey(key))
       .map((key) => problemAt([...prefix, index, key], keyProblem(key))),
   );
 
 /** Whether a path of an issue points to a key that `ruleKeyProblems` reports, so that it is not reported twice. */
 export const isUnknownRuleKey = (key: PropertyKey | undefined): boolean =>
-  typeof key === 'string' && !accessRuleKeys.includes(key) && !ACTION_KEY.test(key);
+  typeof key === 'string' && !isRuleKey(key);
 
 /**
  * Rules that a host computed in code, checked as those of the configuration are.
@@ -38,7 +41,7 @@ export const isUnknownRuleKey = (key: PropertyKey | undefined): boolean =>
  */
 export const loadAccessRules = (input: unknown): readonly AccessRule[] => {
   const prefix = ['accessControl'];
-  const value = withoutNulls(input);
+  const value = withoutNulls(input, (path, key) => path.length !== 1 || isRuleKey(key));
   const parsed = rulesSchema.safeParse(value);
   const issues = parsed.error?.issues.filter(({ path }) => !isUnknownRuleKey(path[1])) ?? [];
   const problems = [

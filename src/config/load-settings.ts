@@ -1,6 +1,6 @@
-import { isUnknownRuleKey, ruleKeyProblems } from './load-access-rules.ts';
-import { merge, type PlainObject } from './plain-values.ts';
-import { problemsOf } from './problems.ts';
+import { isRuleKey, isUnknownRuleKey, ruleKeyProblems } from './load-access-rules.ts';
+import { merge, withoutNulls, type PlainObject } from './plain-values.ts';
+import { problemsOf, type KnownKeys } from './problems.ts';
 import { settingMeta, settingsSchema, settingsShape, type Settings } from './settings.ts';
 import { keysAt } from './schema-keys.ts';
 
@@ -11,37 +11,39 @@ const globalKeys: readonly string[] = Object.entries(settingsShape)
   .filter(([, schema]) => settingMeta.get(schema)?.scope === 'global')
   .map(([key]) => key);
 
-/** Settings, or what is wrong with them. */
-export type LoadedSettings = { readonly settings: Settings } | { readonly problems: readonly string[] };
+/** Settings as checked, and as written without the nulls; or what is wrong with them. */
+export type LoadedSettings =
+  { readonly settings: Settings; readonly written: PlainObject } | { readonly problems: readonly string[] };
+
+const isSettingKey = (path: readonly string[], key: string): boolean =>
+  path[0] === 'accessControl' ? isRuleKey(key) : keysAt(settingsSchema, path).includes(key);
 
 /**
  * Checks settings as written and fills in the defaults. `known` adds keys that may be meant by an unknown one; `prefix` is where
  * the settings lie.
  */
 export const loadSettings = (
-  written: PlainObject,
+  input: PlainObject,
   known: readonly string[],
   prefix: readonly PropertyKey[] = [],
 ): LoadedSettings => {
+  // Of a plain object comes a plain object.
+  const written = withoutNulls(input, isSettingKey) as PlainObject;
   const parsed = settingsSchema.safeParse(written);
   const issues =
     parsed.error?.issues.filter(({ path }) => path[0] !== 'accessControl' || !isUnknownRuleKey(path[2])) ??
     [];
+  const knownAt: KnownKeys = (path) => [...keysAt(settingsSchema, path), ...(path.length === 0 ? known : [])];
   const problems = [
-    ...problemsOf(
-      issues,
-      written,
-      (path) => [...keysAt(settingsSchema, path), ...(path.length === 0 ? known : [])],
-      prefix,
-    ),
+    ...problemsOf(issues, written, knownAt, prefix),
     ...ruleKeyProblems(written['accessControl'], [...prefix, 'accessControl']),
   ];
-  return parsed.data === undefined || problems.length > 0 ? { problems } : { settings: parsed.data };
+  return parsed.data === undefined || problems.length > 0 ? { problems } : { settings: parsed.data, written };
 };
 
 /**
  * The settings in force for a source: the global ones with its overrides laid over them, nested objects key by key. Overrides of
- * settings that act before a source is known have no effect. `overrides` have passed `loadSettings`.
+ * settings that act before a source is known have no effect. `overrides` are what `loadSettings` returned as written.
  */
 export const overrideSettings = (settings: Settings, overrides: PlainObject): Settings => {
   const effective = Object.fromEntries(

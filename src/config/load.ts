@@ -2,9 +2,9 @@ import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories } from '../storage/registry.ts';
 import { baseurlProblem } from './baseurl.ts';
 import { DEFAULT_BASEURL, type SourceEnvironment } from './environment.ts';
-import { checkSources } from './load-source.ts';
+import { checkSources } from './load-sources.ts';
 import { loadSettings } from './load-settings.ts';
-import { freezeDeep, isPlainObject, without, withoutNulls, type PlainObject } from './plain-values.ts';
+import { freezeDeep, isPlainObject, without, type PlainObject } from './plain-values.ts';
 import { mustBe, problemAt } from './problems.ts';
 import { settingsSchema } from './settings.ts';
 import type { ConnectorConfig } from './types.ts';
@@ -29,7 +29,7 @@ const environmentProblems = (environment: SourceEnvironment): readonly string[] 
 };
 
 const misplacedKeys = (written: PlainObject): readonly string[] =>
-  SOURCE_KEYS.filter((key) => Object.hasOwn(written, key)).map((key) =>
+  SOURCE_KEYS.filter((key) => written[key] !== undefined).map((key) =>
     problemAt([key], 'belongs to a source: write it under sources.<name>'),
   );
 
@@ -46,17 +46,18 @@ export const loadConfig = (
   factories: StorageFactories,
   environment: SourceEnvironment,
 ): ConnectorConfig => {
-  const written = withoutNulls(input ?? {});
+  const written = input ?? {};
   if (!isPlainObject(written)) throw new ConfigError([problemAt([], mustBe('an object', written))]);
 
   const loaded = loadSettings(without(written, [...SOURCE_KEYS, 'sources', '$schema']), ['sources']);
   const problems = [...('problems' in loaded ? loaded.problems : []), ...misplacedKeys(written)];
   // Sources are checked even when the settings above them are wrong, so that one start shows every fault.
   const settings = 'settings' in loaded ? loaded.settings : settingsSchema.parse({});
-  const wrongEnvironment = written['sources'] === undefined ? environmentProblems(environment) : [];
+  const sources = written['sources'] ?? undefined;
+  const wrongEnvironment = sources === undefined ? environmentProblems(environment) : [];
   if (wrongEnvironment.length > 0) throw new ConfigError([...problems, ...wrongEnvironment]);
 
-  const checked = checkSources(written['sources'] ?? environmentSource(environment), settings, factories);
+  const checked = checkSources(sources ?? environmentSource(environment), settings, factories);
   problems.push(...checked.problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return freezeDeep({ settings, sources: checked.sources });

@@ -8,16 +8,28 @@ export const isPlainObject = (value: unknown): value is PlainObject => {
   return prototype === null || prototype === Object.prototype;
 };
 
+/** Whether an object at a path has a key of this name. */
+export type KeyTest = (path: readonly string[], key: string) => boolean;
+
 /**
- * A copy in which no object holds `null` or `undefined`: a key set to null keeps its default, at every depth. Entries of lists
- * stay, so that a null among them is found by the checks. What is neither a plain object nor a list is taken as it is.
+ * A copy in which no object holds `undefined`, nor `null` under a known key: a key set to null keeps its default, at every depth.
+ * Nulls under unknown keys stay, and so do those in lists, so that checks find them. What is neither a plain object nor a list
+ * is taken as it is.
  */
-export const withoutNulls = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(withoutNulls);
+export const withoutNulls = (
+  value: unknown,
+  isKnown: KeyTest = () => true,
+  path: readonly string[] = [],
+): unknown => {
+  if (Array.isArray(value)) {
+    return value.map((entry, index) => withoutNulls(entry, isKnown, [...path, String(index)]));
+  }
   if (!isPlainObject(value)) return value;
-  const kept = Object.entries(value).filter(([, inner]) => inner !== null && inner !== undefined);
+  const kept = Object.entries(value).filter(
+    ([key, inner]) => inner !== undefined && (inner !== null || !isKnown(path, key)),
+  );
   // fromEntries defines own properties, so a key `__proto__` stays a key and is reported as unknown.
-  return Object.fromEntries(kept.map(([key, inner]) => [key, withoutNulls(inner)]));
+  return Object.fromEntries(kept.map(([key, inner]) => [key, withoutNulls(inner, isKnown, [...path, key])]));
 };
 
 /** Lays `over` on `base`: objects merge key by key at every depth, anything else, lists too, replaces. Neither is changed. */

@@ -1,0 +1,287 @@
+import { describe, expect, it } from 'vitest';
+import { loadSources } from '../../dist/config/load-sources.js';
+import { loadAccessRules } from '../../dist/config/load-access-rules.js';
+import { ConfigError } from '../../dist/errors/errors.js';
+import { factories, load, problemsOf, source } from './load.ts';
+
+const json = (text: string): unknown => JSON.parse(text);
+
+describe('a wrong configuration', () => {
+  it.each([
+    ['text for a number', { quality: '90' }, 'quality: must be a whole number, not the text "90"'],
+    ['a fraction', { thumbSize: 2.5 }, 'thumbSize: must be a whole number, not the number 2.5'],
+    ['too much', { quality: 101 }, 'quality: must be at most 100, not the number 101'],
+    ['nothing of something', { timeoutLimit: 0 }, 'timeoutLimit: must be greater than 0, not the number 0'],
+    ['a negative page', { countInChunk: -1 }, 'countInChunk: must be at least 0, not the number -1'],
+    ['text for a switch', { onlyPOST: 'true' }, 'onlyPOST: must be true or false, not the text "true"'],
+    ['a number for text', { title: 5 }, 'title: must be text, not the number 5'],
+    ['a text for a list', { extensions: 'png' }, 'extensions: must be a list, not the text "png"'],
+    ['an entry of another type', { extensions: ['png', 7] }, 'extensions.1: must be text, not the number 7'],
+    ['null in a list', { extensions: ['png', null] }, 'extensions.1: must be text, not null'],
+    [
+      'a dot before an extension',
+      { extensions: ['.png'] },
+      'extensions.0: must be an extension without a dot, not the text ".png"',
+    ],
+    [
+      'a size without meaning',
+      { maxUploadFileSize: '8 apples' },
+      'maxUploadFileSize: must be a number of bytes, or a number with b, kb, mb or gb, not the text "8 apples"',
+    ],
+    [
+      'a size of another type',
+      { maxFileSize: true },
+      'maxFileSize: must be a number of bytes, or a number with b, kb, mb or gb, not true',
+    ],
+    [
+      'an unknown strategy',
+      { saveSameFileNameStrategy: 'overwrite' },
+      'saveSameFileNameStrategy: must be one of "addNumber", "replace", "error", not the text "overwrite"',
+    ],
+    [
+      'an unknown order',
+      { defaultSortBy: 'date' },
+      'defaultSortBy: must be one of "name-asc", "name-desc", "changed-asc", "changed-desc", "size-asc", "size-desc", not the text "date"',
+    ],
+    ['a list for an object', { pdf: [] }, 'pdf: must be an object, not a list'],
+    [
+      'a wrong nested value',
+      { pdf: { isRemoteEnabled: 1 } },
+      'pdf.isRemoteEnabled: must be true or false, not the number 1',
+    ],
+    [
+      'a wrong value two levels down',
+      { pdf: { paper: { format: 4 } } },
+      'pdf.paper.format: must be text, not the number 4',
+    ],
+    [
+      'a path for a name',
+      { thumbFolderName: '../thumbs' },
+      'thumbFolderName: must be the name of a file or folder, without a path, not the text "../thumbs"',
+    ],
+    [
+      'an origin with a path',
+      { allowedOrigins: ['https://a.example/'] },
+      'allowedOrigins.0: must be an origin such as https://www.example.com (scheme, host and port only), not the text "https://a.example/"',
+    ],
+    [
+      'an origin with a wildcard',
+      { allowedOrigins: ['*'] },
+      'allowedOrigins.0: must be an origin such as https://www.example.com (scheme, host and port only), not the text "*"',
+    ],
+    [
+      'sources in a list',
+      { sources: [] },
+      'sources: must be an object of sources by their names, not a list',
+    ],
+    [
+      'a key of a source at the top',
+      { storageAdapter: 's3' },
+      'storageAdapter: belongs to a source: write it under sources.<name>',
+    ],
+  ])('is refused for %s', (_case, input, problem) => {
+    expect(problemsOf(input)).toEqual([problem]);
+  });
+
+  it.each([[[]], ['text'], [7], [true]])('is refused when it is no object: %j', (input) => {
+    expect(problemsOf(input)).toEqual([expect.stringMatching(/^configuration: must be an object, not /u)]);
+  });
+
+  it.each([
+    [{ thumbsize: 1 }, 'thumbsize: is not a known key; did you mean "thumbSize"?'],
+    [
+      { 'max-upload-file-size': 1 },
+      'max-upload-file-size: is not a known key; did you mean "maxUploadFileSize"?',
+    ],
+    [{ qaulity: 1 }, 'qaulity: is not a known key; did you mean "quality"?'],
+    [{ source: {} }, 'source: is not a known key; did you mean "sources"?'],
+    [
+      { pdf: { isRemoteEnable: true } },
+      'pdf.isRemoteEnable: is not a known key; did you mean "isRemoteEnabled"?',
+    ],
+    [
+      { dynamicSourcesCache: { ttl: 1 } },
+      expect.stringMatching(/^dynamicSourcesCache\.ttl: is not a known key/u),
+    ],
+    [{ colour: 'red' }, 'colour: is not a known key'],
+    [{ colour: null }, 'colour: is not a known key'],
+    [{ pdf: { paper: { size: null } } }, 'pdf.paper.size: is not a known key'],
+    [json('{"__proto__": {"debug": false}}'), '__proto__: is not a known key'],
+    [json('{"constructor": {"prototype": {}}}'), 'constructor: is not a known key'],
+  ])('names the key that is meant by an unknown one: %j', (input, problem) => {
+    expect(problemsOf(input)).toEqual([problem]);
+  });
+
+  it('is refused with every problem at once', () => {
+    const problems = problemsOf({
+      quality: '90',
+      colour: 'red',
+      pdf: { isRemoteEnabled: 'no' },
+      accessControl: [{ rol: 'guest' }],
+      sources: {
+        photos: source({ thumbSize: 'big', title: null }),
+        cloud: { storageAdapter: 's3', title: 'C' },
+      },
+    });
+    expect(problems.map((problem) => problem.slice(0, problem.indexOf(':'))).sort()).toEqual([
+      'accessControl.0.rol',
+      'colour',
+      'pdf.isRemoteEnabled',
+      'quality',
+      'sources.cloud.baseurl',
+      'sources.cloud.s3',
+      'sources.photos.thumbSize',
+      'sources.photos.title',
+    ]);
+  });
+
+  it('says so in the message of the error', () => {
+    const start = (): unknown => load({ quality: '90', sources: { photos: source({ thumbSize: [] }) } });
+    expect(start).toThrow(ConfigError);
+    expect(start).toThrow(
+      /quality: must be.*\n.*sources\.photos\.thumbSize: must be a whole number, not a list/u,
+    );
+  });
+});
+
+describe('a wrong source', () => {
+  it.each([
+    ['no title', { title: undefined }, 'title: is required'],
+    ['a title of another type', { title: 5 }, 'title: must be text, not the number 5'],
+    ['no baseurl', { baseurl: null }, 'baseurl: is required'],
+    ['an empty name', { name: '' }, 'name: must not be empty'],
+    ['no root, being local', { root: undefined }, 'root: is required with storageAdapter "local"'],
+    ['an empty root', { root: '' }, 'root: must not be empty'],
+    ['a root that no system knows', { root: '/srv/a\0b' }, 'root: must not hold a NUL character'],
+    [
+      'an unknown adapter',
+      { storageAdapter: 's4' },
+      'storageAdapter: unknown storage adapter "s4"; did you mean "s3"? (known: "local", "s3", "vault")',
+    ],
+    ['s3 without options', { storageAdapter: 's3' }, 's3: is required with storageAdapter "s3"'],
+    ['s3 without a bucket', { storageAdapter: 's3', s3: {} }, 's3.bucket: is required'],
+    ['an override out of range', { quality: 0 }, 'quality: must be at least 1, not the number 0'],
+    ['a wrong override without effect', { onlyPOST: 1 }, 'onlyPOST: must be true or false, not the number 1'],
+    [
+      'a wrong nested override',
+      { pdf: { isRemoteEnabled: 'x' } },
+      'pdf.isRemoteEnabled: must be true or false, not the text "x"',
+    ],
+    [
+      'an unknown key',
+      { baseUrl: 'https://a.example/' },
+      'baseUrl: is not a known key; did you mean "baseurl"?',
+    ],
+    [
+      'sources of its own',
+      { sources: {} },
+      'sources: belongs to the top of the configuration, not into a source',
+    ],
+  ])('is refused by its name for %s', (_case, changes, problem) => {
+    expect(problemsOf({ sources: { photos: source(changes) } })).toEqual([`sources.photos.${problem}`]);
+  });
+
+  it.each([
+    '/files/',
+    'cdn.example.com/',
+    '//cdn.example.com/',
+    'ftp://cdn.example.com/',
+    'http:cdn.example.com',
+    'https://',
+    'https:///files/',
+    'https://cdn.example.com\\a',
+    'https://cdn example.com/',
+    '',
+    'javascript:alert(1)',
+  ])('is refused for a baseurl that is no absolute http(s) URL: %j', (baseurl) => {
+    expect(problemsOf({ sources: { photos: source({ baseurl }) } })).toEqual([
+      expect.stringMatching(/^sources\.photos\.baseurl: must be an absolute http or https URL/u),
+    ]);
+  });
+
+  it('is refused for a password, a query or a fragment in baseurl, without repeating the password', () => {
+    const [password] = problemsOf({
+      sources: { photos: source({ baseurl: 'https://bob:secret@a.example/' }) },
+    });
+    expect(password).toBe('sources.photos.baseurl: must not hold a user name or password');
+    for (const baseurl of ['https://a.example/?path=/', 'https://a.example/#/']) {
+      expect(problemsOf({ sources: { photos: source({ baseurl }) } })).toEqual([
+        'sources.photos.baseurl: must not hold a query or a fragment',
+      ]);
+    }
+  });
+
+  it.each([[null], ['text'], [[]]])('is refused when it is no object: %j', (value) => {
+    expect(problemsOf({ sources: { photos: value } })).toEqual([
+      expect.stringMatching(/^sources\.photos: (must be an object, not)/u),
+    ]);
+  });
+
+  it('is refused when it shares its name or its key with another', () => {
+    expect(problemsOf({ sources: { a: source({ name: 'b' }), b: source() } })).toEqual([
+      'sources.b.name: "b" already stands for the source "a"',
+    ]);
+    expect(problemsOf({ sources: { a: source({ name: 'c' }), b: source({ name: 'c' }) } })).toEqual([
+      'sources.b.name: "c" already stands for the source "a"',
+    ]);
+    expect(problemsOf({ sources: { a: source({ name: 'A' }), b: source({ name: 'B' }) } })).toEqual([]);
+  });
+
+  it('is refused when nobody could name it', () => {
+    expect(problemsOf({ sources: { '': source() } })).toEqual([
+      'sources..name: is required where the key is empty',
+    ]);
+    expect(problemsOf({ sources: { '': source({ name: 'photos' }) } })).toEqual([]);
+  });
+
+  it('is refused for a tenant as for the configuration', () => {
+    const { settings } = load({ quality: 55 });
+    const tenant = loadSources({ photos: source({ thumbSize: 70 }) }, settings, factories);
+    expect(tenant).toMatchObject([{ name: 'photos', settings: { quality: 55, thumbSize: 70 } }]);
+    expect(() => loadSources({ photos: source({ thumbSize: '70' }) }, settings, factories)).toThrow(
+      /sources\.photos\.thumbSize: must be a whole number/u,
+    );
+    expect(() => loadSources(undefined, settings, factories)).toThrow(/sources: is required/u);
+  });
+});
+
+describe('wrong access rules', () => {
+  it.each([
+    [{ rol: 'guest' }, 'rol: is not a known key; did you mean "role"?'],
+    [{ Path: '/a' }, 'Path: is not a known key; did you mean "path"?'],
+    [{ extension: 'png' }, 'extension: is not a known key; did you mean "extensions"?'],
+    [{ fileRemove: false }, 'fileRemove: is not a known key; keys of actions are written like "FILE_REMOVE"'],
+    [
+      { 'file-remove': false },
+      'file-remove: is not a known key; keys of actions are written like "FILE_REMOVE"',
+    ],
+    [json('{"__proto__": false}'), '__proto__: is not a known key'],
+    [{ FILES: 'no' }, 'FILES: must be true or false, not the text "no"'],
+    [{ role: 1 }, 'role: must be text, not the number 1'],
+    [{ path: '../private' }, 'path: must be a folder inside the source, not the text "../private"'],
+    [{ extensions: 4 }, 'extensions: must be text or a list, not the number 4'],
+    [{ extensions: ['png', 4] }, 'extensions.1: must be text, not the number 4'],
+  ])('are refused: %j', (rule, problem) => {
+    const rules = [{ FILES: true }, rule];
+    expect(problemsOf({ accessControl: rules })).toEqual([`accessControl.1.${problem}`]);
+    expect(problemsOf({ sources: { photos: source({ accessControl: rules }) } })).toEqual([
+      `sources.photos.accessControl.1.${problem}`,
+    ]);
+    expect(() => loadAccessRules(rules)).toThrow(ConfigError);
+  });
+
+  it('are refused when they are no list, or no objects', () => {
+    expect(problemsOf({ accessControl: {} })).toEqual(['accessControl: must be a list, not an object']);
+    expect(problemsOf({ accessControl: ['guest'] })).toEqual([
+      'accessControl.0: must be an object, not the text "guest"',
+    ]);
+    expect(() => loadAccessRules('guest')).toThrow('accessControl: must be a list, not the text "guest"');
+    expect(() => loadAccessRules(undefined)).toThrow('accessControl: is required');
+  });
+
+  it('may name actions that do not exist', () => {
+    const rules = [{ role: 'guest', path: '/a/', extensions: 'png, jpg', FILE_ZIP2: false }];
+    expect(load({ accessControl: rules }).settings.accessControl).toEqual(rules);
+    expect(loadAccessRules(rules)).toEqual(rules);
+  });
+});

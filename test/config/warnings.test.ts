@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { configWarnings } from '../../dist/config/warnings.js';
+import { load, source } from './load.ts';
+
+const safe = { extensions: ['png'] };
+
+describe('start-up warnings', () => {
+  it('are not given for a careful configuration', () => {
+    expect(configWarnings(load({ ...safe, sources: { photos: source() } }))).toEqual([]);
+  });
+
+  it('name the sources whose default extensions allow html, htm and js', () => {
+    const config = load({ sources: { a: source(), b: source(safe), c: source({ name: 'docs' }) } });
+    expect(configWarnings(config)).toEqual([
+      expect.stringMatching(/^sources "a", "docs": the default extensions allow html, htm and js\./u),
+    ]);
+    expect(configWarnings(load({ ...safe, sources: { a: source({ extensions: null }) } }))).toEqual([]);
+  });
+
+  it('name a default source whose address was not given', () => {
+    expect(configWarnings(load(safe))).toEqual([expect.stringMatching(/http:\/\/localhost:8080\/files\//u)]);
+    expect(configWarnings(load(safe, { SOURCE_BASEURL: 'https://cdn.example.com/' }))).toEqual([]);
+  });
+
+  it('say that every origin is accepted', () => {
+    const open = { ...safe, allowCrossOrigin: true, sources: {} };
+    expect(configWarnings(load(open))).toEqual([expect.stringMatching(/^allowCrossOrigin/u)]);
+    expect(configWarnings(load({ ...open, allowedOrigins: [] }))).toEqual([]);
+  });
+
+  it('name keys of rules that belong to no action', () => {
+    const config = load({
+      ...safe,
+      sources: {},
+      accessControl: [{ role: 'guest', FILE_REMOVE: false, FILE_REMOV: false }],
+    });
+    expect(configWarnings(config, ['FILES', 'FILE_REMOVE'])).toEqual([
+      'accessControl: no action has the key FILE_REMOV.',
+    ]);
+    expect(configWarnings(config)).toEqual([]);
+  });
+});
