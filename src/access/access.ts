@@ -20,6 +20,11 @@ export interface Access {
   explain(key: string, path: SourcePath, extension?: string): Decision;
   /** True when some rule about the action looks at paths or extensions, so that single items can differ in their answer. */
   dependsOnItem(key: string): boolean;
+  /**
+   * True unless the action is denied for the folder and for everything in it, whatever its extension. What edges ask before an
+   * action looks at its single items; never a permission by itself.
+   */
+  mayAllow(key: string, folder: SourcePath): boolean;
   /** True when no path and no extension could make the action allowed: lets uploads be refused before their bytes arrive. */
   neverAllows(key: string): boolean;
 }

@@ -1,6 +1,6 @@
 import type { AccessRule } from '../config/settings.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
-import type { SourcePath } from '../storage/source-path.ts';
+import { SourcePath } from '../storage/source-path.ts';
 import type { Access, Decision } from './access.ts';
 import { compileRule, type CompiledRule } from './rule.ts';
 
@@ -79,6 +79,18 @@ const judge = (role: string, rules: readonly NumberedRule[], scope: Scope): Acce
     return { allowed: rule.verdicts.get(key) === true, rule: rule.index, reason: describeRule(rule, key) };
   };
 
+  const mayAllow = (key: string, folder: SourcePath): boolean => {
+    for (const rule of own.toReversed()) {
+      const verdict = rule.verdicts.get(key);
+      if (verdict === undefined) continue;
+      const coversAll = rule.path === undefined || covers(rule.path, folder, scope);
+      if (verdict) {
+        if (coversAll || (rule.path !== undefined && covers(folder, rule.path, scope))) return true;
+      } else if (coversAll && rule.extensions === undefined) return false;
+    }
+    return true;
+  };
+
   return {
     role,
     allows,
@@ -91,12 +103,7 @@ const judge = (role: string, rules: readonly NumberedRule[], scope: Scope): Acce
       own.some(
         (rule) => rule.verdicts.has(key) && (rule.path !== undefined || rule.extensions !== undefined),
       ),
-    neverAllows: (key) => {
-      const last = own.findLastIndex(
-        (rule) =>
-          rule.verdicts.get(key) === false && rule.path === undefined && rule.extensions === undefined,
-      );
-      return last >= 0 && !own.slice(last + 1).some((rule) => rule.verdicts.get(key) === true);
-    },
+    mayAllow,
+    neverAllows: (key) => !mayAllow(key, SourcePath.root),
   };
 };
