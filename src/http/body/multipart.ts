@@ -1,0 +1,185 @@
+import busboy, { type Busboy } from 'busboy';
+import type { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import type { UploadedFile } from '../../actions/uploaded-file.ts';
+import { BodyTooLargeError, BrokenBodyError, StowageError } from '../../errors/errors.ts';
+import { FormFields } from '../../parameters/form-fields.ts';
+import type { RawParameters } from '../../parameters/raw.ts';
+import type { BodyContext } from './bounded-text.ts';
+import { pour } from './pour.ts';
+
+const MAX_PARTS = 1000;
+const MAX_FIELD_BYTES = 1024 * 1024;
+/** Part headers, text fields and what stands around the parts. */
+const OVERHEAD_BYTES = 32 * 1024 * 1024;
+
+/** A file part while it arrives. */
+export interface IncomingFile {
+  readonly field: string;
+  /** Last path segment of the name as sent, not empty. */
+  readonly filename: string;
+  readonly content: Readable;
+  /** Text fields that came before (some that came after it may be known too). */
+  readonly fields: FormFields;
+}
+
+/** Takes the files of a form, one after the other. */
+export interface FileReceiver {
+  /** Largest file that any form may bring, in bytes: bounds the form as a whole. */
+  readonly largestFile: number;
+  /** Reads the content to its end and keeps it; or answers undefined and leaves it unread: the file is skipped. */
+  receive(file: IncomingFile): Promise<UploadedFile | undefined>;
+}
+
+/** What a form brought. */
+export interface FormContent {
+  readonly fields: RawParameters;
+  readonly uploads: readonly UploadedFile[];
+}
+
+const createParser = (contentType: string): Busboy => {
+  // RFC 2046 5.1.1: one to seventy characters.
+  if (!/;\s*boundary\s*=\s*(?:"[^"]{1,70}"|[^\s";]{1,70})\s*(?:;|$)/iu.test(contentType)) {
+    throw new BrokenBodyError('The form has no usable boundary.');
+  }
+  try {
+    return busboy({
+      headers: { 'content-type': contentType },
+      defParamCharset: 'utf8',
+      // The parser tells at the end of a part that the limit is reached: one more is one too many.
+      limits: { parts: MAX_PARTS + 1, fieldSize: MAX_FIELD_BYTES + 1 },
+    });
+  } catch (cause) {
+    throw new BrokenBodyError({ message: 'The form has no usable boundary.', cause });
+  }
+};
+
+const asBodyFailure = (error: unknown): unknown =>
+  error instanceof StowageError
+    ? error
+    : new BrokenBodyError({ message: 'The form is broken or was cut off.', cause: error });
+
+/** Reads one form. Files are received strictly one after the other; the form waits while one is stored. */
+class FormReader {
+  readonly #parser: Busboy;
+  readonly #receiver: FileReceiver;
+  readonly #fields = new FormFields();
+  readonly #open = new Set<Readable>();
+  readonly #uploads: UploadedFile[] = [];
+  #queue: Promise<void> = Promise.resolve();
+  #fieldBytes = 0;
+  #failed = false;
+
+  constructor(contentType: string, receiver: FileReceiver) {
+    this.#parser = createParser(contentType);
+    this.#receiver = receiver;
+    this.#parser.on('field', (name: string | undefined, value, info) => {
+      this.#guard(() => {
+        this.#addField(name, value, info.valueTruncated);
+      });
+    });
+    this.#parser.on('file', (name: string | undefined, content, info) => {
+      this.#addFile(name, content, (info as { filename?: string }).filename);
+    });
+    this.#parser.on('partsLimit', () => {
+      this.#fail(new BrokenBodyError('The form has too many parts.'));
+    });
+    // Everyone who waits for the parser learns of its errors; this keeps them from the process.
+    this.#parser.on('error', () => undefined);
+  }
+
+  async read(body: Readable, signal: AbortSignal): Promise<FormContent> {
+    try {
+      await Promise.all([this.#pour(body, signal), finished(this.#parser)]);
+      await this.#queue;
+      return { fields: this.#fields.all(), uploads: this.#uploads };
+    } catch (error) {
+      this.#fail(error as Error);
+      await this.#queue.catch(() => undefined);
+      await Promise.all(this.#uploads.map((upload) => upload.staged.discard()));
+      throw signal.aborted ? signal.reason : asBodyFailure(error);
+    }
+  }
+
+  async #pour(body: Readable, signal: AbortSignal): Promise<void> {
+    const most = this.#receiver.largestFile * MAX_PARTS + OVERHEAD_BYTES;
+    let bytes = 0;
+    await pour(body, this.#parser, {
+      signal,
+      onBytes: (length) => {
+        bytes += length;
+        if (bytes > most) throw new BodyTooLargeError();
+      },
+    });
+    this.#parser.end();
+  }
+
+  #addField(name: string | undefined, value: string, truncated: boolean): void {
+    if (name === undefined) throw new BrokenBodyError('A part of the form has no name.');
+    this.#fieldBytes += Buffer.byteLength(value);
+    if (truncated || this.#fieldBytes > MAX_FIELD_BYTES) {
+      throw new BodyTooLargeError('The text fields of the form are too large.');
+    }
+    this.#fields.add(name, value);
+  }
+
+  #addFile(field: string | undefined, content: Readable, filename: string | undefined): void {
+    content.on('error', () => undefined);
+    if (this.#failed) {
+      content.destroy();
+      return;
+    }
+    this.#open.add(content);
+    content.once('close', () => this.#open.delete(content));
+    this.#queue = this.#queue.then(() => this.#receive(field, content, filename));
+    // Reported at once: the parser may wait for a file that nobody reads any more.
+    this.#queue.catch((error: unknown) => {
+      this.#fail(error as Error);
+    });
+  }
+
+  async #receive(field: string | undefined, content: Readable, filename: string | undefined): Promise<void> {
+    if (this.#failed) return;
+    if (field === undefined) throw new BrokenBodyError('A part of the form has no name.');
+    // Browsers send a part with an empty name for a file input that nobody filled.
+    const upload =
+      filename === undefined || filename === ''
+        ? undefined
+        : await this.#receiver.receive({ field, filename, content, fields: this.#fields });
+    if (upload === undefined) content.resume();
+    else this.#uploads.push(upload);
+  }
+
+  #guard(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  #fail(error: Error): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    this.#parser.destroy(error);
+    for (const content of this.#open) content.destroy(error);
+  }
+}
+
+/**
+ * Reads a multipart form: at most 1,000 parts and 1 MB of text fields. Names are UTF-8; of file names only the last path
+ * segment is kept, and `filename*` wins over `filename`. Fields may stand before and after the files. When anything fails,
+ * what was stored before is discarded.
+ * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and what the receiver throws.
+ */
+export const readMultipart = async (
+  body: Readable,
+  { headers, signal }: BodyContext,
+  receiver: FileReceiver,
+): Promise<FormContent> => {
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
+  if (encoding !== '' && encoding !== 'identity') {
+    throw new BrokenBodyError('The encoding of the request body is not supported.');
+  }
+  return new FormReader(headers['content-type'] ?? '', receiver).read(body, signal);
+};

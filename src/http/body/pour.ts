@@ -1,0 +1,92 @@
+import type { Readable } from 'node:stream';
+import { BrokenBodyError, StowageError } from '../../errors/errors.ts';
+
+/** A client that sends nothing for this long, while we are ready to read, is given up. */
+const STALL_MS = 60_000;
+
+/** What a body is poured into: any Writable, or less. */
+export interface BodySink {
+  /** False: pause until `drain`. */
+  write(chunk: Buffer): boolean;
+  once(event: 'drain' | 'error', listener: (error: Error) => void): unknown;
+}
+
+/** What pouring needs besides its ends. */
+export interface PourOptions {
+  readonly signal: AbortSignal;
+  /** Sees every chunk's length before it is written; may throw to stop. */
+  readonly onBytes?: (length: number) => void;
+}
+
+const readFailure = (cause: unknown): Error =>
+  cause instanceof StowageError
+    ? cause
+    : new BrokenBodyError({ message: 'The request body was cut off.', cause });
+
+/**
+ * Reads a body to its end into a sink, at the sink's pace. The body is not destroyed when this fails, only paused: with
+ * `node:http` that would destroy the connection that the answer has to go through. Whoever owns the body drains it.
+ * The sink is not ended. Rejects with BrokenBodyError, the sink's error, what `onBytes` threw, or the signal's reason.
+ */
+export const pour = (body: Readable, sink: BodySink, { signal, onBytes }: PourOptions): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let settled = false;
+    const stalled = setTimeout(() => {
+      if (!body.isPaused()) fail(new BrokenBodyError('The request body stopped arriving.'));
+    }, STALL_MS);
+
+    const settle = (): boolean => {
+      if (settled) return false;
+      settled = true;
+      clearTimeout(stalled);
+      body.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
+      signal.removeEventListener('abort', onAbort);
+      return true;
+    };
+    const fail = (error: unknown): void => {
+      if (!settle()) return;
+      body.pause();
+      // A stream without a listener would throw its later errors at the process.
+      body.on('error', () => undefined);
+      reject(error);
+    };
+    const onDrain = (): void => {
+      if (settled) return;
+      stalled.refresh();
+      body.resume();
+    };
+    const onData = (data: Buffer | string): void => {
+      // A host may have set an encoding.
+      const chunk = typeof data === 'string' ? Buffer.from(data) : data;
+      stalled.refresh();
+      try {
+        onBytes?.(chunk.length);
+        if (sink.write(chunk)) return;
+      } catch (error) {
+        fail(error);
+        return;
+      }
+      body.pause();
+      sink.once('drain', onDrain);
+    };
+    const onEnd = (): void => {
+      if (settle()) resolve();
+    };
+    const onError = (error: unknown): void => {
+      fail(readFailure(error));
+    };
+    const onClose = (): void => {
+      fail(readFailure(undefined));
+    };
+    const onAbort = (): void => {
+      fail(signal.reason);
+    };
+
+    if (signal.aborted) return fail(signal.reason);
+    if (body.readableEnded) return onEnd();
+    if (body.destroyed) return fail(readFailure(body.errored));
+    signal.addEventListener('abort', onAbort, { once: true });
+    sink.once('error', fail);
+    body.on('end', onEnd).on('error', onError).on('close', onClose).on('data', onData);
+    body.resume();
+  });

@@ -1,0 +1,89 @@
+import type { Settings } from '../config/settings.ts';
+import { StowageError } from '../errors/errors.ts';
+import { asHookFailure } from './hook-failure.ts';
+import type { ConnectorResponse, HookRequest } from './message.ts';
+
+/** The hook that decides about an origin; it wins over `allowedOrigins`. */
+export type OriginHook = (origin: string, request: HookRequest) => boolean | Promise<boolean>;
+
+/** What cross-origin rules say of one request. */
+export interface CorsVerdict {
+  /** Go with every answer to the request. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** `none`: not a cross-origin matter. `failed`: the hook threw. */
+  readonly origin: 'none' | 'accepted' | 'refused' | 'failed';
+  /** What the hook threw. */
+  readonly failure?: unknown;
+}
+
+/** Judges a request's origin. Never rejects. */
+export type CorsJudge = (request: HookRequest) => CorsVerdict | Promise<CorsVerdict>;
+
+const off: CorsVerdict = { headers: {}, origin: 'none' };
+const vary = { vary: 'Origin' } as const;
+
+/** Makes the judge of an instance. With `allowCrossOrigin` off nothing is ever added or asked. */
+export const createCorsJudge = (
+  settings: Pick<Settings, 'allowCrossOrigin' | 'allowedOrigins'>,
+  hook: OriginHook | undefined,
+): CorsJudge => {
+  if (!settings.allowCrossOrigin) return () => off;
+  const { allowedOrigins } = settings;
+  const isAccepted: OriginHook =
+    hook ?? ((origin) => allowedOrigins === null || allowedOrigins.includes(origin));
+  return async (request) => {
+    const { origin } = request.headers;
+    if (origin === undefined) return { headers: vary, origin: 'none' };
+    try {
+      // Only `true` accepts: a hook that returns something else has not said yes.
+      if ((await isAccepted(origin, request)) !== true) return { headers: vary, origin: 'refused' };
+    } catch (error) {
+      return { headers: vary, origin: 'failed', failure: asHookFailure(error, 'allowedOrigins') };
+    }
+    return {
+      headers: {
+        ...vary,
+        'access-control-allow-origin': origin,
+        'access-control-allow-credentials': 'true',
+      },
+      origin: 'accepted',
+    };
+  };
+};
+
+const ownHeaders = ['Origin', 'X-Requested-With', 'Content-Type', 'Accept', 'Authorization'] as const;
+const known: ReadonlySet<string> = new Set(ownHeaders.map((name) => name.toLowerCase()));
+const TOKEN = /^[!#$%&'*+.^_`|~\da-z-]{1,100}$/iu;
+
+const allowedHeaders = (asked: string | undefined): string => {
+  const names = (asked ?? '')
+    .split(',', 100)
+    .map((name) => name.trim())
+    .filter((name) => TOKEN.test(name) && !known.has(name.toLowerCase()));
+  return [...ownHeaders, ...names].join(', ');
+};
+
+/**
+ * Answers OPTIONS: a preflight of an accepted origin with what it may do, other requests with `Allow`.
+ * @throws StowageError ORIGIN_REFUSED for the preflight of a refused origin.
+ */
+export const answerOptions = (
+  request: HookRequest,
+  verdict: CorsVerdict,
+  allow: string,
+): ConnectorResponse => {
+  if (verdict.origin === 'refused') throw new StowageError('ORIGIN_REFUSED');
+  const preflight =
+    verdict.origin === 'accepted'
+      ? {
+          'access-control-allow-methods': 'GET, POST, OPTIONS',
+          'access-control-allow-headers': allowedHeaders(request.headers['access-control-request-headers']),
+          'access-control-max-age': '86400',
+        }
+      : {};
+  return {
+    status: 200,
+    headers: { allow, 'content-length': '0', ...preflight },
+    body: undefined,
+  };
+};

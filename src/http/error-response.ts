@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import type { Settings } from '../config/settings.ts';
+import { HttpError, StowageError } from '../errors/errors.ts';
+import { errorTable } from '../errors/table.ts';
+import type { Logger } from '../log/logger.ts';
+import { errorEnvelope, jsonResponse } from './envelope.ts';
+import type { ConnectorResponse, HookRequest } from './message.ts';
+
+/** What answering errors needs. */
+export interface ErrorResponderOptions {
+  readonly settings: Pick<Settings, 'debug' | 'errorHttpStatus'>;
+  readonly log: Logger;
+}
+
+/** Turns any thrown value into an answer and a log line. `ofAction`: thrown by an action or on the way to it. */
+export type ErrorResponder = (error: unknown, request: HookRequest, ofAction: boolean) => ConnectorResponse;
+
+interface Failure {
+  readonly status: number;
+  readonly messages: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Statuses of range and conditional requests: programs ask for them and read the status line. */
+const alwaysInStatusLine: ReadonlySet<number> = new Set([412, 416]);
+
+const internal: Failure = {
+  status: errorTable.INTERNAL.status,
+  messages: [errorTable.INTERNAL.message],
+  headers: {},
+};
+
+const describe = (error: unknown): Failure => {
+  if (error instanceof StowageError) return error;
+  if (!(error instanceof HttpError)) return internal;
+  const { status, message } = error;
+  if (!Number.isInteger(status) || status < 400 || status > 599) return internal;
+  return { status, messages: [message], headers: {} };
+};
+
+/** What the reason phrase may hold: printable ASCII, at most 120 characters. */
+const reasonPhrase = (message: string | undefined): string | undefined => {
+  const ascii = (message ?? '')
+    .replaceAll(/[^\x20-\x7e]+/gu, ' ')
+    .trim()
+    .slice(0, 120)
+    .trim();
+  return ascii === '' ? undefined : ascii;
+};
+
+/** The error and its causes without stacks. */
+const brief = (error: unknown): unknown => {
+  if (!(error instanceof Error)) return String(error);
+  const { name, message, cause } = error;
+  const code = (error as { code?: unknown }).code;
+  return {
+    name,
+    message,
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(cause === undefined ? {} : { cause: brief(cause) }),
+  };
+};
+
+const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
+/** Writes the failure down; gives back the id that the answer carries, for failures of the service. */
+const logFailure = (
+  { settings, log }: ErrorResponderOptions,
+  error: unknown,
+  status: number,
+  { method, url }: HookRequest,
+): string | undefined => {
+  const ofService = status >= 500;
+  if (!ofService && !settings.debug) return undefined;
+  const requestId = ofService ? randomUUID() : undefined;
+  log[ofService ? 'error' : 'info']('A request failed.', {
+    requestId,
+    method,
+    // Without the query: it may hold what the log must not.
+    path: url.split('?', 1)[0],
+    status,
+    detail: error instanceof StowageError ? error.detail : undefined,
+    error: settings.debug ? error : brief(error),
+  });
+  return requestId;
+};
+
+/**
+ * The only place that knows how errors look on the wire. The client reads the public messages, nothing else; the log gets the
+ * rest, with stacks when `debug` is on. Failures of the service are always logged, those of requests only with `debug`, and
+ * what fails because the client has gone not at all.
+ */
+export const createErrorResponder = (options: ErrorResponderOptions): ErrorResponder => {
+  const { errorHttpStatus } = options.settings;
+  return (thrown, request, ofAction) => {
+    const { signal } = request;
+    // The reason is ours when the service itself gave up; then it is the cause, whatever failed because of it.
+    const isOurs = signal.aborted && signal.reason instanceof StowageError;
+    const error: unknown = isOurs ? signal.reason : thrown;
+    const { status, messages, headers } = describe(error);
+    const gone = signal.aborted && !isOurs;
+    const requestId = gone ? undefined : logFailure(options, error, status, request);
+    const inStatusLine = !ofAction || errorHttpStatus || alwaysInStatusLine.has(status);
+    return jsonResponse(inStatusLine ? status : 200, errorEnvelope(status, messages), {
+      statusText: inStatusLine ? reasonPhrase(messages[0]) : undefined,
+      headers: { ...lowerCase(headers), ...(requestId === undefined ? {} : { 'x-request-id': requestId }) },
+    });
+  };
+};

@@ -1,0 +1,123 @@
+import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+/** Values that are written as one piece: above it, lists and objects are written member by member. */
+const SMALL = 500;
+const CHUNK = 64 * 1024;
+
+interface Budget {
+  left: number;
+}
+
+const isIterable = (value: object): value is Iterable<unknown> | AsyncIterable<unknown> =>
+  Symbol.iterator in value || Symbol.asyncIterator in value;
+
+const hasToJson = (value: object): boolean => typeof (value as { toJSON?: unknown }).toJSON === 'function';
+
+/** Whether a value is plain JSON of few members, so that `JSON.stringify` writes it in no time. */
+const isSmall = (value: unknown, budget: Budget): boolean => {
+  budget.left -= 1;
+  if (typeof value !== 'object' || value === null || hasToJson(value)) return budget.left >= 0;
+  if (Array.isArray(value)) {
+    return value.length <= budget.left && value.every((item) => isSmall(item, budget));
+  }
+  if (isIterable(value)) return false;
+  for (const key in value) {
+    if (!isSmall((value as Record<string, unknown>)[key], budget)) return false;
+  }
+  return budget.left >= 0;
+};
+
+const isWrittenAtOnce = (value: unknown): boolean => isSmall(value, { left: SMALL });
+
+const isLeftOut = (value: unknown): boolean =>
+  value === undefined || typeof value === 'function' || typeof value === 'symbol';
+
+/** Writes JSON into chunks of about 64 KB. */
+class ChunkedJson {
+  #text = '';
+
+  async *write(value: unknown): AsyncGenerator<string> {
+    yield* this.#value(value);
+    if (this.#text !== '') yield this.#take();
+  }
+
+  #take(): string {
+    const text = this.#text;
+    this.#text = '';
+    return text;
+  }
+
+  async *#value(value: unknown): AsyncGenerator<string> {
+    if (isWrittenAtOnce(value)) this.#text += JSON.stringify(value) ?? 'null';
+    else if (isIterable(value as object)) yield* this.#list(value as Iterable<unknown>);
+    else yield* this.#object(value as object);
+  }
+
+  async *#list(items: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<string> {
+    this.#text += '[';
+    let comma = '';
+    // Not `for await` over both: it would cost a turn of the microtask queue for every item of an array.
+    if (Symbol.iterator in items) {
+      for (const item of items) {
+        this.#text += comma;
+        comma = ',';
+        if (isWrittenAtOnce(item)) this.#text += JSON.stringify(item) ?? 'null';
+        else yield* this.#value(item);
+        if (this.#text.length > CHUNK) yield this.#take();
+      }
+    } else {
+      for await (const item of items) {
+        this.#text += comma;
+        comma = ',';
+        yield* this.#value(item);
+        if (this.#text.length > CHUNK) yield this.#take();
+      }
+    }
+    this.#text += ']';
+  }
+
+  async *#object(members: object): AsyncGenerator<string> {
+    this.#text += '{';
+    let comma = '';
+    for (const [key, value] of Object.entries(members)) {
+      if (isLeftOut(value)) continue;
+      this.#text += `${comma}${JSON.stringify(key)}:`;
+      comma = ',';
+      yield* this.#value(value);
+      if (this.#text.length > CHUNK) yield this.#take();
+    }
+    this.#text += '}';
+  }
+}
+
+async function* unhurried(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  try {
+    yield first;
+    for await (const chunk of rest) {
+      // Between two chunks everyone else gets a turn of the event loop.
+      await nextTurn();
+      yield chunk;
+    }
+  } finally {
+    await rest.return(undefined);
+  }
+}
+
+/**
+ * Writes a value as JSON. Small values come back as one string. Others, and all that hold iterables (written as lists),
+ * come back as a stream of bounded chunks that obeys back-pressure and never holds the event loop for longer than one
+ * chunk takes. Rejects when the value fails before its first 64 KB; after that the stream fails.
+ */
+export const writeJson = async (value: unknown): Promise<string | Readable> => {
+  if (isWrittenAtOnce(value)) return JSON.stringify(value);
+  const chunks = new ChunkedJson().write(value);
+  const first = await chunks.next();
+  if (first.done === true) return 'null';
+  if (first.value.length <= CHUNK) {
+    const second = await chunks.next();
+    if (second.done === true) return first.value;
+    return Readable.from(unhurried(first.value + second.value, chunks), { objectMode: false });
+  }
+  return Readable.from(unhurried(first.value, chunks), { objectMode: false });
+};

@@ -1,0 +1,128 @@
+import type { Action, ActionServices } from '../actions/action.ts';
+import type { Access } from '../access/access.ts';
+import type { Settings } from '../config/settings.ts';
+import { StowageError } from '../errors/errors.ts';
+import type { Logger } from '../log/logger.ts';
+import type { SourceLease } from '../sources/tenants.ts';
+import { answerOptions, createCorsJudge, type CorsVerdict, type OriginHook } from './cors.ts';
+import { pingResponse } from './envelope.ts';
+import { createErrorResponder } from './error-response.ts';
+import { fromHook } from './hook-failure.ts';
+import type { ConnectorRequest, ConnectorResponse, HookRequest } from './message.ts';
+import { allowedMethods, refuseGetIfOnlyPost, requireKnownMethod, requireMethodOf } from './methods.ts';
+import { readInput } from './read-input.ts';
+import { RequestScope } from './request-scope.ts';
+import { findAction, requireAccess, runAction } from './run-action.ts';
+import { parseTarget } from './target.ts';
+import type { StageUpload } from './upload-receiver.ts';
+
+/** All that the edge needs of the rest of the service. Functions that call hooks may throw whatever the hooks throw. */
+export interface PipelineDependencies {
+  /** The global settings. */
+  readonly settings: Settings;
+  readonly actions: ReadonlyMap<string, Action>;
+  readonly services: ActionServices;
+  readonly log: Logger;
+  /** Sent with every answer as `X-App-Version`: standalone instances only. */
+  readonly version?: string | undefined;
+  /** The sources for a request; the edge gives them back when the request has ended. */
+  readonly resolveSources: (request: HookRequest) => Promise<SourceLease>;
+  /** The request's role. */
+  readonly authenticate: (request: HookRequest) => unknown;
+  readonly accessFor: (role: string, request: HookRequest) => Access | Promise<Access>;
+  /** The hook `allowedOrigins`. */
+  readonly isOriginAllowed?: OriginHook | undefined;
+  readonly stageUpload: StageUpload;
+}
+
+/** The core of a connector: answers a request, never rejects. */
+export type Handle = (request: ConnectorRequest) => Promise<ConnectorResponse>;
+
+/** How far a request has come, for whoever answers its failure. */
+interface Progress {
+  ofAction: boolean;
+}
+
+const roleFrom = (result: unknown): string => {
+  if (typeof result === 'string') return result;
+  throw new StowageError('INTERNAL', { detail: `checkAuthentication returned ${typeof result}, not a role` });
+};
+
+/** The eight steps of the protocol, in their order. */
+const answer = async (
+  dependencies: PipelineDependencies,
+  request: ConnectorRequest,
+  cors: CorsVerdict,
+  scope: RequestScope,
+  progress: Progress,
+): Promise<ConnectorResponse> => {
+  const { settings, actions, services, log, stageUpload: stage } = dependencies;
+  const { method, signal } = request;
+  const target = parseTarget(request.url);
+
+  // 1. With onlyPOST, nothing is served by GET.
+  refuseGetIfOnlyPost(request, settings.onlyPOST);
+
+  // 2. The health check needs nobody's permission.
+  if (target.action === 'ping' && (method === 'GET' || method === 'HEAD')) return pingResponse();
+
+  // 3. Cross-origin rules; OPTIONS ends here.
+  if (cors.origin === 'failed') throw cors.failure;
+  if (method === 'OPTIONS') return answerOptions(request, cors, allowedMethods(settings.onlyPOST));
+  requireKnownMethod(request, settings.onlyPOST);
+  progress.ofAction = true;
+
+  // 4. The sources that serve this request.
+  const lease = await fromHook('resolveSources', () => dependencies.resolveSources(request));
+  scope.holdLease(lease);
+  const { sources } = lease;
+
+  // 5. Who asks, and what they may do.
+  const role = roleFrom(await fromHook('checkAuthentication', () => dependencies.authenticate(request)));
+  const access = await fromHook('accessControl', () => dependencies.accessFor(role, request));
+
+  // 6. What they ask for.
+  const input = await readInput(request, target, { sources, access, actions, stage, signal }, scope);
+
+  // 7. Whether they may.
+  requireAccess(access, input);
+
+  // 8. Do it.
+  const action = findAction(actions, input.actionName);
+  requireMethodOf(action, request, settings.onlyPOST);
+  return runAction(
+    action,
+    { sources, access, uploads: input.uploads, services, signal, log },
+    input,
+    request,
+  );
+};
+
+/** Builds the core of a connector out of its parts. */
+export const createPipeline = (dependencies: PipelineDependencies): Handle => {
+  const { settings, version } = dependencies;
+  const judgeOrigin = createCorsJudge(settings, dependencies.isOriginAllowed);
+  const answerError = createErrorResponder(dependencies);
+  const always = version === undefined ? {} : { 'x-app-version': version };
+
+  return async (request) => {
+    const scope = new RequestScope((error) => {
+      if (!request.signal.aborted) dependencies.log.error('An answer broke off.', { error });
+    });
+    const progress: Progress = { ofAction: false };
+    const cors = await judgeOrigin(request);
+    let response: ConnectorResponse;
+    try {
+      response = await answer(dependencies, request, cors, scope, progress);
+    } catch (error) {
+      response = answerError(error, request, progress.ofAction);
+    }
+    await scope.endWith(response);
+    return {
+      status: response.status,
+      statusText: response.statusText,
+      headers: { ...response.headers, ...cors.headers, ...always },
+      body: request.method === 'HEAD' ? undefined : response.body,
+    };
+  };
+};

@@ -1,0 +1,48 @@
+import { accessKeyOf } from '../actions/action.ts';
+import { AccessDeniedError } from '../errors/errors.ts';
+import { parseQuery } from '../parameters/brackets.ts';
+import { mergeParameters } from '../parameters/merge.ts';
+import type { RawParameters, RawValue } from '../parameters/raw.ts';
+import { withTypedValues } from '../parameters/typed-values.ts';
+import type { UploadedFile } from '../actions/uploaded-file.ts';
+import { SourcePath } from '../storage/source-path.ts';
+import { readBody } from './body/read-body.ts';
+import type { ConnectorRequest } from './message.ts';
+import type { RequestScope } from './request-scope.ts';
+import { actionParameter, type Target } from './target.ts';
+import { createUploadReceiver, type UploadContext } from './upload-receiver.ts';
+
+/** All that a request says, after precedence: the path wins over the query, the query over the body. */
+export interface RequestInput {
+  readonly actionName: string | undefined;
+  readonly parameters: RawParameters;
+  /** `action` of the body, also where the path or the query has won over it. */
+  readonly bodyAction: RawValue | undefined;
+  readonly uploads: readonly UploadedFile[];
+}
+
+/**
+ * Reads the parameters of a request and receives its files, which `scope` holds from then on.
+ * @throws AccessDeniedError before the body is read, when nothing in it could make the action allowed.
+ */
+export const readInput = async (
+  request: ConnectorRequest,
+  target: Target,
+  context: Omit<UploadContext, 'query' | 'actionName'>,
+  scope: RequestScope,
+): Promise<RequestInput> => {
+  const query = parseQuery(target.query);
+  const actionName = target.action ?? actionParameter(query);
+  if (actionName !== undefined && !context.access.mayAllow(accessKeyOf(actionName), SourcePath.root)) {
+    throw new AccessDeniedError();
+  }
+  const receiver = createUploadReceiver({ ...context, query, actionName });
+  const { fields, uploads } = await readBody(request, receiver);
+  scope.holdUploads(uploads);
+  return {
+    actionName: actionName ?? actionParameter(fields),
+    parameters: withTypedValues(mergeParameters(query, fields)),
+    bodyAction: fields['action'],
+    uploads,
+  };
+};

@@ -1,0 +1,71 @@
+import { accessKeyOf, type Action, type ActionContext } from '../actions/action.ts';
+import { FileAnswer } from '../actions/file-answer.ts';
+import type { Access } from '../access/access.ts';
+import { AccessDeniedError, InvalidParametersError, StowageError } from '../errors/errors.ts';
+import { parseParameters } from '../parameters/parse.ts';
+import type { RawValue } from '../parameters/raw.ts';
+import { SourcePath } from '../storage/source-path.ts';
+import { headersOfJson, jsonResponse, SUCCESS_CODE } from './envelope.ts';
+import { fileResponse } from './file-response.ts';
+import { writeJson } from './json-stream.ts';
+import type { ConnectorResponse, HookRequest } from './message.ts';
+import type { RequestInput } from './read-input.ts';
+
+const folderOf = (path: RawValue | undefined): SourcePath => {
+  try {
+    return typeof path === 'string' ? SourcePath.parse(path) : SourcePath.root;
+  } catch {
+    return SourcePath.root;
+  }
+};
+
+/**
+ * The access check before an action: refuses when the rules deny it for `path` and all that lies there, whatever the other
+ * parameters are. What it lets through, the action checks item by item.
+ * @throws AccessDeniedError
+ */
+export const requireAccess = (access: Access, { actionName, parameters }: RequestInput): void => {
+  if (actionName === undefined) return;
+  if (!access.mayAllow(accessKeyOf(actionName), folderOf(parameters['path']))) throw new AccessDeniedError();
+};
+
+/** @throws StowageError UNKNOWN_ACTION */
+export const findAction = (actions: ReadonlyMap<string, Action>, name: string | undefined): Action => {
+  const action = name === undefined ? undefined : actions.get(name);
+  if (action !== undefined) return action;
+  const messages = name === undefined ? ['No action is given.'] : [];
+  throw new StowageError('UNKNOWN_ACTION', { messages });
+};
+
+/**
+ * The Jodit client asks for a remote upload in a field of the form while its uploader's URL may say `?action=fileUpload`.
+ * By precedence that is an upload without files; the message tells whoever set up the page what to change.
+ */
+const refuseMisroutedRemoteUpload = ({ actionName, bodyAction, uploads }: RequestInput): void => {
+  if (actionName === 'fileUpload' && bodyAction === 'fileUploadRemote' && uploads.length === 0) {
+    throw new InvalidParametersError(
+      'A remote upload was sent to the URL of fileUpload: take the action out of uploader.url and put it into uploader.data.',
+    );
+  }
+};
+
+const dataResponse = async (data: object, { method }: HookRequest): Promise<ConnectorResponse> => {
+  const json = await writeJson({ success: true, data: { code: SUCCESS_CODE, ...data } });
+  if (typeof json === 'string') return jsonResponse(200, json);
+  if (method !== 'HEAD') return { status: 200, headers: headersOfJson, body: json };
+  json.destroy();
+  return { status: 200, headers: headersOfJson, body: undefined };
+};
+
+/** Checks the parameters, runs the action and turns its result into an answer. */
+export const runAction = async (
+  action: Action,
+  context: ActionContext,
+  input: RequestInput,
+  request: HookRequest,
+): Promise<ConnectorResponse> => {
+  refuseMisroutedRemoteUpload(input);
+  const parameters = parseParameters(action.parameters, input.parameters);
+  const result = await action.run(context, parameters);
+  return result instanceof FileAnswer ? fileResponse(result, request) : dataResponse(result, request);
+};

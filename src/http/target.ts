@@ -1,0 +1,40 @@
+import { InvalidParametersError } from '../errors/errors.ts';
+import type { RawParameters } from '../parameters/raw.ts';
+
+/** What a request's URL says, before the query is parsed. */
+export interface Target {
+  /** The decoded path without slashes around it: the action's name; undefined at the root. Unknown paths are unknown actions. */
+  readonly action: string | undefined;
+  /** The query without `?`, as sent. */
+  readonly query: string;
+}
+
+const decoded = (text: string): string => {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
+/** Reads the path and query below the mount point. Percent escapes are decoded once; a slash at the end does not count. */
+export const parseTarget = (url: string): Target => {
+  // A proxy may send the absolute form: http://host/files.
+  const local = url.startsWith('/') ? url : url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/iu, '');
+  const mark = local.indexOf('?');
+  const path = mark === -1 ? local : local.slice(0, mark);
+  const name = decoded(path.slice(path.startsWith('/') ? 1 : 0, path.endsWith('/') ? -1 : undefined));
+  return { action: name === '' ? undefined : name, query: mark === -1 ? '' : local.slice(mark + 1) };
+};
+
+/**
+ * The action's name in a place where it is a parameter; undefined when it is absent or empty.
+ * @throws InvalidParametersError when it is given several times or is no text.
+ */
+export const actionParameter = (parameters: RawParameters): string | undefined => {
+  const { action } = parameters;
+  if (action === undefined || action === '') return undefined;
+  if (typeof action !== 'string') throw new InvalidParametersError('action: must be given once, as text');
+  return action;
+};
