@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { interleaved, timed, type Measurement, type Row } from './measurement.ts';
+import { withScratch } from './scratch.ts';
+import { drain, keepAlive, withService, type Service } from './service.ts';
+
+const SIZES = [1000, 10_000, 100_000];
+const ROUNDS = 7;
+const DAY = 86_400;
+
+/** Small text files whose times and names are in no order. */
+const fill = (folder: string, count: number): void => {
+  mkdirSync(folder);
+  const now = Math.floor(Date.now() / 1000);
+  for (let index = 0; index < count; index += 1) {
+    const mixed = (index * 2_654_435_761) % 4_294_967_296;
+    const path = join(folder, `document-${mixed.toString(36)}-${String(index)}.txt`);
+    writeFileSync(path, 'x'.repeat(index % 100));
+    utimesSync(path, now, now - (mixed % (365 * DAY)));
+  }
+};
+
+const find = async (folder: string): Promise<void> => {
+  const child = spawn('find', [folder, '-mindepth', '1', '-maxdepth', '1', '-printf', '%f\t%s\t%T@\n'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`find ended with ${String(code)}`);
+};
+
+const rowsOf = async (service: Service, root: string, count: number): Promise<readonly Row[]> => {
+  const agent = keepAlive();
+  const whole = `${service.url}/files?path=${String(count)}`;
+  const page = `${whole}&mods[limit]=50&mods[sortBy]=name-asc`;
+  try {
+    const [wholeTime = Number.NaN, pageTime = Number.NaN, findTime = Number.NaN] = await interleaved(ROUNDS, [
+      () => drain(whole, agent),
+      () => drain(page, agent),
+      () => find(join(root, String(count))),
+    ]);
+    const reference = { name: 'find -printf', value: findTime };
+    const files = count.toLocaleString('en');
+    return [
+      { what: `listing of ${files} files`, unit: 'ms', ours: wholeTime, reference, aim: { atMost: 3 } },
+      { what: `50 of ${files} files by name`, unit: 'ms', ours: pageTime, reference },
+    ];
+  } finally {
+    agent.destroy();
+  }
+};
+
+/** The longest time that a `/ping` waits while big listings run one after the other. */
+const longestWait = async (service: Service): Promise<number> => {
+  const agent = keepAlive();
+  let isListing = true;
+  const listings = (async () => {
+    try {
+      for (let round = 0; round < 3; round += 1) await drain(`${service.url}/files?path=100000`);
+    } finally {
+      isListing = false;
+    }
+  })();
+  let longest = 0;
+  while (isListing) {
+    longest = Math.max(longest, await timed(() => drain(`${service.url}/ping`, agent)));
+  }
+  agent.destroy();
+  await listings;
+  return longest;
+};
+
+/** Listings over HTTP beside `find -printf` of the same folder, and what they do to other requests and to memory. */
+export const listing: Measurement = {
+  name: 'listing',
+  run: () =>
+    withScratch(async (scratch) => {
+      const root = join(scratch, 'files');
+      mkdirSync(root);
+      for (const count of SIZES) fill(join(root, String(count)), count);
+      return withService(scratch, root, async (service) => {
+        const rows: Row[] = [];
+        for (const count of SIZES) rows.push(...(await rowsOf(service, root, count)));
+        rows.push({
+          what: 'longest /ping beside listings of 100,000',
+          unit: 'ms',
+          ours: await longestWait(service),
+        });
+        rows.push({ what: 'peak RSS of these listings', unit: 'MB', ours: await service.peakMemory() });
+        return rows;
+      });
+    }),
+};

@@ -1,0 +1,29 @@
+import { availableParallelism } from 'node:os';
+import { listing } from './listing.ts';
+import type { Measurement, Row } from './measurement.ts';
+import { permissions } from './permissions.ts';
+import { startUp } from './start-up.ts';
+import { formatTable } from './table.ts';
+
+/** In the order of the table. `npm run bench -- listing start-up` runs only those. */
+const measurements: readonly Measurement[] = [startUp, permissions, listing];
+
+const chosen = process.argv.slice(2);
+const unknown = chosen.filter((name) => !measurements.some((measurement) => measurement.name === name));
+if (unknown.length > 0) {
+  console.error(
+    `No measurement is named ${unknown.join(', ')}. There are ${measurements.map(({ name }) => name).join(', ')}.`,
+  );
+  process.exit(1);
+}
+
+const rows: Row[] = [];
+for (const { name, run } of measurements) {
+  if (chosen.length > 0 && !chosen.includes(name)) continue;
+  console.error(`measuring ${name} ...`);
+  rows.push(...(await run()));
+}
+console.log(
+  `\nNode ${process.version}, ${String(availableParallelism())} cores, medians of warm runs, in one go.\n`,
+);
+console.log(formatTable(rows));

@@ -1,0 +1,128 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const START_LIMIT = 20_000;
+const KEPT_COMPLAINTS = 10_000;
+
+/** The built service in a process of its own, as users run it. */
+export interface Service {
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+  /** Milliseconds from the start of the process to its first answer. */
+  readonly startedIn: number;
+  /** Resident memory of the process in MB. */
+  memory(): Promise<number>;
+  /** Highest resident memory of the process so far in MB. */
+  peakMemory(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+};
+
+const response = (url: string, agent?: Agent): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    get(url, { ...(agent === undefined ? {} : { agent }) }, resolve).on('error', reject);
+  });
+
+/** Gets a URL and counts the bytes of the answer without keeping them. Rejects unless the answer is 200. */
+export const drain = async (url: string, agent?: Agent): Promise<number> => {
+  const answer = await response(url, agent);
+  let bytes = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) bytes += chunk.length;
+  if (answer.statusCode !== 200) throw new Error(`${url} answered ${String(answer.statusCode)}`);
+  return bytes;
+};
+
+/** An agent that keeps one connection open, as a browser does. */
+export const keepAlive = (): Agent => new Agent({ keepAlive: true });
+
+const untilReady = async (url: string, child: ChildProcess): Promise<void> => {
+  const end = Date.now() + START_LIMIT;
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`The service ended with ${String(child.exitCode)}.`);
+    try {
+      await drain(`${url}/ping`);
+      return;
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await delay(2);
+    }
+  }
+};
+
+const memoryOf = async (child: ChildProcess, field: 'VmRSS' | 'VmHWM'): Promise<number> => {
+  const status = await readFile(`/proc/${String(child.pid)}/status`, 'utf8');
+  const kilobytes = new RegExp(`^${field}:\\s+(\\d+) kB`, 'mu').exec(status)?.[1];
+  return Number(kilobytes) / 1024;
+};
+
+/** Starts `stowage serve` with one local source named `files`, and other settings when given. `scratch` takes the configuration file. */
+export const startService = async (
+  scratch: string,
+  root: string,
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<Service> => {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${String(port)}`;
+  const config = join(scratch, `config-${String(port)}.json`);
+  const sources = { files: { title: 'Files', root, baseurl: 'http://127.0.0.1/files/' } };
+  await writeFile(config, JSON.stringify({ ...settings, sources }));
+  const main = join(import.meta.dirname, '../dist/cli/main.js');
+  const start = performance.now();
+  const child = spawn(
+    process.execPath,
+    [main, 'serve', '--config', config, '--host', '127.0.0.1', '--port', String(port)],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  let complaints = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaints = (complaints + text).slice(-KEPT_COMPLAINTS);
+  });
+  const stop = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await ended;
+  };
+  try {
+    await untilReady(url, child);
+  } catch (error) {
+    await stop();
+    console.error(complaints);
+    throw error;
+  }
+  return {
+    url,
+    startedIn: performance.now() - start,
+    memory: () => memoryOf(child, 'VmRSS'),
+    peakMemory: () => memoryOf(child, 'VmHWM'),
+    stop,
+  };
+};
+
+/** Lends a service to the work and stops it afterwards. */
+export const withService = async <Result>(
+  scratch: string,
+  root: string,
+  work: (service: Service) => Promise<Result>,
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<Result> => {
+  const service = await startService(scratch, root, settings);
+  try {
+    return await work(service);
+  } finally {
+    await service.stop();
+  }
+};
