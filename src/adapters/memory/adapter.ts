@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import { addAbortSignal, Readable } from 'node:stream';
+import { ChangedMeanwhileError, NotFoundError } from '../../errors/errors.ts';
+import type {
+  ByteRange,
+  Entry,
+  ListOptions,
+  OperationOptions,
+  PutOptions,
+  ReadOptions,
+  ReadResult,
+  StagedFile,
+  Stat,
+  StorageAdapter,
+  StorageCapabilities,
+  WriteOptions,
+} from '../../storage/adapter.ts';
+import { consumeContent, type ContentOptions } from '../../storage/content.ts';
+import type { StorageFactory } from '../../storage/registry.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { createBudget, type Budget } from './budget.ts';
+import { DEFAULT_MAX_BYTES, parseMemoryOptions, type MemoryOptions } from './options.ts';
+import { Tree, type FileNode, type Node } from './tree.ts';
+
+const PAGE = 1000;
+const CHUNK_BYTES = 64 * 1024;
+
+const entryOf = (name: string, node: Node): Entry => ({
+  name,
+  kind: node.kind,
+  size: node.kind === 'file' ? node.bytes.length : undefined,
+  modifiedAt: node.modifiedAt,
+});
+
+const statOf = (path: SourcePath, node: Node): Stat => ({
+  ...entryOf(path.name, node),
+  etag: node.kind === 'file' ? node.etag : undefined,
+});
+
+const streamOf = (bytes: Buffer, range?: ByteRange): Readable => {
+  const end = range === undefined ? bytes.length : range.end + 1;
+  let position = range?.start ?? 0;
+  return new Readable({
+    read() {
+      const next = bytes.subarray(position, Math.min(end, position + CHUNK_BYTES));
+      position += next.length;
+      this.push(next.length === 0 ? null : next);
+    },
+  });
+};
+
+/** A store that lives in the memory of the process and ends with it: for tests and demos. Bounded; every operation is atomic. */
+export class MemoryAdapter implements StorageAdapter {
+  readonly capabilities: StorageCapabilities = {
+    atomicCreate: true,
+    ifMatch: true,
+    atomicFolderMove: true,
+    emptyFolders: true,
+    caseSensitive: true,
+    stableReads: true,
+  };
+  readonly #budget: Budget;
+  readonly #tree: Tree;
+  readonly #now: () => number;
+  // Distinguishes the versions of this store from those of an earlier one that clients may have cached.
+  readonly #instance = randomUUID().slice(0, 8);
+  #versions = 0;
+
+  constructor(options: MemoryOptions = {}, now: () => number = Date.now) {
+    this.#budget = createBudget(options.maxBytes ?? DEFAULT_MAX_BYTES);
+    this.#tree = new Tree(this.#budget, now);
+    this.#now = now;
+  }
+
+  async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
+    options.signal?.throwIfAborted();
+    return statOf(path, this.#tree.get(path));
+  }
+
+  async *list(
+    folder: SourcePath,
+    options: ListOptions = {},
+  ): AsyncGenerator<readonly Entry[], void, undefined> {
+    options.signal?.throwIfAborted();
+    const entries = [...this.#tree.getFolder(folder).children].map(([name, node]) => entryOf(name, node));
+    for (let start = 0; start < entries.length; start += PAGE) {
+      options.signal?.throwIfAborted();
+      yield entries.slice(start, start + PAGE);
+    }
+  }
+
+  async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
+    const { signal, range, ifMatch } = options;
+    signal?.throwIfAborted();
+    const file = this.#tree.getFile(path);
+    if (ifMatch !== undefined && ifMatch !== file.etag) throw new ChangedMeanwhileError();
+    const stream = streamOf(file.bytes, range);
+    return {
+      stat: statOf(path, file),
+      stream: signal === undefined ? stream : addAbortSignal(signal, stream),
+    };
+  }
+
+  async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
+    const bytes = await this.#takeIn(content, options);
+    try {
+      return this.#place(path, bytes, options);
+    } catch (error) {
+      this.#budget.give(bytes.length);
+      throw error;
+    }
+  }
+
+  async stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
+    let bytes: Buffer | undefined = await this.#takeIn(content, options);
+    const { length } = bytes;
+    const present = (): Buffer => {
+      if (bytes === undefined)
+        throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
+      return bytes;
+    };
+    return {
+      size: length,
+      open: () => streamOf(present()),
+      commit: async (target, commitOptions = {}) => {
+        const stat = this.#place(target, present(), commitOptions);
+        bytes = undefined;
+        return stat;
+      },
+      discard: async () => {
+        if (bytes !== undefined) this.#budget.give(length);
+        bytes = undefined;
+      },
+    };
+  }
+
+  async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    this.#tree.makeFolder(path);
+  }
+
+  async removeFile(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    this.#tree.remove(path, 'file');
+  }
+
+  async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    this.#tree.remove(path, 'folder');
+  }
+
+  async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    const { bytes } = this.#tree.getFile(from);
+    this.#budget.take(bytes.length);
+    try {
+      this.#place(to, bytes, options);
+    } catch (error) {
+      this.#budget.give(bytes.length);
+      throw error;
+    }
+  }
+
+  async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    this.#tree.move(from, to, 'file', options.createOnly === true);
+  }
+
+  async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    this.#tree.move(from, to, 'folder', true);
+  }
+
+  async statMany(
+    folder: SourcePath,
+    names: readonly string[],
+    options: OperationOptions = {},
+  ): Promise<readonly (Entry | undefined)[]> {
+    options.signal?.throwIfAborted();
+    const { children } = this.#tree.getFolder(folder);
+    return names.map((name) => {
+      const node = children.get(name);
+      return node === undefined ? undefined : entryOf(name, node);
+    });
+  }
+
+  async #takeIn(content: Readable, options: ContentOptions): Promise<Buffer> {
+    const chunks: Uint8Array[] = [];
+    let taken = 0;
+    try {
+      await consumeContent(content, options, async (incoming) => {
+        for await (const chunk of incoming) {
+          this.#budget.take(chunk.byteLength);
+          taken += chunk.byteLength;
+          chunks.push(chunk);
+        }
+      });
+    } catch (error) {
+      this.#budget.give(taken);
+      throw error;
+    }
+    return Buffer.concat(chunks);
+  }
+
+  #place(path: SourcePath, bytes: Buffer, options: Omit<WriteOptions, 'size'>): Stat {
+    options.signal?.throwIfAborted();
+    if (options.ifMatch !== undefined) {
+      const old = this.#tree.find(path);
+      if (old?.kind !== 'file' || old.etag !== options.ifMatch) throw new ChangedMeanwhileError();
+    }
+    this.#versions += 1;
+    const etag = `"${this.#instance}-${this.#versions}"`;
+    const file: FileNode = { kind: 'file', bytes, modifiedAt: this.#now(), etag };
+    this.#tree.putFile(path, file, options.createOnly === true);
+    return statOf(path, file);
+  }
+}
+
+/** Makes stores in memory; `storageAdapter: "memory"`. */
+export const memoryFactory: StorageFactory = {
+  parseOptions: parseMemoryOptions,
+  create: ({ options }) => new MemoryAdapter(options as MemoryOptions | undefined),
+};

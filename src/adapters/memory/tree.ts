@@ -1,0 +1,148 @@
+import {
+  AlreadyExistsError,
+  IntoItselfError,
+  NotFoundError,
+  StorageDeniedError,
+  WrongKindError,
+} from '../../errors/errors.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { Budget } from './budget.ts';
+
+/** A file: its bytes are never changed, only exchanged, so that readers keep what they began with. */
+export interface FileNode {
+  readonly kind: 'file';
+  readonly bytes: Buffer;
+  readonly modifiedAt: number;
+  readonly etag: string;
+}
+
+export interface FolderNode {
+  readonly kind: 'folder';
+  readonly children: Map<string, Node>;
+  readonly modifiedAt: number;
+}
+
+export type Node = FileNode | FolderNode;
+
+// What an entry takes besides its content: its name, its object and its place in the map, generously.
+const ENTRY_BYTES = 256;
+const entryCost = (name: string): number => ENTRY_BYTES + name.length * 2;
+
+const makeNode = (modifiedAt: number): FolderNode => ({ kind: 'folder', children: new Map(), modifiedAt });
+
+/**
+ * Folders and files as nested maps. Every method is synchronous: what it does happens at once for everybody. Entries are paid for from
+ * the budget here, bytes of files by whoever makes them; both are given back here.
+ */
+export class Tree {
+  readonly #budget: Budget;
+  readonly #root: FolderNode;
+  readonly #now: () => number;
+
+  constructor(budget: Budget, now: () => number) {
+    this.#budget = budget;
+    this.#now = now;
+    this.#root = makeNode(now());
+  }
+
+  find(path: SourcePath): Node | undefined {
+    let node: Node | undefined = this.#root;
+    for (const segment of path.segments) {
+      node = node?.kind === 'folder' ? node.children.get(segment) : undefined;
+    }
+    return node;
+  }
+
+  /** @throws NotFoundError */
+  get(path: SourcePath): Node {
+    const node = this.find(path);
+    if (node === undefined) throw new NotFoundError();
+    return node;
+  }
+
+  /** @throws NotFoundError, WrongKindError */
+  getFile(path: SourcePath): FileNode {
+    const node = this.get(path);
+    if (node.kind !== 'file') throw new WrongKindError();
+    return node;
+  }
+
+  /** @throws NotFoundError, WrongKindError */
+  getFolder(path: SourcePath): FolderNode {
+    const node = this.get(path);
+    if (node.kind !== 'folder') throw new WrongKindError();
+    return node;
+  }
+
+  /**
+   * Gives a file its name, replacing a file of that name.
+   * @throws AlreadyExistsError, WrongKindError (a folder has the name, or a file is where a folder must be)
+   */
+  putFile(path: SourcePath, file: FileNode, createOnly: boolean): void {
+    const old = this.find(path);
+    if (old !== undefined && createOnly) throw new AlreadyExistsError();
+    if (old?.kind === 'folder') throw new WrongKindError();
+    const parent = this.#makeFolders(path.parent);
+    if (old === undefined) this.#budget.take(entryCost(path.name));
+    else this.#budget.give(old.bytes.length);
+    parent.children.set(path.name, file);
+  }
+
+  /** @throws AlreadyExistsError, WrongKindError (a file is where a folder must be) */
+  makeFolder(path: SourcePath): void {
+    if (this.find(path) !== undefined) throw new AlreadyExistsError();
+    this.#makeFolders(path);
+  }
+
+  /** Takes an entry off with all it holds. @throws NotFoundError, WrongKindError, StorageDeniedError (the root) */
+  remove(path: SourcePath, kind: Node['kind']): void {
+    const node = this.get(path);
+    if (node.kind !== kind) throw new WrongKindError();
+    if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
+    this.#detach(path);
+    this.#giveBack(node);
+  }
+
+  /** Moves an entry, file or folder, as it is. @throws AlreadyExistsError, NotFoundError, WrongKindError, IntoItselfError */
+  move(from: SourcePath, to: SourcePath, kind: Node['kind'], createOnly: boolean): void {
+    const node = kind === 'file' ? this.getFile(from) : this.getFolder(from);
+    const old = this.find(to);
+    if (old !== undefined && createOnly) throw new AlreadyExistsError();
+    if (old === node) return;
+    if (kind === 'folder' && from.contains(to)) throw new IntoItselfError();
+    if (old?.kind === 'folder') throw new WrongKindError();
+    const parent = this.#makeFolders(to.parent);
+    if (old === undefined) this.#budget.take(entryCost(to.name));
+    else this.#budget.give(old.bytes.length);
+    this.#detach(from);
+    parent.children.set(to.name, node);
+  }
+
+  #detach(path: SourcePath): void {
+    this.getFolder(path.parent).children.delete(path.name);
+    this.#budget.give(entryCost(path.name));
+  }
+
+  #giveBack(node: Node): void {
+    if (node.kind === 'file') return this.#budget.give(node.bytes.length);
+    for (const [name, child] of node.children) {
+      this.#budget.give(entryCost(name));
+      this.#giveBack(child);
+    }
+  }
+
+  #makeFolders(path: SourcePath): FolderNode {
+    let folder = this.#root;
+    for (const segment of path.segments) {
+      let child = folder.children.get(segment);
+      if (child === undefined) {
+        this.#budget.take(entryCost(segment));
+        child = makeNode(this.#now());
+        folder.children.set(segment, child);
+      }
+      if (child.kind !== 'folder') throw new WrongKindError();
+      folder = child;
+    }
+    return folder;
+  }
+}

@@ -1,0 +1,37 @@
+import type { StorageAdapter } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+
+/** A fresh, empty store for one case. */
+export interface StoreUnderTest {
+  readonly adapter: StorageAdapter;
+  /** Removes the store. Called after the case, also after a failed one; the adapter's own `close` has been called before. */
+  readonly cleanup?: () => Promise<void> | void;
+  /**
+   * Puts a file into the backend behind the adapter's back, under a raw name in the root folder: `evil\name`, a name with a control character.
+   * Needed when the suite is told that the backend can hold such names.
+   */
+  readonly plant?: (rawName: string) => Promise<void>;
+}
+
+/** What a case gets to work with. */
+export interface CaseContext {
+  readonly adapter: StorageAdapter;
+  readonly plant: (rawName: string) => Promise<void>;
+  /** A path of the store, from its text. */
+  readonly at: (text: string) => SourcePath;
+}
+
+/** One sentence about the contract, and how it is checked. */
+export interface CaseDefinition {
+  readonly name: string;
+  /** The case needs `plant`. */
+  readonly plants?: true;
+  /** Rejects when the store breaks the sentence. */
+  readonly check: (context: CaseContext) => Promise<void>;
+}
+
+/** The cases about one part of the contract. */
+export interface Theme {
+  readonly theme: string;
+  readonly cases: readonly CaseDefinition[];
+}

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { CorruptError, StorageUnavailableError } from '../../errors/errors.ts';
+import type { StorageAdapter } from '../../storage/adapter.ts';
+import { copyFolder, moveFolder } from '../../storage/folders.ts';
+import { placeStaged, stageContent } from '../../storage/staging.ts';
+import type { CaseContext, CaseDefinition, Theme } from '../case.ts';
+import {
+  contentOf,
+  expectBytes,
+  expectError,
+  expectReason,
+  expectUnchanged,
+  makeBytes,
+  put,
+  snapshotOf,
+} from '../expectations.ts';
+import type { Fault } from '../faults.ts';
+import { withFaults, type OptionalOperation } from '../with-faults.ts';
+
+const LARGE = 300_000;
+const FILES = 40;
+const GENERIC: readonly OptionalOperation[] = ['copyFolder', 'moveFolder', 'stage', 'statMany'];
+
+/** The store with only what every store has, so that the port's own ways are tested, and with faults. */
+const faulty = (adapter: StorageAdapter, ...faults: readonly Fault[]): StorageAdapter =>
+  withFaults(adapter, faults, { hide: GENERIC });
+
+const plantTree = async ({ adapter, at }: CaseContext): Promise<void> => {
+  await Promise.all(
+    Array.from({ length: FILES }, (_, index) => put(adapter, at(`tree/${index}.txt`), `file ${index}`)),
+  );
+  await put(adapter, at('tree/deep/deeper/b.bin'), makeBytes(LARGE));
+  await put(adapter, at('bystander.txt'), 'untouched');
+};
+
+const COPY_FAULTS: readonly (readonly [what: string, fault: Fault])[] = [
+  ['the first copy is refused', { operation: 'copyFile', effect: 'fail-before', call: 1 }],
+  ['the last copy is refused', { operation: 'copyFile', effect: 'fail-before', call: FILES + 1 }],
+  ['the answer of a copy is lost', { operation: 'copyFile', effect: 'fail-after', call: 20 }],
+  ['every copy is refused', { operation: 'copyFile', effect: 'fail-before' }],
+  ['a folder cannot be made', { operation: 'makeFolder', effect: 'fail-before', call: 2 }],
+  ['a folder cannot be listed', { operation: 'list', effect: 'fail-before', call: 3 }],
+  ['a listing breaks off after its entries', { operation: 'list', effect: 'fail-after', call: 2 }],
+];
+
+const copyBreaks = ([what, fault]: readonly [string, Fault]): CaseDefinition => ({
+  name: `copying or moving a folder while ${what}: the source is whole, nothing of the target remains`,
+  check: async (context) => {
+    await plantTree(context);
+    for (const transfer of [copyFolder, moveFolder]) {
+      const broken = faulty(context.adapter, fault);
+      await expectUnchanged(context.adapter, () =>
+        expectError(transfer(broken, context.at('tree'), context.at('target')), StorageUnavailableError),
+      );
+    }
+  },
+});
+
+const WRITE_FAULTS: readonly Fault[] = [
+  { operation: 'write', effect: 'fail-before', call: 1 },
+  { operation: 'write', effect: 'cut', bytes: LARGE / 2, call: 1 },
+  { operation: 'write', effect: 'short', bytes: LARGE / 2, call: 1 },
+  { operation: 'write', effect: 'cut', bytes: 0, call: 1 },
+];
+
+/** What the port's own ways promise when the store fails under them. */
+export const faultTheme: Theme = {
+  theme: 'faults',
+  cases: [
+    ...COPY_FAULTS.map(copyBreaks),
+    {
+      name: 'copying or moving a folder that is aborted while the store stalls: the source is whole, nothing remains',
+      check: async (context) => {
+        await plantTree(context);
+        for (const transfer of [copyFolder, moveFolder]) {
+          const abort = new AbortController();
+          const reason = new Error('enough');
+          const stalling = faulty(context.adapter, { operation: 'copyFile', effect: 'stall', call: 5 });
+          setTimeout(() => abort.abort(reason), 50);
+          await expectUnchanged(context.adapter, () =>
+            expectReason(
+              transfer(stalling, context.at('tree'), context.at('target'), { signal: abort.signal }),
+              reason,
+            ),
+          );
+        }
+      },
+    },
+    {
+      name: 'a moved folder whose source cannot be removed is whole at its target and lost nowhere',
+      check: async (context) => {
+        await plantTree(context);
+        const broken = faulty(context.adapter, {
+          operation: 'removeFolder',
+          effect: 'fail-before',
+          path: (path) => path.name === 'tree',
+        });
+        await expectError(
+          moveFolder(broken, context.at('tree'), context.at('target')),
+          StorageUnavailableError,
+        );
+        const snapshot = await snapshotOf(context.adapter);
+        const below = (folder: string): readonly string[] =>
+          snapshot.filter((line) => line.startsWith(`${folder}/`)).map((line) => line.slice(folder.length));
+        assert.deepEqual(below('target'), below('tree'));
+      },
+    },
+    {
+      name: 'a commit that fails stores nothing and can be tried again',
+      check: async ({ adapter, at }) => {
+        for (const [index, fault] of WRITE_FAULTS.entries()) {
+          const broken = faulty(adapter, fault);
+          const staged = await stageContent(broken, contentOf(makeBytes(LARGE)));
+          const path = at(`f/${index}.bin`);
+          await expectUnchanged(adapter, () =>
+            expectError(placeStaged(staged, broken, broken, path), StorageUnavailableError, CorruptError),
+          );
+          await placeStaged(staged, broken, broken, path, { createOnly: true });
+          await expectBytes(adapter, path, makeBytes(LARGE));
+        }
+      },
+    },
+    {
+      name: 'a commit that stalls ends with its signal, stores nothing and can be tried again',
+      check: async ({ adapter, at }) => {
+        const stalling = faulty(adapter, { operation: 'write', effect: 'stall', call: 1 });
+        const staged = await stageContent(stalling, contentOf(makeBytes(LARGE)));
+        const abort = new AbortController();
+        const reason = new Error('enough');
+        setTimeout(() => abort.abort(reason), 20);
+        await expectUnchanged(adapter, () =>
+          expectReason(staged.commit(at('a.bin'), { signal: abort.signal }), reason),
+        );
+        await staged.commit(at('a.bin'), { createOnly: true });
+        await expectBytes(adapter, at('a.bin'), makeBytes(LARGE));
+      },
+    },
+    {
+      name: 'what is read from a stream that breaks or ends early is never stored as if it were whole',
+      check: async ({ adapter, at }) => {
+        await put(adapter, at('a.bin'), makeBytes(LARGE));
+        for (const effect of ['cut', 'short'] as const) {
+          const broken = faulty(adapter, { operation: 'read', effect, bytes: LARGE / 3 });
+          await expectUnchanged(adapter, async () => {
+            const { stat, stream } = await broken.read(at('a.bin'));
+            await expectError(
+              adapter.write(at('copy.bin'), stream, { size: stat.size }),
+              StorageUnavailableError,
+              CorruptError,
+            );
+          });
+        }
+      },
+    },
+  ],
+};

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { buffer } from 'node:stream/consumers';
+import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
+import type { Theme } from '../case.ts';
+import { bytesAt, expectBytes, expectError, makeBytes, put } from '../expectations.ts';
+
+const LARGE = 3 * 1024 * 1024 + 17;
+
+/** What `read` promises. */
+export const readTheme: Theme = {
+  theme: 'read',
+  cases: [
+    {
+      name: 'the bytes come back as they were written, with their stat',
+      check: async ({ adapter, at }) => {
+        const bytes = makeBytes(LARGE);
+        await put(adapter, at('f/large.bin'), bytes);
+        const { stat, stream } = await adapter.read(at('f/large.bin'));
+        assert.ok((await buffer(stream)).equals(bytes));
+        assert.deepEqual([stat.name, stat.kind, stat.size], ['large.bin', 'file', LARGE]);
+        assert.equal(stat.etag, (await adapter.stat(at('f/large.bin'))).etag);
+      },
+    },
+    {
+      name: 'an empty file is an empty stream',
+      check: async ({ adapter, at }) => {
+        await put(adapter, at('empty'), '');
+        assert.equal((await bytesAt(adapter, at('empty'))).length, 0);
+      },
+    },
+    {
+      name: 'a range yields its first to its last byte, both included',
+      check: async ({ adapter, at }) => {
+        const bytes = makeBytes(200_000);
+        await put(adapter, at('a.bin'), bytes);
+        for (const [start, end] of [
+          [0, 0],
+          [0, 199_999],
+          [1, 2],
+          [65_535, 65_536],
+          [100_000, 199_999],
+          [199_999, 199_999],
+        ] as const) {
+          const { stat, stream } = await adapter.read(at('a.bin'), { range: { start, end } });
+          assert.ok((await buffer(stream)).equals(bytes.subarray(start, end + 1)), `range ${start}-${end}`);
+          assert.equal(stat.size, 200_000, 'stat tells the whole file');
+        }
+      },
+    },
+    {
+      name: 'ifMatch reads the version it names and refuses any other',
+      check: async ({ adapter, at }) => {
+        const { etag } = await put(adapter, at('a.txt'), 'one');
+        if (etag === undefined) return;
+        assert.equal(
+          (await buffer((await adapter.read(at('a.txt'), { ifMatch: etag })).stream)).toString(),
+          'one',
+        );
+        await put(adapter, at('a.txt'), 'two!');
+        await expectError(adapter.read(at('a.txt'), { ifMatch: etag }), ChangedMeanwhileError);
+        await expectError(adapter.read(at('a.txt'), { ifMatch: '"no-such-version"' }), ChangedMeanwhileError);
+      },
+    },
+    {
+      name: 'a stream can be destroyed half-way, unread or later',
+      check: async ({ adapter, at }) => {
+        const bytes = makeBytes(LARGE);
+        await put(adapter, at('a.bin'), bytes);
+        const unread = await adapter.read(at('a.bin'));
+        unread.stream.destroy();
+        const half = await adapter.read(at('a.bin'));
+        await once(half.stream, 'readable');
+        half.stream.read(10);
+        half.stream.destroy();
+        await once(half.stream, 'close');
+        await expectBytes(adapter, at('a.bin'), bytes);
+        await adapter.removeFile(at('a.bin'));
+      },
+    },
+    {
+      name: 'where reads are stable, a reader keeps its content when the file is replaced or removed',
+      check: async ({ adapter, at }) => {
+        if (!adapter.capabilities.stableReads) return;
+        const bytes = makeBytes(LARGE);
+        await put(adapter, at('a.bin'), bytes);
+        const replaced = await adapter.read(at('a.bin'));
+        await once(replaced.stream, 'readable');
+        await put(adapter, at('a.bin'), makeBytes(LARGE, 2));
+        assert.ok((await buffer(replaced.stream)).equals(bytes));
+        const removed = await adapter.read(at('a.bin'));
+        await once(removed.stream, 'readable');
+        await adapter.removeFile(at('a.bin'));
+        assert.ok((await buffer(removed.stream)).equals(makeBytes(LARGE, 2)));
+      },
+    },
+    {
+      name: 'many readers of one file do not disturb each other',
+      check: async ({ adapter, at }) => {
+        const bytes = makeBytes(300_000);
+        await put(adapter, at('a.bin'), bytes);
+        const all = await Promise.all(Array.from({ length: 12 }, () => bytesAt(adapter, at('a.bin'))));
+        for (const found of all) assert.ok(found.equals(bytes));
+      },
+    },
+    {
+      name: 'nothing there is NotFoundError, a folder WrongKindError',
+      check: async ({ adapter, at }) => {
+        await put(adapter, at('f/a.txt'), 'a');
+        for (const path of ['no', 'f/no', 'no/no', 'f/a.txt/no'])
+          await expectError(adapter.read(at(path)), NotFoundError);
+        await expectError(adapter.read(at('f')), WrongKindError);
+        await expectError(adapter.read(at('')), WrongKindError);
+      },
+    },
+  ],
+};

@@ -1,0 +1,15 @@
+/**
+ * For those who write a storage adapter, or build on one: the conformance suite of the storage port and a store that fails on purpose.
+ * @module
+ */
+export type { StoreUnderTest } from './case.ts';
+export {
+  describeStorageConformance,
+  storageConformance,
+  type ConformanceCase,
+  type ConformanceOptions,
+  type SkippedCase,
+  type TestFramework,
+} from './conformance.ts';
+export type { Fault, FaultyOperation } from './faults.ts';
+export { withFaults, type FaultOptions, type OptionalOperation } from './with-faults.ts';
