@@ -1,0 +1,134 @@
+import { BrokenImageError } from '../errors/errors.ts';
+import { MAX_UNPACKED_PIXELS } from './limits.ts';
+
+/** Bits of a 16 or 32 bit pixel that hold each channel. An alpha of 0 means that there is none. */
+export interface ChannelMasks {
+  readonly red: number;
+  readonly green: number;
+  readonly blue: number;
+  readonly alpha: number;
+}
+
+/** What a device-independent bitmap says of itself. Offsets count from the start of the bytes. */
+export interface BitmapHeader {
+  readonly width: number;
+  readonly height: number;
+  /** Rows come from the top; normally they come from the bottom. */
+  readonly topDown: boolean;
+  readonly bitsPerPixel: number;
+  readonly compression: 'none' | 'rle8' | 'rle4';
+  readonly masks: ChannelMasks;
+  readonly palette: { readonly offset: number; readonly count: number; readonly entryBytes: 3 | 4 };
+  /** Where the pixels would follow directly: after header, masks and palette. */
+  readonly end: number;
+}
+
+const FILE_HEADER_BYTES = 14;
+const CORE_HEADER_BYTES = 12;
+/** 16 and 64: OS/2 2. 40 to 124: Windows, versions 1 to 5. */
+const INFO_HEADER_BYTES = new Set([16, 40, 52, 56, 64, 108, 124]);
+const BITFIELDS = 3;
+const ALPHA_BITFIELDS = 6;
+
+const FIVE_BITS: ChannelMasks = { red: 0x7c00, green: 0x03e0, blue: 0x001f, alpha: 0 };
+const EIGHT_BITS: ChannelMasks = { red: 0xff0000, green: 0x00ff00, blue: 0x0000ff, alpha: 0 };
+
+const broken = (detail: string): BrokenImageError => new BrokenImageError({ detail });
+
+const compressionOf = (code: number, bits: number): BitmapHeader['compression'] => {
+  if (code === 1 && bits === 8) return 'rle8';
+  if (code === 2 && bits === 4) return 'rle4';
+  const masked = (code === BITFIELDS || code === ALPHA_BITFIELDS) && (bits === 16 || bits === 32);
+  if (code === 0 || masked) return 'none';
+  throw broken(`bitmap compression ${code} with ${bits} bits`);
+};
+
+/** Masks stand inside the larger headers and behind the 40 byte one, where they take room of their own. */
+const masksOf = (
+  bytes: Buffer,
+  at: number,
+  size: number,
+  fields: { code: number; bits: number },
+): { masks: ChannelMasks; extra: number } => {
+  const { code, bits } = fields;
+  const masked = code === BITFIELDS || code === ALPHA_BITFIELDS;
+  if (!masked) return { masks: bits === 16 ? FIVE_BITS : EIGHT_BITS, extra: 0 };
+  const withAlpha = code === ALPHA_BITFIELDS || size >= 56;
+  const masks = {
+    red: bytes.readUInt32LE(at + 40),
+    green: bytes.readUInt32LE(at + 44),
+    blue: bytes.readUInt32LE(at + 48),
+    alpha: withAlpha ? bytes.readUInt32LE(at + 52) : 0,
+  };
+  return { masks, extra: size === 40 ? (withAlpha ? 16 : 12) : 0 };
+};
+
+const checked = (header: BitmapHeader): BitmapHeader => {
+  const { width, height, bitsPerPixel } = header;
+  if (![1, 2, 4, 8, 16, 24, 32].includes(bitsPerPixel)) throw broken(`bitmap of ${bitsPerPixel} bits`);
+  if (width < 1 || height < 1) throw broken('bitmap without pixels');
+  if (width * height > MAX_UNPACKED_PIXELS) {
+    throw new BrokenImageError({ message: 'The image has too many pixels.', detail: `${width}x${height}` });
+  }
+  return header;
+};
+
+const readCoreHeader = (bytes: Buffer, at: number): BitmapHeader => {
+  const bitsPerPixel = bytes.readUInt16LE(at + 10);
+  const offset = at + CORE_HEADER_BYTES;
+  const count = bitsPerPixel <= 8 ? 1 << bitsPerPixel : 0;
+  return {
+    width: bytes.readUInt16LE(at + 4),
+    height: bytes.readUInt16LE(at + 6),
+    topDown: false,
+    bitsPerPixel,
+    compression: 'none',
+    masks: bitsPerPixel === 16 ? FIVE_BITS : EIGHT_BITS,
+    palette: { offset, count, entryBytes: 3 },
+    end: offset + count * 3,
+  };
+};
+
+const readInfoHeader = (bytes: Buffer, at: number, size: number): BitmapHeader => {
+  const height = bytes.readInt32LE(at + 8);
+  const bitsPerPixel = bytes.readUInt16LE(at + 14);
+  const code = size >= 40 ? bytes.readUInt32LE(at + 16) : 0;
+  const used = size >= 40 ? bytes.readUInt32LE(at + 32) : 0;
+  const { masks, extra } = masksOf(bytes, at, size, { code, bits: bitsPerPixel });
+  const offset = at + size + extra;
+  const most = bitsPerPixel <= 8 ? 1 << bitsPerPixel : 256;
+  const count = bitsPerPixel <= 8 && used === 0 ? most : Math.min(used, most);
+  return {
+    width: bytes.readInt32LE(at + 4),
+    height: Math.abs(height),
+    topDown: height < 0,
+    bitsPerPixel,
+    compression: compressionOf(code, bitsPerPixel),
+    masks,
+    palette: { offset, count, entryBytes: 4 },
+    end: offset + count * 4,
+  };
+};
+
+/**
+ * Reads a bitmap's header at `at` and checks it before anything is allocated. `icon`: the height counts the mask below the picture too.
+ * @throws BrokenImageError when it is malformed, of a kind that is not known, or of too many pixels.
+ */
+export const readBitmapHeader = (bytes: Buffer, at: number, icon = false): BitmapHeader => {
+  try {
+    const size = bytes.readUInt32LE(at);
+    if (size !== CORE_HEADER_BYTES && !INFO_HEADER_BYTES.has(size)) throw broken(`bitmap header of ${size}`);
+    const header = size === CORE_HEADER_BYTES ? readCoreHeader(bytes, at) : readInfoHeader(bytes, at, size);
+    return checked(icon ? { ...header, height: Math.floor(header.height / 2) } : header);
+  } catch (error) {
+    if (error instanceof RangeError) throw broken('bitmap header cut off');
+    throw error;
+  }
+};
+
+/** Reads the header of a `.bmp` file and where its pixels begin. @throws BrokenImageError */
+export const readBmpFileHeader = (bytes: Buffer): { header: BitmapHeader; pixels: number } => {
+  if (bytes.length < FILE_HEADER_BYTES || bytes.toString('latin1', 0, 2) !== 'BM')
+    throw broken('no BMP file');
+  return { header: readBitmapHeader(bytes, FILE_HEADER_BYTES), pixels: bytes.readUInt32LE(10) };
+};
