@@ -1,5 +1,23 @@
+import { availableParallelism } from 'node:os';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../log/logger.ts';
+import type { Source } from '../sources/source.ts';
+import type { Entry } from '../storage/adapter.ts';
+import {
+  ENTRIES_PER_TURN,
+  openFolderView,
+  type FolderView,
+  type FolderViewContext,
+  type View,
+} from './folder-view.ts';
+import type { Icon } from './icon.ts';
+import { createLanes } from './lanes.ts';
+import { createSharpEngine } from './sharp-engine.ts';
+import { sideBySide } from './side-by-side.ts';
 import type { SvgGenerator } from './svg-generator.ts';
+import { createFollowers } from './thumbnail-followers.ts';
+import { createLedger } from './thumbnail-ledger.ts';
+import { createThumbnailMaker } from './thumbnail-maker.ts';
 import type { Thumbnails } from './thumbnails.ts';
 
 /** What thumbnails are made with. */
@@ -11,11 +29,73 @@ export interface ThumbnailsOptions {
   readonly svgGenerator?: SvgGenerator | undefined;
 }
 
-/** The thumbnails of one connector. Holds no timers, threads or handles: there is nothing to close. */
-export const createThumbnails = (_options: ThumbnailsOptions): Thumbnails => ({
-  describe: async (_source, _folder, entries) => entries.map(() => undefined),
-  removed: async () => undefined,
-  moved: async () => undefined,
-  copied: async () => undefined,
-  changed: async () => undefined,
-});
+/** Of one listing; what is decoded at the same time is bounded over all of them. */
+const PARALLEL_PER_LISTING = 16;
+const MAX_WAITING = 10_000;
+const MAX_WAIT_MS = 30_000;
+
+/** Shows every entry, making at most the source's quota of new thumbnails: the first ones in the order of the listing. */
+const showAll = async (
+  view: FolderView,
+  source: Source,
+  entries: readonly Entry[],
+): Promise<readonly View[]> => {
+  const views: View[] = [];
+  const makings: (() => Promise<void>)[] = [];
+  for (const [index, entry] of entries.entries()) {
+    if (index % ENTRIES_PER_TURN === ENTRIES_PER_TURN - 1) await nextTurn();
+    const found = view.look(entry);
+    views.push(typeof found === 'function' ? { kind: 'absent' } : found);
+    if (typeof found !== 'function' || makings.length >= source.settings.safeThumbsCountInOneTime) continue;
+    makings.push(async () => {
+      views[index] = await found();
+    });
+  }
+  await sideBySide(makings, PARALLEL_PER_LISTING);
+  return views;
+};
+
+/** Stores the icons that are needed and tells the names of those that are there. */
+const keepIcons = async (view: FolderView, views: readonly View[]): Promise<ReadonlySet<string>> => {
+  const icons = new Map<string, Icon>();
+  for (const shown of views) if (shown.kind === 'icon') icons.set(shown.icon.name, shown.icon);
+  const kept = await sideBySide(
+    [...icons.values()].map((icon) => async () => ((await view.keep(icon)) ? [icon.name] : [])),
+    PARALLEL_PER_LISTING,
+  );
+  return new Set(kept.flat());
+};
+
+const describeWith =
+  (context: FolderViewContext): Thumbnails['describe'] =>
+  async (source, folder, entries, signal) => {
+    if (!source.settings.createThumb || entries.length === 0) return entries.map(() => undefined);
+    try {
+      const view = await openFolderView(context, source, folder, entries, signal);
+      const views = await showAll(view, source, entries);
+      const kept = await keepIcons(view, views);
+      const inside = (name: string): string => `${source.settings.thumbFolderName}/${name}`;
+      return entries.map(({ name }, index) => {
+        const shown = views[index];
+        if (shown?.kind === 'made') return inside(shown.name);
+        if (shown?.kind === 'icon' && kept.has(shown.icon.name)) return inside(shown.icon.name);
+        return shown?.kind === 'absent' ? undefined : name;
+      });
+    } catch (error) {
+      signal?.throwIfAborted();
+      context.log.warn('thumbnails of a folder are not available', { folder: folder.toString(), error });
+      return entries.map(({ name }) => name);
+    }
+  };
+
+/** The thumbnails of one connector. Holds no threads or handles, and timers only while somebody waits: there is nothing to close. */
+export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
+  const { log, svgGenerator, concurrency = availableParallelism() } = options;
+  const lanes = createLanes({ capacity: concurrency, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS });
+  const ledger = createLedger();
+  const maker = createThumbnailMaker(createSharpEngine(lanes), ledger, log);
+  return {
+    describe: describeWith({ ledger, maker, log, svgGenerator }),
+    ...createFollowers({ maker, log, hasGenerator: svgGenerator !== undefined }),
+  };
+};

@@ -1,0 +1,81 @@
+/** Work that runs once however many callers want it at the same time. */
+export interface SingleFlight<Result> {
+  /**
+   * Joins the running work of this key and version, or starts it; work of another version of the key is waited for first. A caller
+   * that leaves does not disturb the others; when the last one has left, the work's signal is aborted.
+   */
+  run(
+    key: string,
+    version: string,
+    work: (signal: AbortSignal) => Promise<Result>,
+    signal?: AbortSignal,
+  ): Promise<Result>;
+  /** Aborts the work of a key, if any, and waits until it has ended. Its callers get the abort. */
+  cancel(key: string): Promise<void>;
+}
+
+interface Flight<Result> {
+  readonly version: string;
+  readonly controller: AbortController;
+  readonly landing: Promise<Result>;
+  waiters: number;
+}
+
+/** Waits for a promise no longer than the signal allows. */
+const until = <Result>(promise: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> => {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(signal.reason as Error);
+    if (signal.aborted) return leave();
+    signal.addEventListener('abort', leave, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
+};
+
+const nothing = (): void => undefined;
+
+/** Makes a single flight. It remembers nothing but running work. */
+export const createSingleFlight = <Result>(): SingleFlight<Result> => {
+  const flights = new Map<string, Flight<Result>>();
+
+  const start = (
+    key: string,
+    version: string,
+    work: (signal: AbortSignal) => Promise<Result>,
+  ): Flight<Result> => {
+    const controller = new AbortController();
+    const landing = work(controller.signal).finally(() => flights.delete(key));
+    // When every caller has left, nobody hears how it ended.
+    landing.catch(nothing);
+    const flight: Flight<Result> = { version, controller, landing, waiters: 0 };
+    flights.set(key, flight);
+    return flight;
+  };
+
+  const join = async (flight: Flight<Result>, signal: AbortSignal | undefined): Promise<Result> => {
+    flight.waiters += 1;
+    try {
+      return await until(flight.landing, signal);
+    } finally {
+      flight.waiters -= 1;
+      if (flight.waiters === 0) flight.controller.abort();
+    }
+  };
+
+  return {
+    run: async (key, version, work, signal) => {
+      for (;;) {
+        signal?.throwIfAborted();
+        const flight = flights.get(key);
+        if (flight === undefined) return join(start(key, version, work), signal);
+        if (flight.version === version && !flight.controller.signal.aborted) return join(flight, signal);
+        await until(flight.landing.then(nothing, nothing), signal);
+      }
+    },
+    cancel: async (key) => {
+      const flight = flights.get(key);
+      flight?.controller.abort();
+      await flight?.landing.then(nothing, nothing);
+    },
+  };
+};

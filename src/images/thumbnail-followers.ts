@@ -1,0 +1,113 @@
+import { NotFoundError } from '../errors/errors.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Target } from './thumbnail-ledger.ts';
+import type { ThumbnailMaker } from './thumbnail-maker.ts';
+import { createPlanner } from './thumbnail-plan.ts';
+import type { Place, Thumbnails } from './thumbnails.ts';
+
+/** What followers work with. */
+export interface FollowersContext {
+  readonly maker: ThumbnailMaker;
+  readonly log: Logger;
+  /** Whether items have icons of their own. */
+  readonly hasGenerator: boolean;
+}
+
+/** The thumbnails that may belong to a place: of an image its picture, with a generator also the item's own icons. */
+const targetsOf = async (
+  { hasGenerator }: FollowersContext,
+  place: Place,
+): Promise<{ picture: Target | undefined; icons: readonly Target[] }> => {
+  const { settings } = place.source;
+  if (!settings.createThumb || place.path.isRoot) return { picture: undefined, icons: [] };
+  const planner = createPlanner(settings, hasGenerator);
+  const thumbs = place.path.parent.child(settings.thumbFolderName);
+  const storage = await place.source.storage();
+  const at = (name: string): Target => ({ storage, path: thumbs.child(name) });
+  const unknown = { name: place.path.name, size: undefined, modifiedAt: undefined };
+  const plan = planner.plan({ ...unknown, kind: 'file' });
+  const icons = (['file', 'folder'] as const).map((kind) => planner.planIcon({ ...unknown, kind }));
+  return {
+    picture: plan.kind === 'picture' ? at(plan.name) : undefined,
+    icons: icons.flatMap((icon) => (icon.kind === 'item' ? [at(icon.name)] : [])),
+  };
+};
+
+const removeIfThere = async ({ storage, path }: Target): Promise<void> => {
+  try {
+    await storage.removeFile(path);
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+  }
+};
+
+const dropAll = async ({ maker }: FollowersContext, targets: readonly Target[]): Promise<void> => {
+  for (const target of targets) {
+    await maker.forget(target);
+    await removeIfThere(target);
+  }
+};
+
+const drop = async (context: FollowersContext, place: Place): Promise<void> => {
+  const { picture, icons } = await targetsOf(context, place);
+  await dropAll(context, picture ? [picture, ...icons] : icons);
+};
+
+/** Whether the thumbnail is at least as new as its image: only then a copy of it, which looks new, tells the truth. */
+const isCurrent = async ({ storage, path }: Target, image: Place): Promise<boolean> => {
+  const [made, shown] = await Promise.all([storage.stat(path), storage.stat(image.path)]);
+  return (made.modifiedAt ?? Infinity) >= (shown.modifiedAt ?? 0);
+};
+
+/** Takes a picture along inside of one store. False when there was none to take. */
+const take = async (
+  { maker }: FollowersContext,
+  [from, to]: readonly [Target | undefined, Target | undefined],
+  operation: (from: Target, to: Target) => Promise<boolean>,
+): Promise<boolean> => {
+  if (!from || !to || from.storage !== to.storage) return false;
+  await Promise.all([maker.forget(from), maker.forget(to)]);
+  try {
+    return await operation(from, to);
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
+};
+
+const move = async (context: FollowersContext, from: Place, to: Place): Promise<void> => {
+  const [old, next] = await Promise.all([targetsOf(context, from), targetsOf(context, to)]);
+  const moved = await take(context, [old.picture, next.picture], async ({ storage, path }, target) => {
+    await storage.moveFile(path, target.path);
+    return true;
+  });
+  const stale = moved ? [] : [old.picture, next.picture].filter((target) => target !== undefined);
+  await dropAll(context, [...stale, ...old.icons, ...next.icons]);
+};
+
+const copy = async (context: FollowersContext, from: Place, to: Place): Promise<void> => {
+  const [old, next] = await Promise.all([targetsOf(context, from), targetsOf(context, to)]);
+  const copied = await take(context, [old.picture, next.picture], async ({ storage, path }, target) => {
+    if (!(await isCurrent({ storage, path }, from))) return false;
+    await storage.copyFile(path, target.path);
+    return true;
+  });
+  await dropAll(context, copied || !next.picture ? next.icons : [next.picture, ...next.icons]);
+};
+
+/** Keeps thumbnails with their images. Failures are logged: a thumbnail is never worth an error. */
+export const createFollowers = (context: FollowersContext): Omit<Thumbnails, 'describe'> => {
+  const quietly = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      context.log.warn('a thumbnail could not follow its image', { error });
+    }
+  };
+  return {
+    removed: (place) => quietly(() => drop(context, place)),
+    changed: (place) => quietly(() => drop(context, place)),
+    moved: (from, to) => quietly(() => move(context, from, to)),
+    copied: (from, to) => quietly(() => copy(context, from, to)),
+  };
+};

@@ -1,0 +1,146 @@
+import { Readable } from 'node:stream';
+import { BrokenImageError, BusyError, NotFoundError } from '../errors/errors.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Entry } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { collect } from './collect.ts';
+import type { ImageEngine, ThumbnailSpec } from './engine.ts';
+import { createLanes, type Lanes } from './lanes.ts';
+import { MAX_PICTURE_BYTES } from './limits.ts';
+import { createSingleFlight, type SingleFlight } from './single-flight.ts';
+import { versionOf, type Ledger, type Target } from './thumbnail-ledger.ts';
+
+/** How the making of a thumbnail ended. `broken`: the item cannot be drawn until it changes. `failed`: not this time. */
+export type Outcome = 'made' | 'broken' | 'failed';
+
+/** Who wants a thumbnail. */
+export interface Customer {
+  /** The ledger's turn when the customer looked into the folder: what has been made since needs no second making. */
+  readonly since: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Makes single thumbnails: each once at a time, bounded over the whole connector. Its promises reject only for the customer's signal. */
+export interface ThumbnailMaker {
+  /** Reads the image, scales it down and stores it. */
+  picture(
+    target: Target,
+    image: { readonly path: SourcePath; readonly entry: Entry; readonly spec: ThumbnailSpec },
+    customer: Customer,
+  ): Promise<Outcome>;
+  /** Stores markup for this version of an item. */
+  markup(
+    target: Target,
+    item: { readonly version: string; readonly draw: () => Promise<string> },
+    customer: Customer,
+  ): Promise<Outcome>;
+  /** Stops what is being made for the target and forgets what was known. */
+  forget(target: Target): Promise<void>;
+}
+
+/** Bytes of pictures in memory at the same time. Small ones count as a sixteenth of it, which bounds their number too. */
+const TRANSFER_BYTES = 128 * 1024 * 1024;
+const LIGHTEST_TRANSFER = TRANSFER_BYTES / 16;
+const MAX_WAITING = 10_000;
+const MAX_WAIT_MS = 30_000;
+
+const isExpected = (error: unknown): boolean =>
+  error instanceof BusyError ||
+  error instanceof NotFoundError ||
+  (error instanceof Error && error.name === 'AbortError');
+
+interface MakerContext {
+  readonly engine: ImageEngine;
+  readonly ledger: Ledger;
+  readonly log: Logger;
+  readonly flights: SingleFlight<Outcome>;
+  readonly transfers: Lanes;
+}
+
+const store = async (
+  { ledger, log }: MakerContext,
+  { target, version }: { readonly target: Target; readonly version: string },
+  content: Buffer,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  try {
+    const stream = Readable.from([content], { objectMode: false });
+    const options = { size: content.length, signal };
+    const { modifiedAt } = await target.storage.write(target.path, stream, options);
+    ledger.note(target, { version, outcome: 'made', modifiedAt });
+    return 'made';
+  } catch (error) {
+    signal.throwIfAborted();
+    const level = ledger.noteRefusal(target) ? 'warn' : 'debug';
+    log[level]('a thumbnail could not be stored', { path: target.path.toString(), error });
+    return 'failed';
+  }
+};
+
+const failed = (
+  { ledger, log }: MakerContext,
+  { target, version }: { readonly target: Target; readonly version: string },
+  error: unknown,
+): Outcome => {
+  if (error instanceof BrokenImageError) {
+    ledger.note(target, { version, outcome: 'broken' });
+    log.debug('an item cannot be drawn', { path: target.path.toString(), error });
+    return 'broken';
+  }
+  const level = isExpected(error) ? 'debug' : 'warn';
+  log[level]('a thumbnail could not be made', { path: target.path.toString(), error });
+  return 'failed';
+};
+
+/** Runs the work of a target unless it is known how it ends. */
+const once = async (
+  context: MakerContext,
+  job: { readonly target: Target; readonly version: string },
+  { since, signal }: Customer,
+  produce: (signal: AbortSignal) => Promise<Outcome>,
+): Promise<Outcome> => {
+  const { ledger, flights } = context;
+  const known = ledger.find(job.target);
+  if (known?.version === job.version && (known.outcome === 'broken' || known.turn > since))
+    return known.outcome;
+  if (ledger.isRefused(job.target)) return 'failed';
+  try {
+    return await flights.run(ledger.keyOf(job.target), job.version, produce, signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    return failed(context, job, error);
+  }
+};
+
+/** Makes the maker of one connector. */
+export const createThumbnailMaker = (engine: ImageEngine, ledger: Ledger, log: Logger): ThumbnailMaker => {
+  const flights = createSingleFlight<Outcome>();
+  const limits = { capacity: TRANSFER_BYTES, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS };
+  const transfers = createLanes(limits);
+  const context: MakerContext = { engine, ledger, log, flights, transfers };
+  return {
+    picture: (target, { path, entry, spec }, customer) => {
+      const job = { target, version: versionOf(entry) };
+      const size = entry.size ?? 0;
+      return once(context, job, customer, async (signal) => {
+        if (size > MAX_PICTURE_BYTES) throw new BrokenImageError('The image file is too large.');
+        const work = async (): Promise<Outcome> => {
+          const { stream } = await target.storage.read(path, { signal });
+          const image = await collect(stream, MAX_PICTURE_BYTES, signal);
+          return store(context, job, await engine.thumbnail(image, spec, signal), signal);
+        };
+        return transfers.run(work, Math.max(size, LIGHTEST_TRANSFER), signal);
+      });
+    },
+    markup: (target, { version, draw }, customer) => {
+      const job = { target, version };
+      return once(context, job, customer, async (signal) =>
+        store(context, job, Buffer.from(await draw()), signal),
+      );
+    },
+    forget: async (target) => {
+      await flights.cancel(ledger.keyOf(target));
+      ledger.forget(target);
+    },
+  };
+};

@@ -1,0 +1,58 @@
+import type { Settings } from '../config/settings.ts';
+import { extensionOf } from '../content/extension.ts';
+import type { Entry } from '../storage/adapter.ts';
+import type { ThumbnailFormat } from './engine.ts';
+import { fileIcon, folderIcon, itemIconName, type Icon } from './icon.ts';
+import { thumbnailNameOf } from './thumbnail-name.ts';
+
+/** How an entry is shown, before anybody has looked what exists. */
+export type Plan =
+  /** By itself: SVG images, and items without icons. */
+  | { readonly kind: 'self' }
+  /** By a scaled-down picture in the thumbnail folder. */
+  | { readonly kind: 'picture'; readonly name: string; readonly format: ThumbnailFormat }
+  /** By the icon of its extension or of folders. */
+  | { readonly kind: 'icon'; readonly icon: Icon }
+  /** By an icon of its own, drawn by the host's generator. */
+  | { readonly kind: 'item'; readonly name: string };
+
+/** Decides how the entries of one source are shown. */
+export interface Planner {
+  plan(entry: Entry): Plan;
+  /** For images that cannot be shown: as if they were ordinary files. */
+  planIcon(entry: Entry): Plan;
+  /** The icon of the entry's kind, for items whose generator failed. */
+  defaultIcon(entry: Entry): Icon;
+}
+
+/** Makes a planner for one listing: icons are drawn once per extension. */
+export const createPlanner = (settings: Settings, hasGenerator: boolean): Planner => {
+  const size = { width: settings.svgThumbWidth, height: settings.svgThumbHeight };
+  const images = new Set(settings.imageExtensions);
+  const icons = new Map<string, Icon>();
+  const icon = (key: string, draw: () => Icon): Icon => {
+    const drawn = icons.get(key) ?? draw();
+    icons.set(key, drawn);
+    return drawn;
+  };
+  const defaultIcon = ({ name, kind }: Entry): Icon => {
+    if (kind === 'folder') return icon('folder', () => folderIcon(size));
+    const extension = extensionOf(name) ?? '';
+    return icon(`.${extension}`, () => fileIcon(extension, size));
+  };
+  const planIcon = (entry: Entry): Plan => {
+    if (!settings.generateSvgThumbs) return { kind: 'self' };
+    if (hasGenerator) return { kind: 'item', name: itemIconName(entry.name, entry.kind, size) };
+    return { kind: 'icon', icon: defaultIcon(entry) };
+  };
+  return {
+    plan: (entry) => {
+      const extension = (entry.kind === 'file' && extensionOf(entry.name)) || '';
+      if (!images.has(extension)) return planIcon(entry);
+      if (extension === 'svg') return { kind: 'self' };
+      return { kind: 'picture', ...thumbnailNameOf(entry.name, settings.imageExtensions) };
+    },
+    planIcon,
+    defaultIcon,
+  };
+};
