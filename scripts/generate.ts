@@ -1,0 +1,40 @@
+/**
+ * Writes the files that are made from the sources: the JSON schema of the configuration and the reference pages.
+ * With `--check` it writes nothing and fails when one of them is out of date.
+ */
+import { readFile, writeFile } from 'node:fs/promises';
+import { configSchema } from './generate/config-schema.ts';
+import { configurationPage } from './generate/configuration-page.ts';
+import { errorsPage } from './generate/errors-page.ts';
+
+const root = new URL('../', import.meta.url);
+
+const generated: Readonly<Record<string, () => string>> = {
+  'config.schema.json': () => `${JSON.stringify(configSchema(), null, 2)}\n`,
+  'docs/configuration.md': configurationPage,
+  'docs/errors.md': errorsPage,
+};
+
+const read = (name: string): Promise<string> => readFile(new URL(name, root), 'utf8').catch(() => '');
+
+const firstDifference = (old: string, made: string): string => {
+  const [before, after] = [old.split('\n'), made.split('\n')];
+  const line = after.findIndex((text, index) => text !== before[index]);
+  const at = line === -1 ? after.length : line;
+  return `line ${String(at + 1)}\n  - ${before[at] ?? '(nothing)'}\n  + ${after[at] ?? '(nothing)'}`;
+};
+
+const stale: string[] = [];
+for (const [name, make] of Object.entries(generated)) {
+  const [old, made] = [await read(name), make()];
+  if (old === made) continue;
+  stale.push(`${name}, ${firstDifference(old, made)}`);
+  if (!process.argv.includes('--check')) await writeFile(new URL(name, root), made);
+}
+
+if (process.argv.includes('--check') && stale.length > 0) {
+  process.stderr.write(`Out of date; run \`npm run generate\` and commit the result:\n${stale.join('\n')}\n`);
+  process.exitCode = 1;
+} else {
+  for (const one of stale) process.stdout.write(`written: ${one.split(',', 1)[0] ?? ''}\n`);
+}

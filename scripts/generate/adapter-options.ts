@@ -1,0 +1,11 @@
+import type { z } from 'zod';
+
+/** The options of an adapter of this package, as the generated files show them. */
+export interface AdapterOptions {
+  /** As in `storageAdapter`; the options stand under the key of the same name. */
+  readonly adapter: string;
+  readonly schema: z.ZodObject;
+}
+
+/** Adapters whose options have a schema. An adapter that gets one is added here, and nowhere else, to be documented. */
+export const adapterOptions: readonly AdapterOptions[] = [];

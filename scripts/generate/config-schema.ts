@@ -1,0 +1,128 @@
+import { adapterOptions } from './adapter-options.ts';
+import {
+  documentedSettings,
+  writtenSchema,
+  type DocumentedSetting,
+  type JsonSchema,
+} from './settings-schema.ts';
+
+type Properties = Readonly<Record<string, JsonSchema>>;
+
+const orNull = (schema: JsonSchema): JsonSchema => {
+  const { properties } = schema;
+  const inner = properties === undefined ? schema : { ...schema, properties: orNullEach(properties) };
+  if (inner.enum !== undefined) return { ...inner, type: ['string', 'null'], enum: [...inner.enum, null] };
+  if (inner.anyOf !== undefined) {
+    return inner.anyOf.some(({ type }) => type === 'null')
+      ? inner
+      : { ...inner, anyOf: [...inner.anyOf, { type: 'null' }] };
+  }
+  return { ...inner, type: [inner.type ?? 'object', 'null'].flat() };
+};
+
+/** Null keeps the default of every key, at every depth. */
+const orNullEach = (properties: Properties): Properties =>
+  Object.fromEntries(Object.entries(properties).map(([key, schema]) => [key, orNull(schema)]));
+
+const described = ({ key, meta, schema }: DocumentedSetting): readonly [string, JsonSchema] => [
+  key,
+  {
+    description: meta.meaning,
+    ...(meta.unused === true ? { deprecated: true } : {}),
+    ...schema,
+  },
+];
+
+const reference = ({ key }: DocumentedSetting): readonly [string, JsonSchema] => [
+  key,
+  { $ref: `#/definitions/settings/properties/${key}` },
+];
+
+const ownProperties: Properties = {
+  name: {
+    type: ['string', 'null'],
+    minLength: 1,
+    description: 'Name used in requests; the key when absent.',
+  },
+  title: { type: 'string', description: 'Name shown in the browser.' },
+  baseurl: {
+    type: 'string',
+    pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/\\\\\\s]',
+    description: 'Absolute public URL of the source root; file links and thumbnails are built from it.',
+  },
+  root: {
+    type: ['string', 'null'],
+    description: 'Directory of a local source; a virtual prefix with other adapters.',
+  },
+  storageAdapter: {
+    type: ['string', 'null'],
+    minLength: 1,
+    default: 'local',
+    examples: ['local', 's3', 'webdav'],
+    description: 'local, s3, webdav, or the name of a registered adapter.',
+  },
+};
+
+const adapterProperties = (): Properties => ({
+  s3: { type: 'object', description: 'Options of the s3 adapter.' },
+  webdav: { type: 'object', description: 'Options of the webdav adapter.' },
+  ...Object.fromEntries(
+    adapterOptions.map(({ adapter, schema }) => {
+      const written = writtenSchema(schema);
+      const properties = orNullEach(written.properties ?? {});
+      return [adapter, { description: `Options of the ${adapter} adapter.`, ...written, properties }];
+    }),
+  ),
+});
+
+const whenAdapter = (adapter: string, key: string): JsonSchema => ({
+  if: { properties: { storageAdapter: { const: adapter } }, required: ['storageAdapter'] },
+  then: { required: [key] },
+});
+
+const sourceSchema = (settings: readonly DocumentedSetting[]): JsonSchema => ({
+  type: 'object',
+  properties: {
+    ...ownProperties,
+    ...adapterProperties(),
+    ...Object.fromEntries(settings.filter(({ key }) => !(key in ownProperties)).map(reference)),
+  },
+  required: ['title', 'baseurl'],
+  allOf: [
+    whenAdapter('s3', 's3'),
+    whenAdapter('webdav', 'webdav'),
+    whenAdapter('local', 'root'),
+    { if: { not: { required: ['storageAdapter'] } }, then: { required: ['root'] } },
+  ],
+  // A registered adapter has its options under its own name, which nobody knows here.
+  additionalProperties: { type: 'object' },
+});
+
+/** The JSON schema (draft 7) of a configuration file, for editors and for checks before a deployment. */
+export const configSchema = (): JsonSchema => {
+  const settings = documentedSettings();
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'Configuration of Stowage',
+    description: 'Only what differs from the defaults is written. Null keeps a default.',
+    type: 'object',
+    properties: {
+      $schema: {
+        type: 'string',
+        description: 'Address of this schema, for editors. Ignored by the service.',
+      },
+      sources: {
+        type: ['object', 'null'],
+        description:
+          'Sources by their names. Without it, one named default is built from SOURCE_NAME, SOURCE_ROOT and SOURCE_BASEURL.',
+        additionalProperties: { $ref: '#/definitions/source' },
+      },
+      ...Object.fromEntries(settings.map(reference)),
+    },
+    additionalProperties: false,
+    definitions: {
+      settings: { properties: orNullEach(Object.fromEntries(settings.map(described))) },
+      source: sourceSchema(settings),
+    },
+  };
+};

@@ -1,0 +1,193 @@
+import { defaultExtensions } from '../../src/config/settings.ts';
+import { adapterOptions } from './adapter-options.ts';
+import { code, defaultInWords, table, typeInWords } from './markdown.ts';
+import {
+  documentedSettings,
+  writtenSchema,
+  type DocumentedSetting,
+  type JsonSchema,
+} from './settings-schema.ts';
+
+const HEAD = ['Key', 'Type', 'Default', 'Meaning'];
+
+type Row = readonly string[];
+
+const rowsOf = (key: string, schema: JsonSchema, meaning: string): readonly Row[] => {
+  const { properties } = schema;
+  if (properties === undefined) {
+    return [[code(key), typeInWords(schema), defaultInWords(schema.default), meaning]];
+  }
+  return [
+    [code(key), 'object', '', meaning],
+    ...Object.entries(properties).flatMap(([inner, child]) =>
+      rowsOf(`${key}.${inner}`, child, child.description ?? ''),
+    ),
+  ];
+};
+
+const settingRows = (settings: readonly DocumentedSetting[]): readonly Row[] =>
+  settings.flatMap(({ key, schema, meta }) => rowsOf(key, schema, meta.meaning));
+
+const isUsed = ({ meta }: DocumentedSetting): boolean => meta.unused !== true;
+
+const adapterSection = (): string =>
+  adapterOptions
+    .map(({ adapter, schema }) => {
+      const { properties = {}, required = [] } = writtenSchema(schema);
+      const rows = Object.entries(properties).flatMap(([key, child]) =>
+        rowsOf(key, child, child.description ?? '').map(
+          ([name = '', type = '', preset = '', meaning = '']) => [
+            name,
+            type,
+            required.includes(key) && preset === '' ? 'required' : preset,
+            meaning,
+          ],
+        ),
+      );
+      return `## Options of the ${adapter} adapter\n\nUnder ${code(`sources.<name>.${adapter}`)}.\n\n${table(HEAD, rows)}\n\n`;
+    })
+    .join('');
+
+/** The reference page of the configuration. */
+export const configurationPage = (): string => {
+  const settings = documentedSettings();
+  const perSource = settings.filter((one) => isUsed(one) && one.meta.scope === 'source');
+  const global = settings.filter((one) => isUsed(one) && one.meta.scope === 'global');
+  const unused = settings.filter((one) => !isUsed(one));
+  return `<!-- Generated from src/config/settings.ts by \`npm run generate\`. Do not edit. -->
+
+# Configuration
+
+The configuration is a JSON object. It holds only what differs from the defaults below. Given to ${code('stowage serve --config FILE')}, as JSON text in the environment variable ${code('CONFIG')}, as a file name in ${code('CONFIG_FILE')}, or as the first argument of ${code('createApp')} and ${code('createRouter')}.
+
+~~~json
+{
+  "$schema": "./node_modules/stowage/config.schema.json",
+  "extensions": ["jpg", "jpeg", "png", "gif", "webp", "pdf"],
+  "maxUploadFileSize": "20mb",
+  "sources": {
+    "photos": {
+      "title": "Photos",
+      "root": "/srv/photos",
+      "baseurl": "https://cdn.example.com/photos/",
+      "extensions": ["jpg", "jpeg", "png", "webp"]
+    }
+  }
+}
+~~~
+
+Rules:
+
+1. Nested objects (${code('pdf')}, ${code('dynamicSourcesCache')}) merge with the defaults key by key.
+2. A list replaces the default list.
+3. ${code('null')} keeps the default, at every depth.
+4. ${code('sources')} replaces the default source as a whole. ${code('{}')} means no sources.
+5. Unknown keys and invalid values stop the start. The error lists every problem with its dotted key, such as ${code('sources.photos.thumbSize: must be a whole number, not the text "big"')}.
+
+${code('stowage check-config --config FILE')} checks a file without starting anything. Editors read the types and meanings of the keys from ${code('config.schema.json')}, which comes with the package.
+
+## Settings of a source
+
+They may be set at the top, for all sources, and again in a source, for that source alone.
+
+${table(HEAD, settingRows(perSource))}
+
+The default of ${code('extensions')}: ${defaultExtensions.map(code).join(' ')}.
+
+It includes html, htm and js. Uploaded pages and scripts run on the domain of ${code('baseurl')}; when that is the domain of your site, they can act as its visitors. List only what is needed; a warning at the start reminds you.
+
+## Global settings
+
+They act before a source is known. In a source they are checked, and have no effect.
+
+${table(HEAD, settingRows(global))}
+
+## Access rules
+
+${code('accessControl')} is a list of rules. A rule has an optional ${code('role')} (${code('*')} or absent: every role), an optional ${code('path')} (a folder inside the source, with all below it), optional ${code('extensions')} (a list, or text split on commas and spaces; ${code('*')} or absent: all), and any number of action keys set to ${code('true')} or ${code('false')}. The last rule that applies and names the action decides; if there is none, the action is allowed.
+
+~~~json
+{
+  "accessControl": [
+    { "FILE_REMOVE": false, "FOLDER_REMOVE": false },
+    { "role": "editor", "FILE_REMOVE": true },
+    { "role": "editor", "path": "/archive", "FILE_REMOVE": false }
+  ]
+}
+~~~
+
+An action key is the name of the action in capitals, with underscores between its words: ${code('fileUploadRemote')} is ${code('FILE_UPLOAD_REMOTE')}.
+
+## Sources
+
+${code('sources')} is an object. Its keys name the sources; requests select one by its key or its ${code('name')}, so no two sources may share one.
+
+${table(HEAD, [
+  [code('name'), 'text', 'the key', 'Name used in requests.'],
+  [code('title'), 'text', 'required', 'Name shown in the browser.'],
+  [
+    code('baseurl'),
+    'text',
+    'required',
+    'Absolute public URL of the source root, http or https, without query. A slash is added at the end. File links and thumbnails are built from it; the files themselves are served by a web server or CDN of yours.',
+  ],
+  [
+    code('root'),
+    'text',
+    'required with `local`',
+    'Directory of a local source; a relative one is taken from the working directory. With other adapters a virtual prefix.',
+  ],
+  [
+    code('storageAdapter'),
+    'text',
+    code('"local"'),
+    '`local`, `s3`, `webdav`, or the name of a registered adapter.',
+  ],
+  [code('s3'), 'object', 'required with `s3`', 'Options of the s3 adapter.'],
+  [code('webdav'), 'object', 'required with `webdav`', 'Options of the webdav adapter.'],
+  [
+    'any setting above',
+    '',
+    'the global value',
+    'Override for this source. Nested objects merge over the global ones.',
+  ],
+])}
+
+The options of a registered adapter stand under the key named like the adapter.
+
+## Environment variables
+
+${table(
+  ['Variable', 'Default', 'Meaning'],
+  [
+    [code('CONFIG'), '', 'The configuration as JSON text, when there is no `--config`.'],
+    [
+      code('CONFIG_FILE'),
+      '',
+      'Name of the configuration file, when there is neither `--config` nor `CONFIG`.',
+    ],
+    [
+      code('HOST'),
+      code('127.0.0.1'),
+      'Address to listen on, when there is no `--host`. `0.0.0.0` or `::` for all.',
+    ],
+    [code('PORT'), code('8081'), 'Port to listen on, when there is no `--port`.'],
+    [code('SOURCE_NAME'), code('Files'), 'Title of the default source.'],
+    [code('SOURCE_ROOT'), code('./files'), 'Directory of the default source.'],
+    [
+      code('SOURCE_BASEURL'),
+      code('http://localhost:8080/files/'),
+      'Public URL of the default source. A warning at the start says when it is not set.',
+    ],
+  ],
+)}
+
+The default source serves when the configuration has no ${code('sources')}. Its key is ${code('default')}.
+
+${adapterSection()}## Accepted without effect
+
+Configurations written for other connectors may hold these keys. They are checked and otherwise ignored.
+
+${table(HEAD, settingRows(unused))}
+`;
+};
