@@ -38,3 +38,6 @@ export interface ConnectorResponse {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | Readable | undefined;
 }
+
+/** The core of a connector: answers a request, never rejects. */
+export type Handle = (request: ConnectorRequest) => Promise<ConnectorResponse>;

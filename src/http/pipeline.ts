@@ -8,7 +8,7 @@ import { answerOptions, createCorsJudge, type CorsVerdict, type OriginHook } fro
 import { pingResponse } from './envelope.ts';
 import { createErrorResponder } from './error-response.ts';
 import { fromHook } from './hook-failure.ts';
-import type { ConnectorRequest, ConnectorResponse, HookRequest } from './message.ts';
+import type { ConnectorRequest, ConnectorResponse, Handle, HookRequest } from './message.ts';
 import { allowedMethods, refuseGetIfOnlyPost, requireKnownMethod, requireMethodOf } from './methods.ts';
 import { readInput } from './read-input.ts';
 import { RequestScope } from './request-scope.ts';
@@ -34,9 +34,6 @@ export interface PipelineDependencies {
   readonly isOriginAllowed?: OriginHook | undefined;
   readonly stageUpload: StageUpload;
 }
-
-/** The core of a connector: answers a request, never rejects. */
-export type Handle = (request: ConnectorRequest) => Promise<ConnectorResponse>;
 
 /** How far a request has come, for whoever answers its failure. */
 interface Progress {

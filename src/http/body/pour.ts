@@ -48,7 +48,7 @@ export const pour = (body: Readable, sink: BodySink, { signal, onBytes }: PourOp
       body.pause();
       // A stream without a listener would throw its later errors at the process.
       body.on('error', () => undefined);
-      reject(error);
+      reject(error instanceof Error ? error : new Error('The request was given up.', { cause: error }));
     };
     const onDrain = (): void => {
       if (settled) return;

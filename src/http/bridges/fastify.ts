@@ -1,0 +1,38 @@
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
+import type { Handle } from '../message.ts';
+import { serveNode } from './node.ts';
+
+/** What the plugin needs of a connector: `createRouter` and `createApp` return it. */
+export interface HandlingConnector {
+  readonly handle: Handle;
+}
+
+const below = (prefix: string, url: string): string => {
+  const rest = url.startsWith(prefix) ? url.slice(prefix.length) : url;
+  return rest.startsWith('/') ? rest : `/${rest}`;
+};
+
+/**
+ * A Fastify plugin that serves a connector: `app.register(fastifyConnector(router), { prefix: '/files' })`. It is
+ * encapsulated: its own scope has no body parsers, the application's are untouched. Hooks of the application (sessions,
+ * authentication) run before it; the connector's hooks get the Fastify request as `native`.
+ */
+export const fastifyConnector =
+  (connector: HandlingConnector): FastifyPluginCallback =>
+  (instance, _options, done) => {
+    instance.removeAllContentTypeParsers();
+    instance.addContentTypeParser('*', (_request, _payload, next) => {
+      next(null);
+    });
+    const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      reply.hijack();
+      for (const [name, value] of Object.entries(reply.getHeaders())) {
+        if (value !== undefined) reply.raw.setHeader(name, value);
+      }
+      const url = below(instance.prefix, request.raw.url ?? '/');
+      await serveNode(connector.handle, request.raw, reply.raw, { url, native: request });
+    };
+    instance.all('/', serve);
+    instance.all('/*', serve);
+    done();
+  };

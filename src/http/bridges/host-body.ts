@@ -1,0 +1,72 @@
+import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import type { UploadedContent } from '../../parameters/upload.ts';
+import type { ParsedBody } from '../message.ts';
+
+/** A file as multer leaves it, in memory or on disk. */
+interface MulterFile {
+  readonly fieldname: string;
+  readonly originalname: string;
+  readonly buffer?: Buffer;
+  readonly path?: string;
+}
+
+/** What body parsers put onto a request. */
+interface WithParsedBody {
+  readonly body?: unknown;
+  readonly file?: unknown;
+  readonly files?: unknown;
+}
+
+const isMulterFile = (value: unknown): value is MulterFile =>
+  typeof value === 'object' &&
+  value !== null &&
+  typeof (value as Partial<MulterFile>).fieldname === 'string' &&
+  typeof (value as Partial<MulterFile>).originalname === 'string';
+
+/** multer reads names as Latin-1 by default; a name that is UTF-8 read so is set right. */
+const repaired = (name: string): string => {
+  if (!/^[\x00-\xff]*[\x80-\xff][\x00-\xff]*$/u.test(name)) return name;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(name, 'latin1'));
+  } catch {
+    return name;
+  }
+};
+
+const toContent = ({ fieldname, originalname, buffer, path }: MulterFile): UploadedContent => ({
+  field: fieldname,
+  filename: repaired(originalname).split(/[\\/]/u).at(-1) ?? '',
+  open: () => {
+    if (buffer !== undefined) return Readable.from(buffer, { objectMode: false });
+    return path === undefined ? Readable.from([]) : createReadStream(path);
+  },
+});
+
+const filesOf = ({ file, files }: WithParsedBody): readonly UploadedContent[] => {
+  // multer: one file, a list, or lists by field.
+  const lists: unknown[] =
+    typeof files === 'object' && files !== null ? (Object.values(files) as unknown[]).flat() : [];
+  return [file, ...lists].filter(isMulterFile).map(toContent);
+};
+
+/** A body that the host has read: parsed, or as the bytes it was. */
+export type HostBody =
+  | { readonly parsedBody: ParsedBody; readonly body?: undefined }
+  | { readonly body: Readable; readonly parsedBody?: undefined };
+
+/**
+ * The body as a body parser of the host has left it on the request (`express.json()`, `express.urlencoded()`,
+ * `express.raw()`, multer). Undefined while the stream has not been read: some hosts set an empty `body` beside a stream
+ * that is still whole.
+ */
+export const hostBody = (request: Readable & WithParsedBody): HostBody | undefined => {
+  if (!request.readableDidRead) return undefined;
+  const { body } = request;
+  if (typeof body === 'string' || body instanceof Uint8Array) {
+    return {
+      body: Readable.from(typeof body === 'string' ? Buffer.from(body) : body, { objectMode: false }),
+    };
+  }
+  return { parsedBody: { fields: Array.isArray(body) ? undefined : body, files: filesOf(request) } };
+};

@@ -1,0 +1,48 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { constants } from 'node:http2';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ConnectorResponse } from '../message.ts';
+import { drain } from './drain.ts';
+import { http2Stream } from './node-request.ts';
+
+/** A client that takes nothing for this long while we have something to send is given up. */
+const STALL_MS = 120_000;
+
+const writeBody = async (
+  response: ServerResponse,
+  body: ConnectorResponse['body'],
+  end: boolean,
+): Promise<void> => {
+  if (body instanceof Readable) {
+    response.setTimeout(STALL_MS, () => response.destroy());
+    await pipeline(body, response, { end });
+  } else if (end) response.end(body);
+  else if (body === undefined) response.flushHeaders();
+  else response.write(body);
+};
+
+/**
+ * Sends an answer. `unread`: the client is still sending a body that nobody reads; over HTTP/1 the answer goes out first, the
+ * rest is taken for a while, and then the connection is closed. Rejects when a stream body fails or the client leaves.
+ */
+export const send = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: ConnectorResponse,
+  unread: boolean,
+): Promise<void> => {
+  const stream = http2Stream(request);
+  if (stream === undefined && answer.statusText !== undefined) response.statusMessage = answer.statusText;
+  const lingers = unread && stream === undefined;
+  if (lingers) response.setHeader('connection', 'close');
+  response.writeHead(answer.status, answer.headers);
+  const drained = lingers ? drain(request) : undefined;
+  await writeBody(response, answer.body, !lingers);
+  if (drained !== undefined) {
+    await drained;
+    response.end();
+  }
+  // HTTP/2 can stop the one request and keep the connection.
+  if (unread) stream?.close(constants.NGHTTP2_NO_ERROR);
+};

@@ -1,0 +1,56 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { Readable } from 'node:stream';
+import type { Handle } from '../message.ts';
+import { send } from './node-answer.ts';
+import { toRequest, type NodeRequestView } from './node-request.ts';
+
+/**
+ * A handler for `node:http`, `node:https` and `node:http2` servers, for `app.use` of Express and for everything that hands
+ * on their requests. Resolves when the answer has been handed over; every path is answered, so `next` only gets failures.
+ */
+export type NodeHandler = (
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+  next?: (error?: unknown) => void,
+) => Promise<void>;
+
+/** Serves one request of a framework on top of node's HTTP. */
+export const serveNode = async (
+  handle: Handle,
+  request: IncomingMessage,
+  response: ServerResponse,
+  view: NodeRequestView,
+): Promise<void> => {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  const message = toRequest(request, view, gone.signal);
+  const answer = await handle(message);
+  if (response.destroyed) {
+    if (answer.body instanceof Readable) answer.body.destroy();
+    return;
+  }
+  try {
+    await send(request, response, answer, message.body !== undefined && !request.complete);
+  } catch (error) {
+    if (answer.body instanceof Readable) answer.body.destroy();
+    if (!response.headersSent) throw error;
+    // A body that broke off, or a client that left: what was sent is no whole answer, and the client must see that.
+    response.destroy();
+  }
+};
+
+/** Makes the handler of a connector. */
+export const toNodeHandler =
+  (handle: Handle): NodeHandler =>
+  async (request, response, next) => {
+    try {
+      // The compatibility API of HTTP/2 has all that is used here.
+      await serveNode(handle, request as IncomingMessage, response as ServerResponse, {});
+    } catch (error) {
+      if (next === undefined) response.destroy();
+      else next(error);
+    }
+  };

@@ -1,0 +1,95 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { errorTable } from '../errors/table.ts';
+import { errorEnvelope, jsonResponse } from './envelope.ts';
+import type { NodeHandler } from './bridges/node.ts';
+
+/** Where and how a standalone service listens. */
+export interface ListenOptions {
+  /** 0: any free one. */
+  readonly port: number;
+  readonly host: string;
+}
+
+/** A service that listens. */
+export interface ListeningServer {
+  readonly port: number;
+  readonly host: string;
+  /**
+   * Stops: new connections and requests are refused (503), running requests may finish for `graceMs` (default 30 s), then
+   * their connections are closed. Resolves when all are closed.
+   */
+  close(graceMs?: number): Promise<void>;
+}
+
+const GRACE_MS = 30_000;
+
+const refuse = (response: ServerResponse): void => {
+  const { status, message } = errorTable.SHUTTING_DOWN;
+  const answer = jsonResponse(status, errorEnvelope(status, [message]));
+  response.writeHead(status, { ...answer.headers, connection: 'close', 'retry-after': '2' });
+  response.end(answer.body);
+};
+
+const listening = (server: Server, { port, host }: ListenOptions): Promise<AddressInfo> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve(server.address() as AddressInfo);
+    });
+  });
+
+/** Serves a connector by `node:http`. Rejects when the address cannot be had. */
+export const listen = async (handler: NodeHandler, options: ListenOptions): Promise<ListeningServer> => {
+  const running = new Set<ServerResponse>();
+  let closed: Promise<void> | undefined;
+
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    if (closed !== undefined) {
+      refuse(response);
+      return;
+    }
+    running.add(response);
+    response.once('close', () => {
+      running.delete(response);
+      // The connection is idle from the next turn on.
+      if (closed !== undefined) setImmediate(() => server.closeIdleConnections());
+    });
+    handler(request, response).catch(() => response.destroy());
+  };
+
+  const server = createServer(
+    {
+      // A large upload over a slow line takes as long as it takes; a body that stalls is given up by whoever reads it.
+      requestTimeout: 0,
+      headersTimeout: 60_000,
+      // Longer than the minute that proxies keep idle connections, so that it is not us who close under a request.
+      keepAliveTimeout: 65_000,
+    },
+    onRequest,
+  );
+  const { port, address } = await listening(server, options);
+
+  const close = (graceMs: number): Promise<void> =>
+    new Promise((resolve) => {
+      const giveUp = setTimeout(() => {
+        server.closeAllConnections();
+      }, graceMs);
+      server.close(() => {
+        clearTimeout(giveUp);
+        resolve();
+      });
+      for (const response of running) if (!response.headersSent) response.setHeader('connection', 'close');
+      server.closeIdleConnections();
+    });
+
+  return {
+    port,
+    host: address,
+    close: (graceMs = GRACE_MS) => {
+      closed ??= close(graceMs);
+      return closed;
+    },
+  };
+};
