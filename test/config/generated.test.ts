@@ -1,0 +1,36 @@
+import { spawnSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { errorTable } from '../../dist/errors/table.js';
+import { settingsShape } from '../../dist/config/settings.js';
+
+const root = new URL('../../', import.meta.url);
+const read = (name: string): Promise<string> => readFile(new URL(name, root), 'utf8');
+
+describe('generated files', () => {
+  it('are up to date', () => {
+    const run = spawnSync(process.execPath, ['--import', 'tsx', 'scripts/generate.ts', '--check'], {
+      cwd: fileURLToPath(root),
+      encoding: 'utf8',
+    });
+    expect(run.stderr).toBe('');
+    expect(run.status).toBe(0);
+  });
+
+  it('name every setting in the reference page and in the schema', async () => {
+    const page = await read('docs/configuration.md');
+    const schema = await read('config.schema.json');
+    for (const key of Object.keys(settingsShape)) {
+      expect(page).toContain(`| \`${key}\` |`);
+      expect(schema).toContain(`"#/definitions/settings/properties/${key}"`);
+    }
+  });
+
+  it('name every error', async () => {
+    const page = await read('docs/errors.md');
+    for (const [code, { status, message }] of Object.entries(errorTable)) {
+      expect(page).toContain(`| \`${code}\` | ${String(status)} | ${message} |`);
+    }
+  });
+});
