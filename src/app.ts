@@ -1,0 +1,52 @@
+import { createConnector, type ConnectorOptions } from './connector.ts';
+import type { ConfigInput } from './config/types.ts';
+import type { ConnectorHooks } from './hooks.ts';
+import { toFetchHandler } from './http/bridges/fetch.ts';
+import { toNodeHandler } from './http/bridges/node.ts';
+import { listen, type ListeningServer } from './http/server.ts';
+import type { Router } from './router.ts';
+import { readVersion } from './version.ts';
+
+export type AppOptions = Omit<ConnectorOptions, 'version'>;
+
+/** A standalone connector. */
+export interface App extends Router {
+  /**
+   * Starts to serve over HTTP. Port 0 takes any free one; the host defaults to 127.0.0.1. Rejects when the address cannot be had.
+   */
+  listen(port?: number, host?: string): Promise<ListeningServer>;
+  /** Refuses new requests, lets the running ones finish (at most 30 seconds), then frees everything. */
+  close(): Promise<void>;
+}
+
+const DEFAULT_PORT = 8081;
+const DEFAULT_HOST = '127.0.0.1';
+
+/**
+ * Builds a standalone connector. Without a configuration it serves one source, built from the environment.
+ * Every answer carries `X-App-Version`.
+ * @throws ConfigError listing every problem of the configuration.
+ */
+export const createApp = (
+  config?: ConfigInput | null,
+  hooks: ConnectorHooks = {},
+  options: AppOptions = {},
+): App => {
+  const connector = createConnector(config, hooks, { ...options, version: readVersion() });
+  const servers = new Set<ListeningServer>();
+  const handler = toNodeHandler(connector.handle);
+  return {
+    fetch: toFetchHandler(connector.handle),
+    handler,
+    handle: connector.handle,
+    listen: async (port = DEFAULT_PORT, host = DEFAULT_HOST) => {
+      const server = await listen(handler, { port, host });
+      servers.add(server);
+      return server;
+    },
+    close: async () => {
+      await Promise.all([...servers].map((server) => server.close()));
+      await connector.close();
+    },
+  };
+};

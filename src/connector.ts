@@ -1,0 +1,131 @@
+import { compileRules } from './access/judge.ts';
+import { accessKeyOf, type ActionServices } from './actions/action.ts';
+import { createNameReservations } from './actions/name-reservations.ts';
+import { reportedActions } from './actions/permissions.ts';
+import { createActions } from './actions/registry.ts';
+
+import { memoryFactory } from './adapters/memory/adapter.ts';
+import { readSourceEnvironment } from './config/environment.ts';
+import { loadConfig } from './config/load.ts';
+import { loadSources } from './config/load-sources.ts';
+import type { ConfigInput, ConnectorConfig } from './config/types.ts';
+import { configWarnings } from './config/warnings.ts';
+import { StowageError } from './errors/errors.ts';
+import { rulesFor, tenantOf, type ConnectorHooks } from './hooks.ts';
+import type { Handle, HookRequest } from './http/message.ts';
+import { createPipeline } from './http/pipeline.ts';
+import { createThumbnails } from './images/create-thumbnails.ts';
+import { createStderrLogger, type Logger } from './log/logger.ts';
+import { createSourceGroup, type SourceGroup } from './sources/source-group.ts';
+import { TenantCache, type SourceLease } from './sources/tenants.ts';
+import { stageContent } from './storage/staging.ts';
+import { registeredFactories } from './storage/register.ts';
+import type { StorageFactories } from './storage/registry.ts';
+
+/** What a host may hand to a connector besides configuration and hooks. */
+export interface ConnectorOptions {
+  /** Where the service writes what clients must not read. Default: JSON lines on standard error. */
+  readonly logger?: Logger | undefined;
+  /** Sent as `X-App-Version` with every answer. Standalone instances set it. */
+  readonly version?: string | undefined;
+}
+
+/** The core: a request in, a response out. Knows no framework; owns its caches, pools and stores. */
+export interface Connector {
+  readonly config: ConnectorConfig;
+  readonly log: Logger;
+  /** Never rejects: every failure is an answer. */
+  readonly handle: Handle;
+  /** Closes stores, threads and browsers. Requests after it fail. */
+  close(): Promise<void>;
+}
+
+const factoriesOf = (): StorageFactories => new Map([...registeredFactories(), ['memory', memoryFactory]]);
+
+const warnAtStart = (
+  config: ConnectorConfig,
+  hooks: ConnectorHooks,
+  keys: readonly string[],
+  log: Logger,
+): void => {
+  for (const warning of configWarnings(config, keys)) log.warn(warning);
+  const guarded =
+    hooks.checkAuthentication !== undefined ||
+    hooks.accessControl !== undefined ||
+    config.settings.accessControl.length > 0;
+  if (!guarded) {
+    log.warn(
+      'Neither access rules nor a checkAuthentication hook are set: everybody who reaches this service may write.',
+    );
+  }
+};
+
+/** Lends each request the configured sources or those of its tenant. */
+const createLender = (
+  statics: SourceGroup,
+  tenants: TenantCache,
+  hooks: ConnectorHooks,
+  build: (sources: unknown) => SourceGroup,
+): ((request: HookRequest) => Promise<SourceLease>) => {
+  const shared: SourceLease = { sources: statics, release: () => undefined };
+  return async (request) => {
+    const tenant = await tenantOf(hooks, request);
+    if (tenant === undefined) return shared;
+    try {
+      return tenants.acquire(tenant.id, () => build(tenant.sources));
+    } catch (error) {
+      throw new StowageError('INTERNAL', {
+        detail: 'the sources of resolveSources are not valid',
+        cause: error,
+      });
+    }
+  };
+};
+
+/**
+ * Builds a connector: checks the configuration, opens nothing yet.
+ * @throws ConfigError listing every problem of the configuration.
+ */
+export const createConnector = (
+  input: ConfigInput | null | undefined,
+  hooks: ConnectorHooks = {},
+  options: ConnectorOptions = {},
+): Connector => {
+  const log = options.logger ?? createStderrLogger();
+  const factories = factoriesOf();
+  const config = loadConfig(input, factories, readSourceEnvironment());
+  const { settings } = config;
+  const actions = createActions();
+  warnAtStart(config, hooks, [...new Set([...reportedActions, ...actions.keys()])].map(accessKeyOf), log);
+
+  const statics = createSourceGroup(config.sources, { factories, log });
+  const tenants = new TenantCache(settings.dynamicSourcesCache);
+  const rules = compileRules(settings.accessControl);
+  const services: ActionServices = {
+    thumbnails: createThumbnails({ log, svgGenerator: hooks.svgGenerator }),
+    reservations: createNameReservations(),
+  };
+  const handle = createPipeline({
+    settings,
+    actions,
+    services,
+    log,
+    version: options.version,
+    resolveSources: createLender(statics, tenants, hooks, (sources) =>
+      createSourceGroup(loadSources(sources, settings, factories), { factories, log }),
+    ),
+    authenticate: (request) =>
+      hooks.checkAuthentication === undefined ? settings.defaultRole : hooks.checkAuthentication(request),
+    accessFor: async (role, request) => (await rulesFor(hooks, rules, request)).forRole(role),
+    isOriginAllowed: hooks.allowedOrigins,
+    stageUpload: stageContent,
+  });
+  return {
+    config,
+    log,
+    handle,
+    close: async () => {
+      await Promise.all([statics.close(), tenants.close()]);
+    },
+  };
+};

@@ -1,0 +1,72 @@
+import { compileRules, type RuleBook } from './access/judge.ts';
+import type { AccessRule } from './config/access-rule.ts';
+import { loadAccessRules } from './config/load-access-rules.ts';
+import type { SourceInput } from './config/types.ts';
+import { StowageError } from './errors/errors.ts';
+import type { HookRequest } from './http/message.ts';
+import type { SvgGenerator } from './images/svg-generator.ts';
+
+/** What `resolveSources` returns for a tenant: its key in the cache and its sources, written as in a configuration. */
+export interface ResolvedTenant {
+  readonly id: string;
+  readonly sources: Readonly<Record<string, SourceInput>>;
+}
+
+/** Code of the host that a connector calls. Every hook may be synchronous or asynchronous. */
+export interface ConnectorHooks {
+  /**
+   * The role of the request. Runs on every request; without it every request has `defaultRole`. Throw `HttpError` to reject the
+   * request with a status of your choice; any other exception, and a result that is no string, answers 500.
+   */
+  readonly checkAuthentication?: (request: HookRequest) => string | Promise<string>;
+  /** The sources of the request's tenant; null or undefined: the configured sources serve it. */
+  readonly resolveSources?: (
+    request: HookRequest,
+  ) => ResolvedTenant | null | undefined | Promise<ResolvedTenant | null | undefined>;
+  /** Access rules that replace the configured ones for this request. */
+  readonly accessControl?: (request: HookRequest) => readonly AccessRule[] | Promise<readonly AccessRule[]>;
+  /** Whether the origin is accepted; replaces the setting `allowedOrigins`. Only asked while `allowCrossOrigin` is on. */
+  readonly allowedOrigins?: (origin: string, request: HookRequest) => boolean | Promise<boolean>;
+  /** Draws the icon of an entry: returns SVG markup, with names escaped. */
+  readonly svgGenerator?: SvgGenerator;
+}
+
+/**
+ * The rules in force for the request: the hook's, else the configured ones.
+ * @throws whatever the hook throws; ConfigError for rules that are none.
+ */
+export const rulesFor = async (
+  { accessControl }: ConnectorHooks,
+  configured: RuleBook,
+  request: HookRequest,
+): Promise<RuleBook> =>
+  accessControl === undefined ? configured : compileRules(loadAccessRules(await accessControl(request)));
+
+/**
+ * The tenant of the request, checked in its outline; undefined: the configured sources serve it.
+ * @throws whatever the hook throws; StowageError INTERNAL for a result that is no tenant.
+ */
+export const tenantOf = async (
+  hooks: ConnectorHooks,
+  request: HookRequest,
+): Promise<ResolvedTenant | undefined> => {
+  const { resolveSources } = hooks;
+  if (resolveSources === undefined) return undefined;
+  const tenant: unknown = await resolveSources(request);
+  if (tenant === null || tenant === undefined) return undefined;
+  if (!isTenant(tenant))
+    throw new StowageError('INTERNAL', {
+      detail: 'the hook resolveSources returned neither a tenant {id, sources} nor null',
+    });
+  return tenant;
+};
+
+const isTenant = (value: unknown): value is ResolvedTenant =>
+  typeof value === 'object' &&
+  value !== null &&
+  'id' in value &&
+  typeof value.id === 'string' &&
+  value.id !== '' &&
+  'sources' in value &&
+  typeof value.sources === 'object' &&
+  value.sources !== null;

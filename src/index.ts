@@ -1,0 +1,18 @@
+/**
+ * Stowage: the connector service that the file browser and uploader of a web editor call over HTTP.
+ * `createApp` runs it alone, `createRouter` mounts it in a host application.
+ */
+export { createApp, type App, type AppOptions } from './app.ts';
+export { createRouter, type Router, type RouterOptions } from './router.ts';
+export type { ConnectorHooks, ResolvedTenant } from './hooks.ts';
+export type { ConfigInput, SourceInput } from './config/types.ts';
+export type { AccessRule } from './config/access-rule.ts';
+export { ConfigError, HttpError } from './errors/errors.ts';
+export type { HookRequest } from './http/message.ts';
+export type { IconEntry, SvgGenerator } from './images/svg-generator.ts';
+export type { Logger } from './log/logger.ts';
+export { registerStorageAdapter } from './storage/register.ts';
+export type { StorageFactory, StorageFactoryContext } from './storage/registry.ts';
+export type { ListeningServer } from './http/server.ts';
+export type { FetchHandler } from './http/bridges/fetch.ts';
+export type { NodeHandler } from './http/bridges/node.ts';

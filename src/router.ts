@@ -1,0 +1,45 @@
+import { createConnector, type ConnectorOptions } from './connector.ts';
+import type { ConfigInput } from './config/types.ts';
+import type { ConnectorHooks } from './hooks.ts';
+import { toFetchHandler, type FetchHandler } from './http/bridges/fetch.ts';
+import { toNodeHandler, type NodeHandler } from './http/bridges/node.ts';
+import type { Handle } from './http/message.ts';
+
+/** How a connector is mounted. */
+export interface RouterOptions extends Omit<ConnectorOptions, 'version'> {
+  /**
+   * The prefix that the connector is mounted below, for `fetch` in frameworks that leave it in the URL (Hono's `all`, Next.js):
+   * `/api/connector`. Frameworks that cut the prefix (Express, Hono's `mount`) need none.
+   */
+  readonly basePath?: string | undefined;
+}
+
+/** A connector to mount in a host application. */
+export interface Router {
+  /** Web requests: Hono, Next.js, Bun. */
+  readonly fetch: FetchHandler;
+  /** `node:http` requests: Express, Koa, Nest. Answers every path below its mount; `next` gets failures of the transport only. */
+  readonly handler: NodeHandler;
+  /** The framework-free core, for bridges such as the Fastify plugin (`stowage/fastify`). */
+  readonly handle: Handle;
+  /** Closes stores, threads and browsers. Call it when the host shuts down, after its server has stopped. */
+  close(): Promise<void>;
+}
+
+/**
+ * Builds a connector for mounting. Instances are isolated: each has its own configuration, sources, rules, hooks and caches.
+ * @throws ConfigError listing every problem of the configuration.
+ */
+export const createRouter = (
+  config?: ConfigInput | null,
+  hooks: ConnectorHooks = {},
+  { basePath, ...options }: RouterOptions = {},
+): Router => {
+  const connector = createConnector(config, hooks, options);
+  return {
+    fetch: toFetchHandler(connector.handle, { basePath }),
+    handler: toNodeHandler(connector.handle),
+    handle: connector.handle,
+    close: () => connector.close(),
+  };
+};
