@@ -52,11 +52,12 @@ const reasonPhrase = (message: string | undefined): string | undefined => {
 const brief = (error: unknown): unknown => {
   if (!(error instanceof Error)) return String(error);
   const { name, message, cause } = error;
-  const code = (error as { code?: unknown }).code;
+  const { code, detail } = error as { readonly code?: unknown; readonly detail?: unknown };
   return {
     name,
     message,
     ...(typeof code === 'string' ? { code } : {}),
+    ...(typeof detail === 'string' ? { detail } : {}),
     ...(cause === undefined ? {} : { cause: brief(cause) }),
   };
 };

@@ -11,15 +11,24 @@ export interface Logger {
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
-const plain = (value: unknown): unknown =>
-  value instanceof Error
-    ? {
-        name: value.name,
-        message: value.message,
-        stack: value.stack,
-        ...(value.cause === undefined ? {} : { cause: plain(value.cause) }),
-      }
-    : value;
+/** Causes below causes that a line still shows. */
+const MOST_CAUSES = 5;
+
+const plainError = (error: Error, causes: number): unknown => {
+  const { name, message, stack, cause } = error;
+  const { code, detail } = error as { readonly code?: unknown; readonly detail?: unknown };
+  return {
+    name,
+    message,
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(typeof detail === 'string' ? { detail } : {}),
+    stack,
+    ...(cause === undefined || causes === 0 ? {} : { cause: plain(cause, causes - 1) }),
+  };
+};
+
+const plain = (value: unknown, causes = MOST_CAUSES): unknown =>
+  value instanceof Error ? plainError(value, causes) : value;
 
 /** A logger that writes one JSON object per line. */
 export const createLineLogger = (write: (line: string) => void): Logger => {

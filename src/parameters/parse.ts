@@ -7,15 +7,33 @@ const nameOf = (path: readonly PropertyKey[]): string => {
   return first === undefined ? 'parameters' : first + rest.map((key) => `[${key}]`).join('');
 };
 
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'a set of values',
+  array: 'a list',
+};
+
+/** Plain words for what the schema library says in terms of types; undefined leaves its own message. */
+const plainWords: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code !== 'invalid_type') return undefined;
+  return issue.input === undefined ? 'is required' : `must be ${KINDS[issue.expected] ?? issue.expected}`;
+};
+
+/** What a client writes as null it does not want to set. */
+const given = (raw: RawParameters): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(raw).filter(([, value]) => value !== null));
+
 /**
- * Checks raw parameters against an action's schema.
+ * Checks raw parameters against an action's schema. A null counts as absent.
  * @throws InvalidParametersError with one message per problem; code UNPROCESSABLE (422) when an issue carries `params.unprocessable`.
  */
 export const parseParameters = <Schema extends z.ZodType>(
   schema: Schema,
   raw: RawParameters,
 ): z.output<Schema> => {
-  const outcome = schema.safeParse({ ...raw });
+  const outcome = schema.safeParse(given(raw), { error: plainWords });
   if (outcome.success) return outcome.data;
   const { issues } = outcome.error;
   const messages = issues.map((issue) => `${nameOf(issue.path)}: ${issue.message}`);
