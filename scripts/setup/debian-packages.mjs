@@ -1,0 +1,52 @@
+import { outputOf, run } from './process.mjs';
+
+/** Programs of Debian that tests drive, and what is left out without them. */
+export const packages = [
+  ['chromium', 'tests of the real editor in a browser'],
+  ['chromium-headless-shell', 'tests that print PDF'],
+  ['fonts-noto-cjk', 'looks of Chinese, Japanese and Korean text in PDF'],
+  ['fonts-noto-color-emoji', 'looks of emoji in PDF'],
+  ['poppler-utils', 'tests that read PDF'],
+  ['libreoffice-writer-nogui', 'tests that render DOCX'],
+  ['apache2', 'the webdav adapter on Apache, with Basic and Digest'],
+  ['nginx', 'the webdav adapter on nginx, reason phrases behind a proxy'],
+  ['libnginx-mod-http-dav-ext', 'the webdav adapter on nginx'],
+  ['rclone', 'the webdav adapter on rclone'],
+  ['radosgw', 'the s3 adapter on Ceph'],
+  ['ceph-mon', 'the s3 adapter on Ceph'],
+  ['ceph-osd', 'the s3 adapter on Ceph'],
+  ['ceph-mgr', 'the s3 adapter on Ceph'],
+  ['ceph-common', 'the s3 adapter on Ceph'],
+];
+
+const isInstalled = (name) =>
+  outputOf('dpkg-query', ['--show', '--showformat=${db:Status-Status}', name]) === 'installed';
+
+const missing = () => packages.filter(([name]) => !isInstalled(name));
+
+const QUIET = {
+  DEBIAN_FRONTEND: 'noninteractive',
+  // Servers are started by the tests, with a configuration of their own; Debian's scripts start none at this run level.
+  RUNLEVEL: '1',
+};
+
+const install = async (names) => {
+  process.stdout.write(`Installing Debian packages: ${names.join(' ')}\n`);
+  await run('apt-get', ['update', '-q'], QUIET);
+  const known = names.filter((name) =>
+    /Candidate: (?!\(none\))/u.test(outputOf('apt-cache', ['policy', name]) ?? ''),
+  );
+  if (known.length === 0) return;
+  await run('apt-get', ['install', '-q', '-y', '--no-install-recommends', ...known], QUIET);
+};
+
+/**
+ * Installs the packages that tests need, when we are root on a Debian system. Returns what is missing afterwards, one line
+ * each with the tests that are left out for it.
+ */
+export const installPackages = async () => {
+  const wanted = missing().map(([name]) => name);
+  const permitted = process.getuid?.() === 0 && outputOf('apt-get', ['--version']) !== undefined;
+  if (wanted.length > 0 && permitted) await install(wanted);
+  return missing().map(([name, needs]) => `${name} is not installed. Left out: ${needs}`);
+};

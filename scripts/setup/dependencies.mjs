@@ -1,0 +1,24 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { npm, orFail, root } from './process.mjs';
+
+const timeOf = (file) => statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs;
+
+/** The oldest Node that the package runs on, as package.json says. */
+const OLDEST = [20, 19];
+
+const checkNode = () => {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return;
+  process.stderr.write(`Node ${OLDEST.join('.')} or newer is needed; this is ${process.versions.node}.\n`);
+  process.exit(1);
+};
+
+/** Installs the locked dependencies when they are missing, or older than the lock file. */
+export const installDependencies = async () => {
+  checkNode();
+  const installed = timeOf('node_modules/.package-lock.json');
+  if (installed !== undefined && installed >= timeOf('package-lock.json')) return;
+  process.stdout.write('Installing dependencies (npm ci)\n');
+  orFail(await npm(['ci', '--prefer-offline', '--no-audit', '--no-fund']), 'npm ci failed.');
+};

@@ -1,0 +1,53 @@
+import { dirname, join } from 'node:path';
+import { npm, outputOf, root } from './process.mjs';
+
+/** The lines of Node that the package is tested on. */
+const LINES = [20, 22];
+
+const packageName = () => {
+  const system = process.platform === 'win32' ? 'win' : process.platform;
+  const prefix = system === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node';
+  return `${prefix}-${system}-${process.arch}`;
+};
+
+const versionOf = (binary) => outputOf(binary, ['--version'])?.trim();
+
+/**
+ * The binary of another line of Node, from npm. It lies in a folder of its own: beside the other dependencies it would take
+ * the place of the Node that runs npm scripts. Undefined when it cannot be had.
+ */
+const fetchNode = async (line) => {
+  const folder = join(root, '.cache', `node${line}`);
+  const binary = join(
+    folder,
+    'node_modules',
+    packageName(),
+    'bin',
+    process.platform === 'win32' ? 'node.exe' : 'node',
+  );
+  if (!versionOf(binary)?.startsWith(`v${line}.`)) {
+    process.stdout.write(`Fetching Node ${line}\n`);
+    await npm(['install', '--prefix', folder, '--no-audit', '--no-fund', `${packageName()}@${line}`]);
+  }
+  return versionOf(binary)?.startsWith(`v${line}.`) ? binary : undefined;
+};
+
+/** A Node to test on; `environment` makes it the one that programs find on their path. */
+const nodeAt = (binary) => ({
+  binary,
+  version: versionOf(binary),
+  environment: { PATH: `${dirname(binary)}:${process.env.PATH ?? ''}` },
+});
+
+/** The Nodes to test on: this one and the other line, or both lines when this is neither. And the lines that could not be had. */
+export const nodesToTest = async () => {
+  const own = Number(process.versions.node.split('.')[0]);
+  const nodes = LINES.includes(own) ? [nodeAt(process.execPath)] : [];
+  const failed = [];
+  for (const line of LINES.filter((one) => one !== own)) {
+    const binary = await fetchNode(line);
+    if (binary === undefined) failed.push(`Node ${line} could not be fetched. Left out: all tests on it`);
+    else nodes.push(nodeAt(binary));
+  }
+  return { nodes, failed };
+};

@@ -1,0 +1,12 @@
+/** `npm start`: from a fresh clone to a running demo, with what is missing installed and built first. */
+import { installDependencies } from './setup/dependencies.mjs';
+import { npm, orFail, run } from './setup/process.mjs';
+
+await installDependencies();
+orFail(await npm(['run', '--silent', 'build']), 'The build failed.');
+process.exitCode = await run(process.execPath, [
+  '--import',
+  'tsx',
+  'demo/start.ts',
+  ...process.argv.slice(2),
+]);

@@ -1,0 +1,35 @@
+/**
+ * `npm test`: from a fresh clone to the result of all checks and tests, on both lines of Node. What is missing is installed
+ * when that is permitted; otherwise the tests that are left out are named. Arguments go to vitest. The last line has the counts.
+ */
+import { installPackages } from './setup/debian-packages.mjs';
+import { installDependencies } from './setup/dependencies.mjs';
+import { nodesToTest } from './setup/other-node.mjs';
+import { npm } from './setup/process.mjs';
+import { runTests } from './setup/vitest.mjs';
+
+await installDependencies();
+const leftOut = await installPackages();
+const { nodes, failed: missingNodes } = await nodesToTest();
+
+process.stdout.write('\nChecks: build, types, lint, rooms, format, generated files\n');
+const checked = (await npm(['run', '--silent', 'check'])) === 0;
+
+const results = [];
+for (const node of nodes) results.push({ node, ...(await runTests(node, process.argv.slice(2))) });
+
+const sum = (key) => results.reduce((total, result) => total + result[key], 0);
+// Checks are no tests; failing ones are counted as one, so that the last line never looks better than the run.
+const failed = sum('failed') + (checked ? 0 : 1);
+
+process.stdout.write('\n');
+for (const { node, skippedTests } of results) {
+  for (const title of skippedTests) process.stdout.write(`skipped on ${node.version}: ${title}\n`);
+}
+for (const line of [...leftOut, ...missingNodes]) process.stdout.write(`${line}\n`);
+for (const { node, passed, failed: wrong, skipped } of results) {
+  process.stdout.write(`Node ${node.version}: ${passed} passed, ${wrong} failed, ${skipped} skipped\n`);
+}
+if (!checked) process.stdout.write('The checks failed; see above. They count as one failure.\n');
+process.stdout.write(`${sum('passed')} passed, ${failed} failed, ${sum('skipped')} skipped\n`);
+process.exitCode = failed === 0 && sum('passed') > 0 ? 0 : 1;

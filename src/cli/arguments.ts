@@ -1,0 +1,78 @@
+import { parseArgs } from 'node:util';
+
+/** What the command line asks for. */
+export type Command =
+  | { readonly name: 'help' }
+  | { readonly name: 'version' }
+  | { readonly name: 'check-config'; readonly config: string | undefined }
+  | {
+      readonly name: 'serve';
+      readonly config: string | undefined;
+      readonly host: string | undefined;
+      readonly port: string | undefined;
+    };
+
+/** The command line cannot be understood. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+export const help = `stowage: a file browser and uploader connector for web editors
+
+Usage:
+  stowage serve [--config FILE] [--host HOST] [--port PORT]
+  stowage check-config [--config FILE]
+  stowage --help
+  stowage --version
+
+Commands:
+  serve          Starts the service and runs until SIGTERM or SIGINT. Running requests are finished first;
+                 a second signal ends the process at once.
+  check-config   Checks the configuration, prints every problem, and starts nothing.
+
+Options:
+  --config FILE  The configuration, a JSON file. Without it: the JSON text in CONFIG, else the file named by
+                 CONFIG_FILE, else the defaults with one source from SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL.
+  --host HOST    Address to listen on; else HOST, else 127.0.0.1 (this machine only). 0.0.0.0 or :: for all.
+  --port PORT    Port to listen on; else PORT, else 8081. 0 takes any free port.
+
+Exit status: 0 fine, 1 the service cannot start or failed, 2 the command line is wrong.
+`;
+
+const OPTIONS = {
+  config: { type: 'string' },
+  host: { type: 'string' },
+  port: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'v' },
+} as const;
+
+const parse = (
+  words: readonly string[],
+): ReturnType<typeof parseArgs<{ options: typeof OPTIONS; allowPositionals: true }>> => {
+  try {
+    return parseArgs({ args: [...words], options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+};
+
+/**
+ * Reads the words after the program's name.
+ * @throws UsageError
+ */
+export const parseCommand = (words: readonly string[]): Command => {
+  const { values, positionals } = parse(words);
+  if (values.help === true) return { name: 'help' };
+  if (values.version === true) return { name: 'version' };
+  const [name, ...more] = positionals;
+  if (name === undefined) throw new UsageError('A command is missing.');
+  if (more.length > 0) throw new UsageError(`Unexpected argument: ${more.join(' ')}`);
+  const { config, host, port } = values;
+  if (config === '') throw new UsageError('--config needs the name of a file.');
+  if (name === 'serve') return { name, config, host, port };
+  if (name !== 'check-config') throw new UsageError(`Unknown command: ${name}`);
+  if (host !== undefined || port !== undefined)
+    throw new UsageError('check-config takes neither --host nor --port.');
+  return { name, config };
+};

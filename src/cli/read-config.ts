@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises';
+import { ConfigError } from '../errors/errors.ts';
+import { variable, type Environment } from './environment.ts';
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'access is denied',
+  EISDIR: 'it is a directory',
+};
+
+const reasonOf = (error: unknown): string => {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return REASONS[code ?? ''] ?? message;
+};
+
+const readText = async (file: string): Promise<string> => {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError([`${file}: cannot be read: ${reasonOf(error)}`]);
+  }
+};
+
+/** `line 3, column 7` of the place that a JSON error names, as far as it does. */
+const placeOf = (text: string, message: string): string => {
+  const position = /at position (\d+)/u.exec(message)?.[1];
+  if (position === undefined) return '';
+  const lines = text.slice(0, Number(position)).split('\n');
+  return ` (line ${String(lines.length)}, column ${String((lines.at(-1)?.length ?? 0) + 1)})`;
+};
+
+const parseJson = (name: string, text: string): unknown => {
+  // Some editors put a byte order mark before a file that they call UTF-8.
+  const json = text.replace(/^\uFEFF/u, '');
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([`${name}: is not valid JSON${placeOf(json, message)}: ${message}`]);
+  }
+};
+
+/**
+ * The configuration as written: the file, else the JSON text in `CONFIG`, else the file named by `CONFIG_FILE`, else undefined.
+ * @throws ConfigError when it cannot be read or is no JSON.
+ */
+export const readConfig = async (file: string | undefined, environment: Environment): Promise<unknown> => {
+  if (file !== undefined) return parseJson(file, await readText(file));
+  const text = variable(environment, 'CONFIG');
+  if (text !== undefined) return parseJson('CONFIG', text);
+  const named = variable(environment, 'CONFIG_FILE');
+  return named === undefined ? undefined : parseJson(named, await readText(named));
+};
