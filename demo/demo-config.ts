@@ -1,0 +1,40 @@
+import path from 'node:path';
+import type { ConfigInput } from 'stowage';
+
+/** What decides the demo's configuration. */
+export interface DemoPlaces {
+  readonly dataDir: string;
+  /** URL of the page's server, with a slash at the end. */
+  readonly pageUrl: string;
+  /** Every origin under which the page may be opened. */
+  readonly origins: readonly string[];
+}
+
+/** What visitors may upload: the default list without pages and scripts, which would run on the domain that serves the files. */
+const extensions = (
+  'jpg jpeg png gif webp svg bmp ico avif tif psd ai txt md csv json xml ini pdf rtf doc docx odt xls xlsx ods ppt pptx odp ' +
+  'zip rar 7z gz tar mp3 ogg wav mp4 webm mov mkv avi wmv ttf'
+).split(' ');
+
+/** Actions that change something, denied in the folder that the demo keeps as it is. */
+const changes = (
+  'FILE_UPLOAD FILE_UPLOAD_REMOTE FILE_REMOVE FILE_RENAME FILE_MOVE FOLDER_CREATE FOLDER_REMOVE FOLDER_RENAME FOLDER_MOVE ' +
+  'IMAGE_RESIZE IMAGE_CROP IMAGE_SAVE'
+).split(' ');
+
+/** Two sources, pictures and documents; the folder `archive` of each shows what a denied action looks like. */
+export const demoConfig = ({ dataDir, pageUrl, origins }: DemoPlaces): ConfigInput => ({
+  allowCrossOrigin: true,
+  allowedOrigins: [...origins],
+  extensions,
+  maxUploadFileSize: '32mb',
+  accessControl: [{ path: '/archive', ...Object.fromEntries(changes.map((key) => [key, false])) }],
+  sources: {
+    photos: { title: 'Photos', root: path.join(dataDir, 'photos'), baseurl: `${pageUrl}files/photos/` },
+    documents: {
+      title: 'Documents',
+      root: path.join(dataDir, 'documents'),
+      baseurl: `${pageUrl}files/documents/`,
+    },
+  },
+});

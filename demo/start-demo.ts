@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import path from 'node:path';
+import { createApp, type ConfigInput, type ConnectorHooks } from 'stowage';
+import { demoConfig } from './demo-config.ts';
+import { createPageServer } from './page-server.ts';
+import { writeSamples } from './samples/write-samples.ts';
+
+/** How a demo is started. Port 0 takes a free one. */
+export interface DemoOptions {
+  readonly connectorPort: number;
+  readonly pagePort: number;
+  /** Holds the folders `photos` and `documents`; a missing one is made with sample files. */
+  readonly dataDir: string;
+  /** Address to listen on. Default 127.0.0.1: the demo lets everyone write, so only this machine may reach it. */
+  readonly host?: string | undefined;
+  /** Settings that replace those of the demo, key by key. */
+  readonly config?: ConfigInput | undefined;
+  readonly hooks?: ConnectorHooks | undefined;
+}
+
+/** A running demo. */
+export interface Demo {
+  /** Of the connector, with a slash at the end. */
+  readonly connectorUrl: string;
+  /** Of the page, with a slash at the end. */
+  readonly pageUrl: string;
+  /** Finishes what is running and frees both ports. */
+  close(): Promise<void>;
+}
+
+const loopbackHost = '127.0.0.1';
+
+/** The name in URLs: people and browsers know this machine as localhost. */
+const nameOf = (host: string): string =>
+  [loopbackHost, '0.0.0.0', '::', '::1'].includes(host) ? 'localhost' : host;
+
+const listen = async (server: Server, port: number, host: string): Promise<number> => {
+  server.listen(port, host);
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : port;
+};
+
+const closeServer = async (server: Server): Promise<void> => {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeIdleConnections();
+  await closed;
+};
+
+/** Starts the connector and, in the same process, the page with its editor and the host of the files. */
+export const startDemo = async (options: DemoOptions): Promise<Demo> => {
+  const { dataDir, host = loopbackHost } = options;
+  await mkdir(dataDir, { recursive: true });
+  await writeSamples(dataDir, new Date());
+  const directories = { photos: path.join(dataDir, 'photos'), documents: path.join(dataDir, 'documents') };
+  let connectorPort = options.connectorPort;
+  const pageServer = createPageServer(directories, () => ({ connectorPort }));
+  const pagePort = await listen(pageServer, options.pagePort, host);
+  const pageUrl = `http://${nameOf(host)}:${String(pagePort)}/`;
+  const origins = [nameOf(host), loopbackHost].map((name) => `http://${name}:${String(pagePort)}`);
+  try {
+    const config = { ...demoConfig({ dataDir, pageUrl, origins }), ...options.config };
+    const app = createApp(config, options.hooks);
+    ({ port: connectorPort } = await app.listen(options.connectorPort, host));
+    return {
+      connectorUrl: `http://${nameOf(host)}:${String(connectorPort)}/`,
+      pageUrl,
+      close: async () => {
+        await Promise.all([app.close(), closeServer(pageServer)]);
+      },
+    };
+  } catch (error) {
+    await closeServer(pageServer);
+    throw error;
+  }
+};
