@@ -22,7 +22,7 @@ module.exports = {
     only('access', '^src/access/', ['^src/(storage/source-path|errors|content)', '^src/config/']),
     only('images', '^src/images/', ['^src/(storage|sources|config|errors|content|log)/']),
     only('remote', '^src/remote/', ['^src/(errors|content|log)/']),
-    only('documents', '^src/documents/', ['^src/(remote|errors|content|log|images)/']),
+    only('documents', '^src/documents/', ['^src/(remote|errors|content|log|images)/', '^src/storage/process-mark\\.ts$']),
     only('parameters', '^src/parameters/', ['^src/(storage/source-path|errors|content)']),
     only('actions', '^src/actions/', [
       '^src/(storage|sources|access|parameters|images|documents|remote|config|errors|content|log)/',

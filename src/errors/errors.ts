@@ -96,6 +96,18 @@ export class RemoteFailedError extends StowageError {
     super('REMOTE_FAILED', unfold(input));
   }
 }
+/** A document passes a limit of its conversion: size, depth, number of parts, time. */
+export class DocumentLimitError extends StowageError {
+  constructor(input?: Classed) {
+    super('DOCUMENT_LIMIT', unfold(input));
+  }
+}
+/** The engine that makes documents failed by itself. */
+export class DocumentFailedError extends StowageError {
+  constructor(input?: Classed) {
+    super('DOCUMENT_FAILED', unfold(input));
+  }
+}
 /** An access rule denies the action. */
 export class AccessDeniedError extends StowageError {
   constructor(input?: Classed) {

@@ -1,21 +1,22 @@
-import { RemoteFailedError } from '../errors/errors.ts';
-
 /** A signal that aborts when the time is over or the caller gives up. */
 export interface Deadline {
   readonly signal: AbortSignal;
   /** Rejects as soon as the signal aborts, with its reason; the work itself goes on unheard. */
   race<Value>(work: Promise<Value>): Promise<Value>;
-  /** Stops the clock. To be called once, on every way out. */
+  /** Aborts the signal now, unless it is aborted already. */
+  abort(reason: Error): void;
+  /** Stops the clock. To be called on every way out. */
   end(): void;
 }
 
-/** Starts a clock. Its signal's reason is RemoteFailedError, or the reason of `outer` when that aborts first. */
-export const startDeadline = (timeoutMs: number, outer: AbortSignal | undefined): Deadline => {
+/** Starts a clock. Its signal's reason is what `late` makes, or the reason of `outer` when that aborts first. */
+export const startDeadline = (
+  timeoutMs: number,
+  outer: AbortSignal | undefined,
+  late: () => Error,
+): Deadline => {
   const controller = new AbortController();
-  const timer = setTimeout(
-    () => controller.abort(new RemoteFailedError({ detail: 'The time is over.' })),
-    timeoutMs,
-  );
+  const timer = setTimeout(() => controller.abort(late()), timeoutMs);
   const follow = (): void => controller.abort(outer?.reason);
   if (outer?.aborted === true) follow();
   else outer?.addEventListener('abort', follow, { once: true });
@@ -29,6 +30,7 @@ export const startDeadline = (timeoutMs: number, outer: AbortSignal | undefined)
         signal.addEventListener('abort', give, { once: true });
         work.then(resolve, reject).finally(() => signal.removeEventListener('abort', give));
       }),
+    abort: (reason) => controller.abort(reason),
     end: () => {
       clearTimeout(timer);
       outer?.removeEventListener('abort', follow);

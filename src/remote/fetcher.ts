@@ -28,6 +28,8 @@ const explain = (error: unknown, deadline: Deadline): Error => {
   return new RemoteFailedError({ cause: error });
 };
 
+const late = (): Error => new RemoteFailedError({ detail: 'The time is over.' });
+
 /** Compressed content may be a little larger than what it holds; endless compressed nothing must still end. */
 const wireLimit = (maxBytes: number): number => Math.ceil(maxBytes * 1.01) + 64 * 1024;
 
@@ -97,7 +99,7 @@ export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher =>
 
   return {
     fetch: async (url, options) => {
-      const deadline = startDeadline(options.timeoutMs, options.signal);
+      const deadline = startDeadline(options.timeoutMs, options.signal, late);
       try {
         return await follow(url, options, deadline);
       } catch (error) {

@@ -1,0 +1,44 @@
+import type { Logger } from '../log/logger.ts';
+import type { RemoteFetcher } from '../remote/remote.ts';
+import type { Documents } from './documents.ts';
+import { defaultPdfLimits, type PdfLimits } from './pdf/limits.ts';
+import type { PdfEngine } from './pdf/engine.ts';
+
+/** What the documents of a connector are made with. */
+export interface DocumentsParts {
+  readonly remote: RemoteFetcher;
+  readonly log: Logger;
+  /** Path of a Chromium browser; without it one is looked for in the usual places. */
+  readonly browser?: string | undefined;
+  readonly pdfLimits?: Partial<PdfLimits>;
+}
+
+/** Makes a value at its first use, and again after a failure. `made` is the value as far as there is one. */
+const lazily = <Value>(make: () => Promise<Value>) => {
+  let value: Promise<Value> | undefined;
+  return {
+    get: (): Promise<Value> =>
+      (value ??= make().catch((error: unknown) => {
+        value = undefined;
+        throw error;
+      })),
+    made: (): Promise<Value> | undefined => value,
+  };
+};
+
+/** Makes the port to both engines. Nothing is loaded or started before the first document; `close` ends what was. */
+export const createDocuments = ({ remote, log, browser, pdfLimits }: DocumentsParts): Documents => {
+  const pdf = lazily<PdfEngine>(async () => {
+    const { createPdfEngine } = await import('./pdf/engine.ts');
+    return createPdfEngine({ remote, log, browser, limits: { ...defaultPdfLimits, ...pdfLimits } });
+  });
+  return {
+    pdf: async (job) => (await pdf.get()).print(job),
+    docx: async () => {
+      throw new Error('soon');
+    },
+    close: async () => {
+      await (await pdf.made())?.close();
+    },
+  };
+};

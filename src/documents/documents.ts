@@ -1,0 +1,37 @@
+import type { Paper } from './pdf/paper.ts';
+
+/** What a document may load from outside while it is made. */
+export interface ResourceRules {
+  /** False: nothing is loaded. */
+  readonly enabled: boolean;
+  /** Most bytes of one resource. */
+  readonly maxBytes: number;
+  /** Milliseconds that loading may take, for all resources of the document together. */
+  readonly timeoutMs: number;
+}
+
+/** A conversion that somebody waits for. */
+export interface DocumentJob {
+  /** A whole page or a piece of one. Never trusted. */
+  readonly html: string;
+  readonly resources: ResourceRules;
+  readonly signal: AbortSignal;
+}
+
+export interface PdfJob extends DocumentJob {
+  readonly paper: Paper;
+}
+
+/**
+ * Turns HTML into documents. Scripts never run; images, styles and fonts come from public http and https addresses only, through the
+ * guarded door of `remote/`, and what cannot be had is left out.
+ *
+ * Errors: UnsupportedError when the optional package for the format is not installed, BusyError when too many documents
+ * wait, DocumentLimitError when a limit is passed, DocumentFailedError, the signal's reason.
+ */
+export interface Documents {
+  pdf(job: PdfJob): Promise<Uint8Array>;
+  docx(job: DocumentJob): Promise<Uint8Array>;
+  /** Stops what is under way and leaves no process behind. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,72 @@
+import { access, constants } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { notInstalled } from '../optional-package.ts';
+
+/** A browser that can be started. */
+export interface BrowserExecutable {
+  readonly path: string;
+  /** Arguments that this build needs. */
+  readonly args: readonly string[];
+  /** `shell`: the small build without a window, three times faster. */
+  readonly headless: true | 'shell';
+}
+
+const FOLDERS = ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'];
+const NAMES = [
+  'chromium-headless-shell',
+  'chrome-headless-shell',
+  'chromium',
+  'chromium-browser',
+  'google-chrome',
+];
+const OTHERS = [
+  '/opt/google/chrome/chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+];
+
+/** Part of an npm package that carries a browser; it has no types of its own where it is not installed. */
+interface PackagedChromium {
+  readonly args: readonly string[];
+  executablePath(): Promise<string>;
+}
+
+const isExecutable = (path: string): Promise<boolean> =>
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+
+const described = (path: string, args: readonly string[] = []): BrowserExecutable => ({
+  path,
+  args,
+  headless: basename(path).includes('headless-shell') || args.length > 0 ? 'shell' : true,
+});
+
+const findPackaged = async (): Promise<BrowserExecutable | undefined> => {
+  // A variable keeps compilers and bundlers from looking for what need not be there.
+  const name = '@sparticuz/chromium';
+  try {
+    const { default: chromium } = (await import(name)) as { default: PackagedChromium };
+    return described(await chromium.executablePath(), chromium.args);
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * The browser to print with: the configured one, else a headless shell or browser of the system, else the one of the npm
+ * package @sparticuz/chromium.
+ * @throws UnsupportedError when there is none
+ */
+export const findBrowser = async (configured: string | undefined): Promise<BrowserExecutable> => {
+  const candidates =
+    configured === undefined
+      ? [...NAMES.flatMap((name) => FOLDERS.map((folder) => `${folder}/${name}`)), ...OTHERS]
+      : [configured];
+  for (const path of candidates) if (await isExecutable(path)) return described(path);
+  const packaged = configured === undefined ? await findPackaged() : undefined;
+  if (packaged !== undefined) return packaged;
+  throw notInstalled('PDF', ['Chromium (the package chromium-headless-shell or chromium)']);
+};
