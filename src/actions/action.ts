@@ -1,7 +1,9 @@
 import type { z } from 'zod';
 import type { Access } from '../access/access.ts';
+import type { Documents } from '../documents/documents.ts';
 import type { Thumbnails } from '../images/thumbnails.ts';
 import type { Logger } from '../log/logger.ts';
+import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
 import type { FileAnswer } from './file-answer.ts';
 import type { NameReservations } from './name-reservations.ts';
@@ -11,6 +13,9 @@ import type { UploadedFile } from './uploaded-file.ts';
 export interface ActionServices {
   readonly thumbnails: Thumbnails;
   readonly reservations: NameReservations;
+  /** The only way to fetch what users name. */
+  readonly remote: RemoteFetcher;
+  readonly documents: Documents;
 }
 
 /** All that an action knows of its request. */

@@ -4,6 +4,7 @@ import { fileCopyAction } from './file-copy.ts';
 import { fileDownloadAction } from './file-download.ts';
 import { fileRemoveAction } from './file-remove.ts';
 import { fileRenameAction } from './file-rename.ts';
+import { fileUploadRemoteAction } from './file-upload-remote.ts';
 import { fileUploadAction } from './file-upload.ts';
 import { filesAction } from './files.ts';
 import { folderCopyAction } from './folder-copy.ts';
@@ -11,6 +12,7 @@ import { folderCreateAction } from './folder-create.ts';
 import { folderRemoveAction } from './folder-remove.ts';
 import { folderRenameAction } from './folder-rename.ts';
 import { foldersAction } from './folders.ts';
+import { generatePdfAction } from './generate-pdf.ts';
 import { getLocalFileByUrlAction } from './get-local-file-by-url.ts';
 import { fileMoveAction, folderMoveAction } from './move.ts';
 import { permissionsAction } from './permissions.ts';
@@ -28,6 +30,7 @@ export const createActions = (): Actions => {
     untyped(permissionsAction),
     untyped(filesAction),
     untyped(fileUploadAction),
+    untyped(fileUploadRemoteAction),
     untyped(fileRemoveAction),
     untyped(fileMoveAction),
     untyped(fileCopyAction),
@@ -40,6 +43,7 @@ export const createActions = (): Actions => {
     untyped(folderMoveAction),
     untyped(folderCopyAction),
     untyped(folderRenameAction),
+    untyped(generatePdfAction),
   ];
   return new Map(all.map((action) => [action.name, action]));
 };

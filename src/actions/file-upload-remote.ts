@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { extensionOf } from '../content/extension.ts';
+import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import { remoteFileName } from '../remote/remote-file-name.ts';
+import type { StagedFile } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { stageContent } from '../storage/staging.ts';
+import { defineAction, type ActionContext } from './action.ts';
+import { requireFolder } from './item.ts';
+import { newFileName } from './new-name.ts';
+import { openSource, type OpenSource } from './open-source.ts';
+import { storeUploads } from './upload-batch.ts';
+import { prepareUpload, requireUntaken, type PlannedUpload } from './upload-plan.ts';
+
+const parameters = z.object({ source: sourceField, path: pathField, url: textField });
+
+type RemoteUploadParameters = z.output<typeof parameters>;
+
+const result = z.object({
+  baseurl: z.string(),
+  newfilename: z.string().describe('Path relative to the root of the source.'),
+  isImage: z.boolean(),
+});
+
+/** A file that is wanted, with all that can be refused before a byte of it is fetched. */
+const requireWelcome = async (
+  context: ActionContext,
+  open: OpenSource,
+  { path: folder, url }: RemoteUploadParameters,
+): Promise<string> => {
+  const filename = remoteFileName(url);
+  const name = newFileName(open.source.settings, filename);
+  for (const key of ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD']) {
+    context.access.require(key, folder.child(name), extensionOf(name));
+  }
+  await requireFolder(open, folder, context.signal);
+  return filename;
+};
+
+/** Fetches the file into the store, where it waits without a name. */
+const fetchStaged = async (
+  { services, signal }: ActionContext,
+  { source, storage }: OpenSource,
+  url: string,
+): Promise<StagedFile> => {
+  const { maxUploadFileSize, timeoutLimit, allowPrivateNetworkUploads } = source.settings;
+  const { stream } = await services.remote.fetch(url, {
+    maxBytes: maxUploadFileSize,
+    timeoutMs: timeoutLimit * 1000,
+    allowPrivate: allowPrivateNetworkUploads,
+    signal,
+  });
+  return stageContent(storage, stream, { signal });
+};
+
+const store = async (
+  context: ActionContext,
+  open: OpenSource,
+  folder: SourcePath,
+  planned: PlannedUpload,
+): Promise<SourcePath> => {
+  if (open.source.settings.saveSameFileNameStrategy === 'error') {
+    await requireUntaken(context, open, folder, [planned]);
+  }
+  for (const { path, replaced } of await storeUploads(context, open, folder, [planned])) {
+    if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
+    return path;
+  }
+  throw new Error('Nothing was stored.');
+};
+
+const run = async (
+  context: ActionContext,
+  input: RemoteUploadParameters,
+): Promise<z.output<typeof result>> => {
+  const open = await openSource(context, input.source);
+  const { source, storage } = open;
+  const filename = await requireWelcome(context, open, input);
+  const staged = await fetchStaged(context, open, input.url);
+  try {
+    const upload = { field: 'url', filename, staged, stagedIn: storage };
+    const path = await store(
+      context,
+      open,
+      input.path,
+      await prepareUpload(context, open, input.path, upload),
+    );
+    return {
+      baseurl: source.baseurl,
+      newfilename: path.toString(),
+      isImage: source.settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
+    };
+  } finally {
+    await staged.discard();
+  }
+};
+
+/** Fetches a file from another server into a folder. What it is called, and whether it may be, is decided before. */
+export const fileUploadRemoteAction = defineAction({
+  name: 'fileUploadRemote',
+  summary: 'Downloads a file from a public http or https address into a folder.',
+  methods: ['GET', 'POST'],
+  changes: true,
+  takesFiles: false,
+  parameters,
+  result,
+  run,
+});

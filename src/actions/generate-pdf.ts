@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { orientations, paperFormats } from '../documents/pdf/paper.ts';
+import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import { defineAction } from './action.ts';
+import { documentAnswer, documentJob } from './document-answer.ts';
+
+/** One of the values, undefined when absent or empty. */
+const choice = <Value extends string>(values: readonly [Value, ...Value[]]) =>
+  z
+    .string()
+    .optional()
+    .transform((value) => (value === '' ? undefined : value))
+    .pipe(z.enum(values, `must be one of ${values.join(', ')}`).optional());
+
+/** Renders HTML as a PDF file. */
+export const generatePdfAction = defineAction({
+  name: 'generatePdf',
+  summary: 'Renders HTML as document.pdf.',
+  methods: ['GET', 'POST'],
+  changes: false,
+  takesFiles: false,
+  parameters: z.object({
+    source: sourceField,
+    path: pathField,
+    html: textField,
+    options: z
+      .object({
+        format: choice(paperFormats).describe('A4 when absent.'),
+        page_orientation: choice(orientations).describe('portrait when absent.'),
+      })
+      .optional(),
+  }),
+  result: undefined,
+  run: async (context, input) => {
+    context.access.require('GENERATE_PDF', input.path);
+    const paper = { format: input.options?.format, orientation: input.options?.page_orientation };
+    const bytes = await context.services.documents.pdf({ ...documentJob(context, input), paper });
+    return documentAnswer('document.pdf', 'application/pdf', bytes);
+  },
+});
