@@ -5,17 +5,19 @@ import { reportedActions } from './actions/permissions.ts';
 import { createActions } from './actions/registry.ts';
 
 import { memoryFactory } from './adapters/memory/adapter.ts';
-import { readSourceEnvironment } from './config/environment.ts';
+import { readBrowserPath, readSourceEnvironment } from './config/environment.ts';
 import { loadConfig } from './config/load.ts';
 import { loadSources } from './config/load-sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
+import { createDocuments } from './documents/create-documents.ts';
 import { StowageError } from './errors/errors.ts';
 import { rulesFor, tenantOf, type ConnectorHooks } from './hooks.ts';
 import type { Handle, HookRequest } from './http/message.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { createThumbnails } from './images/create-thumbnails.ts';
 import { createStderrLogger, type Logger } from './log/logger.ts';
+import { createRemoteFetcher } from './remote/fetcher.ts';
 import { createSourceGroup, type SourceGroup } from './sources/source-group.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
 import { stageContent } from './storage/staging.ts';
@@ -101,9 +103,13 @@ export const createConnector = (
   const statics = createSourceGroup(config.sources, { factories, log });
   const tenants = new TenantCache(settings.dynamicSourcesCache);
   const rules = compileRules(settings.accessControl);
+  const remote = createRemoteFetcher({ log });
+  const documents = createDocuments({ remote, log, browser: readBrowserPath() });
   const services: ActionServices = {
     thumbnails: createThumbnails({ log, svgGenerator: hooks.svgGenerator }),
     reservations: createNameReservations(),
+    remote,
+    documents,
   };
   const handle = createPipeline({
     settings,
@@ -125,7 +131,7 @@ export const createConnector = (
     log,
     handle,
     close: async () => {
-      await Promise.all([statics.close(), tenants.close()]);
+      await Promise.all([statics.close(), tenants.close(), documents.close()]);
     },
   };
 };

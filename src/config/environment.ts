@@ -13,3 +13,6 @@ export const readSourceEnvironment = (): SourceEnvironment => {
   const { SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL } = process.env;
   return { SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL };
 };
+
+/** Path of the Chromium browser that prints PDF files; undefined when `STOWAGE_CHROMIUM` is not set. */
+export const readBrowserPath = (): string | undefined => process.env['STOWAGE_CHROMIUM'] || undefined;

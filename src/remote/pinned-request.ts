@@ -1,5 +1,5 @@
 import type { LookupFunction } from 'node:net';
-import { Client, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { HostAddress } from './remote.ts';
 import type { Target } from './target.ts';
 
@@ -39,6 +39,8 @@ const lookupAmong =
  * proxy of the environment, no cookies, no credentials. Redirects are returned, not followed.
  */
 export const requestPinned = async (target: Target, options: PinnedRequestOptions): Promise<PinnedAnswer> => {
+  // Loaded at the first fetch: most requests never need it, and it takes a tenth of a second.
+  const { Client } = await import('undici');
   const client = new Client(target.url.origin, {
     connect: { lookup: lookupAmong(options.addresses), timeout: options.timeoutMs },
     headersTimeout: options.timeoutMs,
