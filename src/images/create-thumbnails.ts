@@ -66,9 +66,9 @@ const keepIcons = async (view: FolderView, views: readonly View[]): Promise<Read
   return new Set(kept.flat());
 };
 
-const describeWith =
-  (context: FolderViewContext): Thumbnails['describe'] =>
-  async (source, folder, entries, signal) => {
+const describeWith = (context: FolderViewContext): Thumbnails['describe'] => {
+  const complained = new WeakSet<Source>();
+  return async (source, folder, entries, signal) => {
     if (!source.settings.createThumb || entries.length === 0) return entries.map(() => undefined);
     try {
       const view = await openFolderView(context, source, folder, entries, signal);
@@ -83,10 +83,13 @@ const describeWith =
       });
     } catch (error) {
       signal?.throwIfAborted();
-      context.log.warn('thumbnails of a folder are not available', { folder: folder.toString(), error });
+      const level = complained.has(source) ? 'debug' : 'warn';
+      complained.add(source);
+      context.log[level]('thumbnails of a folder are not available', { folder: folder.toString(), error });
       return entries.map(({ name }) => name);
     }
   };
+};
 
 /** The thumbnails of one connector. Holds no threads or handles, and timers only while somebody waits: there is nothing to close. */
 export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {

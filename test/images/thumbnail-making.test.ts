@@ -1,0 +1,254 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { withFaults, type Fault } from 'stowage/testing';
+import sharp from 'sharp';
+import { describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { StorageDeniedError } from '../../dist/errors/errors.js';
+import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import { bytesAt, createGallery, entriesOf, pathOf, put, type Gallery } from './gallery.ts';
+import { longGif } from './long-gif.ts';
+import { claimingPng, colourAt, isNear, photo } from './pictures.ts';
+
+/** Counts the calls of a store that cost a round trip, by operation and path. */
+const counting = (inner: StorageAdapter): { storage: StorageAdapter; calls: string[] } => {
+  const calls: string[] = [];
+  const storage = new Proxy(inner, {
+    get: (target, key) => {
+      const member: unknown = Reflect.get(target, key);
+      if (typeof member !== 'function') return member;
+      return (...input: unknown[]): unknown => {
+        calls.push(`${String(key)} ${String(input[0])}`);
+        return (member as (...args: unknown[]) => unknown).apply(target, input);
+      };
+    },
+  });
+  return { storage, calls };
+};
+
+const fill = async (storage: StorageAdapter, count: number): Promise<void> => {
+  const picture = await photo(400, 300);
+  for (let index = 0; index < count; index += 1) {
+    await put(storage, `p${String(index).padStart(3, '0')}.jpg`, picture);
+  }
+};
+
+const flat = (background: string): Promise<Buffer> =>
+  sharp({ create: { width: 30, height: 30, channels: 3, background } })
+    .png()
+    .toBuffer();
+
+const madeIn = (thumbs: Record<string, string | undefined>): number =>
+  Object.values(thumbs).filter((thumb) => thumb !== undefined).length;
+
+describe('making thumbnails', () => {
+  it('makes each once and whole, however many listings ask for a new folder at the same time', async () => {
+    const { storage, calls } = counting(new MemoryAdapter());
+    const gallery = createGallery({}, { storage });
+    await fill(storage, 12);
+    calls.length = 0;
+    const answers = await Promise.all(Array.from({ length: 50 }, () => gallery.list()));
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+    expect(madeIn(answers[0] ?? {})).toBe(12);
+    const written = calls.filter((call) => call.startsWith('write '));
+    expect(new Set(written).size).toBe(12);
+    expect(written.length).toBe(12);
+    expect(calls.filter((call) => call.startsWith('read ')).length).toBe(12);
+    for (const { name } of await entriesOf(storage, '_thumbs')) {
+      const { width, height } = await sharp(await bytesAt(storage, `_thumbs/${name}`))
+        .raw()
+        .toBuffer({ resolveWithObject: true })
+        .then(({ info }) => info);
+      expect([width, height]).toEqual([250, 188]);
+    }
+  });
+
+  it('asks the store one question a listing when nothing is missing, and opens no file', async () => {
+    for (const hide of [[], ['statMany']] as const) {
+      const { storage, calls } = counting(withFaults(new MemoryAdapter(), [], { hide }));
+      const gallery = createGallery({}, { storage });
+      await fill(storage, 15);
+      const entries = await entriesOf(storage);
+      await gallery.thumbnails.describe(gallery.source, pathOf(''), entries);
+      calls.length = 0;
+      await gallery.thumbnails.describe(gallery.source, pathOf(''), entries);
+      expect(calls.length).toBe(1);
+      expect(calls[0]).toMatch(/^(?:statMany|list) _thumbs$/u);
+    }
+  });
+
+  it('costs one read and one write for each new thumbnail, and no other call', async () => {
+    const { storage, calls } = counting(withFaults(new MemoryAdapter(), [], { hide: ['statMany'] }));
+    const gallery = createGallery({}, { storage });
+    await fill(storage, 3);
+    const entries = await entriesOf(storage);
+    calls.length = 0;
+    await gallery.thumbnails.describe(gallery.source, pathOf(''), entries);
+    expect(calls.map((call) => call.split(' ')[0]).sort()).toEqual([
+      'list',
+      'read',
+      'read',
+      'read',
+      'write',
+      'write',
+      'write',
+    ]);
+  });
+
+  it('makes no more than the quota in one listing, the first of the page, and always tells those that exist', async () => {
+    const gallery = createGallery({ safeThumbsCountInOneTime: 4 });
+    await fill(gallery.storage, 10);
+    const first = await gallery.list();
+    expect(Object.values(first).map((thumb) => thumb !== undefined)).toEqual([
+      ...Array<boolean>(4).fill(true),
+      ...Array<boolean>(6).fill(false),
+    ]);
+    expect([
+      madeIn(await gallery.list()),
+      madeIn(await gallery.list()),
+      madeIn(await gallery.list()),
+    ]).toEqual([8, 10, 10]);
+    const frozen = createGallery({ safeThumbsCountInOneTime: 0 }, { storage: gallery.storage });
+    expect(madeIn(await frozen.list())).toBe(10);
+  });
+
+  it('makes a thumbnail anew that is older than its image', async () => {
+    const clock = { now: Date.UTC(2026, 0, 1) };
+    const storage = new MemoryAdapter({}, () => clock.now);
+    const gallery = createGallery({}, { storage });
+    await gallery.show('a.png', await flat('#d02020'));
+    clock.now += 1000;
+    const { bytes } = await gallery.show('a.png', await flat('#20d020'));
+    expect(isNear(await colourAt(bytes, 10, 10), [32, 208, 32])).toBe(true);
+  });
+
+  it('does not make the thumbnail of an image from the future again and again', async () => {
+    const clock = { now: Date.UTC(2030, 0, 1) };
+    const { storage, calls } = counting(new MemoryAdapter({}, () => clock.now));
+    const gallery = createGallery({}, { storage });
+    await fill(storage, 2);
+    clock.now = Date.UTC(2026, 0, 1);
+    await gallery.list();
+    calls.length = 0;
+    expect(madeIn(await gallery.list())).toBe(2);
+    expect(calls.some((call) => call.startsWith('read '))).toBe(false);
+  });
+
+  it('goes on for the others when one caller leaves', async () => {
+    const gallery = createGallery({ safeThumbsCountInOneTime: 8 });
+    await fill(gallery.storage, 8);
+    const leaving = new AbortController();
+    const left = gallery.list('', leaving.signal);
+    const stays = gallery.list();
+    await sleep(1);
+    leaving.abort(new Error('gone'));
+    await expect(left).rejects.toThrow('gone');
+    expect(madeIn(await stays)).toBe(8);
+    expect(madeIn(await gallery.list())).toBe(8);
+  });
+
+  it('finishes what an abandoned listing began when it is asked again at once', async () => {
+    const gallery = createGallery();
+    await fill(gallery.storage, 6);
+    for (let round = 0; round < 5; round += 1) {
+      const leaving = new AbortController();
+      const left = gallery.list('', leaving.signal);
+      await sleep(round);
+      leaving.abort(new Error('gone'));
+      await left.catch(() => undefined);
+    }
+    const thumbs = await gallery.list();
+    expect(madeIn(thumbs)).toBe(6);
+    for (const thumb of Object.values(thumbs)) {
+      await expect(sharp(await bytesAt(gallery.storage, thumb ?? '')).stats()).resolves.toBeDefined();
+    }
+  });
+});
+
+describe('a store that fails', () => {
+  const failing = async (faults: readonly Fault[]): Promise<{ gallery: Gallery; warnings: string[] }> => {
+    const inner = new MemoryAdapter();
+    await fill(inner, 3);
+    await put(inner, 'z.pdf', 'x');
+    const warnings: string[] = [];
+    const drop = (): void => undefined;
+    const log = {
+      debug: drop,
+      info: drop,
+      error: drop,
+      warn: (message: string) => void warnings.push(message),
+    };
+    return { gallery: createGallery({}, { storage: withFaults(inner, faults), log }), warnings };
+  };
+
+  const themselves = {
+    'p000.jpg': 'p000.jpg',
+    'p001.jpg': 'p001.jpg',
+    'p002.jpg': 'p002.jpg',
+    'z.pdf': 'z.pdf',
+  };
+
+  it('refusing thumbnails leaves the listing alone: items are shown by themselves, and one line is logged', async () => {
+    const error = new StorageDeniedError();
+    const { gallery, warnings } = await failing([{ operation: 'write', effect: 'fail-before', error }]);
+    for (let round = 0; round < 3; round += 1) expect(await gallery.list()).toEqual(themselves);
+    expect(warnings).toEqual(['a thumbnail could not be stored']);
+  });
+
+  it('whose thumbnail folder cannot be read leaves the listing alone', async () => {
+    const { gallery, warnings } = await failing([{ operation: 'statMany', effect: 'fail-before' }]);
+    for (let round = 0; round < 3; round += 1) expect(await gallery.list()).toEqual(themselves);
+    expect(warnings.length).toBe(1);
+  });
+
+  it('with a file in the place of the thumbnail folder leaves the listing alone', async () => {
+    const gallery = createGallery();
+    await fill(gallery.storage, 2);
+    await put(gallery.storage, '_thumbs', 'in the way');
+    expect(await gallery.list()).toEqual({ 'p000.jpg': 'p000.jpg', 'p001.jpg': 'p001.jpg' });
+    expect((await bytesAt(gallery.storage, '_thumbs')).toString()).toBe('in the way');
+  });
+
+  it('that breaks while an image is read makes the others', async () => {
+    const { gallery } = await failing([
+      { operation: 'read', effect: 'cut', bytes: 100, path: (path) => path.name === 'p001.jpg' },
+    ]);
+    const thumbs = await gallery.list();
+    expect(thumbs['p000.jpg']).toBe('_thumbs/p000.jpg');
+    expect(thumbs['p001.jpg']).toBe('p001.jpg');
+    expect(thumbs['p002.jpg']).toBe('_thumbs/p002.jpg');
+  });
+
+  it('that ends an image early does not leave half a thumbnail behind', async () => {
+    const { gallery } = await failing([{ operation: 'read', effect: 'short', bytes: 500, call: 1 }]);
+    await gallery.list();
+    for (const { name } of await entriesOf(gallery.storage, '_thumbs')) {
+      if (name.endsWith('.svg')) continue;
+      await expect(sharp(await bytesAt(gallery.storage, `_thumbs/${name}`)).stats()).resolves.toBeDefined();
+    }
+  });
+});
+
+describe('a folder with bombs', () => {
+  it('is listed at once and in little memory', async () => {
+    const gallery = createGallery();
+    // The first decoding loads the library; that is no part of what a bomb costs.
+    await gallery.show('first.png', await flat('#d02020'));
+    await put(gallery.storage, 'wide.png', await claimingPng(50_000, 50_000));
+    await put(gallery.storage, 'long.gif', longGif(10_000, 1000, 1000));
+    await put(
+      gallery.storage,
+      'huge.svg',
+      '<svg xmlns="http://www.w3.org/2000/svg" width="1e9" height="1e9"/>',
+    );
+    await put(gallery.storage, 'cut.gif', longGif(10_000, 1000, 1000).subarray(0, 15));
+    const before = process.memoryUsage().rss;
+    const thumbs = await gallery.list();
+    expect(process.memoryUsage().rss - before).toBeLessThan(50 * 1024 * 1024);
+    expect(thumbs['wide.png']).toMatch(/^_thumbs\/file-png~.+\.svg$/u);
+    expect(thumbs['cut.gif']).toMatch(/^_thumbs\/file-gif~.+\.svg$/u);
+    expect(thumbs['huge.svg']).toBe('huge.svg');
+    // Of an animation only the first frame is decoded, so its length is no danger.
+    const { width, pages } = await sharp(await bytesAt(gallery.storage, thumbs['long.gif'] ?? '')).metadata();
+    expect([width, pages ?? 1]).toEqual([250, 1]);
+  });
+});
