@@ -443,6 +443,7 @@ describe('one door outward', () => {
   /** Modules that serve as well as they connect, with what connects. */
   const connecting = new Map([
     ['node:http', /\b(?:request|get|Agent|globalAgent|ClientRequest)\b/u],
+    ['node:http2', /\bconnect\b/u],
     ['node:net', /\b(?:connect|createConnection|Socket)\b/u],
   ]);
 
