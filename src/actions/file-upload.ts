@@ -9,28 +9,19 @@ import { storeUploads } from './upload-batch.ts';
 import { prepareUpload, requireUntaken, type PlannedUpload } from './upload-plan.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
-const parameters = z.object({
-  source: sourceField,
-  path: pathField,
-  // Not a parameter of this action: it gives a misdirected fileUploadRemote away.
-  url: z.unknown().optional(),
-});
+const parameters = z.object({ source: sourceField, path: pathField });
 
 type UploadParameters = z.output<typeof parameters>;
-
-const NO_FILES = 'No files were sent.';
-const MEANT_REMOTE =
-  'No files were sent. To fetch a remote file set uploader.url without "action" and uploader.data to { action: "fileUpload" }.';
 
 /** Whether a form field holds uploads: `files`, `files[]`, `files[0]`, or the source's own field name. */
 const isFilesField = (field: string, ownField: string): boolean =>
   field === ownField || /^files(?:\[\d*\])?$/u.test(field);
 
 /** @throws InvalidParametersError when the form holds no files */
-const filesOf = (context: ActionContext, { source }: OpenSource, input: UploadParameters): UploadedFile[] => {
+const filesOf = (context: ActionContext, { source }: OpenSource): readonly UploadedFile[] => {
   const files = context.uploads.filter(({ field }) => isFilesField(field, source.settings.defaultFilesKey));
-  if (files.length > 0) return files;
-  throw new InvalidParametersError(input.url === undefined ? NO_FILES : MEANT_REMOTE);
+  if (files.length === 0) throw new InvalidParametersError('No files were sent.');
+  return files;
 };
 
 const result = z.object({
@@ -43,7 +34,7 @@ const result = z.object({
 const run = async (context: ActionContext, input: UploadParameters): Promise<z.output<typeof result>> => {
   const open = await openSource(context, input.source);
   const { baseurl, settings } = open.source;
-  const files = filesOf(context, open, input);
+  const files = filesOf(context, open);
   const planned: PlannedUpload[] = [];
   for (const file of files) planned.push(await prepareUpload(context, open, input.path, file));
   await requireFolder(open, input.path, context.signal);
