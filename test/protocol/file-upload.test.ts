@@ -1,0 +1,281 @@
+import { describe, expect, it } from 'vitest';
+import { startService } from './service.ts';
+
+const baseurl = 'https://files.example/files/';
+
+describe('fileUpload', () => {
+  it('stores the files of a form and tells their paths from the root', async () => {
+    const service = await startService();
+    await service.source('files').put({ 'sub/deep/': '' });
+    const answer = await service.upload(
+      [
+        ['files[0]', 'photo.png', 'pixels'],
+        ['files[1]', 'notes.TXT', 'words'],
+      ],
+      { path: '/sub/deep/', source: 'files' },
+    );
+    expect(answer.status).toBe(200);
+    expect(answer.success).toBe(true);
+    expect(answer.data).toEqual({
+      code: 220,
+      baseurl,
+      messages: [expect.stringContaining('photo.png'), expect.stringContaining('notes.TXT')],
+      files: ['sub/deep/photo.png', 'sub/deep/notes.TXT'],
+      isImages: [true, false],
+    });
+    expect(await service.source('files').text('sub/deep/photo.png')).toBe('pixels');
+    expect(await service.source('files').text('sub/deep/notes.TXT')).toBe('words');
+  });
+
+  it('takes files from every upload field and ignores all others', async () => {
+    const service = await startService({ defaultFilesKey: 'picture' });
+    const { data } = await service.upload([
+      ['files[0]', 'a.txt', 'a'],
+      ['files[]', 'b.txt', 'b'],
+      ['files', 'c.txt', 'c'],
+      ['picture', 'd.txt', 'd'],
+      ['other', 'e.txt', 'e'],
+      ['filesystem[0]', 'f.txt', 'f'],
+    ]);
+    expect(data['files']).toEqual(['a.txt', 'b.txt', 'c.txt', 'd.txt']);
+    expect(await service.source('files').paths()).toEqual(['a.txt', 'b.txt', 'c.txt', 'd.txt']);
+  });
+
+  it('takes the form field that the source itself names', async () => {
+    const service = await startService({ sources: { one: {}, two: { defaultFilesKey: 'image' } } });
+    const { data } = await service.upload([['image', 'a.txt', 'a']], { source: 'two' });
+    expect(data['baseurl']).toBe('https://files.example/two/');
+    expect(await service.source('two').paths()).toEqual(['a.txt']);
+    expect((await service.upload([['image', 'a.txt', 'a']], { source: 'one' })).status).toBe(400);
+    expect(await service.source('one').paths()).toEqual([]);
+  });
+
+  it('goes to the first source when none is named, or «default» is', async () => {
+    const service = await startService({ sources: { one: {}, two: {} } });
+    for (const fields of [{}, { source: '' }, { source: 'default', path: '' }]) {
+      expect((await service.upload([['files[0]', 'a.txt', 'a']], fields)).status).toBe(200);
+    }
+    expect(await service.source('one').paths()).toEqual(['a-1.txt', 'a-2.txt', 'a.txt']);
+    expect(await service.source('two').paths()).toEqual([]);
+  });
+
+  it('stores names with unsafe characters replaced and everything else kept', async () => {
+    const service = await startService();
+    const { data } = await service.upload([
+      ['files[0]', 'Grüße & 写真 (1) #2.png', 'a'],
+      ['files[1]', '<img src=x onerror=alert(1)>.png', 'b'],
+      ['files[2]', '100%;x.png', 'c'],
+    ]);
+    expect(data['files']).toEqual([
+      'Grüße & 写真 (1) _2.png',
+      '_img src=x onerror=alert(1)_.png',
+      '100__x.png',
+    ]);
+    expect(data['messages']).toHaveLength(3);
+    expect(JSON.stringify(data)).not.toMatch(/<|%|#/u);
+  });
+
+  it('answers 400 without files', async () => {
+    const service = await startService();
+    expect((await service.upload([])).status).toBe(400);
+    expect((await service.upload([['other', 'a.txt', 'a']])).status).toBe(400);
+    expect((await service.call('fileUpload')).status).toBe(400);
+    expect((await service.get('fileUpload')).status).toBe(400);
+  });
+
+  it('names the setting of the client that sends a remote upload here', async () => {
+    const service = await startService();
+    const form = new FormData();
+    form.append('action', 'fileUploadRemote');
+    form.append('url', 'https://example.com/a.png');
+    const response = await fetch(`${service.url}/?action=fileUpload`, { method: 'POST', body: form });
+    const { data } = (await response.json()) as { data: { code: number; messages: string[] } };
+    expect(response.status).toBe(400);
+    expect(data.messages.join(' ')).toContain('uploader.url');
+    expect(data.messages.join(' ')).toContain('uploader.data');
+  });
+
+  it('answers 404 for an unknown source or folder and stores nothing', async () => {
+    const service = await startService();
+    expect((await service.upload([['files[0]', 'a.txt', 'a']], { source: 'nowhere' })).status).toBe(404);
+    expect((await service.upload([['files[0]', 'a.txt', 'a']], { path: 'missing' })).status).toBe(404);
+    expect((await service.upload([['files[0]', 'a.txt', 'a']], { path: '_thumbs' })).status).toBe(404);
+    expect(await service.source('files').paths()).toEqual([]);
+  });
+
+  it('answers 400 when path is a file', async () => {
+    const service = await startService();
+    await service.source('files').put({ 'a.txt': 'old' });
+    expect((await service.upload([['files[0]', 'b.txt', 'b']], { path: 'a.txt' })).status).toBe(400);
+    expect(await service.source('files').paths()).toEqual(['a.txt']);
+  });
+
+  it('stores nothing when one of the files is refused', async () => {
+    const service = await startService({ maxUploadFileSize: '1kb' });
+    const good = ['files[0]', 'good.txt', 'fine'] as const;
+    const refused = [
+      { file: ['files[1]', 'bad.exe', 'x'] as const, status: 403 },
+      { file: ['files[1]', 'big.txt', 'x'.repeat(1025)] as const, status: 403 },
+      { file: ['files[1]', 'noextension', 'x'] as const, status: 403 },
+      { file: ['files[1]', '.php', 'x'] as const, status: 403 },
+      { file: ['files[1]', '.htaccess', 'x'] as const, status: 403 },
+      { file: ['files[1]', '.user.ini', 'x'] as const, status: 403 },
+      { file: ['files[1]', 'x.php.', 'x'] as const, status: 403 },
+      { file: ['files[1]', 'x.php ', 'x'] as const, status: 403 },
+      { file: ['files[1]', 'aux.png', 'x'] as const, status: 403 },
+    ];
+    for (const { file, status } of refused) {
+      const answer = await service.upload([good, file]);
+      expect(answer.status, file[1]).toBe(status);
+      expect(answer.success).toBe(false);
+      expect(answer.messages).toHaveLength(1);
+    }
+    expect(await service.source('files').paths()).toEqual([]);
+  });
+
+  it('applies the limits and types of the source that is meant', async () => {
+    const service = await startService({
+      maxUploadFileSize: '1kb',
+      sources: { small: {}, large: { maxUploadFileSize: '4kb', extensions: ['bin'] } },
+    });
+    const content = 'x'.repeat(4096);
+    expect((await service.upload([['files[0]', 'a.bin', content]], { source: 'large' })).status).toBe(200);
+    expect((await service.upload([['files[0]', 'a.txt', content]], { source: 'large' })).status).toBe(403);
+    expect((await service.upload([['files[0]', 'a.bin', `${content}x`]], { source: 'large' })).status).toBe(
+      403,
+    );
+    expect((await service.upload([['files[0]', 'a.txt', content]], { source: 'small' })).status).toBe(403);
+    expect((await service.upload([['files[0]', 'a.bin', 'x']], { source: 'small' })).status).toBe(403);
+    expect(await service.source('large').paths()).toEqual(['a.bin']);
+    expect(await service.source('small').paths()).toEqual([]);
+  });
+
+  it('checks the limit of the source also when it is named after the file', async () => {
+    const service = await startService({
+      sources: { large: { maxUploadFileSize: '9kb' }, small: { maxUploadFileSize: '1kb' } },
+    });
+    const form = new FormData();
+    form.append('files[0]', new Blob(['x'.repeat(2000)]), 'a.txt');
+    form.append('source', 'small');
+    const response = await fetch(`${service.url}/fileUpload`, { method: 'POST', body: form });
+    expect(response.status).toBe(403);
+    const fitting = new FormData();
+    fitting.append('files[0]', new Blob(['x'.repeat(900)]), 'a.txt');
+    fitting.append('source', 'small');
+    expect((await fetch(`${service.url}/fileUpload`, { method: 'POST', body: fitting })).status).toBe(200);
+    expect(await service.source('large').paths()).toEqual([]);
+    expect(await service.source('small').text('a.txt')).toBe('x'.repeat(900));
+  });
+
+  describe('when the name is taken', () => {
+    it('takes the first free number by default, also among the files of one request', async () => {
+      const service = await startService();
+      await service
+        .source('files')
+        .put({ 'a.txt': 'old', 'a-1.txt': 'old', 'a-3.txt': 'old', 'a-4.txt/': '' });
+      const { data } = await service.upload([
+        ['files[0]', 'a.txt', 'first'],
+        ['files[1]', 'a.txt', 'second'],
+        ['files[2]', 'b.txt', 'third'],
+        ['files[3]', 'b.txt', 'fourth'],
+      ]);
+      expect(data['files']).toEqual(['a-2.txt', 'a-5.txt', 'b.txt', 'b-1.txt']);
+      expect(await service.source('files').text('a.txt')).toBe('old');
+      expect(await service.source('files').text('a-2.txt')).toBe('first');
+      expect(await service.source('files').text('a-5.txt')).toBe('second');
+    });
+
+    it('finds the first free number among many', async () => {
+      const service = await startService();
+      const taken = Array.from({ length: 500 }, (_, index) => [`a-${String(index + 1)}.txt`, 'old'] as const);
+      await service
+        .source('files')
+        .put({ 'a.txt': 'old', ...Object.fromEntries(taken.filter(([name]) => name !== 'a-321.txt')) });
+      expect((await service.upload([['files[0]', 'a.txt', 'new']])).data['files']).toEqual(['a-321.txt']);
+      expect((await service.upload([['files[0]', 'a.txt', 'new']])).data['files']).toEqual(['a-501.txt']);
+    });
+
+    it('numbers names of 255 bytes without making them longer', async () => {
+      const service = await startService();
+      const name = `${'é'.repeat(125)}.jpeg`;
+      const first = await service.upload([['files[0]', name, 'a']]);
+      const second = await service.upload([['files[0]', name, 'b']]);
+      expect(first.data['files']).toEqual([name]);
+      expect(second.data['files']).toEqual([`${'é'.repeat(124)}-1.jpeg`]);
+    });
+
+    it('replaces with strategy replace', async () => {
+      const service = await startService({ saveSameFileNameStrategy: 'replace' });
+      await service.source('files').put({ 'a.txt': 'old' });
+      const { data } = await service.upload([['files[0]', 'a.txt', 'new']]);
+      expect(data['files']).toEqual(['a.txt']);
+      expect(await service.source('files').text('a.txt')).toBe('new');
+      expect(await service.source('files').paths()).toEqual(['a.txt']);
+    });
+
+    it('never replaces a folder, nor one file of the request by another', async () => {
+      const service = await startService({ saveSameFileNameStrategy: 'replace' });
+      await service.source('files').put({ 'dir.txt/inside.txt': 'kept' });
+      expect((await service.upload([['files[0]', 'dir.txt', 'new']])).status).toBe(400);
+      expect(await service.source('files').text('dir.txt/inside.txt')).toBe('kept');
+      const { data } = await service.upload([
+        ['files[0]', 'image.png', 'one'],
+        ['files[1]', 'image.png', 'two'],
+      ]);
+      expect(data['files']).toEqual(['image.png', 'image-1.png']);
+    });
+
+    it('keeps the old file when the upload that would replace it is refused', async () => {
+      const service = await startService({ saveSameFileNameStrategy: 'replace', maxUploadFileSize: '1kb' });
+      await service.source('files').put({ 'a.txt': 'old' });
+      expect((await service.upload([['files[0]', 'a.txt', 'x'.repeat(2000)]])).status).toBe(403);
+      const pair = await service.upload([
+        ['files[0]', 'a.txt', 'new'],
+        ['files[1]', 'b.exe', 'x'],
+      ]);
+      expect(pair.status).toBe(403);
+      expect(await service.source('files').text('a.txt')).toBe('old');
+    });
+
+    it('refuses with strategy error and says why', async () => {
+      const service = await startService({ saveSameFileNameStrategy: 'error' });
+      await service.source('files').put({ 'a.txt': 'old' });
+      const answer = await service.upload([
+        ['files[0]', 'new.txt', 'new'],
+        ['files[1]', 'a.txt', 'new'],
+      ]);
+      expect(answer.status).toBe(400);
+      expect(answer.messages).toEqual([expect.stringMatching(/"a\.txt".*already exists/u)]);
+      const twice = await service.upload([
+        ['files[0]', 'b.txt', 'one'],
+        ['files[1]', 'b.txt', 'two'],
+      ]);
+      expect(twice.status).toBe(400);
+      expect(await service.source('files').paths()).toEqual(['a.txt']);
+      expect(await service.source('files').text('a.txt')).toBe('old');
+    });
+  });
+
+  it('asks the access rules for every file, by path and extension', async () => {
+    const service = await startService({
+      accessControl: [
+        { path: '/closed', FILE_UPLOAD: false },
+        { extensions: 'pdf', FILE_UPLOAD: false },
+      ],
+    });
+    await service.source('files').put({ 'closed/': '', 'open/': '' });
+    expect((await service.upload([['files[0]', 'a.txt', 'a']], { path: 'open/../closed/' })).status).toBe(
+      403,
+    );
+    const mixed = await service.upload(
+      [
+        ['files[0]', 'a.txt', 'a'],
+        ['files[1]', 'b.PDF', 'b'],
+      ],
+      { path: 'open' },
+    );
+    expect(mixed.status).toBe(403);
+    expect(await service.source('files').paths()).toEqual(['closed/', 'open/']);
+    expect((await service.upload([['files[0]', 'a.txt', 'a']], { path: 'open' })).status).toBe(200);
+  });
+});

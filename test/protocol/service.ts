@@ -1,0 +1,143 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createApp, type ConfigInput, type ConnectorHooks } from 'stowage';
+import { onTestFinished } from 'vitest';
+
+/** An answer of the service, its envelope opened. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly success: boolean;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly messages: readonly string[];
+}
+
+export type Fields = Readonly<Record<string, string>>;
+
+/** A file of a form: its field, its name and its content. */
+export type FormFile = readonly [field: string, name: string, content: string | Uint8Array<ArrayBuffer>];
+
+/** A directory of files on disk. */
+export class Folder {
+  readonly root: string;
+
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  /** Writes files; a path with a slash at its end is a folder. */
+  async put(files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
+    for (const [path, content] of Object.entries(files)) {
+      const target = join(this.root, path);
+      await mkdir(path.endsWith('/') ? target : dirname(target), { recursive: true });
+      if (!path.endsWith('/')) await writeFile(target, content);
+    }
+  }
+
+  /** Everything below, sorted, folders with a slash at their end. Nothing is left out. */
+  async paths(): Promise<string[]> {
+    const entries = await readdir(this.root, { withFileTypes: true, recursive: true });
+    return entries
+      .map(
+        (entry) =>
+          join(entry.parentPath, entry.name).slice(this.root.length + 1) + (entry.isDirectory() ? '/' : ''),
+      )
+      .sort();
+  }
+
+  /** What people see: without the service's own hidden names. */
+  async visible(): Promise<string[]> {
+    return (await this.paths()).filter((path) => !/(?:^|\/)(?:_thumbs|\.stowage[^/]*)(?:\/|$)/u.test(path));
+  }
+
+  text(path: string): Promise<string> {
+    return readFile(join(this.root, path), 'utf8');
+  }
+}
+
+/** A started service with local sources in fresh directories. */
+export interface Service {
+  readonly url: string;
+  /** Holds all roots and what lies beside them. */
+  readonly outside: Folder;
+  source(name: string): Folder;
+  /** Sends an action as a urlencoded POST, as the editor does. */
+  call(action: string, fields?: Fields): Promise<Answer>;
+  /** Sends an action with its parameters in the query. */
+  get(action: string, fields?: Fields): Promise<Response>;
+  /** Sends files as a multipart form, fields first. */
+  upload(files: readonly FormFile[], fields?: Fields): Promise<Answer>;
+}
+
+const open = async (response: Response): Promise<Answer> => {
+  const text = await response.text();
+  const body = JSON.parse(text) as {
+    success: boolean;
+    data: Record<string, unknown> & { messages?: string[] };
+  };
+  return {
+    status: response.status,
+    headers: response.headers,
+    success: body.success,
+    data: body.data,
+    messages: body.data.messages ?? [],
+  };
+};
+
+export const formOf = (files: readonly FormFile[], fields: Fields = {}): FormData => {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  for (const [field, name, content] of files) form.append(field, new Blob([content]), name);
+  return form;
+};
+
+/** What a test may choose of its service: settings, per-source settings, hooks. */
+export interface ServiceOptions extends Omit<ConfigInput, 'sources'> {
+  /** Sources with their overrides. Default: one, `files`. Each gets `baseurl` `https://files.example/<name>/`. */
+  readonly sources?: Readonly<Record<string, object>>;
+}
+
+/** Starts a service that ends with the test. */
+export const startService = async (
+  options: ServiceOptions = {},
+  hooks: ConnectorHooks = {},
+): Promise<Service> => {
+  const base = await mkdtemp(join(tmpdir(), 'stowage-protocol-'));
+  const { sources = { files: {} }, ...settings } = options;
+  const folders = new Map<string, Folder>();
+  const configured: Record<string, never> = {};
+  for (const [name, overrides] of Object.entries(sources)) {
+    const folder = new Folder(join(base, name));
+    await mkdir(folder.root);
+    folders.set(name, folder);
+    const source = {
+      title: name,
+      baseurl: `https://files.example/${name}/`,
+      root: folder.root,
+      ...overrides,
+    };
+    Object.assign(configured, { [name]: source });
+  }
+  const app = createApp({ debug: false, ...settings, sources: configured }, hooks);
+  const { port } = await app.listen(0, '127.0.0.1');
+  const url = `http://127.0.0.1:${String(port)}`;
+  onTestFinished(async () => {
+    await app.close();
+    await rm(base, { recursive: true, force: true });
+  });
+  const post = async (action: string, body: BodyInit): Promise<Answer> =>
+    open(await fetch(`${url}/${action}`, { method: 'POST', body }));
+  return {
+    url,
+    outside: new Folder(base),
+    source: (name) => {
+      const folder = folders.get(name);
+      if (folder === undefined) throw new Error(`no source ${name}`);
+      return folder;
+    },
+    call: (action, fields = {}) => post(action, new URLSearchParams(fields)),
+    get: (action, fields = {}) => fetch(`${url}/${action}?${new URLSearchParams(fields).toString()}`),
+    upload: (files, fields = {}) => post('fileUpload', formOf(files, fields)),
+  };
+};
