@@ -34,11 +34,13 @@ export const folderCopyAction = defineAction({
     const names = folderCopyNames(from.name);
     const isReserved = reservedNames(source.settings);
     const search = { storage, folder, names, isReserved, reservations: services.reservations, signal };
-    await takeFreeName(search, async (to) => {
-      judge(to);
-      await requireContents(context, open, { verb: 'COPY', from, to });
-      await copyFolder(storage, from, to, { signal });
+    const to = await takeFreeName(search, async (target) => {
+      judge(target);
+      await requireContents(context, open, { verb: 'COPY', from, to: target });
+      await copyFolder(storage, from, target, { signal });
+      return target;
     });
+    await services.thumbnails.copied({ source, path: from }, { source, path: to });
     return {};
   },
 });

@@ -21,6 +21,7 @@ export const folderRemoveAction = defineAction({
     await requireItem(context, open, { key: 'FOLDER_REMOVE', path, kind: 'folder' });
     await requireContents(context, open, { verb: 'REMOVE', from: path });
     await open.storage.removeFolder(path, { signal: context.signal });
+    await context.services.thumbnails.removed({ source: open.source, path });
     return {};
   },
 });

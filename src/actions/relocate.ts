@@ -57,9 +57,10 @@ export const relocate = async (
   if (from.equals(to)) throw new AlreadyExistsError();
   if (stat.kind === 'folder') {
     await requireContents(context, open, { verb, from, to });
+    // Thumbnails of what is inside travel inside.
     await moveFolder(storage, from, to, { signal });
-    return;
+  } else {
+    await storage.moveFile(from, to, { createOnly: true, signal });
   }
-  await storage.moveFile(from, to, { createOnly: true, signal });
   await services.thumbnails.moved({ source, path: from }, { source, path: to });
 };

@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import { startService, type Answer, type Service } from '../protocol/service.ts';
+
+const RACERS = 50;
+const SIZE = 40_000;
+
+/** A content of its own for each racer, so that a mixture of two would show. */
+const contentOf = (racer: number): string =>
+  String(racer)
+    .padStart(4, '0')
+    .repeat(SIZE / 4);
+
+const uploadAtOnce = (service: Service, name: string, count = RACERS): Promise<readonly Answer[]> =>
+  Promise.all(
+    Array.from({ length: count }, (_, racer) =>
+      service.upload([['files[0]', name, contentOf(racer)]], { path: 'sub' }),
+    ),
+  );
+
+/** The racer whose whole content a file holds; fails when it is nobody's. */
+const racerIn = async (service: Service, path: string): Promise<number> => {
+  const text = await service.source('files').text(path);
+  const racer = Number(text.slice(0, 4));
+  expect(text === contentOf(racer), `${path} is whole`).toBe(true);
+  return racer;
+};
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+const ascending = (one: number, other: number): number => one - other;
+
+describe('simultaneous uploads of one name', () => {
+  it('give as many whole files under addNumber, and every answer names its own', async () => {
+    const service = await startService();
+    const files = service.source('files');
+    await files.put({ 'sub/': '' });
+    const answers = await uploadAtOnce(service, 'a.txt');
+    expect(answers.map(({ status }) => status)).toEqual(upTo(RACERS).map(() => 200));
+    const expected = upTo(RACERS).map((number) => `sub/a${number === 0 ? '' : `-${String(number)}`}.txt`);
+    expect(await files.paths()).toEqual(['sub/', ...expected].sort());
+    for (const [racer, { data }] of answers.entries()) {
+      const [path] = data['files'] as string[];
+      expect(await racerIn(service, path ?? '')).toBe(racer);
+    }
+  });
+
+  it('skip what is there, whoever made it, and fill gaps', async () => {
+    const service = await startService();
+    const files = service.source('files');
+    const old = upTo(40).map((number) => [`sub/a-${String(2 * number + 1)}.txt`, 'old'] as const);
+    await files.put(Object.fromEntries(old));
+    await uploadAtOnce(service, 'a.txt', 20);
+    const even = upTo(20).map((number) => (number === 0 ? 'sub/a.txt' : `sub/a-${String(2 * number)}.txt`));
+    expect(await files.paths()).toEqual(['sub/', ...old.map(([path]) => path), ...even].sort());
+    const racers = await Promise.all(even.map((path) => racerIn(service, path)));
+    expect(racers.sort(ascending)).toEqual(upTo(20));
+  });
+
+  it('give exactly one success under error', async () => {
+    const service = await startService({ saveSameFileNameStrategy: 'error' });
+    const files = service.source('files');
+    await files.put({ 'sub/': '' });
+    const answers = await uploadAtOnce(service, 'a.txt');
+    const winners = upTo(RACERS).filter((racer) => answers[racer]?.status === 200);
+    expect(winners).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 400)).toHaveLength(RACERS - 1);
+    expect(await files.paths()).toEqual(['sub/', 'sub/a.txt']);
+    expect(await racerIn(service, 'sub/a.txt')).toBe(winners[0]);
+  });
+
+  it('give one whole file under replace', async () => {
+    const service = await startService({ saveSameFileNameStrategy: 'replace' });
+    const files = service.source('files');
+    await files.put({ 'sub/a.txt': 'old' });
+    const answers = await uploadAtOnce(service, 'a.txt');
+    expect(answers.map(({ status }) => status)).toEqual(upTo(RACERS).map(() => 200));
+    expect(await files.paths()).toEqual(['sub/', 'sub/a.txt']);
+    await racerIn(service, 'sub/a.txt');
+  });
+
+  it('store all files of a request or none under error', async () => {
+    const service = await startService({ saveSameFileNameStrategy: 'error' });
+    const files = service.source('files');
+    const answers = await Promise.all(
+      upTo(20).map((racer) =>
+        service.upload([
+          ['files[0]', `own-${String(racer)}.txt`, contentOf(racer)],
+          ['files[1]', 'shared.txt', contentOf(racer)],
+        ]),
+      ),
+    );
+    const winners = upTo(20).filter((racer) => answers[racer]?.status === 200);
+    expect(winners).toHaveLength(1);
+    expect(await files.paths()).toEqual([`own-${String(winners[0])}.txt`, 'shared.txt']);
+  });
+
+  it('see whole old or whole new bytes while a file is replaced', async () => {
+    const service = await startService({ saveSameFileNameStrategy: 'replace' });
+    await service.source('files').put({ 'sub/a.txt': contentOf(0) });
+    let done = false;
+    const writing = uploadAtOnce(service, 'a.txt', 20).finally(() => {
+      done = true;
+    });
+    let reads = 0;
+    while (!done || reads === 0) {
+      const response = await service.get('fileDownload', { path: 'sub', name: 'a.txt' });
+      // A version that is replaced between its headers and its bytes is not sent in halves.
+      if (response.status === 412) continue;
+      const text = await response.text();
+      expect(response.status).toBe(200);
+      expect(text === contentOf(Number(text.slice(0, 4)))).toBe(true);
+      reads += 1;
+    }
+    await writing;
+  });
+});
+
+describe('uploads while their folder is removed', () => {
+  it('are stored whole or refused, and leave nothing behind', async () => {
+    const service = await startService();
+    const files = service.source('files');
+    for (let round = 0; round < 5; round += 1) {
+      await files.put({ 'sub/': '' });
+      const [removal, ...answers] = await Promise.all([
+        service.call('folderRemove', { name: 'sub' }),
+        ...upTo(10).map((racer) =>
+          service.upload([['files[0]', `${String(racer)}.txt`, contentOf(racer)]], { path: 'sub' }),
+        ),
+      ]);
+      expect([200, 404]).toContain(removal.status);
+      for (const { status } of answers) expect([200, 404]).toContain(status);
+      const left = await files.paths();
+      for (const path of left) if (!path.endsWith('/')) await racerIn(service, path);
+      expect(left.filter((path) => !/^sub\/(?:\d+\.txt)?$/u.test(path))).toEqual([]);
+      await service.call('folderRemove', { name: 'sub' });
+    }
+  });
+});
