@@ -15,11 +15,12 @@ export interface StoredUpload {
   readonly replaced: boolean;
 }
 
+/** Whether two looks at a place show the same file, as far as the store tells. */
 const isSame = (one: Stat, other: Stat): boolean =>
   one.kind === other.kind &&
-  one.size === other.size &&
-  one.modifiedAt === other.modifiedAt &&
-  one.etag === other.etag;
+  (['size', 'modifiedAt', 'etag'] as const).every(
+    (field) => one[field] === undefined || other[field] === undefined || one[field] === other[field],
+  );
 
 /**
  * Takes away what a request has stored before it failed. A file that somebody has changed since then stays, and so does one that has
