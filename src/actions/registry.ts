@@ -22,7 +22,7 @@ export type Actions = ReadonlyMap<string, Action>;
 
 // Each action is typed by its own schema; in the registry only the schema itself says what `run` takes, and the edge
 // hands `run` nothing but what that schema has returned.
-const untyped = <Schema extends z.ZodType>(action: Action<Schema>): Action => action as unknown as Action;
+const untyped = <Schema extends z.ZodType>(action: Action<Schema>): Action => action;
 
 /** Every action of the protocol, in its order. */
 export const createActions = (): Actions => {
