@@ -430,16 +430,7 @@ describe('environment proxies', () => {
 
 /** S10: a second way out without the guard is how such guards are passed by. */
 describe('one door outward', () => {
-  const clients = new Set([
-    'undici',
-    'node:https',
-    'node:http2',
-    'node:tls',
-    'axios',
-    'got',
-    'node-fetch',
-    'ws',
-  ]);
+  const clients = new Set(['undici', 'node:https', 'node:tls', 'axios', 'got', 'node-fetch', 'ws']);
   /** Modules that serve as well as they connect, with what connects. */
   const connecting = new Map([
     ['node:http', /\b(?:request|get|Agent|globalAgent|ClientRequest)\b/u],
