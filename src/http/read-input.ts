@@ -2,7 +2,7 @@ import { accessKeyOf } from '../actions/action.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
 import { parseQuery } from '../parameters/brackets.ts';
 import { mergeParameters } from '../parameters/merge.ts';
-import type { RawParameters, RawValue } from '../parameters/raw.ts';
+import type { RawParameters } from '../parameters/raw.ts';
 import { withTypedValues } from '../parameters/typed-values.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -16,8 +16,6 @@ import { createUploadReceiver, type UploadContext } from './upload-receiver.ts';
 export interface RequestInput {
   readonly actionName: string | undefined;
   readonly parameters: RawParameters;
-  /** `action` of the body, also where the path or the query has won over it. */
-  readonly bodyAction: RawValue | undefined;
   readonly uploads: readonly UploadedFile[];
 }
 
@@ -42,7 +40,6 @@ export const readInput = async (
   return {
     actionName: actionName ?? actionParameter(fields),
     parameters: withTypedValues(mergeParameters(query, fields)),
-    bodyAction: fields['action'],
     uploads,
   };
 };

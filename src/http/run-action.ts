@@ -1,7 +1,7 @@
 import { accessKeyOf, type Action, type ActionContext } from '../actions/action.ts';
 import { FileAnswer } from '../actions/file-answer.ts';
 import type { Access } from '../access/access.ts';
-import { AccessDeniedError, InvalidParametersError, StowageError } from '../errors/errors.ts';
+import { AccessDeniedError, StowageError } from '../errors/errors.ts';
 import { parseParameters } from '../parameters/parse.ts';
 import type { RawValue } from '../parameters/raw.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -37,18 +37,6 @@ export const findAction = (actions: ReadonlyMap<string, Action>, name: string | 
   throw new StowageError('UNKNOWN_ACTION', { messages });
 };
 
-/**
- * The Jodit client asks for a remote upload in a field of the form while its uploader's URL may say `?action=fileUpload`.
- * By precedence that is an upload without files; the message tells whoever set up the page what to change.
- */
-const refuseMisroutedRemoteUpload = ({ actionName, bodyAction, uploads }: RequestInput): void => {
-  if (actionName === 'fileUpload' && bodyAction === 'fileUploadRemote' && uploads.length === 0) {
-    throw new InvalidParametersError(
-      'A remote upload was sent to the URL of fileUpload: take the action out of uploader.url and put it into uploader.data.',
-    );
-  }
-};
-
 const dataResponse = async (data: object, { method }: HookRequest): Promise<ConnectorResponse> => {
   const json = await writeJson({ success: true, data: { code: SUCCESS_CODE, ...data } });
   if (typeof json === 'string') return jsonResponse(200, json);
@@ -64,7 +52,6 @@ export const runAction = async (
   input: RequestInput,
   request: HookRequest,
 ): Promise<ConnectorResponse> => {
-  refuseMisroutedRemoteUpload(input);
   const parameters = parseParameters(action.parameters, input.parameters);
   const result = await action.run(context, parameters);
   return result instanceof FileAnswer ? fileResponse(result, request) : dataResponse(result, request);

@@ -1,0 +1,250 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll } from 'vitest';
+import { z } from 'zod';
+import { compileRules } from '../../dist/access/judge.js';
+import type { Action, ActionContext } from '../../dist/actions/action.js';
+import { defineAction } from '../../dist/actions/action.js';
+import { FileAnswer } from '../../dist/actions/file-answer.js';
+import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import type { AccessRule } from '../../dist/config/access-rule.js';
+import { loadConfig } from '../../dist/config/load.js';
+import type { Settings } from '../../dist/config/settings.js';
+import { NotFoundError } from '../../dist/errors/errors.js';
+import { toNodeHandler } from '../../dist/http/bridges/node.js';
+import type { Handle } from '../../dist/http/message.js';
+import { createPipeline, type PipelineDependencies } from '../../dist/http/pipeline.js';
+import { listen, type ListeningServer } from '../../dist/http/server.js';
+import type { Logger, LogFields } from '../../dist/log/logger.js';
+import { createSourceGroup } from '../../dist/sources/source-group.js';
+import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import type { StorageFactories } from '../../dist/storage/registry.js';
+import { stageContent } from '../../dist/storage/staging.js';
+
+// Staged content of these tests goes to temporary files, so that what is left behind can be counted.
+const temporary = mkdtempSync(join(tmpdir(), 'stowage-edge-'));
+process.env['TMPDIR'] = temporary;
+
+/** Names of all temporary files of the process. */
+export const leftovers = async (): Promise<readonly string[]> => {
+  const entries = await readdir(temporary, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+};
+
+const withoutStage = (): StorageAdapter =>
+  Object.create(new MemoryAdapter(), { stage: { value: undefined } }) as StorageAdapter;
+
+const factories: StorageFactories = new Map([['memory', { create: withoutStage }]]);
+
+const anything = z.record(z.string(), z.unknown());
+
+const hashOf = async (stream: Readable): Promise<string> => {
+  const hash = createHash('sha256');
+  for await (const chunk of stream) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+};
+
+const receive = async ({ uploads, access }: ActionContext, parameters: Record<string, unknown>) => ({
+  role: access.role,
+  parameters,
+  uploads: await Promise.all(
+    uploads.map(async ({ field, filename, staged }) => ({
+      field,
+      filename,
+      size: staged.size,
+      sha256: await hashOf(staged.open()),
+    })),
+  ),
+});
+
+/** A file of 100,000 bytes that can be asked for by range. */
+export const fileBytes = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
+export const fileVersion = { etag: '"v1"', modifiedAt: Date.UTC(2026, 0, 2, 3, 4, 5, 678) };
+
+async function* names(count: number): AsyncGenerator<{ name: string }> {
+  for (let index = 0; index < count; index += 1) yield { name: `file-${String(index)}.jpg` };
+}
+
+const base = {
+  summary: 'For tests.',
+  methods: ['GET', 'POST'],
+  changes: false,
+  takesFiles: false,
+  parameters: anything,
+  result: undefined,
+} as const satisfies Partial<Action>;
+
+const testActions = (): readonly Action[] => [
+  defineAction({ ...base, name: 'echo', run: receive }) as unknown as Action,
+  defineAction({ ...base, name: 'other', run: async () => ({ other: true }) }),
+  defineAction({ ...base, name: 'change', changes: true, run: async () => ({}) }),
+  defineAction({ ...base, name: 'postOnly', methods: ['POST'], changes: true, run: async () => ({}) }),
+  defineAction({ ...base, name: 'keep', changes: true, takesFiles: true, run: receive }) as unknown as Action,
+  defineAction({
+    ...base,
+    name: 'picky',
+    parameters: z.object({ name: z.string(), size: z.coerce.number() }),
+    run: async () => ({}),
+  }) as unknown as Action,
+  defineAction({ ...base, name: 'missing', run: async () => Promise.reject(new NotFoundError()) }),
+  defineAction({
+    ...base,
+    name: 'crash',
+    run: async () => Promise.reject(new Error('cannot open /srv/secret/place on db.internal')),
+  }),
+  defineAction({ ...base, name: 'many', run: async () => ({ files: names(50_000) }) }),
+  defineAction({
+    ...base,
+    name: 'download',
+    run: async () =>
+      new FileAnswer({
+        filename: 'naïve "file".bin',
+        contentType: 'application/octet-stream',
+        stat: { size: fileBytes.length, ...fileVersion },
+        open: async (range) =>
+          Readable.from(range === undefined ? fileBytes : fileBytes.subarray(range.start, range.end + 1), {
+            objectMode: false,
+          }),
+      }),
+  }),
+  defineAction({
+    ...base,
+    name: 'wait',
+    run: ({ signal }) =>
+      new Promise((resolve, reject) => {
+        setTimeout(resolve, 300, {});
+        signal.addEventListener('abort', () => reject(signal.reason as Error));
+      }),
+  }),
+];
+
+/** One line of the log. */
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+const recordingLogger = (lines: LogLine[]): Logger => {
+  const at =
+    (level: string) =>
+    (message: string, fields: LogFields = {}) =>
+      lines.push({ level, message, fields });
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+};
+
+/** How a test changes the edge. */
+export interface EdgeOptions extends Partial<
+  Pick<PipelineDependencies, 'version' | 'authenticate' | 'isOriginAllowed' | 'resolveSources'>
+> {
+  readonly settings?: Record<string, unknown>;
+  readonly rules?: readonly AccessRule[];
+  readonly sources?: Record<string, Record<string, unknown>>;
+  readonly actions?: readonly Action[];
+}
+
+export interface Edge {
+  readonly handle: Handle;
+  readonly settings: Settings;
+  readonly log: readonly LogLine[];
+  /** Sources that requests have been given and not given back. */
+  readonly leases: () => number;
+}
+
+/** A core with actions for tests and memory stores. */
+export const createEdge = (options: EdgeOptions = {}): Edge => {
+  const source = { title: 'Files', baseurl: 'http://files.test/', storageAdapter: 'memory' };
+  const given = options.sources ?? { main: {} };
+  const sources = Object.fromEntries(
+    Object.entries(given).map(([name, changes]) => [name, { ...source, ...changes }]),
+  );
+  const config = loadConfig({ ...options.settings, sources }, factories, {});
+  const log: LogLine[] = [];
+  const logger = recordingLogger(log);
+  const group = createSourceGroup(config.sources, { factories, log: logger });
+  const rules = compileRules(options.rules ?? []);
+  let leases = 0;
+  const handle = createPipeline({
+    settings: config.settings,
+    actions: new Map((options.actions ?? testActions()).map((action) => [action.name, action])),
+    // None of these actions has a use for services.
+    services: {} as PipelineDependencies['services'],
+    log: logger,
+    version: options.version,
+    resolveSources:
+      options.resolveSources ??
+      (async () => {
+        leases += 1;
+        return {
+          sources: group,
+          release: () => {
+            leases -= 1;
+          },
+        };
+      }),
+    authenticate: options.authenticate ?? (() => 'guest'),
+    accessFor: (role) => rules.forRole(role),
+    isOriginAllowed: options.isOriginAllowed,
+    stageUpload: stageContent,
+  });
+  return { handle, settings: config.settings, log, leases: () => leases };
+};
+
+/** An edge behind `node:http`. */
+export interface RunningEdge extends Edge {
+  readonly url: string;
+  readonly port: number;
+  readonly server: ListeningServer;
+}
+
+const running: ListeningServer[] = [];
+
+afterAll(async () => {
+  await Promise.all(running.map((server) => server.close(0)));
+});
+
+/** Starts an edge on a free port; it is stopped when the test file ends. */
+export const startEdge = async (options: EdgeOptions = {}): Promise<RunningEdge> => {
+  const edge = createEdge(options);
+  const server = await listen(toNodeHandler(edge.handle), { port: 0, host: '127.0.0.1' });
+  running.push(server);
+  return { ...edge, server, port: server.port, url: `http://127.0.0.1:${String(server.port)}` };
+};
+
+/** An answer in the protocol's envelope. */
+export interface Answer {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: Headers;
+  readonly success: boolean;
+  readonly code: number;
+  readonly messages: readonly string[];
+  // What an action says depends on the action.
+  readonly data: Record<string, unknown>;
+}
+
+const jsonOf = (text: string): { success?: boolean; data?: Record<string, unknown> } =>
+  text === '' ? {} : (JSON.parse(text) as { success?: boolean; data?: Record<string, unknown> });
+
+/** Asks and reads the envelope. */
+export const ask = async (edge: RunningEdge, path: string, init: RequestInit = {}): Promise<Answer> => {
+  const response = await fetch(edge.url + path, init);
+  const { success = false, data = {} } = jsonOf(await response.text());
+  const { status, statusText, headers } = response;
+  const messages = (data['messages'] ?? []) as readonly string[];
+  return { status, statusText, headers, success, code: Number(data['code']), messages, data };
+};
+
+/** A POST of this type. */
+export const post = (type: string, body: string | Uint8Array<ArrayBuffer>): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': type },
+  body,
+});
+
+export const form = (body: string): RequestInit => post('application/x-www-form-urlencoded', body);
+export const json = (body: unknown): RequestInit => post('application/json', JSON.stringify(body));
