@@ -79,17 +79,17 @@ const base = {
 } as const satisfies Partial<Action>;
 
 const testActions = (): readonly Action[] => [
-  defineAction({ ...base, name: 'echo', run: receive }) as unknown as Action,
+  defineAction({ ...base, name: 'echo', run: receive }),
   defineAction({ ...base, name: 'other', run: async () => ({ other: true }) }),
   defineAction({ ...base, name: 'change', changes: true, run: async () => ({}) }),
   defineAction({ ...base, name: 'postOnly', methods: ['POST'], changes: true, run: async () => ({}) }),
-  defineAction({ ...base, name: 'keep', changes: true, takesFiles: true, run: receive }) as unknown as Action,
+  defineAction({ ...base, name: 'keep', changes: true, takesFiles: true, run: receive }),
   defineAction({
     ...base,
     name: 'picky',
     parameters: z.object({ name: z.string(), size: z.coerce.number() }),
     run: async () => ({}),
-  }) as unknown as Action,
+  }),
   defineAction({ ...base, name: 'missing', run: async () => Promise.reject(new NotFoundError()) }),
   defineAction({
     ...base,
