@@ -26,8 +26,8 @@ Usage:
   stowage --version
 
 Commands:
-  serve          Starts the service and runs until SIGTERM or SIGINT. Running requests are finished first;
-                 a second signal ends the process at once.
+  serve          Starts the service and runs until SIGTERM or SIGINT. Running requests may finish first,
+                 for 30 seconds at most; a second signal ends the process at once.
   check-config   Checks the configuration, prints every problem, and starts nothing.
 
 Options:
@@ -53,7 +53,9 @@ const parse = (
   try {
     return parseArgs({ args: [...words], options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    const message = error instanceof Error ? error.message : String(error);
+    // What follows the first sentence is a hint for arguments that begin with a dash; there are none here.
+    throw new UsageError(message.split('. ', 1)[0]);
   }
 };
 

@@ -36,7 +36,9 @@ const parseJson = (name: string, text: string): unknown => {
     return JSON.parse(json);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    throw new ConfigError([`${name}: is not valid JSON${placeOf(json, message)}: ${message}`]);
+    // Node quotes a part of the text, and a configuration may hold passwords.
+    const cause = message.replace(/,? *(?:\.\.\.)?"[^]*" is not valid JSON$/u, '');
+    throw new ConfigError([`${name}: is not valid JSON${placeOf(json, message)}: ${cause}`]);
   }
 };
 

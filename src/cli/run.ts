@@ -5,7 +5,7 @@ import { help, parseCommand, UsageError, type Command } from './arguments.ts';
 import type { Environment } from './environment.ts';
 import { readConfig } from './read-config.ts';
 import { serve, StartError, type Service } from './serve.ts';
-import { readVersion } from './version.ts';
+import { readVersion } from '../version.ts';
 
 /** What a command needs of the world around it. */
 export interface World {
@@ -32,7 +32,7 @@ const execute = async (command: Command, world: World): Promise<void> => {
       world.print(help);
       return;
     case 'version':
-      world.print(`${await readVersion()}\n`);
+      world.print(`${readVersion()}\n`);
       return;
     case 'check-config':
       return checkConfig(command.config, world);

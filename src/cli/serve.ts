@@ -4,8 +4,8 @@ import { takeStopSignals } from './signals.ts';
 
 /** The service as far as a command drives it. */
 export interface Service {
-  listen(port: number, host: string): Promise<{ readonly url: string }>;
-  /** Refuses new requests, finishes the running ones, and frees everything. */
+  listen(port: number, host: string): Promise<{ readonly port: number; readonly host: string }>;
+  /** Refuses new requests, lets the running ones finish, and frees everything. */
   close(): Promise<void>;
 }
 
@@ -21,7 +21,8 @@ export class StartError extends Error {
 export const serve = async (service: Service, address: Address, log: Logger): Promise<void> => {
   const signals = takeStopSignals();
   try {
-    const { url } = await service.listen(address.port, address.host);
+    const { port, host } = await service.listen(address.port, address.host);
+    const url = `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}/`;
     log.info(`Listening on ${url}`, { url });
     const signal = await signals.received;
     log.info('Stopping: no new requests, running ones are finished.', { signal });

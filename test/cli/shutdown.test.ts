@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createFolder, portOf, start, type Folder, type Process } from './service.ts';
+
+let folder: Folder;
+
+beforeAll(async () => {
+  folder = await createFolder();
+});
+
+afterAll(() => folder.remove());
+
+const startService = async (): Promise<{ service: Process; port: number }> => {
+  const config = await folder.config({
+    extensions: ['bin'],
+    maxUploadFileSize: '64mb',
+    sources: { data: { title: 'Data', root: folder.path, baseurl: 'https://cdn.example.com/' } },
+  });
+  const service = start(['serve', '--config', config, '--port', '0']);
+  return { service, port: await portOf(service) };
+};
+
+const open = async (port: number): Promise<Socket> => {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  return socket;
+};
+
+/** Resolves when connecting is refused. */
+const isRefused = async (port: number): Promise<boolean> => {
+  for (let attempt = 0; attempt < 500; attempt++) {
+    const outcome = await open(port).then(
+      (socket) => socket.destroy(),
+      (error: NodeJS.ErrnoException) => error.code,
+    );
+    if (outcome === 'ECONNREFUSED') return true;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return false;
+};
+
+const readAll = async (socket: Socket): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of socket) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+};
+
+const upload = (name: string, content: Buffer): { head: string; body: Buffer } => {
+  const boundary = 'a-boundary-of-this-test';
+  const body = Buffer.concat([
+    Buffer.from(
+      `--${boundary}\r\nContent-Disposition: form-data; name="files[0]"; filename="${name}"\r\n\r\n`,
+    ),
+    content,
+    Buffer.from(`\r\n--${boundary}--\r\n`),
+  ]);
+  const head =
+    'POST /fileUpload HTTP/1.1\r\nHost: localhost\r\n' +
+    `Content-Type: multipart/form-data; boundary=${boundary}\r\nContent-Length: ${String(body.length)}\r\n\r\n`;
+  return { head, body };
+};
+
+describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
+  it('lets a running upload finish, refuses new connections, and ends with 0', async () => {
+    const { service, port } = await startService();
+    const content = randomBytes(300_000);
+    const { head, body } = upload(`slow-${signal}.bin`, content);
+    const socket = await open(port);
+    socket.write(head);
+    socket.write(body.subarray(0, 100_000));
+    // An answer on a second connection shows that the first request has been taken up.
+    await fetch(`http://127.0.0.1:${String(port)}/ping`, { headers: { connection: 'close' } });
+
+    service.child.kill(signal);
+    await service.said(/Stopping/u);
+    expect(await isRefused(port)).toBe(true);
+    socket.write(body.subarray(100_000));
+    const answer = (await readAll(socket)).toString();
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /u);
+    expect(answer).toContain('"success":true');
+    expect(await service.ended).toMatchObject({ status: 0, signal: null });
+    expect(await readFile(join(folder.path, `slow-${signal}.bin`))).toEqual(content);
+  });
+
+  it('lets a running download finish', async () => {
+    const content = randomBytes(24 * 1024 * 1024);
+    await writeFile(join(folder.path, 'large.bin'), content);
+    const { service, port } = await startService();
+    const socket = await open(port);
+    socket.write('GET /fileDownload?name=large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    // The first bytes are here; the rest is more than the buffers in between can hold.
+    await once(socket, 'readable');
+
+    service.child.kill(signal);
+    await service.said(/Stopping/u);
+    expect(await isRefused(port)).toBe(true);
+    const answer = await readAll(socket);
+    const body = answer.subarray(answer.indexOf('\r\n\r\n') + 4);
+    expect(body.equals(content)).toBe(true);
+    expect(await service.ended).toMatchObject({ status: 0, signal: null });
+  });
+});
+
+describe('a stopping service', () => {
+  it('closes idle connections at once', async () => {
+    const { service, port } = await startService();
+    const socket = await open(port);
+    socket.write('GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await once(socket, 'data');
+    service.child.kill('SIGTERM');
+    await once(socket, 'close');
+    expect((await service.ended).status).toBe(0);
+  });
+
+  it.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const)('ends at once with a second signal: %s', async (signal, status) => {
+    const { service, port } = await startService();
+    const { head, body } = upload(`cut-${signal}.bin`, randomBytes(300_000));
+    const socket = await open(port);
+    socket.on('error', () => undefined);
+    socket.write(head);
+    socket.write(body.subarray(0, 100_000));
+    await fetch(`http://127.0.0.1:${String(port)}/ping`, { headers: { connection: 'close' } });
+    service.child.kill(signal);
+    await service.said(/Stopping/u);
+    service.child.kill(signal);
+    expect((await service.ended).status).toBe(status);
+    socket.destroy();
+    await expect(readFile(join(folder.path, `cut-${signal}.bin`))).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
