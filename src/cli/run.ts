@@ -10,8 +10,8 @@ import { readVersion } from '../version.ts';
 /** What a command needs of the world around it. */
 export interface World {
   readonly environment: Environment;
-  /** Builds the service from a configuration as written. @throws ConfigError */
-  readonly createService: (config: unknown, log: Logger) => Service;
+  /** Builds the service from a configuration as written. Rejects with ConfigError. */
+  readonly createService: (config: unknown, log: Logger) => Promise<Service>;
   readonly print: (text: string) => void;
   readonly complain: (text: string) => void;
 }
@@ -22,7 +22,8 @@ const checkConfig = async (file: string | undefined, world: World): Promise<void
     const { message } = JSON.parse(line) as { readonly message: string };
     world.print(`Note: ${message}\n`);
   });
-  await world.createService(config, log).close();
+  const service = await world.createService(config, log);
+  await service.close();
   world.print('The configuration is valid.\n');
 };
 
@@ -39,11 +40,8 @@ const execute = async (command: Command, world: World): Promise<void> => {
     case 'serve': {
       const address = readAddress(command, world.environment);
       const log = createLineLogger(world.complain);
-      return serve(
-        world.createService(await readConfig(command.config, world.environment), log),
-        address,
-        log,
-      );
+      const config = await readConfig(command.config, world.environment);
+      return serve(await world.createService(config, log), address, log);
     }
   }
 };
