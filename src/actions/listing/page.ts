@@ -22,7 +22,10 @@ export interface PageRequest {
 
 type StatMany = NonNullable<StorageAdapter['statMany']>;
 
-/** What was removed or became of another kind since its name was read is no longer part of the page. */
+/**
+ * What was removed or became of another kind since its name was read stays, as it was read: a page must not be shorter
+ * than asked while more entries follow, because clients take that for the end.
+ */
 const withDetails = async (
   statMany: StatMany,
   folder: SourcePath,
@@ -32,9 +35,10 @@ const withDetails = async (
   if (page.length === 0) return page;
   const names = page.map(({ name }) => name);
   const found = await statMany(folder, names, { signal });
-  return found.filter(
-    (entry, index): entry is Entry => entry !== undefined && entry.kind === page[index]?.kind,
-  );
+  return page.map((entry, index) => {
+    const known = found[index];
+    return known?.kind === entry.kind ? known : entry;
+  });
 };
 
 /**

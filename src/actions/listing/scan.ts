@@ -24,6 +24,7 @@ export const scanFolder = async (
 ): Promise<void> => {
   let seen = 0;
   for await (const page of storage.list(folder, { detail, signal })) {
+    signal.throwIfAborted();
     for (const entry of page) {
       visit(entry);
       seen += 1;
