@@ -1,0 +1,171 @@
+import { get } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { registerStorageAdapter } from 'stowage';
+import { describe, expect, it } from 'vitest';
+import { UnsupportedError } from '../../dist/errors/errors.js';
+import type { Entry, ListOptions, StorageAdapter } from '../../dist/storage/adapter.js';
+import { startService, type Fields, type Service } from './service.ts';
+
+const refuse = async (): Promise<never> => {
+  throw new UnsupportedError();
+};
+
+/** A store that can only be listed. */
+const listOnly = (
+  list: StorageAdapter['list'],
+  statMany?: NonNullable<StorageAdapter['statMany']>,
+): StorageAdapter => ({
+  capabilities: {
+    atomicCreate: false,
+    ifMatch: false,
+    atomicFolderMove: false,
+    emptyFolders: true,
+    caseSensitive: true,
+    stableReads: false,
+  },
+  stat: refuse,
+  list,
+  read: refuse,
+  write: refuse,
+  makeFolder: refuse,
+  removeFile: refuse,
+  removeFolder: refuse,
+  copyFile: refuse,
+  moveFile: refuse,
+  ...(statMany === undefined ? {} : { statMany }),
+});
+
+const withStore = async (name: string, store: StorageAdapter): Promise<Service> => {
+  registerStorageAdapter(name, { create: () => store });
+  return startService({
+    createThumb: false,
+    datetimeFormat: 'YYYY',
+    sources: { files: { storageAdapter: name } },
+  });
+};
+
+const items = async (service: Service, fields: Fields = {}): Promise<readonly Record<string, unknown>[]> => {
+  const { status, data } = await service.call('files', { 'mods[withFolders]': 'true', ...fields });
+  expect(status).toBe(200);
+  const [part] = data['sources'] as readonly { readonly files: readonly Record<string, unknown>[] }[];
+  return part?.files ?? [];
+};
+
+const YEAR_2026 = Date.UTC(2026, 6);
+
+describe('listings of stores', () => {
+  it('leaves out what the store does not tell', async () => {
+    const told: readonly Entry[] = [
+      { name: 'all.txt', kind: 'file', size: 1024, modifiedAt: YEAR_2026 },
+      { name: 'nothing.txt', kind: 'file', size: undefined, modifiedAt: undefined },
+      { name: 'size.txt', kind: 'file', size: 0, modifiedAt: undefined },
+      { name: 'time.txt', kind: 'file', size: undefined, modifiedAt: YEAR_2026 },
+      { name: 'folder', kind: 'folder', size: undefined, modifiedAt: undefined },
+      { name: 'never.txt', kind: 'file', size: 1, modifiedAt: Number.MAX_SAFE_INTEGER },
+    ];
+    const service = await withStore(
+      'silent-store',
+      listOnly(async function* () {
+        yield told.slice(0, 2);
+        yield [];
+        yield told.slice(2);
+      }),
+    );
+    const file = (name: string) => ({ file: name, name, type: 'file', isImage: false });
+    expect(await items(service, { 'mods[sortBy]': 'name-asc' })).toEqual([
+      { ...file('all.txt'), size: '1KB', changed: '2026' },
+      { file: 'folder', name: 'folder', type: 'folder' },
+      { ...file('never.txt'), size: '1B' },
+      file('nothing.txt'),
+      { ...file('size.txt'), size: '0B' },
+      { ...file('time.txt'), changed: '2026' },
+    ]);
+    const names = (await items(service)).map(({ name }) => name);
+    expect(names).toEqual(['never.txt', 'all.txt', 'time.txt', 'folder', 'nothing.txt', 'size.txt']);
+  });
+
+  it('asks for the details of a page only, where names tell the order and the store can', async () => {
+    const asked: string[] = [];
+    const details: (string | undefined)[] = [];
+    const names = Array.from({ length: 3000 }, (_, index) => `${String(index).padStart(4, '0')}.txt`);
+    const service = await withStore(
+      'frugal-store',
+      listOnly(
+        async function* (_folder, options: ListOptions = {}) {
+          details.push(options.detail);
+          const size = options.detail === 'names' ? undefined : 5;
+          yield names.toReversed().map((name) => ({ name, kind: 'file', size, modifiedAt: undefined }));
+        },
+        async (_folder, wanted) => {
+          asked.push(...wanted);
+          return wanted.map((name) => {
+            // One was removed, another has become a folder since the names were read.
+            if (name === '0101.txt') return undefined;
+            if (name === '0102.txt') return { name, kind: 'folder', size: undefined, modifiedAt: undefined };
+            return { name, kind: 'file', size: 5, modifiedAt: YEAR_2026 };
+          });
+        },
+      ),
+    );
+    const page = { 'mods[sortBy]': 'name-asc', 'mods[offset]': '100', 'mods[limit]': '5' };
+    const changed = { type: 'file', isImage: false, size: '5B', changed: '2026' };
+    const known = (name: string) => ({ file: name, name, ...changed });
+    const unknown = (name: string) => ({ file: name, name, type: 'file', isImage: false });
+    expect(await items(service, page)).toEqual([
+      known('0100.txt'),
+      unknown('0101.txt'),
+      unknown('0102.txt'),
+      known('0103.txt'),
+      known('0104.txt'),
+    ]);
+    expect(asked).toEqual(names.slice(100, 105));
+    expect(details).toEqual(['names']);
+
+    // By size, every entry must be known.
+    expect(await items(service, { 'mods[sortBy]': 'size-asc', 'mods[limit]': '5' })).toHaveLength(5);
+    expect(asked).toHaveLength(5);
+    expect(details).toEqual(['names', 'full']);
+  });
+
+  it('stops scanning when the client leaves', async () => {
+    let pages = 0;
+    let tellEnd: (isAborted: boolean) => void = () => undefined;
+    const ended = new Promise<boolean>((resolve) => {
+      tellEnd = resolve;
+    });
+    const service = await withStore(
+      'endless-store',
+      listOnly(async function* (_folder, { signal }: ListOptions = {}) {
+        try {
+          for (;;) {
+            pages += 1;
+            yield [{ name: `${String(pages)}.txt`, kind: 'file', size: 1, modifiedAt: pages }];
+            await delay(1);
+          }
+        } finally {
+          tellEnd(signal?.aborted === true);
+        }
+      }),
+    );
+    const leaving = get(`${service.url}/files`).on('error', () => undefined);
+    while (pages < 5) await delay(5);
+    leaving.destroy();
+    expect(await ended).toBe(true);
+  });
+
+  it('tells a failing store by its cause, without a word of what lies behind it', async () => {
+    const service = await withStore(
+      'broken-store',
+      listOnly(async function* () {
+        yield [{ name: 'a.txt', kind: 'file', size: 1, modifiedAt: 1 }];
+        throw new TypeError('connect ECONNREFUSED 10.1.2.3:9000 (key AKIA)');
+      }),
+    );
+    for (const action of ['files', 'folders']) {
+      const { status, success, data, messages } = await service.call(action);
+      expect([status, success, data['code']]).toEqual([500, false, 500]);
+      expect(messages).toHaveLength(1);
+      expect(JSON.stringify(data)).not.toMatch(/ECONNREFUSED|10\.1\.2\.3|AKIA/u);
+    }
+  });
+});

@@ -1,0 +1,134 @@
+import { HttpError } from 'stowage';
+import { describe, expect, it } from 'vitest';
+import { startService } from './service.ts';
+
+/** Flag and key of rules, in the order of the protocol. */
+const TABLE = [
+  ['allowFiles', 'FILES'],
+  ['allowFileMove', 'FILE_MOVE'],
+  ['allowFileCopy', 'FILE_COPY'],
+  ['allowFileUpload', 'FILE_UPLOAD'],
+  ['allowFileUploadRemote', 'FILE_UPLOAD_REMOTE'],
+  ['allowFileRemove', 'FILE_REMOVE'],
+  ['allowFileRename', 'FILE_RENAME'],
+  ['allowFileDownload', 'FILE_DOWNLOAD'],
+  ['allowFolders', 'FOLDERS'],
+  ['allowFolderMove', 'FOLDER_MOVE'],
+  ['allowFolderCopy', 'FOLDER_COPY'],
+  ['allowFolderCreate', 'FOLDER_CREATE'],
+  ['allowFolderRemove', 'FOLDER_REMOVE'],
+  ['allowFolderRename', 'FOLDER_RENAME'],
+  ['allowFolderTree', 'FOLDER_TREE'],
+  ['allowImageResize', 'IMAGE_RESIZE'],
+  ['allowImageCrop', 'IMAGE_CROP'],
+  ['allowImageSave', 'IMAGE_SAVE'],
+  ['allowImageLoad', 'IMAGE_LOAD'],
+  ['allowGeneratePdf', 'GENERATE_PDF'],
+  ['allowGenerateDocx', 'GENERATE_DOCX'],
+] as const;
+
+const flags = TABLE.map(([flag]) => flag);
+const denied = (permissions: unknown): string[] =>
+  Object.entries(permissions as Record<string, boolean>)
+    .filter(([, allowed]) => !allowed)
+    .map(([flag]) => flag);
+
+describe('permissions', () => {
+  it('allows everything without rules, in the order of the protocol', async () => {
+    const service = await startService();
+    const { status, success, data } = await service.call('permissions');
+    expect({ status, success }).toEqual({ status: 200, success: true });
+    expect(Object.keys(data)).toEqual(['code', 'permissions']);
+    expect(data['code']).toBe(220);
+    expect(Object.entries(data['permissions'] as object)).toEqual(flags.map((flag) => [flag, true]));
+  });
+
+  it('answers GET like POST', async () => {
+    const service = await startService({ accessControl: [{ FILE_REMOVE: false }] });
+    const response = await service.get('permissions', { path: 'x' });
+    const posted = await service.call('permissions', { path: 'x' });
+    expect((await response.json()) as unknown).toEqual({ success: true, data: posted.data });
+    expect(denied(posted.data['permissions'])).toEqual(['allowFileRemove']);
+  });
+
+  it('reports each key in its flag', async () => {
+    for (const [flag, key] of TABLE) {
+      const service = await startService({ accessControl: [{ [key]: false }] });
+      const { data } = await service.call('permissions');
+      expect(denied(data['permissions'])).toEqual([flag]);
+    }
+  });
+
+  it('judges by role and path, whether anything lies there or not', async () => {
+    const service = await startService(
+      {
+        accessControl: [
+          { FILE_UPLOAD: false, FOLDER_CREATE: false },
+          { role: 'editor', path: '/blog', FILE_UPLOAD: true },
+          { role: 'editor', path: '/blog/archive', FILE_REMOVE: false },
+        ],
+      },
+      { checkAuthentication: (request) => request.headers['x-role'] ?? 'guest' },
+    );
+    const ask = async (role: string, path: string): Promise<string[]> => {
+      const url = `${service.url}/permissions?path=${encodeURIComponent(path)}`;
+      const body = (await (await fetch(url, { headers: { 'x-role': role } })).json()) as {
+        data: { permissions: object };
+      };
+      return denied(body.data.permissions);
+    };
+    expect(await ask('guest', '/blog')).toEqual(['allowFileUpload', 'allowFolderCreate']);
+    expect(await ask('editor', '/')).toEqual(['allowFileUpload', 'allowFolderCreate']);
+    expect(await ask('editor', '/blog-2')).toEqual(['allowFileUpload', 'allowFolderCreate']);
+    for (const path of ['/blog', 'blog/', './blog', '/blog/2026/../', '/blog/none/such']) {
+      expect(await ask('editor', path), path).toEqual(['allowFolderCreate']);
+    }
+    expect(await ask('editor', 'blog/archive/2020')).toEqual(['allowFileRemove', 'allowFolderCreate']);
+  });
+
+  it('answers for the first, the given and no source', async () => {
+    const two = await startService({ sources: { one: {}, two: { name: 'second' } } });
+    for (const source of ['', 'one', 'two', 'second', 'default']) {
+      const { data } = await two.call('permissions', { source });
+      expect(denied(data['permissions']), source).toEqual([]);
+    }
+    const unknown = await two.call('permissions', { source: 'three' });
+    expect([unknown.status, unknown.data['code']]).toEqual([404, 404]);
+
+    const none = await startService({ sources: {} });
+    const { status, data } = await none.call('permissions');
+    expect(status).toBe(200);
+    expect(Object.keys(data['permissions'] as object)).toEqual(flags);
+    expect(denied(data['permissions'])).toEqual(flags);
+    expect((await none.call('permissions', { source: 'one' })).status).toBe(404);
+  });
+
+  it('is itself an action that rules may deny', async () => {
+    const service = await startService({ accessControl: [{ PERMISSIONS: false }] });
+    const { status, success, data } = await service.call('permissions');
+    expect({ status, success, code: data['code'] }).toEqual({ status: 403, success: false, code: 403 });
+  });
+
+  it('refuses paths that leave the source', async () => {
+    const service = await startService();
+    for (const path of ['..', '/../x', 'a/../../b', 'a\\..\\b', 'a\u0000b']) {
+      const { status, messages } = await service.call('permissions', { path });
+      expect(status, path).toBe(400);
+      expect(messages).toHaveLength(1);
+    }
+  });
+
+  it('passes on what the authentication hook says', async () => {
+    const service = await startService(
+      {},
+      {
+        checkAuthentication: () => {
+          throw new HttpError(401, 'Log in first.');
+        },
+      },
+    );
+    const { status, messages } = await service.call('permissions');
+    expect(status).toBe(401);
+    expect(messages).toEqual(['Log in first.']);
+  });
+});
