@@ -91,18 +91,31 @@ class ChunkedJson {
   }
 }
 
-async function* unhurried(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
-  try {
-    yield first;
-    for await (const chunk of rest) {
+const toStream = (first: string, rest: AsyncGenerator<string>): Readable => {
+  let begun = false;
+  return new Readable({
+    highWaterMark: CHUNK,
+    read() {
+      if (!begun) {
+        begun = true;
+        this.push(first);
+        return;
+      }
       // Between two chunks everyone else gets a turn of the event loop.
-      await nextTurn();
-      yield chunk;
-    }
-  } finally {
-    await rest.return(undefined);
-  }
-}
+      nextTurn()
+        .then(() => rest.next())
+        .then(
+          ({ done, value }) => this.push(done === true ? null : value),
+          (error: unknown) => this.destroy(error as Error),
+        );
+    },
+    destroy(error, done) {
+      rest.return(undefined).then(() => {
+        done(error);
+      }, done);
+    },
+  });
+};
 
 /**
  * Writes a value as JSON. Small values come back as one string. Others, and all that hold iterables (written as lists),
@@ -117,7 +130,7 @@ export const writeJson = async (value: unknown): Promise<string | Readable> => {
   if (first.value.length <= CHUNK) {
     const second = await chunks.next();
     if (second.done === true) return first.value;
-    return Readable.from(unhurried(first.value + second.value, chunks), { objectMode: false });
+    return toStream(first.value + second.value, chunks);
   }
-  return Readable.from(unhurried(first.value, chunks), { objectMode: false });
+  return toStream(first.value, chunks);
 };

@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+import { HttpError } from '../../dist/errors/errors.js';
+import { startEdge, type RunningEdge } from './edge.ts';
+import { RawConnection } from './raw-http.ts';
+
+const GOOD = 'https://good.test';
+
+/** Sends headers that `fetch` keeps for itself. */
+const request = async (
+  edge: RunningEdge,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+): Promise<{ status: number; headers: Headers; text: string }> => {
+  const connection = await RawConnection.open(edge.port);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  await connection.write(`${method} ${path} HTTP/1.1\r\nHost: a\r\n${lines.join('')}\r\n`);
+  const { status, text } = await connection.answer();
+  const head = connection.received.slice(0, connection.received.indexOf('\r\n\r\n')).split('\r\n').slice(1);
+  connection.destroy();
+  return {
+    status,
+    text,
+    headers: new Headers(
+      head.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]),
+    ),
+  };
+};
+
+const corsOf = ({ headers }: { headers: Headers }) => ({
+  origin: headers.get('access-control-allow-origin'),
+  credentials: headers.get('access-control-allow-credentials'),
+  vary: headers.get('vary'),
+});
+
+const none = { origin: null, credentials: null };
+const refused = { ...none, vary: 'Origin' };
+const echoed = (origin: string) => ({ origin, credentials: 'true', vary: 'Origin' });
+
+describe('with allowCrossOrigin off', () => {
+  it('adds nothing, whatever is listed', async () => {
+    const edge = await startEdge({ settings: { allowedOrigins: [GOOD] }, isOriginAllowed: () => true });
+    for (const path of ['/ping', '/other', '/missing']) {
+      expect(corsOf(await request(edge, 'GET', path, { origin: GOOD }))).toEqual({ ...none, vary: null });
+    }
+    const preflight = await request(edge, 'OPTIONS', '/other', { origin: GOOD });
+    expect(preflight.status).toBe(200);
+    expect(corsOf(preflight)).toEqual({ ...none, vary: null });
+  });
+});
+
+describe('with allowCrossOrigin on and no list', () => {
+  it('echoes every origin on every answer', async () => {
+    const edge = await startEdge({ settings: { allowCrossOrigin: true } });
+    for (const path of ['/ping', '/other', '/missing', '/crash', '/nonsense', '/download', '/many']) {
+      const answer = await request(edge, 'GET', path, { origin: 'http://any.test:8080' });
+      expect(corsOf(answer)).toEqual(echoed('http://any.test:8080'));
+    }
+  });
+
+  it('leaves answers without an origin uncached for others', async () => {
+    const edge = await startEdge({ settings: { allowCrossOrigin: true } });
+    expect(corsOf(await request(edge, 'GET', '/other', {}))).toEqual(refused);
+  });
+
+  it('reaches the refusal of GET too', async () => {
+    const edge = await startEdge({ settings: { allowCrossOrigin: true, onlyPOST: true } });
+    const answer = await request(edge, 'GET', '/other', { origin: GOOD });
+    expect([answer.status, corsOf(answer)]).toEqual([405, echoed(GOOD)]);
+    expect((await request(edge, 'OPTIONS', '/other', { origin: GOOD })).status).toBe(200);
+  });
+
+  it('answers preflights with what may be sent', async () => {
+    const edge = await startEdge({
+      settings: { allowCrossOrigin: true },
+      authenticate: () => {
+        throw new HttpError(401, 'no');
+      },
+    });
+    const bare = await request(edge, 'OPTIONS', '/fileUpload', {
+      origin: GOOD,
+      'access-control-request-method': 'POST',
+    });
+    expect(bare.status).toBe(200);
+    expect(corsOf(bare)).toEqual(echoed(GOOD));
+    expect(bare.headers.get('access-control-allow-methods')).toBe('GET, POST, OPTIONS');
+    expect(bare.headers.get('access-control-allow-headers')).toBe(
+      'Origin, X-Requested-With, Content-Type, Accept, Authorization',
+    );
+    expect(bare.headers.get('access-control-max-age')).toBe('86400');
+    const asking = await request(edge, 'OPTIONS', '/', {
+      origin: GOOD,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'content-type,x-csrf-token, X-Requested-With,b@d name',
+    });
+    expect(asking.headers.get('access-control-allow-headers')).toBe(
+      'Origin, X-Requested-With, Content-Type, Accept, Authorization, x-csrf-token',
+    );
+  });
+});
+
+/** @see CORS origin checks by prefix, suffix or pattern; an answer that names another allowed origin */
+describe('with a list of origins', () => {
+  const strangers = [
+    'https://good.test.evil.test',
+    'https://evilgood.test',
+    'https://good.test:8443',
+    'http://good.test',
+    'https://GOOD.test',
+    'https://good.test/',
+    'https://www.good.test',
+    'null',
+    '*',
+    '',
+  ];
+
+  it('accepts exactly these', async () => {
+    const edge = await startEdge({
+      settings: { allowCrossOrigin: true, allowedOrigins: [GOOD, 'https://two.test:8443'] },
+    });
+    for (const origin of [GOOD, 'https://two.test:8443']) {
+      expect(corsOf(await request(edge, 'GET', '/other', { origin }))).toEqual(echoed(origin));
+      expect((await request(edge, 'OPTIONS', '/other', { origin })).status).toBe(200);
+    }
+    for (const origin of strangers) {
+      const answer = await request(edge, 'GET', '/other', { origin });
+      expect([answer.status, corsOf(answer)]).toEqual([200, refused]);
+      const preflight = await request(edge, 'OPTIONS', '/other', {
+        origin,
+        'access-control-request-method': 'POST',
+      });
+      expect([preflight.status, corsOf(preflight)]).toEqual([403, refused]);
+      expect(JSON.parse(preflight.text)).toMatchObject({ success: false, data: { code: 403 } });
+      expect(preflight.headers.get('access-control-allow-methods')).toBeNull();
+    }
+  });
+
+  it('accepts nobody by an empty list', async () => {
+    const edge = await startEdge({ settings: { allowCrossOrigin: true, allowedOrigins: [] } });
+    expect(corsOf(await request(edge, 'GET', '/ping', { origin: GOOD }))).toEqual(refused);
+    expect((await request(edge, 'OPTIONS', '/', { origin: GOOD })).status).toBe(403);
+  });
+});
+
+describe('with a hook', () => {
+  it('lets the hook decide over the list, by origin and request', async () => {
+    const edge = await startEdge({
+      settings: { allowCrossOrigin: true, allowedOrigins: [GOOD] },
+      isOriginAllowed: async (origin, { headers }) => origin === headers['x-expected'],
+    });
+    const other = { origin: 'https://other.test', 'x-expected': 'https://other.test' };
+    expect(corsOf(await request(edge, 'GET', '/other', other))).toEqual(echoed('https://other.test'));
+    expect(corsOf(await request(edge, 'GET', '/other', { origin: GOOD }))).toEqual(refused);
+  });
+
+  it('takes nothing but true for a yes', async () => {
+    const edge = await startEdge({
+      settings: { allowCrossOrigin: true },
+      isOriginAllowed: (() => 'yes') as unknown as () => boolean,
+    });
+    expect(corsOf(await request(edge, 'GET', '/other', { origin: GOOD }))).toEqual(refused);
+  });
+
+  it('answers 500 when the hook fails, but pings', async () => {
+    const edge = await startEdge({
+      settings: { allowCrossOrigin: true },
+      isOriginAllowed: () => {
+        throw new Error('no database');
+      },
+    });
+    for (const method of ['GET', 'OPTIONS']) {
+      const answer = await request(edge, method, '/other', { origin: GOOD });
+      expect([answer.status, corsOf(answer)]).toEqual([500, refused]);
+    }
+    expect((await request(edge, 'GET', '/ping', { origin: GOOD })).status).toBe(200);
+    expect((await request(edge, 'GET', '/other', {})).status).toBe(200);
+  });
+});

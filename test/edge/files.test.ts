@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { fileBytes, fileVersion, startEdge } from './edge.ts';
+
+const LAST_MODIFIED = 'Fri, 02 Jan 2026 03:04:05 GMT';
+const EARLIER = 'Fri, 02 Jan 2026 03:04:04 GMT';
+const LATER = 'Fri, 02 Jan 2026 03:04:06 GMT';
+const { etag } = fileVersion;
+const size = fileBytes.length;
+
+const edge = await startEdge();
+
+const get = async (headers: Record<string, string> = {}, method = 'GET') => {
+  const response = await fetch(`${edge.url}/download`, { method, headers });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: Buffer.from(await response.arrayBuffer()),
+  };
+};
+
+describe('a file', () => {
+  it('comes whole, as an attachment that nothing can run', async () => {
+    const { status, headers, body } = await get();
+    expect(status).toBe(200);
+    expect(body.equals(fileBytes)).toBe(true);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-type': 'application/octet-stream',
+      'content-length': String(size),
+      'accept-ranges': 'bytes',
+      'last-modified': LAST_MODIFIED,
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': 'sandbox',
+      'content-disposition': `attachment; filename="na_ve _file_.bin"; filename*=UTF-8''na%C3%AFve%20%22file%22.bin`,
+      etag,
+    });
+  });
+
+  it('comes by POST the same way, without ranges and conditions', async () => {
+    const { status, body } = await get({ range: 'bytes=0-1', 'if-none-match': etag }, 'POST');
+    expect([status, body.length]).toEqual([200, size]);
+  });
+
+  it('tells HEAD all but the bytes', async () => {
+    const { status, headers, body } = await get({}, 'HEAD');
+    expect([status, headers.get('content-length'), body.length]).toEqual([200, String(size), 0]);
+    expect((await get({ range: 'bytes=0-1' }, 'HEAD')).status).toBe(200);
+    expect((await get({ 'if-none-match': etag }, 'HEAD')).status).toBe(304);
+  });
+});
+
+/** @see https://www.rfc-editor.org/rfc/rfc9110#section-14 */
+describe('ranges', () => {
+  it.each([
+    ['bytes=0-0', 0, 0],
+    ['bytes=10-19', 10, 19],
+    ['bytes=99990-', 99_990, 99_999],
+    ['bytes=99990-200000', 99_990, 99_999],
+    ['bytes=-10', 99_990, 99_999],
+    ['bytes=-200000', 0, 99_999],
+    ['BYTES=5-6', 5, 6],
+  ])('answers %s with a part', async (range, start, end) => {
+    const { status, headers, body } = await get({ range });
+    expect(status).toBe(206);
+    expect(headers.get('content-range')).toBe(`bytes ${String(start)}-${String(end)}/${String(size)}`);
+    expect(headers.get('content-length')).toBe(String(end - start + 1));
+    expect(body.equals(fileBytes.subarray(start, end + 1))).toBe(true);
+  });
+
+  it.each(['bytes=5-4', 'bytes=a-b', 'bytes=-', 'bytes=', 'items=0-1', '0-1', 'bytes=0-1,5-6', 'bytes 0-1'])(
+    'ignores %j',
+    async (range) => {
+      const { status, body } = await get({ range });
+      expect([status, body.length]).toEqual([200, size]);
+    },
+  );
+
+  it.each([`bytes=${String(size)}-`, 'bytes=100001-100002', 'bytes=-0', 'bytes=99999999999999999999-'])(
+    'refuses %s with 416 and the size',
+    async (range) => {
+      const { status, headers, body } = await get({ range });
+      expect(status).toBe(416);
+      expect(headers.get('content-range')).toBe(`bytes */${String(size)}`);
+      expect(JSON.parse(body.toString())).toMatchObject({ success: false, data: { code: 416 } });
+    },
+  );
+
+  it.each([
+    [etag, 206],
+    ['"v2"', 200],
+    [`W/${etag}`, 200],
+    [LAST_MODIFIED, 206],
+    [EARLIER, 200],
+    [LATER, 200],
+    ['nonsense', 200],
+  ])('with If-Range %s answers %d', async (ifRange, status) => {
+    expect((await get({ range: 'bytes=0-9', 'if-range': ifRange })).status).toBe(status);
+  });
+});
+
+/** @see https://www.rfc-editor.org/rfc/rfc9110#section-13 */
+describe('conditions', () => {
+  it.each<[Record<string, string>, number]>([
+    [{ 'if-none-match': etag }, 304],
+    [{ 'if-none-match': `W/${etag}` }, 304],
+    [{ 'if-none-match': `"a,b", ${etag}` }, 304],
+    [{ 'if-none-match': '*' }, 304],
+    [{ 'if-none-match': '"v2"' }, 200],
+    [{ 'if-none-match': '"v2"', 'if-modified-since': LATER }, 200],
+    [{ 'if-modified-since': LAST_MODIFIED }, 304],
+    [{ 'if-modified-since': LATER }, 304],
+    [{ 'if-modified-since': EARLIER }, 200],
+    [{ 'if-modified-since': 'nonsense' }, 200],
+    [{ 'if-match': etag }, 200],
+    [{ 'if-match': '*' }, 200],
+    [{ 'if-match': `W/${etag}` }, 412],
+    [{ 'if-match': '"v2"' }, 412],
+    [{ 'if-match': etag, 'if-unmodified-since': EARLIER }, 200],
+    [{ 'if-unmodified-since': LAST_MODIFIED }, 200],
+    [{ 'if-unmodified-since': EARLIER }, 412],
+    [{ 'if-match': '"v2"', 'if-none-match': etag }, 412],
+    [{ 'if-none-match': etag, range: 'bytes=0-9' }, 304],
+  ])('%j -> %d', async (headers, status) => {
+    const answer = await get(headers);
+    expect(answer.status).toBe(status);
+    if (status !== 304) return;
+    expect(answer.body.length).toBe(0);
+    expect(answer.headers.get('etag')).toBe(etag);
+    expect(answer.headers.get('last-modified')).toBe(LAST_MODIFIED);
+  });
+
+  it('keeps these statuses in the status line whatever errorHttpStatus says', async () => {
+    const quiet = await startEdge({ settings: { errorHttpStatus: false } });
+    const status = async (headers: Record<string, string>) =>
+      (await fetch(`${quiet.url}/download`, { headers })).status;
+    expect(await status({ range: 'bytes=999999-' })).toBe(416);
+    expect(await status({ 'if-match': '"v2"' })).toBe(412);
+    expect(await status({ 'if-none-match': etag })).toBe(304);
+  });
+});
