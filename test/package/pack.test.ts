@@ -1,0 +1,174 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const run = promisify(execFile);
+const root = resolve(import.meta.dirname, '../..');
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly exports: Readonly<Record<string, unknown>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+interface Packed {
+  readonly filename: string;
+  readonly files: readonly { readonly path: string }[];
+}
+
+let manifest: Manifest;
+let packed: Packed;
+/** A project that has the packed package installed, and beside it only what the package says that it depends on. */
+let project: string;
+
+const pack = async (folder: string): Promise<Packed> => {
+  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
+    cwd: root,
+  });
+  const result = JSON.parse(stdout) as Packed[] | Record<string, Packed>;
+  const [first] = Object.values(result);
+  if (first === undefined) throw new Error('npm pack gave nothing.');
+  return first;
+};
+
+const link = async (name: string): Promise<void> => {
+  const target = join(project, 'node_modules', name);
+  await mkdir(dirname(target), { recursive: true });
+  await symlink(join(root, 'node_modules', name), target);
+};
+
+beforeAll(async () => {
+  manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
+  project = await mkdtemp(join(tmpdir(), 'stowage-package-'));
+  packed = await pack(project);
+  await run('tar', ['-xzf', packed.filename], { cwd: project });
+  await mkdir(join(project, 'node_modules'));
+  await cp(join(project, 'package'), join(project, 'node_modules', manifest.name), { recursive: true });
+  await writeFile(join(project, 'package.json'), JSON.stringify({ type: 'module', private: true }));
+  for (const name of Object.keys(manifest.dependencies)) await link(name);
+});
+
+afterAll(() => rm(project, { recursive: true, force: true }));
+
+const node = async (...words: string[]): Promise<string> =>
+  (await run(process.execPath, words, { cwd: project, env: { PATH: process.env['PATH'] ?? '' } })).stdout;
+
+describe('the packed package', () => {
+  it('holds the build, the schema and the texts, and nothing else', () => {
+    const files = packed.files.map(({ path }) => path);
+    for (const wanted of [
+      'package.json',
+      'README.md',
+      'LICENSE',
+      'config.schema.json',
+      'dist/index.js',
+      'dist/cli/main.js',
+    ]) {
+      expect(files).toContain(wanted);
+    }
+    const strange = files.filter(
+      (path) =>
+        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map)|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json)$/u.test(
+          path,
+        ),
+    );
+    expect(strange).toEqual([]);
+  });
+
+  it('is found without fault by publint', async () => {
+    const { messages } = await publint({ pkgDir: root, strict: true, pack: 'npm' });
+    expect(messages.map((message) => formatMessage(message, manifest))).toEqual([]);
+  });
+
+  it('gives every code subpath with its declared dependencies alone', async () => {
+    const subpaths = Object.keys(manifest.exports).filter((path) => !path.endsWith('.json'));
+    expect(subpaths).toContain('.');
+    for (const subpath of subpaths) {
+      const specifier = `${manifest.name}${subpath.slice(1)}`;
+      const names = await node(
+        '--input-type=module',
+        '-e',
+        `console.log(Object.keys(await import('${specifier}')).join())`,
+      );
+      expect(names.trim(), specifier).not.toBe('');
+    }
+  });
+
+  it('gives its schema and its manifest', () => {
+    const require = createRequire(join(project, 'index.js'));
+    expect(require(`${manifest.name}/config.schema.json`)).toHaveProperty('properties.sources');
+    expect(require(`${manifest.name}/package.json`)).toHaveProperty('version', manifest.version);
+  });
+
+  it('serves a request', async () => {
+    const script = `
+      import { createApp } from '${manifest.name}';
+      const app = createApp({ sources: {} });
+      const answer = await app.fetch(new Request('http://localhost/ping'));
+      console.log(answer.status, await answer.text());
+      await app.close();`;
+    expect(await node('--input-type=module', '-e', script)).toBe('200 {"success":true}\n');
+  });
+
+  it('runs its command', async () => {
+    expect(await node(join('node_modules', manifest.name, 'dist/cli/main.js'), '--version')).toBe(
+      `${manifest.version}\n`,
+    );
+  });
+
+  it('has declarations that a strict project can use', async () => {
+    for (const name of ['@types/node', 'fastify']) await link(name);
+    await writeFile(
+      join(project, 'host.ts'),
+      `import { createApp, createRouter, ConfigError, HttpError, type ConfigInput, type ConnectorHooks } from '${manifest.name}';
+       import { fastifyConnector } from '${manifest.name}/fastify';
+       const config: ConfigInput = {
+         quality: null,
+         pdf: { isRemoteEnabled: false },
+         sources: {
+           photos: { title: 'Photos', root: 'photos', baseurl: 'https://cdn.example.com/', thumbSize: 100 },
+           vault: { title: 'Vault', baseurl: 'https://v.example.com/', storageAdapter: 'vault', vault: { key: 1 } },
+         },
+       };
+       // @ts-expect-error: not a setting
+       export const misspelt: ConfigInput = { qualty: 1 };
+       const hooks: ConnectorHooks = {
+         checkAuthentication: (request) => {
+           if (request.headers['authorization'] === undefined) throw new HttpError(401, 'Log in.');
+           return 'editor';
+         },
+       };
+       export const app = createApp(config, hooks);
+       export const plugin = fastifyConnector(createRouter(config));
+       export const isConfigError = (error: unknown): error is ConfigError => error instanceof ConfigError;
+      `,
+    );
+    const options = {
+      strict: true,
+      noEmit: true,
+      module: 'nodenext',
+      target: 'es2023',
+      types: ['node'],
+      skipLibCheck: false,
+      exactOptionalPropertyTypes: true,
+    };
+    await writeFile(
+      join(project, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions: options, files: ['host.ts'] }),
+    );
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const { stdout } = await run(process.execPath, [tsc, '-p', project], { cwd: project }).catch(
+      (error: unknown) => error as { stdout: string },
+    );
+    // Declarations of other packages, which lie outside of the project, are not ours to judge.
+    const own = stdout.split('\n').filter((line) => /^(?!\.\.).*error TS/u.test(line));
+    expect(own).toEqual([]);
+  });
+});
