@@ -1,7 +1,7 @@
-import { accessKeyOf, type Action, type ActionContext } from '../actions/action.ts';
+import { accessKeyOf, type Action, type ActionContext, type ActionResult } from '../actions/action.ts';
 import { FileAnswer } from '../actions/file-answer.ts';
 import type { Access } from '../access/access.ts';
-import { AccessDeniedError, StowageError } from '../errors/errors.ts';
+import { AccessDeniedError, ChangedMeanwhileError, StowageError } from '../errors/errors.ts';
 import { parseParameters } from '../parameters/parse.ts';
 import type { RawValue } from '../parameters/raw.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -45,6 +45,25 @@ const dataResponse = async (data: object, { method }: HookRequest): Promise<Conn
   return { status: 200, headers: headersOfJson, body: undefined };
 };
 
+/** How often a download starts over because its file was replaced between the headers and the bytes. */
+const MOST_STARTS = 3;
+
+/** Runs an action until its answer is of one piece: headers of one version of a file never go with bytes of another. */
+const answerWhole = async (
+  run: () => Promise<ActionResult>,
+  request: HookRequest,
+  starts = 1,
+): Promise<ConnectorResponse> => {
+  const result = await run();
+  if (!(result instanceof FileAnswer)) return dataResponse(result, request);
+  try {
+    return await fileResponse(result, request);
+  } catch (error) {
+    if (!(error instanceof ChangedMeanwhileError) || starts === MOST_STARTS) throw error;
+    return answerWhole(run, request, starts + 1);
+  }
+};
+
 /** Checks the parameters, runs the action and turns its result into an answer. */
 export const runAction = async (
   action: Action,
@@ -53,6 +72,5 @@ export const runAction = async (
   request: HookRequest,
 ): Promise<ConnectorResponse> => {
   const parameters = parseParameters(action.parameters, input.parameters);
-  const result = await action.run(context, parameters);
-  return result instanceof FileAnswer ? fileResponse(result, request) : dataResponse(result, request);
+  return answerWhole(() => action.run(context, parameters), request);
 };
