@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createApp, type ConfigInput, type ConnectorHooks } from 'stowage';
+import { createApp, type ConfigInput, type ConnectorHooks, type Logger } from 'stowage';
 import { onTestFinished } from 'vitest';
 
 /** An answer of the service, its envelope opened. */
@@ -70,6 +70,9 @@ export interface Service {
   upload(files: readonly FormFile[], fields?: Fields): Promise<Answer>;
 }
 
+const nothing = (): void => undefined;
+const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
 const open = async (response: Response): Promise<Answer> => {
   const text = await response.text();
   const body = JSON.parse(text) as {
@@ -115,11 +118,12 @@ export const startService = async (
       title: name,
       baseurl: `https://files.example/${name}/`,
       root: folder.root,
+
       ...overrides,
     };
     Object.assign(configured, { [name]: source });
   }
-  const app = createApp({ debug: false, ...settings, sources: configured }, hooks);
+  const app = createApp({ ...settings, sources: configured }, hooks, { logger: silent });
   const { port } = await app.listen(0, '127.0.0.1');
   const url = `http://127.0.0.1:${String(port)}`;
   onTestFinished(async () => {
