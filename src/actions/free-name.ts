@@ -2,7 +2,7 @@ import type { NumberedNames } from '../content/numbered-names.ts';
 import { AlreadyExistsError, NotFoundError } from '../errors/errors.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { NameReservations } from './name-reservations.ts';
+import type { NameReservations, TakenNumbers } from './name-reservations.ts';
 
 /** Where a free name is looked for. */
 export interface NameSearch {
@@ -21,7 +21,7 @@ const GUESSES = 4;
 const HIGHEST_NUMBER = 1_000_000;
 
 /** The numbers in use, from one listing. Remembers variants of this name only. */
-const takenNumbers = async ({ storage, folder, names, signal }: NameSearch): Promise<ReadonlySet<number>> => {
+const listNumbers = async ({ storage, folder, names, signal }: NameSearch): Promise<TakenNumbers> => {
   const ignoreCase = !storage.capabilities.caseSensitive;
   const taken = new Set<number>();
   for await (const page of storage.list(folder, { detail: 'names', signal })) {
@@ -31,6 +31,11 @@ const takenNumbers = async ({ storage, folder, names, signal }: NameSearch): Pro
     }
   }
   return taken;
+};
+
+const takenNumbers = (search: NameSearch): Promise<TakenNumbers> => {
+  const { storage, folder, names, reservations } = search;
+  return reservations.shareNumbers(storage, folder.child(names.at(1)), () => listNumbers(search));
 };
 
 /** Whether nothing that the store shows lies at the place. Only a hint: the create-only write that follows decides. */
@@ -73,7 +78,7 @@ export const takeFreeName = async <Taken>(
   search: NameSearch,
   take: (target: SourcePath) => Promise<Taken>,
 ): Promise<Taken> => {
-  let known: ReadonlySet<number> | undefined;
+  let known: TakenNumbers | undefined;
   let misses = 0;
   for (let number = 0; number <= HIGHEST_NUMBER; number += 1) {
     if (known?.has(number) === true) continue;

@@ -1,0 +1,108 @@
+import { Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { takeFreeName, type NameSearch } from '../../dist/actions/free-name.js';
+import { createNameReservations } from '../../dist/actions/name-reservations.js';
+import { memoryFactory } from '../../dist/adapters/memory/adapter.js';
+import { fileCopyNames, folderCopyNames, uploadNames } from '../../dist/content/numbered-names.js';
+import { createSilentLogger } from '../../dist/log/logger.js';
+import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
+
+const openStore = async (names: readonly string[] = []): Promise<StorageAdapter> => {
+  const storage = await memoryFactory.create({
+    options: undefined,
+    root: undefined,
+    sourceName: 'memory',
+    log: createSilentLogger(),
+  });
+  for (const name of names) await storage.write(SourcePath.parse(name), Readable.from(['old']));
+  return storage;
+};
+
+const searchIn = (storage: StorageAdapter, name: string, others: Partial<NameSearch> = {}): NameSearch => ({
+  storage,
+  folder: SourcePath.root,
+  names: uploadNames(name),
+  isReserved: () => false,
+  reservations: createNameReservations(),
+  signal: new AbortController().signal,
+  ...others,
+});
+
+const take = (search: NameSearch): Promise<string> =>
+  takeFreeName(search, async (target) => {
+    await search.storage.write(target, Readable.from(['new']), { createOnly: true });
+    return target.toString();
+  });
+
+const manyNames = (count: number): string[] =>
+  Array.from({ length: count }, (_, index) => (index === 0 ? 'a.txt' : `a-${String(index)}.txt`));
+
+describe('the search for a free name', () => {
+  it('gives 300 racers among thousands of taken names the next 300, with one listing', async () => {
+    const storage = await openStore(manyNames(2000));
+    const listed: string[] = [];
+    const list = storage.list.bind(storage);
+    storage.list = (folder, options) => {
+      listed.push(folder.toString());
+      return list(folder, options);
+    };
+    const search = searchIn(storage, 'a.txt');
+    const names = await Promise.all(Array.from({ length: 300 }, () => take(search)));
+    expect([...names].sort()).toEqual(manyNames(2300).slice(2000).sort());
+    expect(listed).toHaveLength(1);
+  });
+
+  it('passes over reserved names and names that look alike', async () => {
+    const storage = await openStore(['a.txt', 'a-01.txt', 'a-1.png', 'a-2.txt.txt', 'A-1.txt']);
+    expect(await take(searchIn(storage, 'a.txt'))).toBe('a-1.txt');
+    const isReserved = (name: string): boolean => name === 'a-2.txt';
+    expect(await take(searchIn(storage, 'a.txt', { isReserved }))).toBe('a-3.txt');
+  });
+
+  it('goes on alone when the request whose listing it shared is given up', async () => {
+    const storage = await openStore(manyNames(50));
+    const reservations = createNameReservations();
+    const abandoned = new AbortController();
+    const first = take(searchIn(storage, 'a.txt', { reservations, signal: abandoned.signal }));
+    const second = take(searchIn(storage, 'a.txt', { reservations }));
+    abandoned.abort(new Error('given up'));
+    await expect(first).rejects.toThrow('given up');
+    expect(await second).toBe('a-50.txt');
+  });
+
+  it('frees the names of requests that fail', async () => {
+    const storage = await openStore();
+    const search = searchIn(storage, 'a.txt');
+    const failing = takeFreeName(search, () => Promise.reject(new Error('no room')));
+    await expect(failing).rejects.toThrow('no room');
+    expect(await take(search)).toBe('a.txt');
+  });
+});
+
+describe('numbered names', () => {
+  it('tell their number, and only theirs', () => {
+    const upload = uploadNames('a.tar.gz');
+    expect([0, 1, 10].map((number) => upload.at(number))).toEqual(['a.tar.gz', 'a.tar-1.gz', 'a.tar-10.gz']);
+    expect(upload.numberOf('a.tar-10.gz', false)).toBe(10);
+    for (const name of ['a.tar-010.gz', 'a.tar-1.GZ', 'b.tar-1.gz', 'a.tar-.gz', 'a.tar-99999999999.gz']) {
+      expect(upload.numberOf(name, false), name).toBeUndefined();
+    }
+    expect(upload.numberOf('A.TAR-1.GZ', true)).toBe(1);
+  });
+
+  it('of copies keep the extension of files and the dots of folders', () => {
+    expect(fileCopyNames('a.b.txt').at(2)).toBe('a.b (2).txt');
+    expect(fileCopyNames('a.b.txt').numberOf('a.b (2).txt', false)).toBe(2);
+    expect(folderCopyNames('v1.2').at(2)).toBe('v1.2 (2)');
+    expect(folderCopyNames('v1.2').numberOf('v1.2 (2)', false)).toBe(2);
+  });
+
+  it('stay names of 255 bytes, and are found again', () => {
+    const names = uploadNames(`${'é'.repeat(125)}.jpeg`);
+    for (const number of [0, 9, 10, 99, 100, 12_345]) {
+      expect(Buffer.byteLength(names.at(number))).toBeLessThanOrEqual(255);
+      expect(names.numberOf(names.at(number), false)).toBe(number);
+    }
+  });
+});
