@@ -9,7 +9,7 @@ const LEAST_ROOM = 1024;
  * Collects items and gives the first `count` of them in order. For a small `count` it keeps at most twice as many (or 1024), however
  * many are added; for a large one it keeps all.
  */
-export class FirstInOrder<Item> {
+export class FirstInOrder<Item extends object> {
   readonly #count: number;
   readonly #compare: Compare<Item>;
   readonly #room: number;

@@ -27,23 +27,9 @@ export const listingItemSchema = z.union([folderItemSchema, fileItemSchema]);
 
 export type ListingItem = z.output<typeof listingItemSchema>;
 
-/** What the store does not tell, and what does not exist, is left out of the JSON. */
-const fileItem = (
-  { name, size, modifiedAt }: Entry,
-  isImage: boolean,
-  format: (milliseconds: number) => string | undefined,
-): ListingItem => ({
-  file: name,
-  name,
-  type: isImage ? 'image' : 'file',
-  isImage,
-  ...(size === undefined ? {} : { size: humanSize(size) }),
-  ...(modifiedAt === undefined ? {} : { changed: format(modifiedAt) }),
-});
-
 /**
  * The items of a page, made one by one while they are taken, so that a page of 100,000 needs no second copy in memory and no long stretch
- * of formatting. `thumbs` stand in the order of the entries; undefined ones are left out. May be iterated once or more.
+ * of formatting. `thumbs` stand in the order of the entries. May be iterated once or more.
  */
 export const listingItems = (
   settings: Pick<Settings, 'datetimeFormat' | 'imageExtensions'>,
@@ -52,22 +38,31 @@ export const listingItems = (
 ): Iterable<ListingItem> => {
   const images = new Set(settings.imageExtensions);
   const format = compileDateFormat(settings.datetimeFormat);
-  const isImage = (name: string): boolean => {
-    const extension = extensionOf(name);
-    return extension !== undefined && images.has(extension);
+
+  // One literal for all, undefined members included (JSON leaves them out): building and writing objects of one shape is
+  // twice as fast as of many.
+  const fileItem = ({ name, size, modifiedAt }: Entry, thumb: string | undefined): ListingItem => {
+    const isImage = images.has(extensionOf(name) ?? '');
+    return {
+      file: name,
+      name,
+      type: isImage ? 'image' : 'file',
+      isImage,
+      size: size === undefined ? undefined : humanSize(size),
+      changed: modifiedAt === undefined ? undefined : format(modifiedAt),
+      thumb,
+    };
   };
-  const itemOf = (entry: Entry): ListingItem =>
-    entry.kind === 'folder'
-      ? { file: entry.name, name: entry.name, type: 'folder' }
-      : fileItem(entry, isImage(entry.name), format);
 
   return {
     *[Symbol.iterator]() {
-      for (const [index, entry] of entries.entries()) {
+      let index = 0;
+      for (const entry of entries) {
         const thumb = thumbs[index];
-        const item = itemOf(entry);
-        if (thumb !== undefined) item.thumb = thumb;
-        yield item;
+        index += 1;
+        yield entry.kind === 'folder'
+          ? { file: entry.name, name: entry.name, type: 'folder', thumb }
+          : fileItem(entry, thumb);
       }
     },
   };

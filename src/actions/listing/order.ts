@@ -8,7 +8,7 @@ export type FoldersPosition = (typeof foldersPositions)[number];
 
 /** Orders texts by their UTF-16 code units: the same on every machine, whatever its language. */
 export const compareText = (left: string, right: string): number =>
-  left === right ? 0 : left < right ? -1 : 1;
+  left < right ? -1 : left === right ? 0 : 1;
 
 const byName: Compare<Entry> = (left, right) => compareText(left.name, right.name);
 
