@@ -1,5 +1,6 @@
 import { IntoItselfError } from '../errors/errors.ts';
 import type { Entry, ListOptions, OperationOptions, StorageAdapter } from './adapter.ts';
+import { createLimiter } from './limiter.ts';
 import type { SourcePath } from './source-path.ts';
 
 const PARALLEL_COPIES = 16;
@@ -29,31 +30,6 @@ export async function* walkFolder(
   }
 }
 
-/** Runs tasks side by side, at most `limit` of them; `add` waits for a free place and rejects once a task has failed. */
-const createLimiter = (
-  limit: number,
-): { add: (task: () => Promise<void>) => Promise<void>; drain: () => Promise<void> } => {
-  const running = new Set<Promise<void>>();
-  const failures: unknown[] = [];
-  const check = (): void => {
-    if (failures.length > 0) throw failures[0];
-  };
-  return {
-    add: async (task) => {
-      while (running.size >= limit) await Promise.race(running);
-      check();
-      const run: Promise<void> = task()
-        .catch((error: unknown) => void failures.push(error))
-        .finally(() => running.delete(run));
-      running.add(run);
-    },
-    drain: async () => {
-      await Promise.all(running);
-      check();
-    },
-  };
-};
-
 const copyContents = async (
   adapter: StorageAdapter,
   from: SourcePath,
@@ -74,8 +50,11 @@ const copyContents = async (
   }
 };
 
-/** Copies file by file. Making the target folder decides who has the name; whatever fails later takes the whole target away again. */
-const copyByFiles = async (
+/**
+ * Copies a folder file by file, whatever faster way the store has. Making the target folder decides who has the name; whatever fails later
+ * takes the whole target away again. For adapters whose own way does not reach every target.
+ */
+export const copyFolderByFiles = async (
   adapter: StorageAdapter,
   from: SourcePath,
   to: SourcePath,
@@ -105,7 +84,7 @@ export const copyFolder = async (
   options: OperationOptions = {},
 ): Promise<void> => {
   if (from.contains(to)) throw new IntoItselfError();
-  await (adapter.copyFolder?.(from, to, options) ?? copyByFiles(adapter, from, to, options));
+  await (adapter.copyFolder?.(from, to, options) ?? copyFolderByFiles(adapter, from, to, options));
 };
 
 /**
@@ -122,6 +101,6 @@ export const moveFolder = async (
 ): Promise<void> => {
   if (from.contains(to)) throw new IntoItselfError();
   if (adapter.moveFolder !== undefined) return adapter.moveFolder(from, to, options);
-  await copyByFiles(adapter, from, to, options);
+  await copyFolderByFiles(adapter, from, to, options);
   await adapter.removeFolder(from);
 };

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import { constants, type BigIntStats } from 'node:fs';
+import { NotFoundError } from '../../errors/errors.ts';
+import { SourcePath } from '../../storage/source-path.ts';
+import type { OpenFolder } from './confinement.ts';
+import { chunksOfFile, writeChunks } from './file-content.ts';
+import { TEMP_PREFIX } from './names.ts';
+import { place } from './placing.ts';
+import { closeFile, exactFstat, openFile, readPart, setTimes, unlinkFile, type Name } from './system.ts';
+import { createFile, type TempArea } from './temp-area.ts';
+
+const RECORD_PREFIX = 'across-';
+const MOST_RECORD_BYTES = 8192;
+const READ_ONLY = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+
+/** Opens a file for reading. Links are not followed, pipes not waited for. @throws NotFoundError for what is no file; errors of the system */
+export const openForReading = async (
+  path: Name,
+): Promise<{ readonly fd: number; readonly stats: BigIntStats }> => {
+  const fd = await openFile(path, READ_ONLY);
+  try {
+    return { fd, stats: await exactFstat(fd) };
+  } catch (error) {
+    await closeFile(fd);
+    throw error;
+  }
+};
+
+/** Where a file goes that cannot be linked or renamed to its place. */
+export interface AcrossTarget {
+  readonly folder: OpenFolder;
+  /** The folder's path, for the record that the sweep reads. */
+  readonly path: SourcePath;
+  readonly name: string;
+  readonly createOnly: boolean;
+  /** Keeps the time of the last modification. */
+  readonly keepTime?: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Names of temporary files that an instance put beside their targets begin with it. */
+export const besidePrefix = (instance: string): string => `${TEMP_PREFIX}-${instance}-`;
+
+const record = async (area: OpenFolder, path: SourcePath): Promise<Name> => {
+  const name = `${RECORD_PREFIX}${randomUUID()}`;
+  const fd = await createFile(area, name);
+  try {
+    await writeChunks(
+      fd,
+      (async function* () {
+        yield Buffer.from(path.toString());
+      })(),
+    );
+  } finally {
+    await closeFile(fd);
+  }
+  return area.at(name);
+};
+
+/**
+ * Copies a file to a folder of another file system (a mount inside the root): first under a reserved name beside its target, then in one
+ * step to its name. A record in the instance's own folder lets the sweep find it when the process is killed. The original stays.
+ * @returns the stats of the new file
+ */
+export const placeAcross = async (from: Name, area: TempArea, target: AcrossTarget): Promise<BigIntStats> => {
+  const { folder, path, name, createOnly, keepTime, signal } = target;
+  const source = await openForReading(from);
+  try {
+    if (!source.stats.isFile()) throw new NotFoundError();
+    const recordPath = await record(await area.folder(), path);
+    const beside = folder.at(`${besidePrefix(area.instance)}${randomUUID()}`);
+    try {
+      const fd = await openFile(beside, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o666);
+      try {
+        await writeChunks(fd, chunksOfFile(source.fd, signal));
+        if (keepTime === true) await setTimes(fd, Date.now() / 1000, Number(source.stats.mtimeMs) / 1000);
+        const stats = await exactFstat(fd);
+        signal?.throwIfAborted();
+        await place(beside, folder, name, createOnly);
+        return stats;
+      } finally {
+        await closeFile(fd);
+      }
+    } finally {
+      await unlinkFile(beside).catch(() => undefined);
+      await unlinkFile(recordPath).catch(() => undefined);
+    }
+  } finally {
+    await closeFile(source.fd);
+  }
+};
+
+/** The folder that a record of an instance names; undefined for its other files and for a record that was not finished. */
+export const readRecord = async (area: OpenFolder, name: string): Promise<SourcePath | undefined> => {
+  if (!name.startsWith(RECORD_PREFIX)) return undefined;
+  const { fd } = await openForReading(area.at(name));
+  try {
+    const buffer = Buffer.alloc(MOST_RECORD_BYTES);
+    return SourcePath.parse(buffer.toString('utf8', 0, await readPart(fd, buffer)));
+  } catch {
+    return undefined;
+  } finally {
+    await closeFile(fd);
+  }
+};

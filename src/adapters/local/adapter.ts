@@ -1,0 +1,207 @@
+import { createReadStream } from 'node:fs';
+import { addAbortSignal, Readable } from 'node:stream';
+import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
+import type {
+  ByteRange,
+  Entry,
+  ListOptions,
+  OperationOptions,
+  PutOptions,
+  ReadOptions,
+  ReadResult,
+  StagedFile,
+  Stat,
+  StorageAdapter,
+  StorageCapabilities,
+  WriteOptions,
+} from '../../storage/adapter.ts';
+import { consumeContent } from '../../storage/content.ts';
+import { copyFolderByFiles } from '../../storage/folders.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { openForReading } from './across.ts';
+import { attempt } from './attempt.ts';
+import { statNames } from './direct-scan.ts';
+import { etagOf, statOf } from './entry.ts';
+import { chunksOfFile } from './file-content.ts';
+import { makeFolder, moveFile, removeFile } from './file-operations.ts';
+import { copyFolder, moveFolder, removeFolder } from './folder-operations.ts';
+import { listFolder } from './listing.ts';
+import type { LocalStore } from './local-store.ts';
+import { decomposed, visibleName } from './names.ts';
+import { refuseTarget, stageChunks } from './staged-temp.ts';
+import { closeFile, exactLstat, followedStat } from './system.ts';
+
+const READ_BYTES = 256 * 1024;
+
+/** The bytes of an open file, or a range of them. The stream closes the handle. */
+const streamOf = (fd: number, size: number, range: ByteRange | undefined): Readable => {
+  const start = range?.start ?? 0;
+  // Not beyond what was told: a file that somebody else is appending to must not yield more than its size.
+  const end = range?.end ?? size - 1;
+  return createReadStream('', { fd, start, end, autoClose: true, highWaterMark: READ_BYTES });
+};
+
+/**
+ * A folder of this machine as a store. Nothing in it leads out of the folder: links and special files are neither seen nor followed, also
+ * when they are swapped in during an operation. Writes are whole or not at all, also through a kill or a power failure.
+ */
+export class LocalAdapter implements StorageAdapter {
+  readonly capabilities: StorageCapabilities;
+  readonly #store: LocalStore;
+  readonly #release: () => Promise<void>;
+
+  /** @param release frees what the store shares with others */
+  constructor(store: LocalStore, capabilities: StorageCapabilities, release: () => Promise<void>) {
+    this.#store = store;
+    this.capabilities = capabilities;
+    this.#release = release;
+  }
+
+  stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
+    const { places } = this.#store;
+    return attempt('stat', options, () =>
+      places.within(path.parent, {}, async ({ folder }) => {
+        const stats = path.isRoot
+          ? await followedStat(folder.self)
+          : await exactLstat(folder.at(await places.diskName(folder, path.name)));
+        const stat = statOf(path.name, stats);
+        if (stat === undefined) throw new NotFoundError({ detail: 'neither a file nor a folder' });
+        return stat;
+      }),
+    );
+  }
+
+  list(folder: SourcePath, options: ListOptions = {}): AsyncIterable<readonly Entry[]> {
+    return listFolder(this.#store, folder, options);
+  }
+
+  read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
+    return attempt('read', options, async () => {
+      const { fd, stat } = await this.#openFile(path);
+      try {
+        options.signal?.throwIfAborted();
+        if (options.ifMatch !== undefined && options.ifMatch !== stat.etag) throw new ChangedMeanwhileError();
+      } catch (error) {
+        await closeFile(fd);
+        throw error;
+      }
+      if (stat.size === 0) {
+        await closeFile(fd);
+        return { stat, stream: Readable.from([]) };
+      }
+      const stream = streamOf(fd, stat.size ?? 0, options.range);
+      return { stat, stream: options.signal === undefined ? stream : addAbortSignal(options.signal, stream) };
+    });
+  }
+
+  write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
+    return consumeContent(content, options, async (chunks) => {
+      refuseTarget(path, options);
+      const staged = await stageChunks(this.#store, chunks);
+      try {
+        return await staged.commit(path, options);
+      } finally {
+        await staged.discard();
+      }
+    });
+  }
+
+  stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
+    return consumeContent(content, options, (chunks) => stageChunks(this.#store, chunks));
+  }
+
+  makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    return attempt('makeFolder', options, () => makeFolder(this.#store, path, options));
+  }
+
+  removeFile(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    return attempt('removeFile', options, () => removeFile(this.#store, path, options));
+  }
+
+  removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    return attempt('removeFolder', options, () => removeFolder(this.#store, path, options));
+  }
+
+  copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    return attempt('copyFile', options, async () => {
+      const { fd } = await this.#openFile(from);
+      try {
+        refuseTarget(to, options);
+        const staged = await stageChunks(this.#store, chunksOfFile(fd, options.signal));
+        try {
+          await staged.commit(to, options);
+        } finally {
+          await staged.discard();
+        }
+      } finally {
+        await closeFile(fd);
+      }
+    });
+  }
+
+  moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    return attempt('moveFile', options, () => moveFile(this.#store, from, to, options));
+  }
+
+  copyFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+    return attempt('copyFolder', options, async () => {
+      const outcome = await copyFolder(this.#store, from, to, options);
+      if (outcome === 'across') await copyFolderByFiles(this, from, to, options);
+    });
+  }
+
+  moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+    return attempt('moveFolder', options, async () => {
+      if ((await moveFolder(this.#store, from, to, options)) === 'done') return;
+      await copyFolderByFiles(this, from, to, options);
+      await this.removeFolder(from);
+    });
+  }
+
+  statMany(
+    path: SourcePath,
+    names: readonly string[],
+    options: OperationOptions = {},
+  ): Promise<readonly (Entry | undefined)[]> {
+    return attempt('statMany', options, () =>
+      this.#store.places.within(path, { file: 'wrong-kind' }, async ({ folder }) => {
+        const seen = names.map((name) => ({ name, raw: visibleName(name) === name ? name : '' }));
+        const found = await statNames(folder, seen, options.signal);
+        // Names that lie decomposed on the disk are asked for once more.
+        const again = seen.flatMap(({ name, raw }, index) => {
+          const other = raw === '' || found[index] !== undefined ? undefined : decomposed(name);
+          return other === undefined ? [] : [{ name, raw: other, index }];
+        });
+        const entries = await statNames(folder, again, options.signal);
+        for (const [position, { index }] of again.entries()) found[index] = entries[position];
+        return found;
+      }),
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.#store.area.close();
+    await this.#release();
+  }
+
+  async #openFile(
+    path: SourcePath,
+  ): Promise<{ readonly fd: number; readonly stat: Stat & { readonly etag: string } }> {
+    if (path.isRoot) throw new WrongKindError();
+    const { places } = this.#store;
+    let opened: number | undefined;
+    try {
+      return await places.within(path.parent, {}, async ({ folder }) => {
+        const { fd, stats } = await openForReading(folder.at(await places.diskName(folder, path.name)));
+        opened = fd;
+        const stat = statOf(path.name, stats);
+        if (stat === undefined) throw new NotFoundError({ detail: 'neither a file nor a folder' });
+        if (stat.kind === 'folder') throw new WrongKindError();
+        return { fd, stat: { ...stat, etag: etagOf(stats) } };
+      });
+    } catch (error) {
+      if (opened !== undefined) await closeFile(opened);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import { AlreadyExistsError, IntoItselfError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
+import type { OperationOptions } from '../../storage/adapter.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { systemCode } from '../../storage/system-errors.ts';
+import type { OpenFolder } from './confinement.ts';
+import { copyTree } from './copy-tree.ts';
+import { refuseRoot } from './file-operations.ts';
+import type { LocalStore } from './local-store.ts';
+import { placeFolder, placeNew } from './placing.ts';
+import { flushFolder } from './places.ts';
+import { removeTree } from './remove-tree.ts';
+import { lstatOf, makeDirectory, renameTo } from './system.ts';
+
+/** @throws NotFoundError for links and special files too, WrongKindError for a file */
+const requireFolder = async (folder: OpenFolder, name: string): Promise<void> => {
+  const stats = await lstatOf(folder.at(name));
+  if (stats.isFile()) throw new WrongKindError();
+  if (!stats.isDirectory()) throw new NotFoundError({ detail: 'neither a file nor a folder' });
+};
+
+const isTaken = (folder: OpenFolder, name: string): Promise<boolean> =>
+  lstatOf(folder.at(name)).then(
+    () => true,
+    () => false,
+  );
+
+/** Puts what could not be removed back to where it was, unless something new lies there. */
+const putBack = async (area: OpenFolder, taken: string, folder: OpenFolder, name: string): Promise<void> => {
+  const stats = await lstatOf(area.at(taken)).catch(() => undefined);
+  if (stats === undefined) return;
+  const placing = stats.isDirectory()
+    ? placeFolder(area.at(taken), folder, name)
+    : placeNew(area.at(taken), folder.at(name));
+  await placing.catch(() => undefined);
+};
+
+/** Takes the folder out of sight in one step. False where it cannot be moved: on another file system, or not ours to move. */
+const takeAway = async (
+  folder: OpenFolder,
+  name: string,
+  area: OpenFolder,
+  taken: string,
+): Promise<boolean> => {
+  try {
+    await renameTo(folder.at(name), area.at(taken));
+    return true;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') throw error;
+    return false;
+  }
+};
+
+/**
+ * The folder first leaves the view in one step, then is removed at leisure: nobody sees half of it, and what a kill leaves is swept at the
+ * next start. Where it cannot be moved it is removed in its place.
+ * @see StorageAdapter.removeFolder
+ */
+export const removeFolder = async (
+  store: LocalStore,
+  path: SourcePath,
+  options: OperationOptions,
+): Promise<void> => {
+  refuseRoot(path);
+  const { places } = store;
+  await places.within(path.parent, {}, async ({ folder }) => {
+    const name = await places.diskName(folder, path.name);
+    await requireFolder(folder, name);
+    const area = await store.area.folder().catch(() => undefined);
+    options.signal?.throwIfAborted();
+    const taken = randomUUID();
+    if (area === undefined || !(await takeAway(folder, name, area, taken))) {
+      return removeTree(places.confinement, folder, name);
+    }
+    try {
+      // What was taken may have been swapped for a file or link since it was looked at: that is not to be removed.
+      await requireFolder(area, taken);
+      await removeTree(places.confinement, area, taken);
+    } catch (error) {
+      await putBack(area, taken, folder, name);
+      throw error;
+    }
+  });
+};
+
+/** Folders of another file system cannot be renamed to. */
+const orAcross = async (moving: Promise<void>): Promise<'done' | 'across'> => {
+  try {
+    await moving;
+    return 'done';
+  } catch (error) {
+    if (systemCode(error) !== 'EXDEV') throw error;
+    return 'across';
+  }
+};
+
+/** @returns `across` when the target is on another file system: nothing is done then */
+export const moveFolder = async (
+  store: LocalStore,
+  from: SourcePath,
+  to: SourcePath,
+  options: OperationOptions,
+): Promise<'done' | 'across'> => {
+  refuseRoot(from);
+  const { places } = store;
+  return places.within(from.parent, {}, async (origin) => {
+    const fromName = await places.diskName(origin.folder, from.name);
+    await requireFolder(origin.folder, fromName);
+    if (to.isRoot || from.equals(to)) throw new AlreadyExistsError();
+    if (from.contains(to)) throw new IntoItselfError();
+    return places.within(to.parent, { create: true }, async ({ folder }) => {
+      const name = await places.newDiskName(folder, to.name);
+      options.signal?.throwIfAborted();
+      const outcome = await orAcross(placeFolder(origin.folder.at(fromName), folder, name));
+      if (outcome === 'done') await flushFolder(folder);
+      return outcome;
+    });
+  });
+};
+
+/**
+ * The copy is built out of sight and gets its name whole, in one step.
+ * @returns `across` when the target is on another file system: nothing is done then
+ */
+export const copyFolder = async (
+  store: LocalStore,
+  from: SourcePath,
+  to: SourcePath,
+  options: OperationOptions,
+): Promise<'done' | 'across'> => {
+  const { places } = store;
+  const { confinement } = places;
+  return places.within(from, { file: 'wrong-kind' }, async (source) => {
+    if (to.isRoot) throw new AlreadyExistsError();
+    if (from.contains(to)) throw new IntoItselfError();
+    return places.within(to.parent, { create: true }, async ({ folder }) => {
+      const name = await places.newDiskName(folder, to.name);
+      // Only saves the work; the name is decided in the end.
+      if (await isTaken(folder, name)) throw new AlreadyExistsError();
+      const area = await store.area.folder();
+      const built = randomUUID();
+      await makeDirectory(area.at(built), 0o777);
+      try {
+        const copy = await confinement.openChild(area, built);
+        try {
+          await copyTree(confinement, source.folder, copy, options.signal);
+        } finally {
+          await copy.close();
+        }
+        options.signal?.throwIfAborted();
+        const outcome = await orAcross(placeFolder(area.at(built), folder, name));
+        if (outcome === 'done') await flushFolder(folder);
+        return outcome;
+      } finally {
+        await removeTree(confinement, area, built).catch(() => undefined);
+      }
+    });
+  });
+};

@@ -1,0 +1,61 @@
+import { isSegment } from '../../storage/source-path.ts';
+
+/** Begins the name of everything that this adapter puts into a root for itself. */
+export const TEMP_PREFIX = '.stowage-tmp';
+
+// Printable ASCII without slash and backslash: by far most names, and valid at a glance.
+const PLAIN = /^[ -.0-[\]-~]{1,255}$/u;
+const NON_ASCII = /[^\u0000-\u007f]/u;
+
+/**
+ * Whether a name is reserved for the adapter's own temporary files, at any depth. Compared as the most forgiving file system would: without
+ * case, width and invisible characters.
+ */
+export const isReserved = (name: string): boolean => {
+  if (PLAIN.test(name) && !name.startsWith('.')) return false;
+  const folded = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '');
+  return folded.toLowerCase().startsWith(TEMP_PREFIX);
+};
+
+/** The name as decomposed text, where that is another text: some systems store names so. */
+export const decomposed = (name: string): string | undefined => {
+  if (!NON_ASCII.test(name)) return undefined;
+  const form = name.normalize('NFD');
+  return form === name ? undefined : form;
+};
+
+/**
+ * What a name on disk is shown as: itself, or composed where it is stored decomposed. Undefined for names that no path can hold, that
+ * are reserved, or that could not be found again.
+ */
+export const visibleName = (raw: string): string | undefined => {
+  if (PLAIN.test(raw)) return isReserved(raw) ? undefined : raw;
+  const name = raw.normalize('NFC');
+  if (!isSegment(name) || isReserved(name)) return undefined;
+  return name === raw || name.normalize('NFD') === raw ? name : undefined;
+};
+
+/** A name as it lies on disk and as it is shown. */
+export interface SeenName {
+  readonly raw: string;
+  readonly name: string;
+}
+
+/**
+ * The names of a folder that can be shown, in their order. Where a composed and a decomposed form of one name lie side by side, the composed
+ * one is it: that is the one which a path reaches.
+ */
+export const visibleNames = (raws: readonly string[]): SeenName[] => {
+  const seen: SeenName[] = [];
+  let all: ReadonlySet<string> | undefined;
+  for (const raw of raws) {
+    const name = visibleName(raw);
+    if (name === undefined) continue;
+    if (name !== raw) {
+      all ??= new Set(raws);
+      if (all.has(name)) continue;
+    }
+    seen.push({ raw, name });
+  }
+  return seen;
+};

@@ -1,0 +1,153 @@
+import { Worker } from 'node:worker_threads';
+import { BusyError, StorageUnavailableError } from '../../errors/errors.ts';
+import type { Entry } from '../../storage/adapter.ts';
+import type { ScanAnswer, ScanPage, ScanRequest } from './scan-messages.ts';
+
+const MOST_LISTINGS = 256;
+const IDLE_MS = 60_000;
+
+/** The folder that a listing is about. */
+export type ScanTarget = Omit<Extract<ScanRequest, { type: 'open' }>, 'type' | 'id'>;
+
+interface Listing {
+  readonly pages: ScanPage[];
+  failure: Error | undefined;
+  wake: (() => void) | undefined;
+}
+
+/** The thread itself could not be used; the folder can still be read in another way. */
+export class ScanThreadError extends StorageUnavailableError {}
+
+const entriesOf = (page: ScanPage): Entry[] => {
+  const names = page.names === '' ? [] : page.names.split('/');
+  return names.map((name, index) => {
+    const isFolder = page.kinds[index] === 1;
+    return {
+      name,
+      kind: isFolder ? 'folder' : 'file',
+      size: isFolder ? undefined : page.sizes?.[index],
+      modifiedAt: page.times?.[index],
+    };
+  });
+};
+
+/**
+ * The thread that scans big folders, for all listings of a connector. It starts with the first one, stays warm, and ends when it has had
+ * nothing to do for a minute; if it dies, the next listing starts another. It never keeps the process alive by itself.
+ */
+export class ScanThread {
+  readonly #listings = new Map<number, Listing>();
+  #worker: Worker | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #lastId = 0;
+
+  /**
+   * The pages of a folder, one read ahead.
+   * @throws ScanThreadError when the thread cannot be used, BusyError when too many listings run, the system's error (with its `code`)
+   */
+  async *scan(
+    target: ScanTarget,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<readonly Entry[], void, undefined> {
+    signal?.throwIfAborted();
+    if (this.#listings.size >= MOST_LISTINGS) throw new BusyError({ detail: 'too many listings at once' });
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const listing: Listing = { pages: [], failure: undefined, wake: undefined };
+    const wake = (): void => listing.wake?.();
+    const worker = this.#begin(id, listing);
+    signal?.addEventListener('abort', wake, { once: true });
+    let isOver = false;
+    try {
+      post(worker, { ...target, type: 'open', id });
+      while (!isOver) {
+        const page = await nextPage(listing, signal);
+        isOver = page.isLast;
+        // The next page is looked at while this one is used.
+        if (!isOver) post(worker, { type: 'next', id });
+        if (page.kinds.length > 0) yield entriesOf(page);
+      }
+    } finally {
+      signal?.removeEventListener('abort', wake);
+      if (!isOver && listing.failure === undefined) post(worker, { type: 'close', id });
+      this.#end(id);
+    }
+  }
+
+  /** Ends the thread; listings that run fail. */
+  async close(): Promise<void> {
+    clearTimeout(this.#idle);
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.#fail(new ScanThreadError({ detail: 'the store was closed' }));
+    await worker?.terminate();
+  }
+
+  #begin(id: number, listing: Listing): Worker {
+    clearTimeout(this.#idle);
+    const worker = (this.#worker ??= this.#start());
+    this.#listings.set(id, listing);
+    worker.ref();
+    return worker;
+  }
+
+  #end(id: number): void {
+    this.#listings.delete(id);
+    if (this.#listings.size > 0) return;
+    this.#worker?.unref();
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref();
+  }
+
+  #start(): Worker {
+    let worker: Worker;
+    try {
+      // Without the host's flags: loaders and inspectors are not for this thread.
+      worker = new Worker(new URL('./scan-worker.js', import.meta.url), {
+        execArgv: [],
+        env: {},
+        name: 'folder scan',
+      });
+    } catch (error) {
+      throw new ScanThreadError({ detail: 'the scanning thread does not start', cause: error });
+    }
+    const lose = (cause: unknown): void => {
+      if (this.#worker !== worker) return;
+      this.#worker = undefined;
+      this.#fail(new ScanThreadError({ detail: 'the scanning thread died', cause }));
+    };
+    worker.on('message', (answer: ScanAnswer) => this.#take(answer));
+    worker.on('error', lose);
+    worker.on('exit', lose);
+    return worker;
+  }
+
+  #take(answer: ScanAnswer): void {
+    const listing = this.#listings.get(answer.id);
+    if (listing === undefined) return;
+    if (answer.type === 'page') listing.pages.push(answer);
+    else listing.failure = Object.assign(new Error(answer.message), { code: answer.code });
+    listing.wake?.();
+  }
+
+  #fail(failure: Error): void {
+    for (const listing of this.#listings.values()) {
+      listing.failure = failure;
+      listing.wake?.();
+    }
+  }
+}
+
+const post = (worker: Worker, request: ScanRequest): void => worker.postMessage(request);
+
+const nextPage = async (listing: Listing, signal: AbortSignal | undefined): Promise<ScanPage> => {
+  for (;;) {
+    signal?.throwIfAborted();
+    const page = listing.pages.shift();
+    if (page !== undefined) return page;
+    if (listing.failure !== undefined) throw listing.failure;
+    await new Promise<void>((resolve) => {
+      listing.wake = resolve;
+    });
+  }
+};

@@ -1,0 +1,127 @@
+import { createReadStream, type BigIntStats } from 'node:fs';
+import type { Readable } from 'node:stream';
+import {
+  AlreadyExistsError,
+  CorruptError,
+  NotFoundError,
+  UnsupportedError,
+  WrongKindError,
+} from '../../errors/errors.ts';
+import type { StagedFile, Stat, WriteOptions } from '../../storage/adapter.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { systemCode } from '../../storage/system-errors.ts';
+import { placeAcross } from './across.ts';
+import type { OpenFolder } from './confinement.ts';
+import { statOf } from './entry.ts';
+import { writeChunks } from './file-content.ts';
+import { attempt } from './attempt.ts';
+import { flushFolder, type Place, type Places } from './places.ts';
+import { place } from './placing.ts';
+import { closeFile, exactFstat, unlinkFile, type Name } from './system.ts';
+import type { TempArea } from './temp-area.ts';
+
+const READ_BYTES = 256 * 1024;
+
+/** How a staged file is given its name. */
+export type CommitOptions = Omit<WriteOptions, 'size'>;
+
+/** What staged files are made and placed with. */
+export interface Staging {
+  readonly area: TempArea;
+  readonly places: Places;
+}
+
+/** Whole content in a temporary file of the root's own file system, on the disk and without a name. */
+class StagedTemp implements StagedFile {
+  readonly size: number;
+  readonly #staging: Staging;
+  readonly #path: Name;
+  readonly #stats: BigIntStats;
+  #ended = false;
+
+  constructor(staging: Staging, folder: OpenFolder, name: string, stats: BigIntStats) {
+    this.#staging = staging;
+    this.#path = folder.at(name);
+    this.#stats = stats;
+    this.size = Number(stats.size);
+  }
+
+  open(): Readable {
+    return createReadStream(this.#path, { highWaterMark: READ_BYTES });
+  }
+
+  async commit(target: SourcePath, options: CommitOptions = {}): Promise<Stat> {
+    return attempt('commit', options, async () => {
+      if (this.#ended)
+        throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
+      refuseTarget(target, options);
+      const stats = await this.#staging.places.within(target.parent, { create: true }, async (found) => {
+        const name = await this.#staging.places.newDiskName(found.folder, target.name);
+        options.signal?.throwIfAborted();
+        return this.#place(found, target, name, options);
+      });
+      const stat = statOf(target.name, stats);
+      if (stat === undefined) throw new CorruptError({ detail: 'the stored file is no file' });
+      return stat;
+    });
+  }
+
+  async discard(): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    await unlinkFile(this.#path).catch(() => undefined);
+  }
+
+  async #place(found: Place, target: SourcePath, name: string, options: CommitOptions): Promise<BigIntStats> {
+    const { folder } = found;
+    const createOnly = options.createOnly === true;
+    let stats = this.#stats;
+    try {
+      await place(this.#path, folder, name, createOnly);
+    } catch (error) {
+      if (systemCode(error) !== 'EXDEV') throw error;
+      const { signal } = options;
+      stats = await placeAcross(this.#path, this.#staging.area, {
+        folder,
+        path: target.parent,
+        name,
+        createOnly,
+        signal,
+      });
+      await unlinkFile(this.#path).catch(() => undefined);
+    }
+    this.#ended = true;
+    await flushFolder(folder);
+    return stats;
+  }
+}
+
+/** Refuses what no write can do: the root as a target, and a version that this store cannot hold others to. */
+export const refuseTarget = (target: SourcePath, options: CommitOptions): void => {
+  // Comparing and replacing are two steps here, and other processes may come in between.
+  if (options.ifMatch !== undefined) throw new UnsupportedError({ detail: 'ifMatch on writes' });
+  if (target.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
+};
+
+/**
+ * Takes chunks into a temporary file, down to the disk. Leaves no file when that fails.
+ * @throws what the chunks throw, as it is; StorageFullError and the like
+ */
+export const stageChunks = async (
+  staging: Staging,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<StagedFile> => {
+  const { fd, name } = await attempt('stage', {}, () => staging.area.newFile());
+  const folder = await staging.area.folder();
+  let stats: BigIntStats;
+  try {
+    await writeChunks(fd, chunks);
+    stats = await attempt('stage', {}, () => exactFstat(fd));
+  } catch (error) {
+    await unlinkFile(folder.at(name)).catch(() => undefined);
+    throw error;
+  } finally {
+    await closeFile(fd).catch(() => undefined);
+  }
+  return new StagedTemp(staging, folder, name, stats);
+};

@@ -1,0 +1,39 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'vitest';
+import { describeStorageConformance, withFaults, type StoreUnderTest } from 'stowage/testing';
+import { openLocalAdapter, type LocalOptions } from '../../dist/adapters/local/factory.js';
+import { createSilentLogger } from '../../dist/log/logger.js';
+
+const openStore = async (confinement: LocalOptions['confinement']): Promise<StoreUnderTest> => {
+  const root = await mkdtemp(join(tmpdir(), 'stowage-local-'));
+  const adapter = await openLocalAdapter({ root, log: createSilentLogger(), confinement });
+  return {
+    adapter,
+    cleanup: () => rm(root, { recursive: true }),
+    plant: (name) => writeFile(join(root, name), 'planted'),
+  };
+};
+
+const withoutFaults = async (): Promise<StoreUnderTest> => {
+  const store = await openStore(undefined);
+  return { ...store, adapter: withFaults(store.adapter, []) };
+};
+
+describeStorageConformance({ describe, it }, 'the local adapter', {
+  open: () => openStore(undefined),
+  plants: true,
+});
+describeStorageConformance(
+  { describe, it },
+  'the local adapter by checked paths, as on systems without handles',
+  {
+    open: () => openStore('paths'),
+    plants: true,
+  },
+);
+describeStorageConformance({ describe, it }, 'the local adapter through a decorator without faults', {
+  open: withoutFaults,
+  plants: true,
+});
