@@ -3,7 +3,7 @@ import { accessKeyOf, type ActionServices } from './actions/action.ts';
 import { createNameReservations } from './actions/name-reservations.ts';
 import { reportedActions } from './actions/permissions.ts';
 import { createActions } from './actions/registry.ts';
-
+import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { readBrowserPath, readSourceEnvironment } from './config/environment.ts';
 import { loadConfig } from './config/load.ts';
@@ -42,7 +42,8 @@ export interface Connector {
   close(): Promise<void>;
 }
 
-const factoriesOf = (): StorageFactories => new Map([...registeredFactories(), ['memory', memoryFactory]]);
+const factoriesOf = (): StorageFactories =>
+  new Map([...registeredFactories(), ['local', createLocalFactory()], ['memory', memoryFactory]]);
 
 const warnAtStart = (
   config: ConnectorConfig,
