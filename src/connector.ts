@@ -86,7 +86,19 @@ const createLender = (
 };
 
 /**
- * Builds a connector: checks the configuration, opens nothing yet.
+ * Opens the configured stores in the background, so that what a killed process left behind is gone before anybody asks. A store
+ * that cannot be opened now is tried again by the request that needs it.
+ */
+const openAtStart = ({ all }: SourceGroup, log: Logger): void => {
+  for (const source of all) {
+    source.storage().catch((error: unknown) => {
+      log.warn('A source cannot be opened.', { source: source.name, error });
+    });
+  }
+};
+
+/**
+ * Builds a connector: checks the configuration and begins to open the configured stores.
  * @throws ConfigError listing every problem of the configuration.
  */
 export const createConnector = (
@@ -102,6 +114,7 @@ export const createConnector = (
   warnAtStart(config, hooks, [...new Set([...reportedActions, ...actions.keys()])].map(accessKeyOf), log);
 
   const statics = createSourceGroup(config.sources, { factories, log });
+  openAtStart(statics, log);
   const tenants = new TenantCache(settings.dynamicSourcesCache);
   const rules = compileRules(settings.accessControl);
   const remote = createRemoteFetcher({ log });
