@@ -9,7 +9,12 @@ import { storeUploads } from './upload-batch.ts';
 import { prepareUpload, requireUntaken, type PlannedUpload } from './upload-plan.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
-const parameters = z.object({ source: sourceField, path: pathField });
+const parameters = z.object({
+  source: sourceField,
+  path: pathField,
+  // Not a parameter of this action, but of fileUploadRemote: it gives a request away that came here by mistake.
+  url: z.unknown().optional(),
+});
 
 type UploadParameters = z.output<typeof parameters>;
 
@@ -17,11 +22,19 @@ type UploadParameters = z.output<typeof parameters>;
 const isFilesField = (field: string, ownField: string): boolean =>
   field === ownField || /^files(?:\[\d*\])?$/u.test(field);
 
+// The Jodit client asks for a remote upload at the uploader's URL with the action in the form, where the URL's own action wins.
+const MEANT_REMOTE =
+  'This is the URL of file uploads. For remote files take the action out of uploader.url and put it into uploader.data.';
+
 /** @throws InvalidParametersError when the form holds no files */
-const filesOf = (context: ActionContext, { source }: OpenSource): readonly UploadedFile[] => {
+const filesOf = (
+  context: ActionContext,
+  { source }: OpenSource,
+  { url }: UploadParameters,
+): readonly UploadedFile[] => {
   const files = context.uploads.filter(({ field }) => isFilesField(field, source.settings.defaultFilesKey));
-  if (files.length === 0) throw new InvalidParametersError('No files were sent.');
-  return files;
+  if (files.length > 0) return files;
+  throw new InvalidParametersError(url === undefined ? 'No files were sent.' : MEANT_REMOTE);
 };
 
 const result = z.object({
@@ -34,7 +47,7 @@ const result = z.object({
 const run = async (context: ActionContext, input: UploadParameters): Promise<z.output<typeof result>> => {
   const open = await openSource(context, input.source);
   const { baseurl, settings } = open.source;
-  const files = filesOf(context, open);
+  const files = filesOf(context, open, input);
   const planned: PlannedUpload[] = [];
   for (const file of files) planned.push(await prepareUpload(context, open, input.path, file));
   await requireFolder(open, input.path, context.signal);

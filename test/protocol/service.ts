@@ -35,20 +35,19 @@ export class Folder {
     }
   }
 
-  /** Everything below, sorted, folders with a slash at their end. Nothing is left out. */
+  /**
+   * Everything below, sorted, folders with a slash at their end. Of the folders in which a running service keeps files that are
+   * still arriving only their files are told: there should be none.
+   */
   async paths(): Promise<string[]> {
     const entries = await readdir(this.root, { withFileTypes: true, recursive: true });
     return entries
-      .map(
-        (entry) =>
-          join(entry.parentPath, entry.name).slice(this.root.length + 1) + (entry.isDirectory() ? '/' : ''),
-      )
+      .map((entry) => {
+        const path = join(entry.parentPath, entry.name).slice(this.root.length + 1);
+        return entry.isDirectory() ? `${path}/` : path;
+      })
+      .filter((path) => !/(?:^|\/)\.stowage-tmp\/(?:[^/]+\/)?$/u.test(path))
       .sort();
-  }
-
-  /** What people see: without the service's own hidden names. */
-  async visible(): Promise<string[]> {
-    return (await this.paths()).filter((path) => !/(?:^|\/)(?:_thumbs|\.stowage[^/]*)(?:\/|$)/u.test(path));
   }
 
   text(path: string): Promise<string> {
