@@ -1,18 +1,21 @@
 /**
- * Writes the files that are made from the sources: the JSON schema of the configuration and the reference pages.
+ * Writes the files that are made from the sources: the JSON schema of the configuration, the reference pages,
+ * and the samples of the README.
  * With `--check` it writes nothing and fails when one of them is out of date.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { configSchema } from './generate/config-schema.ts';
 import { configurationPage } from './generate/configuration-page.ts';
 import { errorsPage } from './generate/errors-page.ts';
+import { readmeWithExamples } from './generate/readme.ts';
 
 const root = new URL('../', import.meta.url);
 
-const generated: Readonly<Record<string, () => string>> = {
+const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   'config.schema.json': () => `${JSON.stringify(configSchema(), null, 2)}\n`,
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorsPage,
+  'README.md': () => readmeWithExamples(root),
 };
 
 const read = (name: string): Promise<string> => readFile(new URL(name, root), 'utf8').catch(() => '');
@@ -26,7 +29,7 @@ const firstDifference = (old: string, made: string): string => {
 
 const stale: string[] = [];
 for (const [name, make] of Object.entries(generated)) {
-  const [old, made] = [await read(name), make()];
+  const [old, made] = [await read(name), await make()];
   if (old === made) continue;
   stale.push(`${name}, ${firstDifference(old, made)}`);
   if (!process.argv.includes('--check')) await writeFile(new URL(name, root), made);

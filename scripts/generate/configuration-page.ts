@@ -1,3 +1,4 @@
+import { DEFAULT_BASEURL } from '../../src/config/environment.ts';
 import { defaultExtensions } from '../../src/config/settings.ts';
 import { adapterOptions } from './adapter-options.ts';
 import { code, defaultInWords, table, typeInWords } from './markdown.ts';
@@ -176,8 +177,13 @@ ${table(
     [code('SOURCE_ROOT'), code('./files'), 'Directory of the default source.'],
     [
       code('SOURCE_BASEURL'),
-      code('http://localhost:8080/files/'),
+      code(DEFAULT_BASEURL),
       'Public URL of the default source. A warning at the start says when it is not set.',
+    ],
+    [
+      code('STOWAGE_CHROMIUM'),
+      'the first Chromium or Chrome found',
+      'Path of the browser that prints PDF. Only needed where it is not in a usual place.',
     ],
   ],
 )}

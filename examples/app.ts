@@ -1,0 +1,23 @@
+import { createApp, HttpError } from 'stowage';
+
+const app = createApp(
+  {
+    sources: {
+      photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' },
+    },
+    accessControl: [
+      { FILE_REMOVE: false, FOLDER_REMOVE: false },
+      { role: 'editor', FILE_REMOVE: true, FOLDER_REMOVE: true },
+    ],
+  },
+  {
+    checkAuthentication: (request) => {
+      if (request.headers['authorization'] !== 'Bearer a-token-that-you-verify') {
+        throw new HttpError(401, 'Please log in.');
+      }
+      return 'editor';
+    },
+  },
+);
+
+await app.listen(8081, '127.0.0.1');

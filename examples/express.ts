@@ -1,0 +1,10 @@
+import express from 'express';
+import { createRouter } from 'stowage';
+
+const router = createRouter({
+  sources: { photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' } },
+});
+
+const app = express();
+app.use('/connector', router.handler);
+app.listen(3000);

@@ -1,0 +1,13 @@
+import { serve } from '@hono/node-server';
+import { Hono } from 'hono';
+import { createRouter } from 'stowage';
+
+const router = createRouter(
+  { sources: { photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' } } },
+  {},
+  { basePath: '/connector' },
+);
+
+const app = new Hono();
+app.all('/connector/*', (context) => router.fetch(context.req.raw, context));
+serve({ fetch: app.fetch, port: 3000 });

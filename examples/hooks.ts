@@ -1,0 +1,37 @@
+import { createApp, HttpError, type ConnectorHooks } from 'stowage';
+
+const users = new Map([['key-of-ann', { id: 'ann', role: 'editor' }]]);
+
+const hooks: ConnectorHooks = {
+  // The role of the request; access rules name it. Runs on every request.
+  checkAuthentication: async (request) => {
+    const user = users.get(request.headers['x-api-key'] ?? '');
+    if (user === undefined) throw new HttpError(401, 'Unknown key.');
+    return user.role;
+  },
+
+  // Sources of the request's tenant, kept for a minute by their id. Null: the configured sources.
+  resolveSources: (request) => {
+    const user = users.get(request.headers['x-api-key'] ?? '');
+    if (user === undefined) return null;
+    return {
+      id: user.id,
+      sources: {
+        own: {
+          title: 'My files',
+          root: `tenants/${user.id}`,
+          baseurl: `https://files.example.com/${user.id}/`,
+        },
+      },
+    };
+  },
+
+  // Rules computed in code; they replace the configured ones.
+  accessControl: (request) => (request.headers['x-read-only'] === '1' ? [{ FILE_UPLOAD: false }] : []),
+
+  // Decides about origins, in place of allowedOrigins.
+  allowedOrigins: (origin) => origin.endsWith('.example.com'),
+};
+
+const app = createApp({ sources: {}, allowCrossOrigin: true }, hooks);
+await app.listen(8081);

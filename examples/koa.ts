@@ -1,0 +1,18 @@
+import Koa from 'koa';
+import { createRouter } from 'stowage';
+
+const router = createRouter({
+  sources: { photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' } },
+});
+
+const app = new Koa();
+app.use(async (context, next) => {
+  if (!context.path.startsWith('/connector/')) {
+    await next();
+    return;
+  }
+  context.req.url = context.url.slice('/connector'.length);
+  context.respond = false;
+  await router.handler(context.req, context.res);
+});
+app.listen(3000);

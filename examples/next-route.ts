@@ -1,0 +1,13 @@
+import { createRouter } from 'stowage';
+
+export const runtime = 'nodejs';
+
+const router = createRouter(
+  { sources: { photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' } } },
+  {},
+  { basePath: '/connector' },
+);
+
+const answer = (request: Request): Promise<Response> => router.fetch(request);
+
+export { answer as GET, answer as POST, answer as OPTIONS };

@@ -1,0 +1,180 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { runInNewContext } from 'node:vm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const run = promisify(execFile);
+const root = resolve(import.meta.dirname, '../..');
+/** Inside the project, so that the samples find the package by its name and the frameworks beside it. */
+const folder = join(root, '.cache', `samples-${String(process.pid)}`);
+
+const SERVERS = ['app', 'express', 'fastify', 'koa', 'hono', 'hooks', 'node-http'] as const;
+type Server = (typeof SERVERS)[number];
+
+let bases: ReadonlyMap<Server, string>;
+/** The working directory of running samples: their relative roots lie in it. */
+let workplace: string;
+let child: ChildProcess;
+
+const sample = (name: string): Promise<string> => readFile(join(root, 'examples', name), 'utf8');
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+};
+
+/** Asks until somebody answers. */
+const ask = async (url: string, headers: Record<string, string> = {}): Promise<Response> => {
+  for (let attempt = 0; attempt < 400; attempt++) {
+    try {
+      return await fetch(url, { headers });
+    } catch {
+      await new Promise((wait) => setTimeout(wait, 50));
+    }
+  }
+  throw new Error(`Nobody answers at ${url}.`);
+};
+
+/** The address of a running sample. */
+const base = (name: Server): string => bases.get(name) ?? '';
+
+/** Writes the samples with their ports replaced by free ones, and starts them all in one process. */
+const startSamples = async (): Promise<ReadonlyMap<Server, string>> => {
+  const addresses = new Map<Server, string>();
+  for (const name of SERVERS) {
+    const port = String(await freePort());
+    const code = (await sample(`${name}.ts`)).replaceAll(/\b(?:3000|8081)\b/gu, port);
+    expect(code).toContain(port);
+    await writeFile(join(folder, `${name}.ts`), code);
+    addresses.set(name, `http://localhost:${port}`);
+  }
+  const all = join(folder, 'all.ts');
+  await writeFile(all, SERVERS.map((name) => `import './${name}.ts';\n`).join(''));
+  const arguments_ = ['--import', import.meta.resolve('tsx'), all];
+  child = spawn(process.execPath, arguments_, { cwd: workplace, stdio: 'ignore' });
+  return addresses;
+};
+
+beforeAll(async () => {
+  workplace = await mkdtemp(join(tmpdir(), 'stowage-samples-'));
+  await mkdir(folder, { recursive: true });
+  bases = await startSamples();
+});
+
+afterAll(async () => {
+  child.kill('SIGKILL');
+  await rm(folder, { recursive: true, force: true });
+  await rm(workplace, { recursive: true, force: true });
+});
+
+describe('the examples', () => {
+  it.each(['express', 'fastify', 'koa', 'hono'] as const)('serve below a prefix: %s', async (name) => {
+    const connector = `${base(name)}/connector`;
+    expect(await (await ask(`${connector}/ping`)).json()).toEqual({ success: true });
+    const listing = await ask(`${connector}/?action=files&source=photos`);
+    expect(await listing.json()).toMatchObject({ success: true, data: { sources: [{ name: 'photos' }] } });
+  });
+
+  it('serve with node:http', async () => {
+    expect(await (await ask(`${base('node-http')}/files`)).json()).toMatchObject({ success: true });
+  });
+
+  it('serve as a route of Next.js', async () => {
+    const file = join(folder, 'next-route.mts');
+    const code = await sample('next-route.ts');
+    const own = JSON.stringify(join(workplace, 'next'));
+    await writeFile(file, code.replace("root: 'photos'", `extensions: ['png'], root: ${own}`));
+    const route = (await import(pathToFileURL(file).href)) as Record<
+      string,
+      (request: Request) => Promise<Response>
+    >;
+    const answer = await route['GET']?.(new Request('https://www.example.com/connector/files'));
+    expect(await answer?.json()).toMatchObject({ success: true });
+    expect(route).toHaveProperty('POST');
+    expect(route).toHaveProperty('OPTIONS');
+  });
+
+  it('reject whom the hook rejects, and give an editor its rights', async () => {
+    const stranger = await ask(`${base('app')}/permissions`);
+    expect(stranger.status).toBe(401);
+    expect(await stranger.json()).toMatchObject({ data: { messages: ['Please log in.'] } });
+    const editor = await ask(`${base('app')}/permissions`, {
+      authorization: 'Bearer a-token-that-you-verify',
+    });
+    expect(await editor.json()).toMatchObject({ data: { permissions: { allowFileRemove: true } } });
+  });
+
+  it('give every tenant its own sources, rules and origins', async () => {
+    expect((await ask(`${base('hooks')}/files`)).status).toBe(401);
+    const ann = { 'x-api-key': 'key-of-ann' };
+    const listing = await ask(`${base('hooks')}/files`, { ...ann, origin: 'https://app.example.com' });
+    expect(await listing.json()).toMatchObject({ data: { sources: [{ name: 'own', title: 'My files' }] } });
+    expect(listing.headers.get('access-control-allow-origin')).toBe('https://app.example.com');
+    const readOnly = { ...ann, 'x-read-only': '1', origin: 'https://example.org' };
+    const permissions = await ask(`${base('hooks')}/permissions`, readOnly);
+    expect(await permissions.json()).toMatchObject({ data: { permissions: { allowFileUpload: false } } });
+    expect(permissions.headers.has('access-control-allow-origin')).toBe(false);
+  });
+
+  it('are a valid configuration', async () => {
+    const file = join(root, 'examples/stowage.json');
+    const { stdout } = await run(process.execPath, [
+      join(root, 'dist/cli/main.js'),
+      'check-config',
+      '--config',
+      file,
+    ]);
+    expect(stdout).toContain('The configuration is valid.');
+  });
+});
+
+describe('the documents', () => {
+  const readDocument = (name: string): Promise<string> => readFile(join(root, name), 'utf8');
+
+  it('wire the editor as the demo does', async () => {
+    const readme = await readDocument('README.md');
+    const [, code = ''] = /<!-- sample: jodit -->\s+```js\n(.*?)```/su.exec(readme) ?? [];
+    const options: unknown[] = [];
+    const successStatuses = [200];
+    const jodit = {
+      defaultOptions: { defaultAjaxOptions: { successStatuses } },
+      make: (_selector: string, given: unknown) => options.push(given),
+    };
+    runInNewContext(code, { Jodit: jodit });
+    const demo = (await import(pathToFileURL(join(root, 'demo/public/jodit-options.js')).href)) as {
+      connectorOptions: (settings: { connector: string }) => unknown;
+    };
+    const [given] = options;
+    expect(demo.connectorOptions({ connector: 'https://www.example.com/connector/' })).toMatchObject(
+      given as object,
+    );
+    expect(successStatuses).toContain(403);
+  });
+
+  it.each([
+    'README.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'docs/architecture.md',
+    'docs/clients.md',
+    'docs/configuration.md',
+  ])('lead to files that exist: %s', async (name) => {
+    const text = await readDocument(name);
+    const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/gu)].map(
+      ([, target = '']) => target,
+    );
+    for (const link of links) {
+      await expect(access(resolve(root, dirname(name), link)), link).resolves.toBeUndefined();
+    }
+  });
+});
