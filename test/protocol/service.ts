@@ -18,6 +18,24 @@ export type Fields = Readonly<Record<string, string>>;
 /** A file of a form: its field, its name and its content. */
 export type FormFile = readonly [field: string, name: string, content: string | Uint8Array<ArrayBuffer>];
 
+const ARRIVALS = /(?:^|\/)\.stowage-tmp\/(?:[^/]+\/)?$/u;
+
+const pathsBelow = async (root: string, folder: string): Promise<string[]> => {
+  // The service removes its own empty folders whenever it likes.
+  const gone = (error: unknown): [] => {
+    if (folder.includes('.stowage-tmp/')) return [];
+    throw error;
+  };
+  const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(gone);
+  const paths = await Promise.all(
+    entries.map(async (entry) => {
+      const path = folder + entry.name;
+      return entry.isDirectory() ? [`${path}/`, ...(await pathsBelow(root, `${path}/`))] : [path];
+    }),
+  );
+  return paths.flat();
+};
+
 /** A directory of files on disk. */
 export class Folder {
   readonly root: string;
@@ -40,14 +58,7 @@ export class Folder {
    * still arriving only their files are told: there should be none.
    */
   async paths(): Promise<string[]> {
-    const entries = await readdir(this.root, { withFileTypes: true, recursive: true });
-    return entries
-      .map((entry) => {
-        const path = join(entry.parentPath, entry.name).slice(this.root.length + 1);
-        return entry.isDirectory() ? `${path}/` : path;
-      })
-      .filter((path) => !/(?:^|\/)\.stowage-tmp\/(?:[^/]+\/)?$/u.test(path))
-      .sort();
+    return (await pathsBelow(this.root, '')).filter((path) => !ARRIVALS.test(path)).sort();
   }
 
   text(path: string): Promise<string> {
