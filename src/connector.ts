@@ -16,6 +16,8 @@ import { rulesFor, tenantOf, type ConnectorHooks } from './hooks.ts';
 import type { Handle, HookRequest } from './http/message.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { createThumbnails } from './images/create-thumbnails.ts';
+import { createImageEditor } from './images/image-editor.ts';
+import { createWorkshop } from './images/workshop.ts';
 import { createStderrLogger, type Logger } from './log/logger.ts';
 import { createRemoteFetcher } from './remote/fetcher.ts';
 import { createSourceGroup, type SourceGroup } from './sources/source-group.ts';
@@ -119,8 +121,10 @@ export const createConnector = (
   const rules = compileRules(settings.accessControl);
   const remote = createRemoteFetcher({ log });
   const documents = createDocuments({ remote, log, browser: readBrowserPath() });
+  const workshop = createWorkshop();
   const services: ActionServices = {
-    thumbnails: createThumbnails({ log, svgGenerator: hooks.svgGenerator }),
+    thumbnails: createThumbnails({ log, workshop, svgGenerator: hooks.svgGenerator }),
+    images: createImageEditor(workshop),
     reservations: createNameReservations(),
     remote,
     documents,

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Access } from '../access/access.ts';
 import type { Documents } from '../documents/documents.ts';
+import type { ImageEditor } from '../images/image-editor.ts';
 import type { Thumbnails } from '../images/thumbnails.ts';
 import type { Logger } from '../log/logger.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
@@ -12,6 +13,7 @@ import type { UploadedFile } from './uploaded-file.ts';
 /** Services shared by all requests of one connector. Each is bounded and closed with the connector. */
 export interface ActionServices {
   readonly thumbnails: Thumbnails;
+  readonly images: ImageEditor;
   readonly reservations: NameReservations;
   /** The only way to fetch what users name. */
   readonly remote: RemoteFetcher;

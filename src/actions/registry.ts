@@ -14,6 +14,9 @@ import { folderRenameAction } from './folder-rename.ts';
 import { foldersAction } from './folders.ts';
 import { generatePdfAction } from './generate-pdf.ts';
 import { getLocalFileByUrlAction } from './get-local-file-by-url.ts';
+import { imageCropAction } from './image-crop.ts';
+import { imageLoadAction } from './image-load.ts';
+import { imageResizeAction } from './image-resize.ts';
 import { fileMoveAction, folderMoveAction } from './move.ts';
 import { permissionsAction } from './permissions.ts';
 
@@ -43,6 +46,9 @@ export const createActions = (): Actions => {
     untyped(folderMoveAction),
     untyped(folderCopyAction),
     untyped(folderRenameAction),
+    untyped(imageResizeAction),
+    untyped(imageCropAction),
+    untyped(imageLoadAction),
     untyped(generatePdfAction),
   ];
   return new Map(all.map((action) => [action.name, action]));

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../log/logger.ts';
 import type { Source } from '../sources/source.ts';
@@ -11,28 +10,25 @@ import {
   type View,
 } from './folder-view.ts';
 import type { Icon } from './icon.ts';
-import { createLanes } from './lanes.ts';
-import { createSharpEngine } from './sharp-engine.ts';
 import { sideBySide } from './side-by-side.ts';
 import type { SvgGenerator } from './svg-generator.ts';
 import { createFollowers } from './thumbnail-followers.ts';
 import { createLedger } from './thumbnail-ledger.ts';
 import { createThumbnailMaker } from './thumbnail-maker.ts';
 import type { Thumbnails } from './thumbnails.ts';
+import { createWorkshop, type Workshop } from './workshop.ts';
 
 /** What thumbnails are made with. */
 export interface ThumbnailsOptions {
   readonly log: Logger;
-  /** Pictures decoded at the same time over the whole connector. Default: as many as the process may use cores. */
-  readonly concurrency?: number | undefined;
+  /** Where pictures are decoded. Default: a workshop of its own. */
+  readonly workshop?: Workshop | undefined;
   /** Draws icons in place of the default ones. */
   readonly svgGenerator?: SvgGenerator | undefined;
 }
 
 /** Of one listing; what is decoded at the same time is bounded over all of them. */
 const PARALLEL_PER_LISTING = 16;
-const MAX_WAITING = 10_000;
-const MAX_WAIT_MS = 30_000;
 
 /** Shows every entry, making at most the source's quota of new thumbnails: the first ones in the order of the listing. */
 const showAll = async (
@@ -93,10 +89,9 @@ const describeWith = (context: FolderViewContext): Thumbnails['describe'] => {
 
 /** The thumbnails of one connector. Holds no threads or handles, and timers only while somebody waits: there is nothing to close. */
 export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
-  const { log, svgGenerator, concurrency = availableParallelism() } = options;
-  const lanes = createLanes({ capacity: concurrency, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS });
+  const { log, svgGenerator, workshop = createWorkshop() } = options;
   const ledger = createLedger();
-  const maker = createThumbnailMaker(createSharpEngine(lanes), ledger, log);
+  const maker = createThumbnailMaker(workshop, ledger, log);
   return {
     describe: describeWith({ ledger, maker, log, svgGenerator }),
     ...createFollowers({ maker, log, hasGenerator: svgGenerator !== undefined }),

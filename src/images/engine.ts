@@ -10,6 +10,22 @@ export interface ThumbnailSpec {
   readonly quality: number;
 }
 
+/** Size in pixels of a picture as it is meant to be seen. */
+export interface PictureSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** A part of a picture, in whole pixels from its upper left corner. */
+export interface PictureBox extends PictureSize {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** What is to be done with a picture: scale it to a size, or cut a box out of it. */
+export type Edit =
+  { readonly kind: 'resize'; readonly to: PictureSize } | { readonly kind: 'crop'; readonly box: PictureBox };
+
 /**
  * The port to whatever decodes and encodes pictures. Every method tells the format by content, checks the header against the limits
  * before anything is decoded, and waits for its turn in a bounded queue.
@@ -19,4 +35,16 @@ export interface ThumbnailSpec {
 export interface ImageEngine {
   /** The first frame as it is meant to be seen (EXIF orientation applied, colours in sRGB, metadata dropped), scaled down into the square. */
   thumbnail(image: Buffer, spec: ThumbnailSpec, signal?: AbortSignal): Promise<Buffer>;
+
+  /**
+   * The picture edited, in the format that it has. EXIF orientation is applied first, so boxes mean what is seen; the colour profile
+   * and the depth are kept (CMYK becomes sRGB), animations stay animated. Other metadata is dropped: previews inside of it
+   * would go on showing what was cut away. Of an icon file the largest picture is edited and the only one of the result.
+   *
+   * `plan` decides by the size that is seen; what it throws comes out unchanged.
+   */
+  edit(image: Buffer, plan: (seen: PictureSize) => Edit, signal?: AbortSignal): Promise<Buffer>;
+
+  /** Decodes all frames and forgets them. Resolves with the usual extension of the format, without dot. */
+  verify(image: Buffer, signal?: AbortSignal): Promise<string>;
 }

@@ -9,9 +9,8 @@ export interface Lanes {
   run<Result>(work: () => Promise<Result>, weight?: number, signal?: AbortSignal): Promise<Result>;
 }
 
-export interface LanesOptions {
-  /** Sum of the weights of running tasks. */
-  readonly capacity: number;
+/** How long, and with how many others, a task may wait. */
+export interface WaitLimits {
   readonly maxWaiting: number;
   readonly maxWaitMs: number;
 }
@@ -21,63 +20,90 @@ interface Waiter {
   readonly start: () => void;
 }
 
-/** Makes lanes. They hold a timer only while somebody waits. */
-export const createLanes = ({ capacity, maxWaiting, maxWaitMs }: LanesOptions): Lanes => {
-  const waiting = new Set<Waiter>();
-  let busy = 0;
+/** What those share that divide a capacity. */
+interface Road {
+  readonly capacity: number;
+  readonly queues: readonly Set<Waiter>[];
+  busy: number;
+}
 
-  const startNext = (): void => {
-    for (const waiter of waiting) {
-      if (busy + waiter.weight > capacity) return;
-      waiting.delete(waiter);
-      busy += waiter.weight;
+/** Starts whoever fits, queue by queue. Nobody overtakes a heavy task that waits for room: it would wait for ever. */
+const startNext = (road: Road): void => {
+  for (const queue of road.queues) {
+    for (const waiter of queue) {
+      if (road.busy + waiter.weight > road.capacity) return;
+      queue.delete(waiter);
+      road.busy += waiter.weight;
       waiter.start();
     }
-  };
-
-  const turn = (weight: number, signal: AbortSignal | undefined): Promise<void> => {
-    signal?.throwIfAborted();
-    if (waiting.size === 0 && busy + weight <= capacity) {
-      busy += weight;
-      return Promise.resolve();
-    }
-    if (waiting.size >= maxWaiting) throw new BusyError();
-    return new Promise((resolve, reject) => {
-      const leave = (reason: unknown): void => {
-        settle();
-        waiting.delete(waiter);
-        reject(reason instanceof Error ? reason : new Error('aborted', { cause: reason }));
-        // Whoever stood behind a heavy task may fit now.
-        startNext();
-      };
-      const onAbort = (): void => leave(signal?.reason);
-      const timer = setTimeout(() => leave(new BusyError()), maxWaitMs);
-      const settle = (): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
-      };
-      const waiter: Waiter = {
-        weight,
-        start: () => {
-          settle();
-          resolve();
-        },
-      };
-      signal?.addEventListener('abort', onAbort, { once: true });
-      waiting.add(waiter);
-    });
-  };
-
-  return {
-    run: async (work, weight = 1, signal) => {
-      const taken = Math.min(weight, capacity);
-      await turn(taken, signal);
-      try {
-        return await work();
-      } finally {
-        busy -= taken;
-        startNext();
-      }
-    },
-  };
+  }
 };
+
+const isFree = (road: Road, weight: number): boolean =>
+  road.busy + weight <= road.capacity && road.queues.every((queue) => queue.size === 0);
+
+const waitIn = (
+  road: Road,
+  queue: Set<Waiter>,
+  { weight, maxWaitMs }: { readonly weight: number; readonly maxWaitMs: number },
+  signal: AbortSignal | undefined,
+): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const leave = (reason: Error): void => {
+      settle();
+      queue.delete(waiter);
+      reject(reason);
+      // Whoever stood behind a heavy task may fit now.
+      startNext(road);
+    };
+    const onAbort = (): void => leave(signal?.reason as Error);
+    const timer = setTimeout(() => leave(new BusyError()), maxWaitMs);
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+    const start = (): void => {
+      settle();
+      resolve();
+    };
+    const waiter: Waiter = { weight, start };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    queue.add(waiter);
+  });
+
+const createQueue = (road: Road, queue: Set<Waiter>, { maxWaiting, maxWaitMs }: WaitLimits): Lanes => ({
+  run: async (work, wanted = 1, signal) => {
+    signal?.throwIfAborted();
+    const weight = Math.min(wanted, road.capacity);
+    if (isFree(road, weight)) road.busy += weight;
+    else if (queue.size >= maxWaiting) throw new BusyError();
+    else await waitIn(road, queue, { weight, maxWaitMs }, signal);
+    try {
+      return await work();
+    } finally {
+      road.busy -= weight;
+      startNext(road);
+    }
+  },
+});
+
+/**
+ * Divides one capacity (cores, bytes) among several kinds of tasks. Each kind has a waiting line of its own; those named first go first.
+ * Timers run only while somebody waits.
+ */
+export const createSharedLanes = <Name extends string>(
+  capacity: number,
+  limits: Readonly<Record<Name, WaitLimits>>,
+): Readonly<Record<Name, Lanes>> => {
+  const entries = Object.entries<WaitLimits>(limits).map(
+    ([name, given]) => [name, given, new Set<Waiter>()] as const,
+  );
+  const road: Road = { capacity, queues: entries.map(([, , queue]) => queue), busy: 0 };
+  return Object.fromEntries(
+    entries.map(([name, given, queue]) => [name, createQueue(road, queue, given)]),
+  ) as Record<Name, Lanes>;
+};
+
+/** Lanes for one kind of tasks. `capacity` is the sum of the weights that run at the same time. */
+export const createLanes = ({ capacity, ...limits }: WaitLimits & { readonly capacity: number }): Lanes =>
+  createSharedLanes(capacity, { only: limits }).only;

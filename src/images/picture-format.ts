@@ -26,3 +26,20 @@ export const sniffPicture = (bytes: Uint8Array): PictureFormat | undefined => {
   if (starts(bytes, 0, 0, 1, 0) || starts(bytes, 0, 0, 2, 0)) return 'ico';
   return undefined;
 };
+
+const MIME_TYPES: Readonly<Record<PictureFormat, string>> = {
+  jpeg: 'image/jpeg',
+  png: 'image/png',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  heif: 'image/avif',
+  tiff: 'image/tiff',
+  bmp: 'image/bmp',
+  ico: 'image/x-icon',
+};
+
+/** The media type of a picture by its first bytes; undefined for what is none that can be decoded. */
+export const mimeTypeOfPicture = (bytes: Uint8Array): string | undefined => {
+  const format = sniffPicture(bytes);
+  return format === undefined ? undefined : MIME_TYPES[format];
+};

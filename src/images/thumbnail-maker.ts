@@ -4,11 +4,11 @@ import type { Logger } from '../log/logger.ts';
 import type { Entry } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { collect } from './collect.ts';
-import type { ImageEngine, ThumbnailSpec } from './engine.ts';
-import { createLanes, type Lanes } from './lanes.ts';
+import type { ThumbnailSpec } from './engine.ts';
 import { MAX_PICTURE_BYTES } from './limits.ts';
 import { createSingleFlight, type SingleFlight } from './single-flight.ts';
 import { versionOf, type Ledger, type Target } from './thumbnail-ledger.ts';
+import { memoryWeight, type Workshop } from './workshop.ts';
 
 /** How the making of a thumbnail ended. `broken`: the item cannot be drawn until it changes. `failed`: not this time. */
 export type Outcome = 'made' | 'broken' | 'failed';
@@ -38,23 +38,16 @@ export interface ThumbnailMaker {
   forget(target: Target): Promise<void>;
 }
 
-/** Bytes of pictures in memory at the same time. Small ones count as a sixteenth of it, which bounds their number too. */
-const TRANSFER_BYTES = 128 * 1024 * 1024;
-const LIGHTEST_TRANSFER = TRANSFER_BYTES / 16;
-const MAX_WAITING = 10_000;
-const MAX_WAIT_MS = 30_000;
-
 const isExpected = (error: unknown): boolean =>
   error instanceof BusyError ||
   error instanceof NotFoundError ||
   (error instanceof Error && error.name === 'AbortError');
 
 interface MakerContext {
-  readonly engine: ImageEngine;
+  readonly workshop: Workshop;
   readonly ledger: Ledger;
   readonly log: Logger;
   readonly flights: SingleFlight<Outcome>;
-  readonly transfers: Lanes;
 }
 
 const store = async (
@@ -113,11 +106,9 @@ const once = async (
 };
 
 /** Makes the maker of one connector. */
-export const createThumbnailMaker = (engine: ImageEngine, ledger: Ledger, log: Logger): ThumbnailMaker => {
+export const createThumbnailMaker = (workshop: Workshop, ledger: Ledger, log: Logger): ThumbnailMaker => {
   const flights = createSingleFlight<Outcome>();
-  const limits = { capacity: TRANSFER_BYTES, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS };
-  const transfers = createLanes(limits);
-  const context: MakerContext = { engine, ledger, log, flights, transfers };
+  const context: MakerContext = { workshop, ledger, log, flights };
   return {
     picture: (target, { path, entry, spec }, customer) => {
       const job = { target, version: versionOf(entry) };
@@ -127,9 +118,9 @@ export const createThumbnailMaker = (engine: ImageEngine, ledger: Ledger, log: L
         const work = async (): Promise<Outcome> => {
           const { stream } = await target.storage.read(path, { signal });
           const image = await collect(stream, MAX_PICTURE_BYTES, signal);
-          return store(context, job, await engine.thumbnail(image, spec, signal), signal);
+          return store(context, job, await workshop.engine.thumbnail(image, spec, signal), signal);
         };
-        return transfers.run(work, Math.max(size, LIGHTEST_TRANSFER), signal);
+        return workshop.memory.thumbnails.run(work, memoryWeight(entry.size), signal);
       });
     },
     markup: (target, { version, draw }, customer) => {

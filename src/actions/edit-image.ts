@@ -1,0 +1,131 @@
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import { extensionOf } from '../content/extension.ts';
+import { BrokenImageError } from '../errors/errors.ts';
+import type { Edit, PictureSize } from '../images/engine.ts';
+import { nameField, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { ActionContext } from './action.ts';
+import { isFree } from './free-name.ts';
+import { requireItem } from './item.ts';
+import { nameTaken, placeByStrategy } from './naming.ts';
+import { renamedFileName } from './new-name.ts';
+import { openSource, type OpenSource } from './open-source.ts';
+
+/** What all edits of a stored image are told: which one, and under which name the result goes; over the original without `newname`. */
+export const editedImageShape = {
+  source: sourceField,
+  path: pathField,
+  name: nameField,
+  newname: optionalTextField,
+};
+
+type EditedImageParameters = z.output<z.ZodObject<typeof editedImageShape>>;
+
+/** The answer of actions that write an image. */
+export const imageResultSchema = z.object({
+  newPath: z.string().describe('Public URL of the written file.'),
+});
+
+/** The public URL of a file, joined as the client joins it: names are not encoded. */
+export const publicUrlOf = ({ source }: OpenSource, path: SourcePath): string =>
+  `${source.baseurl}${path.toString()}`;
+
+/** Some bytes as a stream of their own: a store destroys what it was given, and a taken name asks for a second one. */
+const streamOf = (bytes: Buffer): Readable => Readable.from([bytes], { objectMode: false });
+
+interface Edited {
+  readonly context: ActionContext;
+  readonly open: OpenSource;
+  readonly key: string;
+}
+
+/** Replaces the original, where the store can only while it is the version that was edited. */
+const putBack = async (
+  { context: { services, signal }, open: { source, storage } }: Edited,
+  path: SourcePath,
+  version: string | undefined,
+  bytes: Buffer,
+): Promise<SourcePath> => {
+  const ifMatch = storage.capabilities.ifMatch ? version : undefined;
+  await storage.write(path, streamOf(bytes), { size: bytes.length, ifMatch, signal });
+  await services.thumbnails.changed({ source, path });
+  return path;
+};
+
+/** Stores the result under another name, as the strategy of the source decides. */
+const putBeside = async (
+  { context, open: { source, storage }, key }: Edited,
+  path: SourcePath,
+  bytes: Buffer,
+): Promise<SourcePath> => {
+  const { access, services, signal } = context;
+  const { settings } = source;
+  const strategy = settings.saveSameFileNameStrategy;
+  const place = { storage, folder: path.parent, name: path.name, strategy, settings, signal };
+  const { stored, replaced } = await placeByStrategy(
+    { ...place, reservations: services.reservations },
+    async (target, options) => {
+      access.require(key, target, extensionOf(target.name));
+      await storage.write(target, streamOf(bytes), { ...options, size: bytes.length, signal });
+      return target;
+    },
+  );
+  if (replaced) await services.thumbnails.changed({ source, path: stored });
+  return stored;
+};
+
+/** Where the result goes; undefined: over the original. Refused before anything is read. */
+const requireTarget = async (
+  { context, open, key }: Edited,
+  path: SourcePath,
+  newname: string | undefined,
+): Promise<SourcePath | undefined> => {
+  if (newname === undefined || newname.normalize('NFC') === path.name) return undefined;
+  const { settings } = open.source;
+  const name = renamedFileName(settings, path.name, newname);
+  if (name === path.name) return undefined;
+  const target = path.parent.child(name);
+  context.access.require(key, target, extensionOf(name));
+  if (settings.saveSameFileNameStrategy === 'error') {
+    const search = { storage: open.storage, signal: context.signal };
+    if (!(await isFree(search, target))) throw nameTaken(name);
+  }
+  return target;
+};
+
+/**
+ * Edits a stored image: over the original, or under another name in the same folder and format.
+ * @throws BrokenImageError (400) for SVG and what does not decode; ChangedMeanwhileError when it was replaced during the edit;
+ * BusyError; errors of naming and access
+ */
+export const editImage = async (
+  context: ActionContext,
+  key: string,
+  input: EditedImageParameters,
+  plan: (seen: PictureSize) => Edit,
+): Promise<z.output<typeof imageResultSchema>> => {
+  const { services, signal } = context;
+  const open = await openSource(context, input.source);
+  const path = input.path.child(input.name);
+  const { stat } = await requireItem(context, open, { key, path, kind: 'file' });
+  if (extensionOf(path.name) === 'svg') throw new BrokenImageError('SVG images cannot be edited this way.');
+  const edited: Edited = { context, open, key };
+  const target = await requireTarget(edited, path, input.newname);
+  let version: string | undefined;
+  const picture = {
+    size: stat.size,
+    open: async () => {
+      const read = await open.storage.read(path, { signal });
+      version = read.stat.etag;
+      return read.stream;
+    },
+  };
+  const stored = await services.images.edit(
+    picture,
+    plan,
+    (bytes) => (target ? putBeside(edited, target, bytes) : putBack(edited, path, version, bytes)),
+    signal,
+  );
+  return { newPath: publicUrlOf(open, stored) };
+};

@@ -1,0 +1,92 @@
+import type { Metadata, Sharp } from 'sharp';
+import { BrokenImageError } from '../errors/errors.ts';
+import { readBmpFileHeader } from './bmp-header.ts';
+import { decodeBmp } from './bmp.ts';
+import { decodeIcoBitmap, readIco } from './ico.ts';
+import { MAX_DECODED_PIXELS, MAX_PICTURE_BYTES } from './limits.ts';
+import { sniffPicture, type PictureFormat } from './picture-format.ts';
+import type { Pixels } from './pixels.ts';
+import { READ_OPTIONS, type SharpLibrary } from './sharp-library.ts';
+
+/** A picture whose header has been read and found within the limits. Nothing is decoded yet. */
+export interface OpenedPicture {
+  readonly format: PictureFormat;
+  /** Of a frame as it is meant to be seen. */
+  readonly width: number;
+  readonly height: number;
+  readonly frames: number;
+  /** What the library says of it; undefined where the pixels come from elsewhere (BMP, bitmaps in ICO). */
+  readonly metadata: Metadata | undefined;
+  /** Begins to decode: the first frame, or all of them. The picture comes as it is stored, not yet turned upright. */
+  readonly decode: () => Promise<Sharp>;
+}
+
+const requireDecodable = (width: number, height: number, frames: number): void => {
+  const pixels = width * height * frames;
+  if (pixels >= 1 && pixels <= MAX_DECODED_PIXELS) return;
+  throw new BrokenImageError({
+    message: 'The image has too many pixels.',
+    detail: `${width}x${height}, ${frames} frames`,
+  });
+};
+
+const fromPixels = (sharp: SharpLibrary, { data, width, height, channels }: Pixels): Sharp =>
+  sharp(data, { raw: { width, height, channels }, limitInputPixels: MAX_DECODED_PIXELS });
+
+const openUnpacked = (
+  sharp: SharpLibrary,
+  seen: Pick<OpenedPicture, 'format' | 'width' | 'height'>,
+  unpack: () => Promise<Pixels>,
+): OpenedPicture => ({
+  format: seen.format,
+  width: seen.width,
+  height: seen.height,
+  frames: 1,
+  metadata: undefined,
+  decode: async () => fromPixels(sharp, await unpack()),
+});
+
+const openEncoded = async (
+  sharp: SharpLibrary,
+  format: PictureFormat,
+  bytes: Buffer,
+  frames: 'first' | 'all',
+): Promise<OpenedPicture> => {
+  const metadata = await sharp(bytes, READ_OPTIONS).metadata();
+  const { width, height } = metadata.autoOrient;
+  const count = frames === 'all' ? (metadata.pages ?? 1) : 1;
+  requireDecodable(width, height, count);
+  const animated = count > 1;
+  return {
+    format,
+    width,
+    height,
+    frames: count,
+    metadata,
+    decode: () => Promise.resolve(sharp(bytes, { ...READ_OPTIONS, animated })),
+  };
+};
+
+/**
+ * Tells the format by content, reads the header and checks it. Of an icon file the largest picture is opened.
+ * @throws BrokenImageError; errors of the library, which the caller turns into one
+ */
+export const openPicture = async (
+  sharp: SharpLibrary,
+  image: Buffer,
+  frames: 'first' | 'all',
+): Promise<OpenedPicture> => {
+  if (image.length > MAX_PICTURE_BYTES) throw new BrokenImageError('The image file is too large.');
+  const format = sniffPicture(image);
+  if (format === undefined) throw new BrokenImageError();
+  if (format === 'bmp') {
+    const { width, height } = readBmpFileHeader(image).header;
+    return openUnpacked(sharp, { format, width, height }, () => decodeBmp(image));
+  }
+  const [entry] = format === 'ico' ? readIco(image) : [];
+  if (entry?.kind === 'bmp') {
+    const { width, height } = entry;
+    return openUnpacked(sharp, { format, width, height }, () => decodeIcoBitmap(entry));
+  }
+  return openEncoded(sharp, format, entry?.data ?? image, frames);
+};

@@ -1,0 +1,103 @@
+import type { Sharp } from 'sharp';
+import { BrokenImageError } from '../errors/errors.ts';
+import { encodeBmp } from './bmp-writer.ts';
+import type { Edit, PictureSize } from './engine.ts';
+import { encodeIco, requireIconSize } from './ico-writer.ts';
+import type { OpenedPicture } from './open-picture.ts';
+import type { PictureFormat } from './picture-format.ts';
+import { isLosslessWebp } from './webp.ts';
+
+const JPEG_QUALITY = 92;
+const WEBP_QUALITY = 90;
+const AVIF_QUALITY = 65;
+/** How hard the AVIF encoder tries, by size: at the highest effort a large picture takes minutes. */
+const AVIF_EFFORTS: readonly (readonly [pixels: number, effort: number])[] = [
+  [1_000_000, 4],
+  [6_000_000, 2],
+];
+
+/** Keeps the depth and the greys of the original; without it everything becomes RGB of 8 bits. */
+const keepDepth = (picture: Sharp, { metadata }: OpenedPicture): Sharp => {
+  const isGrey = metadata?.space === 'b-w' || metadata?.space === 'grey16';
+  if (metadata?.depth === 'ushort') return picture.toColourspace(isGrey ? 'grey16' : 'rgb16');
+  return isGrey ? picture.toColourspace('b-w') : picture;
+};
+
+/** The print colours of CMYK become sRGB; every other profile goes on describing the pixels that it belongs to. */
+const keepProfile = (picture: Sharp, { metadata }: OpenedPicture): Sharp =>
+  metadata?.hasProfile === true && metadata.space !== 'cmyk' ? picture.keepIccProfile() : picture;
+
+const apply = (picture: Sharp, edit: Edit): Sharp =>
+  edit.kind === 'resize'
+    ? picture.resize({ ...edit.to, fit: 'fill' })
+    : picture.extract({
+        left: edit.box.x,
+        top: edit.box.y,
+        width: edit.box.width,
+        height: edit.box.height,
+      });
+
+const toBmp = async (picture: Sharp): Promise<Buffer> => {
+  const { data, info } = await picture.raw().toBuffer({ resolveWithObject: true });
+  const { width, height, channels } = info;
+  if (channels === 3 || channels === 4) return encodeBmp({ data, width, height, channels });
+  throw new BrokenImageError({ detail: `bitmap of ${channels} channels` });
+};
+
+const avifEffort = ({ width, height }: PictureSize): number =>
+  AVIF_EFFORTS.find(([pixels]) => width * height <= pixels)?.[1] ?? 0;
+
+/** A picture that has been edited and waits to be written, beside what it was before. */
+interface Edited {
+  readonly picture: Sharp;
+  readonly size: PictureSize;
+  readonly original: OpenedPicture;
+  /** The original's bytes. */
+  readonly file: Buffer;
+}
+
+const encodeJpeg = ({ picture, original: { metadata } }: Edited): Promise<Buffer> =>
+  picture
+    .jpeg({
+      quality: JPEG_QUALITY,
+      progressive: metadata?.isProgressive ?? false,
+      chromaSubsampling: metadata?.chromaSubsampling === '4:4:4' ? '4:4:4' : '4:2:0',
+    })
+    .toBuffer();
+
+const encodeAvif = ({ picture, size, original }: Edited): Promise<Buffer> => {
+  const bits = original.metadata?.bitsPerSample;
+  const bitdepth = bits === 10 || bits === 12 ? bits : 8;
+  return picture.avif({ quality: AVIF_QUALITY, effort: avifEffort(size), bitdepth }).toBuffer();
+};
+
+/** Writers that write as carefully as the original was written. */
+const ENCODERS: Readonly<Record<PictureFormat, (edited: Edited) => Promise<Buffer>>> = {
+  jpeg: encodeJpeg,
+  png: ({ picture, original: { metadata } }) =>
+    picture.png({ progressive: metadata?.isProgressive ?? false }).toBuffer(),
+  gif: ({ picture }) => picture.gif().toBuffer(),
+  webp: ({ picture, file }) =>
+    picture.webp(isLosslessWebp(file) ? { lossless: true } : { quality: WEBP_QUALITY }).toBuffer(),
+  heif: encodeAvif,
+  tiff: ({ picture }) => picture.tiff({ compression: 'lzw', predictor: 'horizontal' }).toBuffer(),
+  bmp: ({ picture }) => toBmp(picture),
+  ico: async ({ picture, size }) => encodeIco(await picture.png().toBuffer(), size),
+};
+
+const requireEditable = ({ format, frames, metadata }: OpenedPicture, result: PictureSize): void => {
+  if (format === 'ico') requireIconSize(result);
+  if (format === 'tiff' && frames > 1) {
+    throw new BrokenImageError('Pictures of several pages cannot be edited.');
+  }
+  if (format === 'heif' && metadata?.compression !== 'av1') throw new BrokenImageError();
+};
+
+/** Decodes, turns upright, edits and encodes. @throws BrokenImageError; errors of the library */
+export const renderEdit = async (original: OpenedPicture, file: Buffer, edit: Edit): Promise<Buffer> => {
+  const size = edit.kind === 'resize' ? edit.to : edit.box;
+  requireEditable(original, size);
+  const upright = (await original.decode()).autoOrient();
+  const picture = keepProfile(keepDepth(apply(upright, edit), original), original);
+  return ENCODERS[original.format]({ picture, size, original, file });
+};
