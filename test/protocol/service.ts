@@ -61,6 +61,10 @@ export class Folder {
     return (await pathsBelow(this.root, '')).filter((path) => !ARRIVALS.test(path)).sort();
   }
 
+  bytes(path: string): Promise<Buffer> {
+    return readFile(join(this.root, path));
+  }
+
   text(path: string): Promise<string> {
     return readFile(join(this.root, path), 'utf8');
   }
