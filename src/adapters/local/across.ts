@@ -7,7 +7,7 @@ import { chunksOfFile, writeChunks } from './file-content.ts';
 import { TEMP_PREFIX } from './names.ts';
 import { place } from './placing.ts';
 import { closeFile, exactFstat, openFile, readPart, setTimes, unlinkFile, type Name } from './system.ts';
-import { createFile, type TempArea } from './temp-area.ts';
+import { NEW_FILE, type TempArea } from './temp-area.ts';
 
 const RECORD_PREFIX = 'across-';
 const MOST_RECORD_BYTES = 8192;
@@ -41,21 +41,18 @@ export interface AcrossTarget {
 /** Names of temporary files that an instance put beside their targets begin with it. */
 export const besidePrefix = (instance: string): string => `${TEMP_PREFIX}-${instance}-`;
 
-const record = async (area: OpenFolder, path: SourcePath): Promise<Name> => {
-  const name = `${RECORD_PREFIX}${randomUUID()}`;
-  const fd = await createFile(area, name);
+const writeRecord = async (recordPath: Name, path: SourcePath): Promise<void> => {
+  const fd = await openFile(recordPath, NEW_FILE, 0o600);
   try {
-    await writeChunks(
-      fd,
-      (async function* () {
-        yield Buffer.from(path.toString());
-      })(),
-    );
+    await writeChunks(fd, oneChunk(Buffer.from(path.toString())));
   } finally {
     await closeFile(fd);
   }
-  return area.at(name);
 };
+
+async function* oneChunk(chunk: Buffer): AsyncGenerator<Uint8Array, void, undefined> {
+  yield chunk;
+}
 
 /**
  * Copies a file to a folder of another file system (a mount inside the root): first under a reserved name beside its target, then in one
@@ -67,10 +64,12 @@ export const placeAcross = async (from: Name, area: TempArea, target: AcrossTarg
   const source = await openForReading(from);
   try {
     if (!source.stats.isFile()) throw new NotFoundError();
-    const recordPath = await record(await area.folder(), path);
+    const lease = await area.lease();
+    const recordPath = lease.folder.at(`${RECORD_PREFIX}${randomUUID()}`);
     const beside = folder.at(`${besidePrefix(area.instance)}${randomUUID()}`);
     try {
-      const fd = await openFile(beside, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o666);
+      await writeRecord(recordPath, path);
+      const fd = await openFile(beside, NEW_FILE, 0o666);
       try {
         await writeChunks(fd, chunksOfFile(source.fd, signal));
         if (keepTime === true) await setTimes(fd, Date.now() / 1000, Number(source.stats.mtimeMs) / 1000);
@@ -84,6 +83,7 @@ export const placeAcross = async (from: Name, area: TempArea, target: AcrossTarg
     } finally {
       await unlinkFile(beside).catch(() => undefined);
       await unlinkFile(recordPath).catch(() => undefined);
+      await lease.release();
     }
   } finally {
     await closeFile(source.fd);

@@ -27,7 +27,7 @@ import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeFolder } from './folder-operations.ts';
 import { listFolder } from './listing.ts';
 import type { LocalStore } from './local-store.ts';
-import { decomposed, visibleName } from './names.ts';
+import { decomposed, visibleName, type SeenName } from './names.ts';
 import { refuseTarget, stageChunks } from './staged-temp.ts';
 import { closeFile, exactLstat, followedStat } from './system.ts';
 
@@ -165,15 +165,23 @@ export class LocalAdapter implements StorageAdapter {
   ): Promise<readonly (Entry | undefined)[]> {
     return attempt('statMany', options, () =>
       this.#store.places.within(path, { file: 'wrong-kind' }, async ({ folder }) => {
-        const seen = names.map((name) => ({ name, raw: visibleName(name) === name ? name : '' }));
-        const found = await statNames(folder, seen, options.signal);
+        const found = new Array<Entry | undefined>(names.length).fill(undefined);
+        const ask = async (asked: readonly (SeenName & { readonly index: number })[]): Promise<void> => {
+          const entries = await statNames(folder, asked, options.signal);
+          for (const [position, { index }] of asked.entries()) found[index] = entries[position];
+        };
+        const valid = names.flatMap((name, index) =>
+          visibleName(name) === name ? [{ name, raw: name, index }] : [],
+        );
+        await ask(valid);
         // Names that lie decomposed on the disk are asked for once more.
-        const again = seen.flatMap(({ name, raw }, index) => {
-          const other = raw === '' || found[index] !== undefined ? undefined : decomposed(name);
-          return other === undefined ? [] : [{ name, raw: other, index }];
-        });
-        const entries = await statNames(folder, again, options.signal);
-        for (const [position, { index }] of again.entries()) found[index] = entries[position];
+        const missing = valid.filter(({ index }) => found[index] === undefined);
+        await ask(
+          missing.flatMap(({ name, index }) => {
+            const raw = decomposed(name);
+            return raw === undefined ? [] : [{ name, raw, index }];
+          }),
+        );
         return found;
       }),
     );

@@ -3,7 +3,7 @@ import { AlreadyExistsError, IntoItselfError, NotFoundError, WrongKindError } fr
 import type { OperationOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../storage/system-errors.ts';
-import type { OpenFolder } from './confinement.ts';
+import type { Confinement, OpenFolder } from './confinement.ts';
 import { copyTree } from './copy-tree.ts';
 import { refuseRoot } from './file-operations.ts';
 import type { LocalStore } from './local-store.ts';
@@ -51,6 +51,22 @@ const takeAway = async (
   }
 };
 
+const removeTaken = async (
+  confinement: Confinement,
+  area: OpenFolder,
+  taken: string,
+  origin: { readonly folder: OpenFolder; readonly name: string },
+): Promise<void> => {
+  try {
+    // What was taken may have been swapped for a file or link since it was looked at: that is not to be removed.
+    await requireFolder(area, taken);
+    await removeTree(confinement, area, taken);
+  } catch (error) {
+    await putBack(area, taken, origin.folder, origin.name);
+    throw error;
+  }
+};
+
 /**
  * The folder first leaves the view in one step, then is removed at leisure: nobody sees half of it, and what a kill leaves is swept at the
  * next start. Where it cannot be moved it is removed in its place.
@@ -66,19 +82,16 @@ export const removeFolder = async (
   await places.within(path.parent, {}, async ({ folder }) => {
     const name = await places.diskName(folder, path.name);
     await requireFolder(folder, name);
-    const area = await store.area.folder().catch(() => undefined);
-    options.signal?.throwIfAborted();
-    const taken = randomUUID();
-    if (area === undefined || !(await takeAway(folder, name, area, taken))) {
-      return removeTree(places.confinement, folder, name);
-    }
+    const lease = await store.area.lease().catch(() => undefined);
     try {
-      // What was taken may have been swapped for a file or link since it was looked at: that is not to be removed.
-      await requireFolder(area, taken);
-      await removeTree(places.confinement, area, taken);
-    } catch (error) {
-      await putBack(area, taken, folder, name);
-      throw error;
+      options.signal?.throwIfAborted();
+      const taken = randomUUID();
+      if (lease === undefined || !(await takeAway(folder, name, lease.folder, taken))) {
+        return await removeTree(places.confinement, folder, name);
+      }
+      await removeTaken(places.confinement, lease.folder, taken, { folder, name });
+    } finally {
+      await lease?.release();
     }
   });
 };
@@ -137,22 +150,23 @@ export const copyFolder = async (
       const name = await places.newDiskName(folder, to.name);
       // Only saves the work; the name is decided in the end.
       if (await isTaken(folder, name)) throw new AlreadyExistsError();
-      const area = await store.area.folder();
+      const lease = await store.area.lease();
       const built = randomUUID();
-      await makeDirectory(area.at(built), 0o777);
       try {
-        const copy = await confinement.openChild(area, built);
+        await makeDirectory(lease.folder.at(built), 0o777);
+        const copy = await confinement.openChild(lease.folder, built);
         try {
           await copyTree(confinement, source.folder, copy, options.signal);
         } finally {
           await copy.close();
         }
         options.signal?.throwIfAborted();
-        const outcome = await orAcross(placeFolder(area.at(built), folder, name));
+        const outcome = await orAcross(placeFolder(lease.folder.at(built), folder, name));
         if (outcome === 'done') await flushFolder(folder);
         return outcome;
       } finally {
-        await removeTree(confinement, area, built).catch(() => undefined);
+        await removeTree(confinement, lease.folder, built).catch(() => undefined);
+        await lease.release();
       }
     });
   });

@@ -3,7 +3,7 @@ import { isSegment } from '../../storage/source-path.ts';
 /** Begins the name of everything that this adapter puts into a root for itself. */
 export const TEMP_PREFIX = '.stowage-tmp';
 
-// Printable ASCII without slash and backslash: by far most names, and valid at a glance.
+// Printable ASCII without slash and backslash: by far most names, and valid at a glance unless they begin with a dot.
 const PLAIN = /^[ -.0-[\]-~]{1,255}$/u;
 const NON_ASCII = /[^\u0000-\u007f]/u;
 
@@ -29,7 +29,7 @@ export const decomposed = (name: string): string | undefined => {
  * are reserved, or that could not be found again.
  */
 export const visibleName = (raw: string): string | undefined => {
-  if (PLAIN.test(raw)) return isReserved(raw) ? undefined : raw;
+  if (PLAIN.test(raw) && !raw.startsWith('.')) return raw;
   const name = raw.normalize('NFC');
   if (!isSegment(name) || isReserved(name)) return undefined;
   return name === raw || name.normalize('NFD') === raw ? name : undefined;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createReadStream, type BigIntStats } from 'node:fs';
 import type { Readable } from 'node:stream';
 import {
@@ -18,7 +19,7 @@ import { attempt } from './attempt.ts';
 import { flushFolder, type Place, type Places } from './places.ts';
 import { place } from './placing.ts';
 import { closeFile, exactFstat, unlinkFile, type Name } from './system.ts';
-import type { TempArea } from './temp-area.ts';
+import { createFile, type TempArea, type TempLease } from './temp-area.ts';
 
 const READ_BYTES = 256 * 1024;
 
@@ -35,13 +36,15 @@ export interface Staging {
 class StagedTemp implements StagedFile {
   readonly size: number;
   readonly #staging: Staging;
+  readonly #lease: TempLease;
   readonly #path: Name;
   readonly #stats: BigIntStats;
   #ended = false;
 
-  constructor(staging: Staging, folder: OpenFolder, name: string, stats: BigIntStats) {
+  constructor(staging: Staging, lease: TempLease, name: string, stats: BigIntStats) {
     this.#staging = staging;
-    this.#path = folder.at(name);
+    this.#lease = lease;
+    this.#path = lease.folder.at(name);
     this.#stats = stats;
     this.size = Number(stats.size);
   }
@@ -70,6 +73,7 @@ class StagedTemp implements StagedFile {
     if (this.#ended) return;
     this.#ended = true;
     await unlinkFile(this.#path).catch(() => undefined);
+    await this.#lease.release();
   }
 
   async #place(found: Place, target: SourcePath, name: string, options: CommitOptions): Promise<BigIntStats> {
@@ -91,6 +95,7 @@ class StagedTemp implements StagedFile {
       await unlinkFile(this.#path).catch(() => undefined);
     }
     this.#ended = true;
+    await this.#lease.release();
     await flushFolder(folder);
     return stats;
   }
@@ -111,17 +116,28 @@ export const stageChunks = async (
   staging: Staging,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<StagedFile> => {
-  const { fd, name } = await attempt('stage', {}, () => staging.area.newFile());
-  const folder = await staging.area.folder();
-  let stats: BigIntStats;
+  const lease = await attempt('stage', {}, () => staging.area.lease());
+  const name = randomUUID();
+  try {
+    const stats = await fill(lease.folder, name, chunks);
+    return new StagedTemp(staging, lease, name, stats);
+  } catch (error) {
+    await unlinkFile(lease.folder.at(name)).catch(() => undefined);
+    await lease.release();
+    throw error;
+  }
+};
+
+const fill = async (
+  folder: OpenFolder,
+  name: string,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<BigIntStats> => {
+  const fd = await attempt('stage', {}, () => createFile(folder, name));
   try {
     await writeChunks(fd, chunks);
-    stats = await attempt('stage', {}, () => exactFstat(fd));
-  } catch (error) {
-    await unlinkFile(folder.at(name)).catch(() => undefined);
-    throw error;
+    return await attempt('stage', {}, () => exactFstat(fd));
   } finally {
     await closeFile(fd).catch(() => undefined);
   }
-  return new StagedTemp(staging, folder, name, stats);
 };

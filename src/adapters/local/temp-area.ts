@@ -8,27 +8,34 @@ import { TEMP_PREFIX } from './names.ts';
 import { emptyFolder } from './remove-tree.ts';
 import { makeDirectory, openFile, removeEmpty } from './system.ts';
 
-const ATTEMPTS = 10;
-const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
-
-/** A new, empty file of the area that is open for writing. */
-export interface NewTemp {
-  readonly fd: number;
-  readonly name: string;
-}
+const ATTEMPTS = 100;
+/** Flags that make a file and never open one that is there. */
+export const NEW_FILE =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
 
 /** Creates a file that nothing has the name of. */
 export const createFile = (folder: OpenFolder, name: string): Promise<number> =>
   openFile(folder.at(name), NEW_FILE, 0o666);
 
+/** The right to use the area until `release`. */
+export interface TempLease {
+  /** The folder of this instance. */
+  readonly folder: OpenFolder;
+  /** To be called when nothing of the user's is left in it. May be called twice; never rejects. */
+  release(): Promise<void>;
+}
+
 /**
  * Where an adapter keeps what has no name yet: `<root>/.stowage-tmp/<instance>`, on the file system of the root, so that a link or a rename
- * gives a file its name. The instance's name tells the process, so that the leftovers of a killed one can be told from files in use.
+ * gives a file its name. The instance's name tells the process, so that the leftovers of a killed one can be told from files in use. The
+ * folder is there only while it is used.
  */
 export class TempArea {
   readonly instance: string;
   readonly #confinement: Confinement;
+  #users = 0;
   #opening: Promise<OpenFolder> | undefined;
+  #clearing: Promise<void> = Promise.resolve();
 
   private constructor(confinement: Confinement, instance: string) {
     this.#confinement = confinement;
@@ -39,53 +46,60 @@ export class TempArea {
     return new TempArea(confinement, `${await readProcessMark()}-${randomUUID().slice(0, 8)}`);
   }
 
-  /** The folder of this instance, made when it is not there. It stays open until `close`. */
-  async folder(): Promise<OpenFolder> {
-    this.#opening ??= this.#make();
+  /** Makes the area when it is not there. Errors of the system. */
+  async lease(): Promise<TempLease> {
+    this.#users += 1;
+    // Not while the last user's folder is being taken away.
+    const opening = (this.#opening ??= this.#clearing.then(() => this.#make()));
     try {
-      return await this.#opening;
+      const folder = await opening;
+      let isHeld = true;
+      const release = async (): Promise<void> => {
+        if (isHeld) {
+          isHeld = false;
+          await this.#release();
+        }
+      };
+      return { folder, release };
     } catch (error) {
-      this.#opening = undefined;
+      if (this.#opening === opening) this.#opening = undefined;
+      this.#users -= 1;
       throw error;
-    }
-  }
-
-  /** A new file for content. */
-  async newFile(): Promise<NewTemp> {
-    const name = randomUUID();
-    const folder = await this.folder();
-    try {
-      return { fd: await createFile(folder, name), name };
-    } catch (error) {
-      if (systemCode(error) !== 'ENOENT') throw error;
-      // Somebody has cleared the area away under a running service.
-      await this.#forget(folder);
-      return { fd: await createFile(await this.folder(), name), name };
     }
   }
 
   /** Removes the area with all that is left in it. */
   async close(): Promise<void> {
     const folder = await this.#opening?.catch(() => undefined);
-    if (folder === undefined) return;
+    if (folder !== undefined) await emptyFolder(this.#confinement, folder).catch(() => undefined);
+    await this.#clear();
+  }
+
+  async #release(): Promise<void> {
+    this.#users -= 1;
+    if (this.#users === 0) await this.#clear();
+  }
+
+  #clear(): Promise<void> {
+    const opening = this.#opening;
     this.#opening = undefined;
-    await emptyFolder(this.#confinement, folder).catch(() => undefined);
-    await folder.close();
+    this.#clearing = this.#clearing.then(async () => {
+      await (await opening?.catch(() => undefined))?.close();
+      // What cannot be removed is swept at the next start.
+      if (opening !== undefined) await this.#removeFolders().catch(() => undefined);
+    });
+    return this.#clearing;
+  }
+
+  async #removeFolders(): Promise<void> {
     const root = await this.#confinement.openRoot();
     try {
       await removeEmpty(root.at(`${TEMP_PREFIX}/${this.instance}`));
       // Fails while other instances have their folders in it.
       await removeEmpty(root.at(TEMP_PREFIX));
-    } catch {
-      // What is left is swept at the next start.
     } finally {
       await root.close();
     }
-  }
-
-  async #forget(folder: OpenFolder): Promise<void> {
-    if ((await this.#opening) === folder) this.#opening = undefined;
-    await folder.close();
   }
 
   async #make(): Promise<OpenFolder> {
@@ -95,7 +109,7 @@ export class TempArea {
         try {
           return await this.#makeIn(root);
         } catch (error) {
-          // Another instance has closed and taken the empty folder away at the same moment.
+          // Another instance has taken the empty folder away at the same moment.
           if (systemCode(error) !== 'ENOENT' || attempt === ATTEMPTS) throw error;
         }
       }

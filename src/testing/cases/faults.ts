@@ -18,7 +18,7 @@ import type { Fault } from '../faults.ts';
 import { withFaults, type OptionalOperation } from '../with-faults.ts';
 
 const LARGE = 300_000;
-const FILES = 40;
+const FILES = 20;
 const GENERIC: readonly OptionalOperation[] = ['copyFolder', 'moveFolder', 'stage', 'statMany'];
 
 /** The store with only what every store has, so that the port's own ways are tested, and with faults. */
@@ -36,7 +36,7 @@ const plantTree = async ({ adapter, at }: CaseContext): Promise<void> => {
 const COPY_FAULTS: readonly (readonly [what: string, fault: Fault])[] = [
   ['the first copy is refused', { operation: 'copyFile', effect: 'fail-before', call: 1 }],
   ['the last copy is refused', { operation: 'copyFile', effect: 'fail-before', call: FILES + 1 }],
-  ['the answer of a copy is lost', { operation: 'copyFile', effect: 'fail-after', call: 20 }],
+  ['the answer of a copy is lost', { operation: 'copyFile', effect: 'fail-after', call: 10 }],
   ['every copy is refused', { operation: 'copyFile', effect: 'fail-before' }],
   ['a folder cannot be made', { operation: 'makeFolder', effect: 'fail-before', call: 2 }],
   ['a folder cannot be listed', { operation: 'list', effect: 'fail-before', call: 3 }],
