@@ -71,11 +71,13 @@ const describeWith = (context: FolderViewContext): Thumbnails['describe'] => {
       const views = await showAll(view, source, entries);
       const kept = await keepIcons(view, views);
       const inside = (name: string): string => `${source.settings.thumbFolderName}/${name}`;
+      // One text for the many entries that share an icon.
+      const icons = new Map([...kept].map((name) => [name, inside(name)]));
       return entries.map(({ name }, index) => {
         const shown = views[index];
         if (shown?.kind === 'made') return inside(shown.name);
-        if (shown?.kind === 'icon' && kept.has(shown.icon.name)) return inside(shown.icon.name);
-        return shown?.kind === 'absent' ? undefined : name;
+        const icon = shown?.kind === 'icon' ? icons.get(shown.icon.name) : undefined;
+        return icon ?? (shown?.kind === 'absent' ? undefined : name);
       });
     } catch (error) {
       signal?.throwIfAborted();
