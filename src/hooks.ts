@@ -1,7 +1,7 @@
 import { compileRules, type RuleBook } from './access/judge.ts';
 import type { AccessRule } from './config/access-rule.ts';
 import { loadAccessRules } from './config/load-access-rules.ts';
-import type { SourceInput } from './config/types.ts';
+import type { SourcesInput } from './config/types.ts';
 import { StowageError } from './errors/errors.ts';
 import type { HookRequest } from './http/message.ts';
 import type { SvgGenerator } from './images/svg-generator.ts';
@@ -9,7 +9,7 @@ import type { SvgGenerator } from './images/svg-generator.ts';
 /** What `resolveSources` returns for a tenant: its key in the cache and its sources, written as in a configuration. */
 export interface ResolvedTenant {
   readonly id: string;
-  readonly sources: Readonly<Record<string, SourceInput>>;
+  readonly sources: SourcesInput;
 }
 
 /** Code of the host that a connector calls. Every hook may be synchronous or asynchronous. */
