@@ -1,0 +1,109 @@
+import type { Located } from './css/selector.ts';
+import { initialStyle } from './css/style.ts';
+import { computeStyle } from './css/cascade.ts';
+import { readSheet, StyleRules } from './css/stylesheet.ts';
+import { topContext } from './flow/block-context.ts';
+import { FlowBuilder } from './flow/flow-builder.ts';
+import { ListRegistry } from './flow/list-registry.ts';
+import type { Flow, Picture } from './flow/model.ts';
+import type { ElementNode, HtmlDocument, SheetReference } from './html/nodes.ts';
+import { parseHtml } from './html/parse-html.ts';
+import { TEXT_WIDTH } from './write/units.ts';
+import { writeDocx } from './write/write-docx.ts';
+
+/** Style sheets that a style sheet imports, and so on. */
+const MAX_IMPORT_DEPTH = 3;
+const MAX_PICTURES = 300;
+const MAX_SHEETS = 50;
+
+/** Where a converter gets what a document refers to. Undefined: it is left out. */
+export interface ConverterLoader {
+  /** A picture by its `http`, `https` or `data` address. */
+  picture(url: string): Promise<Picture | undefined>;
+  sheet(url: string): Promise<string | undefined>;
+}
+
+const absolute = (href: string, base: string | undefined): string | undefined => {
+  const address = href.startsWith('//') ? `https:${href}` : href;
+  try {
+    return new URL(address, base).href;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Adds the rules of all style sheets in their order; what a sheet imports comes before it. */
+class SheetReader {
+  readonly rules = new StyleRules();
+  readonly #loader: ConverterLoader;
+  #left = MAX_SHEETS;
+
+  constructor(loader: ConverterLoader) {
+    this.#loader = loader;
+  }
+
+  async add(reference: SheetReference, base: string | undefined, depth = 0): Promise<void> {
+    if ('text' in reference) {
+      await this.#addText(reference.text, base, depth);
+      return;
+    }
+    const url = absolute(reference.href, base);
+    if (url === undefined || this.#left <= 0) return;
+    this.#left -= 1;
+    const text = await this.#loader.sheet(url);
+    if (text !== undefined) await this.#addText(text, url, depth);
+  }
+
+  async #addText(text: string, base: string | undefined, depth: number): Promise<void> {
+    const sheet = readSheet(text);
+    if (depth < MAX_IMPORT_DEPTH) {
+      for (const href of sheet.imports) await this.add({ href }, base, depth + 1);
+    }
+    this.rules.add(sheet);
+  }
+}
+
+/** The addresses of all pictures, each once. */
+const pictureSources = ({ body, base }: HtmlDocument): ReadonlyMap<ElementNode, string> => {
+  const sources = new Map<ElementNode, string>();
+  const open: ElementNode[] = [body];
+  for (let node = open.pop(); node !== undefined && sources.size < MAX_PICTURES; node = open.pop()) {
+    const source = node.tag === 'img' ? node.attributes.get('src')?.trim() : undefined;
+    const url = source === undefined ? undefined : absolute(source, base);
+    if (url !== undefined) sources.set(node, url);
+    for (const child of node.children.toReversed()) if (child.kind === 'element') open.push(child);
+  }
+  return sources;
+};
+
+const loadPictures = async (
+  page: HtmlDocument,
+  loader: ConverterLoader,
+): Promise<(node: ElementNode) => Picture | undefined> => {
+  const sources = pictureSources(page);
+  const urls = [...new Set(sources.values())];
+  const pictures = await Promise.all(urls.map((url) => loader.picture(url)));
+  const byUrl = new Map(urls.map((url, index) => [url, pictures[index]]));
+  return (node) => byUrl.get(sources.get(node) ?? '');
+};
+
+const buildFlow = async (html: string, loader: ConverterLoader): Promise<Flow> => {
+  const page = parseHtml(html);
+  const sheets = new SheetReader(loader);
+  for (const reference of page.sheets) await sheets.add(reference, page.base);
+  const pictureOf = await loadPictures(page, loader);
+  const lists = new ListRegistry();
+  const builder = new FlowBuilder({ rules: sheets.rules, lists, base: page.base, pictureOf });
+  const body: Located = { node: page.body, parent: undefined, index: 0, siblings: [page.body] };
+  const style = computeStyle(body, { ...initialStyle, lang: page.lang, rtl: page.rtl }, sheets.rules);
+  const context = topContext(style, TEXT_WIDTH);
+  builder.addContent(body, style, context);
+  return { title: page.title, lang: page.lang, blocks: builder.finish(context), lists: lists.definitions };
+};
+
+/**
+ * Converts a page into the bytes of a DOCX file. Meant for a thread of its own: it takes as long as it takes.
+ * @throws DocumentLimitError when the page has too many parts or is nested too deeply
+ */
+export const convertToDocx = async (html: string, loader: ConverterLoader): Promise<Uint8Array> =>
+  writeDocx(await buildFlow(html, loader));

@@ -1,0 +1,56 @@
+import { boxStyle } from './box-style.ts';
+import { parseColor } from './color.ts';
+import { parseDeclarations, type Declaration } from './declarations.ts';
+import { defaultDeclarations } from './defaults.ts';
+import { presentationHints } from './hints.ts';
+import type { Located } from './selector.ts';
+import { initialStyle, isBlock, type Style } from './style.ts';
+import type { StyleRules } from './stylesheet.ts';
+import { fontSizeOf, letterStyle, lineStyle } from './text-style.ts';
+
+type Values = ReadonlyMap<string, string>;
+
+/** All declarations for an element, reduced to the winning value of each property. */
+const winners = (located: Located, rules: StyleRules): Values => {
+  const { node } = located;
+  const all: readonly Declaration[] = [
+    ...defaultDeclarations(node.tag),
+    ...parseDeclarations(presentationHints(located)),
+    ...rules.for(located),
+    ...parseDeclarations(node.attributes.get('style') ?? ''),
+  ];
+  const values = new Map<string, string>();
+  for (const { property, value } of all) values.set(property, value);
+  for (const { property, value, important } of all) if (important) values.set(property, value);
+  return values;
+};
+
+const scriptOf = (verticalAlign: string, parent: Style): Style['script'] =>
+  verticalAlign === 'sub' || verticalAlign === 'super' ? verticalAlign : parent.script;
+
+/** How an element looks, from its parent's style and all that is said of it. */
+export const computeStyle = (located: Located, parent: Style, rules: StyleRules): Style => {
+  const values = winners(located, rules);
+  const fontSize = fontSizeOf(values.get('font-size'), parent.fontSize);
+  const letters = letterStyle(values, parent, fontSize);
+  const box = boxStyle(values, fontSize, letters.color);
+  const background = parseColor(values.get('background-color') ?? '');
+  const style: Style = {
+    ...initialStyle,
+    ...letters,
+    ...lineStyle(values, parent, fontSize),
+    ...box,
+    fontSize,
+    display: values.get('display')?.toLowerCase() ?? 'inline',
+    background,
+    lang: located.node.attributes.get('lang') ?? parent.lang,
+    textBackground: parent.textBackground,
+    script: parent.script,
+  };
+  if (isBlock(style)) return { ...style, textBackground: undefined, script: undefined };
+  return {
+    ...style,
+    textBackground: background ?? parent.textBackground,
+    script: scriptOf(box.verticalAlign, parent),
+  };
+};

@@ -1,0 +1,123 @@
+/** One `property: value`, the property in lower case. */
+export interface Declaration {
+  readonly property: string;
+  readonly value: string;
+  readonly important: boolean;
+}
+
+const SIDES = ['top', 'right', 'bottom', 'left'] as const;
+
+/** Splits at a character that stands outside of quotes and brackets. */
+export const splitOutside = (text: string, separator: RegExp): readonly string[] => {
+  const parts: string[] = [];
+  let depth = 0;
+  let quote = '';
+  let from = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text.charAt(at);
+    if (char === '\\') at += 1;
+    else if (quote !== '') quote = char === quote ? '' : quote;
+    else if (char === '"' || char === "'") quote = char;
+    else if (char === '(') depth += 1;
+    else if (char === ')') depth = Math.max(0, depth - 1);
+    else if (depth === 0 && separator.test(char)) {
+      parts.push(text.slice(from, at));
+      from = at + 1;
+    }
+  }
+  parts.push(text.slice(from));
+  return parts;
+};
+
+const words = (value: string): readonly string[] => splitOutside(value, /\s/u).filter((word) => word !== '');
+
+type Pair = readonly [property: string, value: string];
+
+/** `1px 2px` for four sides. */
+const fourSides = (value: string, name: (side: string) => string): readonly Pair[] => {
+  const [top = '', right = top, bottom = top, left = right] = words(value);
+  const values = [top, right, bottom, left];
+  return SIDES.map((side, index) => [name(side), values[index] ?? ''] as const);
+};
+
+const BORDER_STYLE = /^(?:none|hidden|solid|dotted|dashed|double|groove|ridge|inset|outset)$/iu;
+const BORDER_WIDTH = /^(?:thin|medium|thick|[\d.]+[a-z]*)$/iu;
+
+const borderOf = (value: string, side: string): readonly Pair[] => {
+  let [style, width, color] = ['none', 'medium', 'currentcolor'];
+  for (const word of words(value)) {
+    if (BORDER_STYLE.test(word)) style = word;
+    else if (BORDER_WIDTH.test(word)) width = word;
+    else color = word;
+  }
+  return [
+    [`border-${side}-style`, style],
+    [`border-${side}-width`, width],
+    [`border-${side}-color`, color],
+  ];
+};
+
+/** `italic bold 12px/1.5 Arial, serif`: the family is all behind the size. */
+const fontOf = (value: string): readonly Pair[] => {
+  const match =
+    /^(.*?)((?:[\d.]+(?:[a-z]+|%))|(?:x{0,2}-)?(?:small|large)|medium|smaller|larger)(?:\s*\/\s*(\S+))?\s+(.+)$/iu.exec(
+      value,
+    );
+  if (match === null) return [];
+  const [, before = '', size = '', lineHeight = 'normal', family = ''] = match;
+  const weight = /\b(?:bold|bolder|lighter|[1-9]00)\b/iu.exec(before)?.[0] ?? 'normal';
+  return [
+    ['font-style', /\b(?:italic|oblique)\b/iu.test(before) ? 'italic' : 'normal'],
+    ['font-variant', /\bsmall-caps\b/iu.test(before) ? 'small-caps' : 'normal'],
+    ['font-weight', weight],
+    ['font-size', size],
+    ['line-height', lineHeight],
+    ['font-family', family],
+  ];
+};
+
+const backgroundOf = (value: string): readonly Pair[] => {
+  // Pictures in backgrounds are not shown; the colour is the word that is neither a picture nor about one.
+  const color = words(value).find((word) =>
+    /^(?:#|rgba?\(|hsla?\(|(?!no-repeat|repeat|scroll|fixed|center|left|right|top|bottom|none|cover|contain)[a-z]+$)/iu.test(
+      word,
+    ),
+  );
+  return [['background-color', color ?? 'transparent']];
+};
+
+const shorthands: Readonly<Record<string, (value: string) => readonly Pair[]>> = {
+  margin: (value) => fourSides(value, (side) => `margin-${side}`),
+  padding: (value) => fourSides(value, (side) => `padding-${side}`),
+  'border-width': (value) => fourSides(value, (side) => `border-${side}-width`),
+  'border-style': (value) => fourSides(value, (side) => `border-${side}-style`),
+  'border-color': (value) => fourSides(value, (side) => `border-${side}-color`),
+  border: (value) => SIDES.flatMap((side) => borderOf(value, side)),
+  'border-top': (value) => borderOf(value, 'top'),
+  'border-right': (value) => borderOf(value, 'right'),
+  'border-bottom': (value) => borderOf(value, 'bottom'),
+  'border-left': (value) => borderOf(value, 'left'),
+  font: fontOf,
+  background: backgroundOf,
+  'text-decoration-line': (value) => [['text-decoration', value]],
+  'page-break-before': (value) => [['break-before', value]],
+  'page-break-after': (value) => [['break-after', value]],
+  'list-style': (value) =>
+    words(value)
+      .filter((word) => !/^(?:inside|outside|url\(.*)$/iu.test(word))
+      .map((word) => ['list-style-type', word] as const),
+};
+
+/** Reads the inside of a rule or a `style` attribute. What cannot be read is passed over; shorthands come out as their parts. */
+export const parseDeclarations = (text: string): readonly Declaration[] =>
+  splitOutside(text.replaceAll(/\/\*[\s\S]*?(?:\*\/|$)/gu, ' '), /;/u).flatMap((part) => {
+    const colon = part.indexOf(':');
+    const property = part.slice(0, Math.max(0, colon)).trim().toLowerCase();
+    const raw = part.slice(colon + 1).trim();
+    const important = /!\s*important$/iu.test(raw);
+    const value = important ? raw.slice(0, raw.lastIndexOf('!')).trim() : raw;
+    if (!/^-?[a-z][a-z-]*$/u.test(property) || value === '') return [];
+    const expand = Object.hasOwn(shorthands, property) ? shorthands[property] : undefined;
+    const pairs = expand === undefined ? [[property, value] as const] : expand(value);
+    return pairs.map(([name, text]) => ({ property: name, value: text, important }));
+  });

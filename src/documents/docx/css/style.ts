@@ -1,0 +1,112 @@
+import { ROOT_SIZE, type Length } from './length.ts';
+
+export interface Sides<Value> {
+  readonly top: Value;
+  readonly right: Value;
+  readonly bottom: Value;
+  readonly left: Value;
+}
+
+/** A visible border. */
+export interface Border {
+  readonly style: string;
+  /** Points. */
+  readonly width: number;
+  /** Six hexadecimal digits. */
+  readonly color: string;
+}
+
+export type TextAlign = 'start' | 'end' | 'left' | 'right' | 'center' | 'justify';
+
+/** What children take over from their parent. */
+export interface InheritedStyle {
+  readonly color: string | undefined;
+  readonly fontFamily: string | undefined;
+  /** Points. */
+  readonly fontSize: number;
+  readonly bold: boolean;
+  readonly italic: boolean;
+  readonly underline: boolean;
+  readonly strike: boolean;
+  readonly smallCaps: boolean;
+  readonly transform: string;
+  /** Points between letters, besides the usual. */
+  readonly letterSpacing: number;
+  readonly lineHeight: { readonly factor: number } | { readonly points: number } | undefined;
+  readonly align: TextAlign;
+  readonly rtl: boolean;
+  readonly whiteSpace: string;
+  readonly listType: string;
+  readonly textIndent: number;
+  readonly lang: string | undefined;
+  readonly visible: boolean;
+  /** Background of inline elements: nested text stands on it. */
+  readonly textBackground: string | undefined;
+  readonly script: 'sub' | 'super' | undefined;
+}
+
+/** All that is known of how one element looks. Lengths are points. */
+export interface Style extends InheritedStyle {
+  readonly display: string;
+  readonly background: string | undefined;
+  readonly margin: Sides<number>;
+  /** Left and right margins are `auto`: the box is centred. */
+  readonly centered: boolean;
+  readonly padding: Sides<number>;
+  readonly border: Sides<Border | undefined>;
+  readonly width: Length | undefined;
+  readonly height: Length | undefined;
+  readonly maxWidth: Length | undefined;
+  readonly float: 'left' | 'right' | undefined;
+  readonly verticalAlign: string;
+  readonly breakBefore: boolean;
+  readonly breakAfter: boolean;
+}
+
+const sides = <Value>(value: Value): Sides<Value> => ({
+  top: value,
+  right: value,
+  bottom: value,
+  left: value,
+});
+
+/** What the page begins with. */
+export const initialStyle: Style = {
+  color: undefined,
+  fontFamily: undefined,
+  fontSize: ROOT_SIZE,
+  bold: false,
+  italic: false,
+  underline: false,
+  strike: false,
+  smallCaps: false,
+  transform: 'none',
+  letterSpacing: 0,
+  lineHeight: undefined,
+  align: 'start',
+  rtl: false,
+  whiteSpace: 'normal',
+  listType: 'disc',
+  textIndent: 0,
+  lang: undefined,
+  visible: true,
+  textBackground: undefined,
+  script: undefined,
+  display: 'inline',
+  background: undefined,
+  margin: sides(0),
+  centered: false,
+  padding: sides(0),
+  border: sides(undefined),
+  width: undefined,
+  height: undefined,
+  maxWidth: undefined,
+  float: undefined,
+  verticalAlign: 'baseline',
+  breakBefore: false,
+  breakAfter: false,
+};
+
+/** Whether an element is a box of its own between paragraphs, not a part of a line. */
+export const isBlock = ({ display, float }: Style): boolean =>
+  float !== undefined || !/^(?:inline|contents|none|ruby)/u.test(display);

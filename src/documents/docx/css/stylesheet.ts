@@ -1,0 +1,111 @@
+import { parseDeclarations, splitOutside, type Declaration } from './declarations.ts';
+import { parseSelectors, type Located, type Selector } from './selector.ts';
+
+/** More rules than this are passed over. */
+const MAX_RULES = 20_000;
+
+interface Rule {
+  readonly selector: Selector;
+  readonly declarations: readonly Declaration[];
+  readonly order: number;
+}
+
+/** A style sheet as text: what it imports, and its rules in one flat list. */
+export interface SheetText {
+  readonly imports: readonly string[];
+  readonly rules: readonly (readonly [selectors: string, body: string])[];
+}
+
+const unquoted = (text: string): string =>
+  text
+    .trim()
+    .replace(/^url\(\s*([\s\S]*?)\s*\)$/iu, '$1')
+    .replace(/^(["'])([\s\S]*)\1$/u, '$2');
+
+/** Whether rules for these media count on paper. Questions about the size of a screen are not answered. */
+const isForPaper = (media: string): boolean => {
+  const text = media.trim().toLowerCase();
+  return text === '' || text.split(',').some((query) => /^\s*(?:only\s+)?(?:all|print)\s*$/u.test(query));
+};
+
+/** Where the block that begins at `open` ends: the place of its closing brace. */
+const blockEnd = (text: string, open: number): number => {
+  let depth = 0;
+  for (let at = open; at < text.length; at += 1) {
+    const char = text.charAt(at);
+    if (char === '"' || char === "'") {
+      const close = text.indexOf(char, at + 1);
+      at = close === -1 ? text.length : close;
+    } else if (char === '{') depth += 1;
+    else if (char === '}') {
+      depth -= 1;
+      if (depth === 0) return at;
+    }
+  }
+  return text.length;
+};
+
+const readStatement = (prelude: string, imports: string[]): void => {
+  const [, target, media = ''] = /^@import\s+(url\([^)]*\)|"[^"]*"|'[^']*')\s*([^;]*)$/iu.exec(prelude) ?? [];
+  if (target !== undefined && isForPaper(media)) imports.push(unquoted(target));
+};
+
+const readBlocks = (text: string, sheet: { imports: string[]; rules: [string, string][] }): void => {
+  for (let at = 0; at < text.length && sheet.rules.length < MAX_RULES;) {
+    const open = text.indexOf('{', at);
+    const semicolon = text.indexOf(';', at);
+    if (semicolon !== -1 && (open === -1 || semicolon < open) && text.slice(at).trimStart().startsWith('@')) {
+      readStatement(text.slice(at, semicolon).trim(), sheet.imports);
+      at = semicolon + 1;
+      continue;
+    }
+    if (open === -1) return;
+    const end = blockEnd(text, open);
+    const prelude = text.slice(at, open).trim();
+    const body = text.slice(open + 1, end);
+    const media = /^@media\b([\s\S]*)$/iu.exec(prelude)?.[1];
+    if (media !== undefined) {
+      if (isForPaper(media)) readBlocks(body, sheet);
+    } else if (!prelude.startsWith('@')) sheet.rules.push([prelude, body]);
+    at = end + 1;
+  }
+};
+
+/** Reads a style sheet. Rules for other media than print, and at-rules besides `@media` and `@import`, are left out. */
+export const readSheet = (text: string): SheetText => {
+  const sheet = { imports: [], rules: [] };
+  readBlocks(text.replaceAll(/\/\*[\s\S]*?(?:\*\/|$)/gu, ' ').replaceAll(/<!--|-->/gu, ' '), sheet);
+  return sheet;
+};
+
+/** Finds the rules that apply to an element. */
+export class StyleRules {
+  readonly #byKey = new Map<string, Rule[]>();
+  #count = 0;
+
+  /** Adds the rules of a sheet. Later ones win over earlier ones of equal weight. */
+  add(sheet: SheetText): void {
+    for (const [list, body] of sheet.rules) {
+      const declarations = parseDeclarations(body);
+      for (const selector of declarations.length === 0 ? [] : parseSelectors(list)) {
+        if (this.#count >= MAX_RULES) return;
+        const rules = this.#byKey.get(selector.key) ?? [];
+        rules.push({ selector, declarations, order: (this.#count += 1) });
+        this.#byKey.set(selector.key, rules);
+      }
+    }
+  }
+
+  /** The declarations for an element, the weakest first. */
+  for(located: Located): readonly Declaration[] {
+    if (this.#count === 0) return [];
+    const { tag, attributes } = located.node;
+    const classes = splitOutside(attributes.get('class') ?? '', /\s/u).map((name) => `.${name}`);
+    const keys = new Set(['*', tag, `#${attributes.get('id') ?? ''}`, ...classes]);
+    const found = [...keys]
+      .flatMap((key) => this.#byKey.get(key) ?? [])
+      .filter(({ selector }) => selector.matches(located));
+    found.sort((one, two) => one.selector.specificity - two.selector.specificity || one.order - two.order);
+    return found.flatMap(({ declarations }) => declarations);
+  }
+}

@@ -1,0 +1,90 @@
+import type { Border, Sides, Style } from '../css/style.ts';
+import type { HeadingLevel, ListPlace } from './model.ts';
+
+/** What a list item still owes: the marker of its first paragraph. */
+export interface OpenItem {
+  readonly place: ListPlace | undefined;
+  marked: boolean;
+}
+
+/** A list under way. An item with a number of its own begins another one, which the items behind it go on with. */
+export interface OpenList {
+  number: number;
+}
+
+/** What the blocks around say of the paragraphs inside. Lengths are points. */
+export interface BlockContext {
+  readonly style: Style;
+  readonly indentStart: number;
+  readonly indentEnd: number;
+  readonly background: string | undefined;
+  readonly border: Sides<Border | undefined>;
+  readonly padding: Sides<number>;
+  readonly heading: HeadingLevel | undefined;
+  /** How many lists are open, one inside the other. */
+  readonly listDepth: number;
+  /** The innermost of them. */
+  readonly list: OpenList | undefined;
+  readonly item: OpenItem | undefined;
+  /** Room for one line of text. */
+  readonly width: number;
+}
+
+/** Where one level of a list begins, and how far before it the marker stands. */
+export const LIST_INDENT = 36;
+export const MARKER_INDENT = 18;
+
+const nothing = { top: 0, right: 0, bottom: 0, left: 0 };
+const noBorder = { top: undefined, right: undefined, bottom: undefined, left: undefined };
+
+/** The context of a page, or of a table cell, with so much room. */
+export const topContext = (style: Style, width: number): BlockContext => ({
+  style,
+  indentStart: 0,
+  indentEnd: 0,
+  background: undefined,
+  border: noBorder,
+  padding: nothing,
+  heading: undefined,
+  listDepth: 0,
+  list: undefined,
+  item: undefined,
+  width,
+});
+
+const hasFrame = ({ border, background }: Style): boolean =>
+  background !== undefined || Object.values(border).some((side) => side !== undefined);
+
+const headingOf = (tag: string): HeadingLevel | undefined => {
+  const level = /^h([1-6])$/u.exec(tag)?.[1];
+  return level === undefined ? undefined : (Number(level) as HeadingLevel);
+};
+
+/** The narrowest that lines get, whatever the boxes around them want. */
+const MIN_WIDTH = 36;
+
+/** The context inside a block. Its frame goes to the paragraphs in it, which word processors draw as one box. */
+export const insideBlock = (outer: BlockContext, tag: string, style: Style): BlockContext => {
+  const framed = hasFrame(style);
+  // Word draws frames around the lines, outwards, so the lines make room for padding and frame.
+  const side = (name: 'left' | 'right'): number =>
+    Math.max(0, style.margin[name] + style.padding[name] + (style.border[name]?.width ?? 0));
+  const [left, right] = [side('left'), side('right')];
+  const [start, end] = style.rtl ? [right, left] : [left, right];
+  const room = Math.max(MIN_WIDTH, outer.width - left - right);
+  const scale = room === MIN_WIDTH ? 0 : 1;
+  return {
+    ...outer,
+    style,
+    indentStart: outer.indentStart + start * scale,
+    indentEnd: outer.indentEnd + end * scale,
+    background: style.background ?? outer.background,
+    border: framed ? { ...outer.border, ...definedSides(style.border) } : outer.border,
+    padding: framed ? style.padding : outer.padding,
+    heading: headingOf(tag) ?? outer.heading,
+    width: room,
+  };
+};
+
+const definedSides = (border: Sides<Border | undefined>): Partial<Sides<Border>> =>
+  Object.fromEntries(Object.entries(border).filter(([, side]) => side !== undefined));

@@ -1,0 +1,191 @@
+import { computeStyle } from '../css/cascade.ts';
+import type { Located } from '../css/selector.ts';
+import { isBlock, type Style } from '../css/style.ts';
+import { insideBlock, LIST_INDENT, MARKER_INDENT, topContext, type BlockContext } from './block-context.ts';
+import { BlockStack } from './block-stack.ts';
+import { locateChildren, type FlowParts } from './flow-parts.ts';
+import { LineCollector } from './inline-text.ts';
+import { linkTarget } from './link-target.ts';
+import type { Block, ParagraphBlock, ParagraphFormat } from './model.ts';
+import { pictureInline } from './picture-flow.ts';
+import { buildTable, type ReadCell } from './table-flow.ts';
+
+/** Turns elements into paragraphs and tables. One builder makes one page, or one table cell. */
+export class FlowBuilder {
+  readonly #parts: FlowParts;
+  readonly #stack = new BlockStack();
+  #line = new LineCollector();
+
+  constructor(parts: FlowParts) {
+    this.#parts = parts;
+  }
+
+  /** Adds all that is inside of an element. */
+  addContent(located: Located, style: Style, context: BlockContext): void {
+    this.#addChildren(located, style, context, undefined);
+    this.#endParagraph(context);
+  }
+
+  /** The blocks, at least one paragraph. */
+  finish(context: BlockContext): readonly Block[] {
+    const blocks = this.#stack.finish();
+    // A page and a cell must end with a paragraph.
+    return blocks.at(-1)?.kind === 'paragraph' ? blocks : [...blocks, this.#paragraph(context, [])];
+  }
+
+  #addChildren(located: Located, style: Style, context: BlockContext, link: string | undefined): void {
+    const elements = locateChildren(located)[Symbol.iterator]();
+    for (const child of located.node.children) {
+      if (child.kind === 'text') this.#line.addText(child.text, style, link);
+      else {
+        const { value } = elements.next();
+        if (value !== undefined) this.#addElement(value, style, context, link);
+      }
+    }
+  }
+
+  #addElement(located: Located, parent: Style, context: BlockContext, link: string | undefined): void {
+    const style = computeStyle(located, parent, this.#parts.rules);
+    if (style.display === 'none') return;
+    const { tag, attributes } = located.node;
+    if (tag === 'br') this.#line.addBreak();
+    else if (tag === 'img') this.#addPicture(located, style, context, link);
+    else if (!isBlock(style)) {
+      const own = tag === 'a' ? linkTarget(attributes.get('href'), this.#parts.base) : undefined;
+      this.#addChildren(located, style, context, own ?? link);
+    } else {
+      this.#endParagraph(context);
+      this.#addBlock(located, style, context, link);
+    }
+  }
+
+  #addBlock(located: Located, style: Style, context: BlockContext, link: string | undefined): void {
+    if (style.breakBefore) this.#stack.breakPage();
+    this.#stack.openBox(style.margin.top);
+    const { tag } = located.node;
+    if (tag === 'hr') this.#addRule(style, context);
+    else if (tag === 'table') this.#addTable(located, style, context);
+    else {
+      const inner = this.#innerContext(located, style, context);
+      this.#addChildren(located, style, inner, link);
+      this.#endParagraph(inner);
+    }
+    this.#stack.closeBox(style.margin.bottom);
+    if (style.breakAfter) this.#stack.breakPage();
+  }
+
+  #innerContext(located: Located, style: Style, context: BlockContext): BlockContext {
+    const { tag, attributes } = located.node;
+    if (/^(?:ul|ol|menu|dir)$/u.test(tag)) return this.#insideList(attributes, style, context);
+    if (style.display === 'list-item') return this.#insideItem(located, style, context);
+    return insideBlock(context, tag, style);
+  }
+
+  #insideList(attributes: ReadonlyMap<string, string>, style: Style, context: BlockContext): BlockContext {
+    // Room for the markers is ours to make, level by level.
+    const inner = insideBlock(context, '', { ...style, padding: { ...style.padding, left: 0, right: 0 } });
+    const level = context.listDepth;
+    const start = Number.parseInt(attributes.get('start') ?? '', 10);
+    const number = this.#parts.lists.open({
+      type: style.listType,
+      start: Number.isSafeInteger(start) ? start : 1,
+      level,
+    });
+    return {
+      ...inner,
+      indentStart: inner.indentStart + LIST_INDENT,
+      width: Math.max(LIST_INDENT, inner.width - LIST_INDENT),
+      listDepth: level + 1,
+      item: undefined,
+      list: { number },
+    };
+  }
+
+  #insideItem(located: Located, style: Style, context: BlockContext): BlockContext {
+    const inner = insideBlock(context, 'li', style);
+    if (style.listType === 'none') return { ...inner, item: undefined };
+    const level = Math.max(0, context.listDepth - 1);
+    const value = Number.parseInt(located.node.attributes.get('value') ?? '', 10);
+    const list = context.list ?? { number: -1 };
+    if (Number.isSafeInteger(value) || list.number < 0) {
+      const start = Number.isSafeInteger(value) ? value : 1;
+      list.number = this.#parts.lists.open({ type: style.listType, start, level });
+    }
+    return { ...inner, item: { place: { list: list.number, level }, marked: false } };
+  }
+
+  #addRule(style: Style, context: BlockContext): void {
+    const color = style.background ?? style.color ?? '808080';
+    const bottom = style.border.top ?? style.border.bottom ?? { style: 'solid', width: 0.75, color };
+    const inner = insideBlock(context, 'hr', { ...style, padding: initialPadding, background: undefined });
+    const line = { ...inner, border: { top: undefined, right: undefined, bottom, left: undefined } };
+    this.#stack.openBox(6);
+    this.#stack.addParagraph(this.#paragraph({ ...line, item: undefined }, []));
+    this.#stack.closeBox(6);
+  }
+
+  #addTable(located: Located, style: Style, context: BlockContext): void {
+    const { captions, table } = buildTable(this.#parts, { located, style }, context, this.#readCell);
+    for (const caption of captions) {
+      const inner = insideBlock(context, 'caption', caption.style);
+      this.#addChildren(caption.located, caption.style, inner, undefined);
+      this.#endParagraph(inner);
+    }
+    if (table !== undefined) this.#stack.addTable(table, () => this.#paragraph(context, []));
+  }
+
+  /** Reads a cell as a page of its own, without the space above its first and below its last paragraph. */
+  readonly #readCell: ReadCell = (located, style, width) => {
+    const builder = new FlowBuilder(this.#parts);
+    const context = topContext(style, width);
+    builder.addContent(located, style, context);
+    return builder.finish(context);
+  };
+
+  #addPicture(located: Located, style: Style, context: BlockContext, link: string | undefined): void {
+    const picture = this.#parts.pictureOf(located.node);
+    if (picture === undefined || !style.visible) return;
+    const inline = pictureInline(picture, located.node, style, { width: context.width, link });
+    const standsAlone = style.float === undefined && isBlock(style);
+    if (!standsAlone) {
+      this.#line.addPicture(inline);
+      return;
+    }
+    this.#endParagraph(context);
+    this.#stack.openBox(style.margin.top);
+    this.#line.addPicture(inline);
+    const align = style.centered ? 'center' : context.style.align;
+    this.#endParagraph({ ...context, style: { ...context.style, align } });
+    this.#stack.closeBox(style.margin.bottom);
+  }
+
+  #endParagraph(context: BlockContext): void {
+    if (this.#line.isEmpty) return;
+    const inlines = this.#line.finish();
+    this.#line = new LineCollector();
+    this.#stack.addParagraph(this.#paragraph(context, inlines));
+  }
+
+  #paragraph(context: BlockContext, inlines: ParagraphBlock['inlines']): ParagraphBlock {
+    const { style, item } = context;
+    const place = item === undefined || item.marked ? undefined : item.place;
+    if (item !== undefined) item.marked = true;
+    const format: ParagraphFormat = {
+      heading: context.heading,
+      align: style.align,
+      rtl: style.rtl,
+      indentStart: context.indentStart,
+      indentEnd: context.indentEnd,
+      firstLine: place === undefined ? style.textIndent : -MARKER_INDENT,
+      lineHeight: style.lineHeight,
+      item: place,
+      background: context.background,
+      border: context.border,
+      padding: context.padding,
+      pageBreakBefore: false,
+    };
+    return { kind: 'paragraph', inlines, format, before: 0, after: 0 };
+  }
+}
+
+const initialPadding = { top: 0, right: 0, bottom: 0, left: 0 };

@@ -1,0 +1,60 @@
+import { pointsOf } from '../css/length.ts';
+import type { Style } from '../css/style.ts';
+import type { ElementNode } from '../html/nodes.ts';
+import type { Block, Picture, PictureInline } from './model.ts';
+
+/** Points of a pixel. */
+const PIXEL = 0.75;
+/** Room on a page, in points; nothing is higher. */
+const MAX_HEIGHT = 690;
+
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Makes a size fit into a width and the page, keeping its proportions. */
+const fitted = ({ width, height }: Size, room: number): Size => {
+  const scale = Math.min(1, room / width, MAX_HEIGHT / height);
+  return { width: Math.max(1, width * scale), height: Math.max(1, height * scale) };
+};
+
+/** The size that a picture is shown at: as its style or attributes say, else its own; one given side keeps the proportions. */
+const shownSize = (picture: Picture, style: Style, room: number): Size => {
+  const ratio = picture.height / picture.width;
+  const wanted = pointsOf(style.width, room);
+  const height = pointsOf(style.height);
+  const limit = pointsOf(style.maxWidth, room) ?? Number.POSITIVE_INFINITY;
+  const natural = height === undefined ? picture.width * PIXEL : height / ratio;
+  const width = Math.min(Math.max(1, wanted ?? natural), Math.max(1, limit));
+  const isStretched = wanted !== undefined && height !== undefined && width === wanted;
+  return { width, height: isStretched ? Math.max(1, height) : width * ratio };
+};
+
+/** A picture in a line of text. @param place the room that a line has, and the link around the picture */
+export const pictureInline = (
+  picture: Picture,
+  node: ElementNode,
+  style: Style,
+  place: { readonly width: number; readonly link: string | undefined },
+): PictureInline => ({
+  kind: 'picture',
+  picture,
+  ...fitted(shownSize(picture, style, place.width), place.width),
+  float: style.float,
+  alt: node.attributes.get('alt')?.trim() ?? '',
+  link: place.link,
+});
+
+/** The same blocks with pictures no wider than the room that they turned out to have. */
+export const withFittingPictures = (blocks: readonly Block[], room: number): readonly Block[] =>
+  blocks.map((block) =>
+    block.kind === 'table'
+      ? block
+      : {
+          ...block,
+          inlines: block.inlines.map((inline) =>
+            inline.kind === 'picture' ? { ...inline, ...fitted(inline, room) } : inline,
+          ),
+        },
+  );

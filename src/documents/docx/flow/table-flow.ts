@@ -1,0 +1,110 @@
+import { pointsOf, type Length } from '../css/length.ts';
+import type { Located } from '../css/selector.ts';
+import type { Style } from '../css/style.ts';
+import type { BlockContext } from './block-context.ts';
+import { columnWidths, type WidthWish } from './column-widths.ts';
+import { contentWidth } from './content-width.ts';
+import type { FlowParts } from './flow-parts.ts';
+import type { Block, TableBlock, TableCell } from './model.ts';
+import { withFittingPictures } from './picture-flow.ts';
+import { readGrid, type Styled, type TableGrid } from './table-grid.ts';
+
+/** Reads the content of a cell, for lines of so many points. */
+export type ReadCell = (located: Located, style: Style, width: number) => readonly Block[];
+
+/** A table, with the captions that stand above it. */
+export interface BuiltTable {
+  readonly captions: readonly Styled[];
+  /** Undefined when there is no cell. */
+  readonly table: TableBlock | undefined;
+}
+
+const horizontalPadding = ({ padding }: Style): number => padding.left + padding.right;
+
+const verticalAlign = (value: string): TableCell['verticalAlign'] => {
+  if (value === 'bottom') return 'bottom';
+  return value === 'middle' || value === 'center' ? 'center' : 'top';
+};
+
+/** A given width of a cell is that of its content, as browsers have it. */
+const outerWidth = (width: Length | undefined, style: Style): Length | undefined =>
+  width !== undefined && 'points' in width ? { points: width.points + horizontalPadding(style) } : width;
+
+const wishesOf = (grid: TableGrid, contents: readonly (readonly Block[])[]): readonly WidthWish[] => [
+  ...grid.columns.map(({ column, span, style }) => ({
+    column,
+    span,
+    content: { min: 0, max: 0 },
+    width: style.width,
+  })),
+  ...grid.cells.map(({ column, columnSpan, style }, index) => {
+    const { min, max } = contentWidth(contents[index] ?? []);
+    const padding = horizontalPadding(style) + 1;
+    return {
+      column,
+      span: columnSpan,
+      content: { min: min + padding, max: max + padding },
+      width: outerWidth(style.width, style),
+    };
+  }),
+];
+
+const alignOf = (style: Style): TableBlock['align'] => {
+  if (style.centered) return 'center';
+  if (style.float !== undefined) return style.float;
+  return style.rtl ? 'right' : 'left';
+};
+
+/** Cells that share a place (beyond the last column) become one. */
+const mergeCells = (cells: readonly TableCell[]): readonly TableCell[] => {
+  const byPlace = new Map<string, TableCell>();
+  for (const cell of cells) {
+    const key = `${cell.row}:${cell.column}`;
+    const known = byPlace.get(key);
+    byPlace.set(key, known === undefined ? cell : { ...known, blocks: [...known.blocks, ...cell.blocks] });
+  }
+  return [...byPlace.values()];
+};
+
+/** Builds a table with all that is in it. */
+export const buildTable = (
+  parts: FlowParts,
+  { located, style }: Styled,
+  context: BlockContext,
+  readCell: ReadCell,
+): BuiltTable => {
+  const grid = readGrid(parts, { located, style });
+  if (grid.cells.length === 0) return { captions: grid.captions, table: undefined };
+  const room = context.width;
+  const contents = grid.cells.map((cell) => {
+    const width = (pointsOf(cell.style.width, room) ?? room) - horizontalPadding(cell.style);
+    return readCell(cell.located, cell.style, Math.max(24, width));
+  });
+  const widths = columnWidths(grid.columnCount, wishesOf(grid, contents), { width: style.width, room });
+  const cells = grid.cells.map((cell, index): TableCell => {
+    const { row, column, rowSpan, columnSpan, background } = cell;
+    const width = widths.slice(column, column + columnSpan).reduce((sum, one) => sum + one, 0);
+    return {
+      row,
+      column,
+      rowSpan,
+      columnSpan,
+      background: background ?? style.background,
+      border: cell.style.border,
+      padding: cell.style.padding,
+      verticalAlign: verticalAlign(cell.style.verticalAlign),
+      blocks: withFittingPictures(contents[index] ?? [], Math.max(12, width - horizontalPadding(cell.style))),
+    };
+  });
+  const table: TableBlock = {
+    kind: 'table',
+    rows: grid.rows.map((row) => ({ isHeader: row.isHeader, height: pointsOf(row.style.height) })),
+    cells: mergeCells(cells),
+    columnWidths: widths,
+    border: style.border,
+    align: alignOf(style),
+    rtl: style.rtl,
+    indentStart: context.indentStart,
+  };
+  return { captions: grid.captions, table };
+};

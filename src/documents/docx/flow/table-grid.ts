@@ -1,0 +1,115 @@
+import { computeStyle } from '../css/cascade.ts';
+import type { Located } from '../css/selector.ts';
+import type { Style } from '../css/style.ts';
+import { locateChildren, type FlowParts } from './flow-parts.ts';
+
+/** Word's limit. Cells beyond it go into the last column. */
+const MAX_COLUMNS = 63;
+
+/** An element of a table with its style. */
+export interface Styled {
+  readonly located: Located;
+  readonly style: Style;
+}
+
+/** A cell before its content has been read. */
+export interface GridCell extends Styled {
+  readonly row: number;
+  readonly column: number;
+  readonly rowSpan: number;
+  readonly columnSpan: number;
+  /** Of its row, or the rows around. */
+  readonly background: string | undefined;
+}
+
+export interface GridRow {
+  readonly style: Style;
+  readonly isHeader: boolean;
+}
+
+export interface GridColumn {
+  readonly column: number;
+  readonly span: number;
+  readonly style: Style;
+}
+
+/** Where the cells of a table stand. */
+export interface TableGrid {
+  readonly captions: readonly Styled[];
+  readonly columns: readonly GridColumn[];
+  readonly rows: readonly GridRow[];
+  readonly cells: readonly GridCell[];
+  readonly columnCount: number;
+}
+
+const spanOf = (located: Located, name: string): number => {
+  const span = Number.parseInt(located.node.attributes.get(name) ?? '1', 10);
+  return Number.isSafeInteger(span) && span >= 0 ? span : 1;
+};
+
+interface Section extends Styled {
+  readonly rows: readonly Styled[];
+  readonly kind: number;
+}
+
+/** Heads come first and feet last, wherever they are written. */
+const SECTIONS: Readonly<Record<string, number>> = { thead: 0, tbody: 1, tfoot: 2 };
+
+/** Places the cells of one section into the grid. `free[column]` is the first row where the column is free. */
+const placeSection = (
+  { rows, style, kind }: Section,
+  children: (parent: Styled) => readonly Styled[],
+  grid: { readonly rows: GridRow[]; readonly cells: GridCell[]; readonly free: number[] },
+): void => {
+  const end = grid.rows.length + rows.length;
+  for (const row of rows) {
+    const at = grid.rows.push({ style: row.style, isHeader: kind === 0 }) - 1;
+    let column = 0;
+    for (const cell of children(row).filter(({ located }) => /^t[dh]$/u.test(located.node.tag))) {
+      while ((grid.free[column] ?? 0) > at) column += 1;
+      const start = Math.min(column, MAX_COLUMNS - 1);
+      const rowSpan = Math.min(spanOf(cell.located, 'rowspan') || end, end - at);
+      let columnSpan = 1;
+      const wanted = Math.min(Math.max(1, spanOf(cell.located, 'colspan')), MAX_COLUMNS - start);
+      while (columnSpan < wanted && (grid.free[start + columnSpan] ?? 0) <= at) columnSpan += 1;
+      for (let index = start; index < start + columnSpan; index += 1) grid.free[index] = at + rowSpan;
+      const background = cell.style.background ?? row.style.background ?? style.background;
+      grid.cells.push({ ...cell, row: at, column: start, rowSpan, columnSpan, background });
+      column = start + columnSpan;
+    }
+  }
+};
+
+/** Reads the structure of a table element. */
+export const readGrid = (parts: FlowParts, table: Styled): TableGrid => {
+  const children = ({ located, style }: Styled): readonly Styled[] =>
+    locateChildren(located)
+      .map((child) => ({ located: child, style: computeStyle(child, style, parts.rules) }))
+      .filter((child) => child.style.display !== 'none');
+  const own = children(table);
+  const withTag = (styled: readonly Styled[], tag: string) =>
+    styled.filter(({ located }) => located.node.tag === tag);
+
+  const columns: GridColumn[] = [];
+  let column = 0;
+  const groups = own.filter(({ located }) => /^col(?:group)?$/u.test(located.node.tag));
+  for (const group of groups.flatMap((one) => (children(one).length > 0 ? children(one) : [one]))) {
+    const span = Math.min(spanOf(group.located, 'span') || 1, MAX_COLUMNS);
+    columns.push({ column, span, style: group.style });
+    column += span;
+  }
+
+  const sections = own
+    .filter(({ located }) => Object.hasOwn(SECTIONS, located.node.tag))
+    .map((section) => ({
+      ...section,
+      rows: withTag(children(section), 'tr'),
+      kind: SECTIONS[section.located.node.tag] ?? 1,
+    }));
+  const grid = { rows: [], cells: [] as GridCell[], free: [] as number[] };
+  for (const section of sections.toSorted((one, two) => one.kind - two.kind)) {
+    placeSection(section, children, grid);
+  }
+  const columnCount = grid.cells.reduce((most, cell) => Math.max(most, cell.column + cell.columnSpan), 0);
+  return { captions: withTag(own, 'caption'), columns, rows: grid.rows, cells: grid.cells, columnCount };
+};

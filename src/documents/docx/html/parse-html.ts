@@ -1,0 +1,165 @@
+import {
+  defaultTreeAdapter,
+  html as names,
+  parse,
+  type DefaultTreeAdapterTypes,
+  type TreeAdapter,
+} from 'parse5';
+import { DocumentLimitError } from '../../../errors/errors.ts';
+import type { ElementNode, HtmlDocument, HtmlNode, SheetReference } from './nodes.ts';
+
+type Types = DefaultTreeAdapterTypes.DefaultTreeAdapterMap;
+
+const MAX_NODES = 200_000;
+/** Elements inside elements while parsing. */
+const MAX_OPEN = 10_000;
+/** Deeper elements are taken out and their content stays: nobody sees the difference, and walks over the tree need little stack. */
+const MAX_DEPTH = 150;
+
+/** Elements whose content is nothing to read. */
+const SKIPPED: ReadonlySet<string> = new Set([
+  'script',
+  'style',
+  'link',
+  'meta',
+  'base',
+  'title',
+  'template',
+  'iframe',
+  'frame',
+  'frameset',
+  'object',
+  'embed',
+  'applet',
+  'audio',
+  'video',
+  'canvas',
+  'math',
+  'svg',
+  'select',
+  'datalist',
+  'textarea',
+  'input',
+  'map',
+]);
+
+/** The usual adapter, which refuses to build trees that are too large or too deep. */
+const boundedAdapter = (): TreeAdapter<Types> => {
+  let nodes = 0;
+  let open = 0;
+  const count = (): void => {
+    nodes += 1;
+    if (nodes > MAX_NODES) throw new DocumentLimitError('The document has too many parts.');
+  };
+  return {
+    ...defaultTreeAdapter,
+    createElement: (tag, namespace, attributes) => {
+      count();
+      return defaultTreeAdapter.createElement(tag, namespace, attributes);
+    },
+    insertText: (parent, text) => {
+      count();
+      defaultTreeAdapter.insertText(parent, text);
+    },
+    onItemPush: () => {
+      open += 1;
+      if (open > MAX_OPEN) throw new DocumentLimitError('The document is nested too deeply.');
+    },
+    onItemPop: () => {
+      open -= 1;
+    },
+  };
+};
+
+type Parsed = Types['node'];
+
+interface Draft {
+  readonly source: Types['parentNode'];
+  readonly children: HtmlNode[];
+  readonly depth: number;
+}
+
+const attributesOf = (element: Types['element']): ReadonlyMap<string, string> =>
+  new Map(element.attrs.map(({ name, value }) => [name, value]));
+
+const textOf = (parent: Types['parentNode']): string =>
+  parent.childNodes.map((child) => ('value' in child ? child.value : '')).join('');
+
+const isElement = (node: Parsed): node is Types['element'] => 'tagName' in node;
+
+/** What the head and stray elements say of the whole page. */
+interface PageFacts {
+  title: string | undefined;
+  base: string | undefined;
+  readonly sheets: SheetReference[];
+}
+
+const noteFacts = (element: Types['element'], facts: PageFacts): void => {
+  const attributes = attributesOf(element);
+  const href = attributes.get('href')?.trim();
+  switch (element.tagName) {
+    case 'title':
+      facts.title ??= textOf(element).trim() || undefined;
+      break;
+    case 'base':
+      facts.base ??= href;
+      break;
+    case 'style':
+      facts.sheets.push({ text: textOf(element) });
+      break;
+    case 'link':
+      if (href && /(?:^|\s)stylesheet(?:\s|$)/iu.test(attributes.get('rel') ?? ''))
+        facts.sheets.push({ href });
+      break;
+  }
+};
+
+/** Copies what counts, without recursion: the parsed tree may be as deep as the parser allows. */
+const copyTree = (root: Types['parentNode'], facts: PageFacts): readonly HtmlNode[] => {
+  const top: HtmlNode[] = [];
+  const open: Draft[] = [{ source: root, children: top, depth: 0 }];
+  // Children are visited in their order: each entry goes on where it was left.
+  const positions = [0];
+  for (let draft = open.at(-1); draft !== undefined; draft = open.at(-1)) {
+    const position = positions.at(-1) ?? 0;
+    const node = draft.source.childNodes[position];
+    if (node === undefined) {
+      open.pop();
+      positions.pop();
+      continue;
+    }
+    positions[positions.length - 1] = position + 1;
+    if ('value' in node) draft.children.push({ kind: 'text', text: node.value });
+    else if (isElement(node)) {
+      noteFacts(node, facts);
+      if (SKIPPED.has(node.tagName) || node.namespaceURI !== names.NS.HTML) continue;
+      open.push(draftOf(node, draft));
+      positions.push(0);
+    }
+  }
+  return top;
+};
+
+const draftOf = (node: Types['element'], { children, depth }: Draft): Draft => {
+  if (depth >= MAX_DEPTH) return { source: node, children, depth };
+  const own: HtmlNode[] = [];
+  children.push({ kind: 'element', tag: node.tagName, attributes: attributesOf(node), children: own });
+  return { source: node, children: own, depth: depth + 1 };
+};
+
+const findElement = (nodes: readonly HtmlNode[], tag: string): ElementNode | undefined =>
+  nodes.find((node): node is ElementNode => node.kind === 'element' && node.tag === tag);
+
+/**
+ * Parses a page, or a piece of one, as browsers do.
+ * @throws DocumentLimitError when it has too many parts or is nested too deeply
+ */
+export const parseHtml = (text: string): HtmlDocument => {
+  const tree = parse<Types>(text, { treeAdapter: boundedAdapter(), scriptingEnabled: false });
+  const facts: PageFacts = { title: undefined, base: undefined, sheets: [] };
+  const html = findElement(copyTree(tree, facts), 'html');
+  const body = findElement(html?.children ?? [], 'body');
+  const empty: ElementNode = { kind: 'element', tag: 'body', attributes: new Map(), children: [] };
+  const direction = html?.attributes.get('dir')?.toLowerCase();
+  return { ...facts, body: body ?? empty, lang: html?.attributes.get('lang'), rtl: direction === 'rtl' };
+};

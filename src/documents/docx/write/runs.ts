@@ -1,0 +1,128 @@
+import {
+  ExternalHyperlink,
+  ImageRun,
+  Tab,
+  TextRun,
+  TextWrappingType,
+  type IRunOptions,
+  type ParagraphChild,
+} from 'docx';
+import type { Inline, PictureInline, TextFormat, TextInline } from '../flow/model.ts';
+import { splitByDirection, type DirectedText } from './bidi.ts';
+import { eastAsian, fontName } from './fonts.ts';
+import type { BaseFormat } from './styles.ts';
+import { emus, halfPoints, pixels, twips } from './units.ts';
+
+/** Room around a picture that text flows around. */
+const FLOAT_DISTANCE = 9;
+
+/** Only what differs from the paragraph's style is written, so that a document can be restyled. */
+const differing = (format: TextFormat, base: BaseFormat): IRunOptions => {
+  const size = halfPoints(format.size);
+  return {
+    ...(format.bold === base.bold ? {} : { bold: format.bold, boldComplexScript: format.bold }),
+    ...(format.italic ? { italics: true, italicsComplexScript: true } : {}),
+    ...(size === halfPoints(base.size) ? {} : { size, sizeComplexScript: size }),
+    ...(format.color === undefined ? {} : { color: format.color }),
+    ...(format.underline ? { underline: { type: 'single' as const } } : {}),
+    ...(format.strike ? { strike: true } : {}),
+    ...(format.smallCaps ? { smallCaps: true } : {}),
+    ...(format.caps ? { allCaps: true } : {}),
+    ...(format.spacing === 0 ? {} : { characterSpacing: twips(format.spacing) }),
+    ...(format.background === undefined
+      ? {}
+      : { shading: { type: 'clear' as const, color: 'auto', fill: format.background } }),
+  };
+};
+
+/** Word makes raised and lowered letters smaller by itself, so they are written in the size of the text around them. */
+const scripted = (format: TextFormat): TextFormat =>
+  format.script === undefined ? format : { ...format, size: Math.round(format.size * 1.2 * 2) / 2 };
+
+const fontOptions = (text: string, format: TextFormat): IRunOptions => {
+  const name = format.family === undefined ? undefined : fontName(format.family);
+  const asian = eastAsian(text, format.lang);
+  if (name === undefined && asian === undefined) return {};
+  const western = name === undefined ? {} : { ascii: name, hAnsi: name, cs: name };
+  return {
+    font: { ...western, ...(asian === undefined ? {} : { eastAsia: asian.font }) },
+    ...(asian === undefined ? {} : { language: { eastAsia: asian.lang } }),
+  };
+};
+
+/** How a run of text is written. */
+export const runOptions = (text: string, format: TextFormat, base: BaseFormat): IRunOptions => ({
+  ...differing(scripted(format), base),
+  ...fontOptions(text, format),
+  ...(format.script === 'sub' ? { subScript: true } : {}),
+  ...(format.script === 'super' ? { superScript: true } : {}),
+});
+
+const withTabs = (text: string): IRunOptions =>
+  text.includes('\t')
+    ? { children: text.split(/(\t)/u).map((part) => (part === '\t' ? new Tab() : part)) }
+    : { text };
+
+const textRuns = (inline: TextInline, base: BaseFormat, rtlParagraph: boolean): readonly TextRun[] =>
+  splitByDirection(inline.text, rtlParagraph).map(
+    ({ text, rtl }: DirectedText) =>
+      new TextRun({
+        ...runOptions(text, inline.format, base),
+        ...withTabs(text),
+        ...(rtl ? { rightToLeft: true } : {}),
+      }),
+  );
+
+const floatingOptions = (side: 'left' | 'right') => ({
+  horizontalPosition: { relative: 'column' as const, align: side },
+  verticalPosition: { relative: 'paragraph' as const, offset: 0 },
+  wrap: { type: TextWrappingType.SQUARE, side: 'bothSides' as const },
+  margins: {
+    top: 0,
+    bottom: emus(FLOAT_DISTANCE / 2),
+    left: emus(side === 'left' ? 0 : FLOAT_DISTANCE),
+    right: emus(side === 'left' ? FLOAT_DISTANCE : 0),
+  },
+});
+
+const pictureRun = ({ picture, width, height, float, alt }: PictureInline): ImageRun =>
+  new ImageRun({
+    type: picture.type,
+    data: picture.bytes,
+    transformation: { width: pixels(width), height: pixels(height) },
+    ...(alt === '' ? {} : { altText: { name: alt.slice(0, 100), description: alt } }),
+    ...(float === undefined ? {} : { floating: floatingOptions(float) }),
+  });
+
+const runsOf = (inline: Inline, base: BaseFormat, rtlParagraph: boolean): readonly (TextRun | ImageRun)[] => {
+  switch (inline.kind) {
+    case 'text':
+      return textRuns(inline, base, rtlParagraph);
+    case 'break':
+      return [new TextRun({ break: 1 })];
+    case 'picture':
+      return [pictureRun(inline)];
+  }
+};
+
+/** Writes the content of a paragraph. Neighbours with the same link become one link. */
+export const paragraphChildren = (
+  inlines: readonly Inline[],
+  base: BaseFormat,
+  rtlParagraph: boolean,
+): readonly ParagraphChild[] => {
+  const children: ParagraphChild[] = [];
+  for (let at = 0; at < inlines.length;) {
+    const link = linkOf(inlines[at]);
+    let end = at + 1;
+    while (end < inlines.length && link !== undefined && linkOf(inlines[end]) === link) end += 1;
+    const runs = inlines.slice(at, end).flatMap((inline) => runsOf(inline, base, rtlParagraph));
+    if (link === undefined) children.push(...runs);
+    else children.push(new ExternalHyperlink({ link, children: runs }));
+    at = end;
+  }
+  return children;
+};
+
+const linkOf = (inline: Inline | undefined): string | undefined =>
+  inline === undefined || inline.kind === 'break' ? undefined : inline.link;

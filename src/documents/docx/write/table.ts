@@ -1,0 +1,98 @@
+import { Paragraph, Table, TableCell, TableRow, type ITableCellOptions } from 'docx';
+import type { Border, Sides } from '../css/style.ts';
+import type { Block, TableBlock, TableCell as Cell } from '../flow/model.ts';
+import { borderOptions, noBorder } from './borders.ts';
+import { paragraph } from './paragraph.ts';
+import { twips } from './units.ts';
+
+const sideOptions = (border: Border | undefined) => (border === undefined ? noBorder : borderOptions(border));
+
+/** Sides that a cell does not draw are left to its neighbours and to the table's frame. */
+const cellBorders = (border: Sides<Border | undefined>): NonNullable<ITableCellOptions['borders']> =>
+  Object.fromEntries(
+    Object.entries(border).flatMap(([side, line]: [string, Border | undefined]) =>
+      line === undefined ? [] : [[side, borderOptions(line)]],
+    ),
+  );
+
+/** Writes blocks: paragraphs and tables, one inside the other as they are. */
+export const writeBlocks = (blocks: readonly Block[]): (Paragraph | Table)[] =>
+  blocks.map((block) => (block.kind === 'paragraph' ? paragraph(block) : writeTable(block)));
+
+const writeCell = (cell: Cell, widths: readonly number[]): TableCell => {
+  const width = widths.slice(cell.column, cell.column + cell.columnSpan).reduce((sum, one) => sum + one, 0);
+  const { top, right, bottom, left } = cell.padding;
+  return new TableCell({
+    children: writeBlocks(cell.blocks),
+    width: { size: twips(width), type: 'dxa' },
+    margins: {
+      top: twips(top),
+      right: twips(right),
+      bottom: twips(bottom),
+      left: twips(left),
+      marginUnitType: 'dxa',
+    },
+    borders: cellBorders(cell.border),
+    verticalAlign: cell.verticalAlign,
+    ...(cell.rowSpan > 1 ? { rowSpan: cell.rowSpan } : {}),
+    ...(cell.columnSpan > 1 ? { columnSpan: cell.columnSpan } : {}),
+    ...(cell.background === undefined
+      ? {}
+      : { shading: { type: 'clear' as const, color: 'auto', fill: cell.background } }),
+  });
+};
+
+const emptyCell = (width: number): TableCell =>
+  new TableCell({ children: [new Paragraph({})], width: { size: twips(width), type: 'dxa' } });
+
+/** The cells of every row, with empty ones where the grid has holes: Word wants it whole. */
+const fillRows = ({ rows, cells, columnWidths }: TableBlock): TableCell[][] => {
+  const byPlace = new Map(cells.map((cell) => [`${cell.row}:${cell.column}`, cell]));
+  const takenUntil: number[] = columnWidths.map(() => 0);
+  return rows.map((_row, row) => {
+    const written: TableCell[] = [];
+    for (let column = 0; column < columnWidths.length;) {
+      const cell = byPlace.get(`${row}:${column}`);
+      if (cell !== undefined) {
+        written.push(writeCell(cell, columnWidths));
+        for (let covered = 0; covered < cell.columnSpan; covered += 1) {
+          takenUntil[column + covered] = row + cell.rowSpan;
+        }
+      } else if ((takenUntil[column] ?? 0) <= row) written.push(emptyCell(columnWidths[column] ?? 0));
+      column += cell?.columnSpan ?? 1;
+    }
+    return written;
+  });
+};
+
+/** Writes a table. */
+const writeTable = (block: TableBlock): Table => {
+  const { border, columnWidths, rows } = block;
+  return new Table({
+    rows: fillRows(block).map((children, index) => {
+      const height = rows[index]?.height;
+      return new TableRow({
+        children,
+        cantSplit: true,
+        ...(rows[index]?.isHeader === true ? { tableHeader: true } : {}),
+        ...(height === undefined ? {} : { height: { value: twips(Math.min(height, 600)), rule: 'atLeast' } }),
+      });
+    }),
+    width: { size: twips(columnWidths.reduce((sum, width) => sum + width, 0)), type: 'dxa' },
+    columnWidths: columnWidths.map(twips),
+    layout: 'autofit',
+    alignment: block.align,
+    ...(block.indentStart > 0 && block.align === 'left'
+      ? { indent: { size: twips(block.indentStart), type: 'dxa' as const } }
+      : {}),
+    ...(block.rtl ? { visuallyRightToLeft: true } : {}),
+    borders: {
+      top: sideOptions(border.top),
+      right: sideOptions(border.right),
+      bottom: sideOptions(border.bottom),
+      left: sideOptions(border.left),
+      insideHorizontal: noBorder,
+      insideVertical: noBorder,
+    },
+  });
+};
