@@ -12,6 +12,7 @@ import { folderCreateAction } from './folder-create.ts';
 import { folderRemoveAction } from './folder-remove.ts';
 import { folderRenameAction } from './folder-rename.ts';
 import { foldersAction } from './folders.ts';
+import { generateDocxAction } from './generate-docx.ts';
 import { generatePdfAction } from './generate-pdf.ts';
 import { getLocalFileByUrlAction } from './get-local-file-by-url.ts';
 import { imageCropAction } from './image-crop.ts';
@@ -50,6 +51,7 @@ export const createActions = (): Actions => {
     untyped(imageCropAction),
     untyped(imageLoadAction),
     untyped(generatePdfAction),
+    untyped(generateDocxAction),
   ];
   return new Map(all.map((action) => [action.name, action]));
 };

@@ -1,6 +1,8 @@
 import type { Logger } from '../log/logger.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
 import type { Documents } from './documents.ts';
+import type { DocxEngine } from './docx/engine.ts';
+import { defaultDocxLimits, type DocxLimits } from './docx/limits.ts';
 import { defaultPdfLimits, type PdfLimits } from './pdf/limits.ts';
 import type { PdfEngine } from './pdf/engine.ts';
 
@@ -11,6 +13,7 @@ export interface DocumentsParts {
   /** Path of a Chromium browser; without it one is looked for in the usual places. */
   readonly browser?: string | undefined;
   readonly pdfLimits?: Partial<PdfLimits>;
+  readonly docxLimits?: Partial<DocxLimits>;
 }
 
 /** Makes a value at its first use, and again after a failure. `made` is the value as far as there is one. */
@@ -27,18 +30,27 @@ const lazily = <Value>(make: () => Promise<Value>) => {
 };
 
 /** Makes the port to both engines. Nothing is loaded or started before the first document; `close` ends what was. */
-export const createDocuments = ({ remote, log, browser, pdfLimits }: DocumentsParts): Documents => {
+export const createDocuments = ({
+  remote,
+  log,
+  browser,
+  pdfLimits,
+  docxLimits,
+}: DocumentsParts): Documents => {
   const pdf = lazily<PdfEngine>(async () => {
     const { createPdfEngine } = await import('./pdf/engine.ts');
     return createPdfEngine({ remote, log, browser, limits: { ...defaultPdfLimits, ...pdfLimits } });
   });
+  const docx = lazily<DocxEngine>(async () => {
+    const { createDocxEngine } = await import('./docx/engine.ts');
+    return createDocxEngine({ remote, log, limits: { ...defaultDocxLimits, ...docxLimits } });
+  });
   return {
     pdf: async (job) => (await pdf.get()).print(job),
-    docx: async () => {
-      throw new Error('soon');
-    },
+    docx: async (job) => (await docx.get()).convert(job),
     close: async () => {
-      await (await pdf.made())?.close();
+      const [printer, converter] = await Promise.all([pdf.made(), docx.made()]);
+      await Promise.all([printer?.close() ?? Promise.resolve(), converter?.close() ?? Promise.resolve()]);
     },
   };
 };

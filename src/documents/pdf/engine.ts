@@ -29,7 +29,7 @@ export interface PdfEngine {
 const launch = async (configured: string | undefined): Promise<StartedBrowser> => {
   const { default: puppeteer } = await importOptional(
     'PDF',
-    ['puppeteer-core'],
+    'puppeteer-core',
     () => import('puppeteer-core'),
   );
   const executable = await findBrowser(configured);

@@ -10,7 +10,7 @@ import type { ElementNode, HtmlDocument, HtmlNode, SheetReference } from './node
 
 type Types = DefaultTreeAdapterTypes.DefaultTreeAdapterMap;
 
-const MAX_NODES = 200_000;
+const MAX_NODES = 300_000;
 /** Elements inside elements while parsing. */
 const MAX_OPEN = 10_000;
 /** Deeper elements are taken out and their content stays: nobody sees the difference, and walks over the tree need little stack. */
@@ -58,7 +58,9 @@ const boundedAdapter = (): TreeAdapter<Types> => {
       return defaultTreeAdapter.createElement(tag, namespace, attributes);
     },
     insertText: (parent, text) => {
-      count();
+      const last = parent.childNodes.at(-1);
+      // Text that follows text becomes one with it.
+      if (last === undefined || !defaultTreeAdapter.isTextNode(last)) count();
       defaultTreeAdapter.insertText(parent, text);
     },
     onItemPush: () => {

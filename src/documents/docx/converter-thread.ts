@@ -1,0 +1,87 @@
+import { Worker } from 'node:worker_threads';
+import { DocumentFailedError, DocumentLimitError } from '../../errors/errors.ts';
+import type { FromThread, LoadedThing, ThingToLoad, ToThread } from './messages.ts';
+
+/** Loads what a document refers to. Never rejects while the document is wanted. */
+export type LoadThing = (thing: ThingToLoad) => Promise<LoadedThing>;
+
+const isOutOfMemory = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+
+/** A thread that converts one document at a time. What it does cannot hold up the service, and can be stopped at any moment. */
+export class ConverterThread {
+  readonly #worker: Worker;
+  #failed = false;
+
+  /** @param maxHeapMb memory of the thread in megabytes; a document that needs more fails */
+  constructor(maxHeapMb: number) {
+    this.#worker = new Worker(new URL('./thread-main.js', import.meta.url), {
+      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
+      env: {},
+    });
+    // An idle thread must not keep the process alive.
+    this.#worker.unref();
+    const fail = (): void => {
+      this.#failed = true;
+    };
+    this.#worker.on('error', fail);
+    this.#worker.on('exit', fail);
+  }
+
+  /** False after an end of whatever kind. */
+  get isUsable(): boolean {
+    return !this.#failed;
+  }
+
+  /**
+   * Converts one document. To be called again only after the promise is settled.
+   * @throws DocumentLimitError, DocumentFailedError
+   */
+  convert(html: string, load: LoadThing): Promise<Uint8Array> {
+    const worker = this.#worker;
+    return new Promise<Uint8Array>((resolve, reject) => {
+      const settle = (): void => {
+        worker.off('message', onMessage);
+        worker.off('error', onError);
+        worker.off('exit', onExit);
+      };
+      const onMessage = (message: FromThread): void => {
+        if (message.type === 'load') {
+          void this.#answer(message.id, message.thing, load);
+          return;
+        }
+        settle();
+        if (message.type === 'done') resolve(message.bytes);
+        else if (message.limit !== undefined) reject(new DocumentLimitError(message.limit));
+        else reject(new DocumentFailedError({ detail: message.detail }));
+      };
+      const onError = (cause: unknown): void => {
+        settle();
+        reject(isOutOfMemory(cause) ? new DocumentLimitError({ cause }) : new DocumentFailedError({ cause }));
+      };
+      const onExit = (): void => {
+        settle();
+        reject(new DocumentFailedError({ detail: 'The converter thread ended.' }));
+      };
+      worker.on('message', onMessage);
+      worker.on('error', onError);
+      worker.on('exit', onExit);
+      this.#send({ type: 'convert', html });
+    });
+  }
+
+  /** Ends the thread, whatever it is doing. */
+  async end(): Promise<void> {
+    this.#failed = true;
+    await this.#worker.terminate();
+  }
+
+  async #answer(id: number, thing: ThingToLoad, load: LoadThing): Promise<void> {
+    const loaded = await load(thing).catch(() => undefined);
+    if (this.isUsable) this.#send({ type: 'loaded', id, thing: loaded });
+  }
+
+  #send(message: ToThread): void {
+    this.#worker.postMessage(message);
+  }
+}

@@ -1,0 +1,86 @@
+import { DocumentFailedError, DocumentLimitError, StowageError } from '../../errors/errors.ts';
+import { createLanes } from '../../images/lanes.ts';
+import { createSharpLoader } from '../../images/sharp-library.ts';
+import type { Logger } from '../../log/logger.ts';
+import { startDeadline, type Deadline } from '../../remote/deadline.ts';
+import type { RemoteFetcher } from '../../remote/remote.ts';
+import { createDocumentResources } from '../document-resources.ts';
+import type { DocumentJob } from '../documents.ts';
+import { requireInstalled } from '../optional-package.ts';
+import type { DocxLimits } from './limits.ts';
+import { createThingLoader } from './thing-loader.ts';
+import { ThreadPool } from './thread-pool.ts';
+
+const PARALLEL_PICTURES = 2;
+
+/** What the engine is made of. */
+export interface DocxEngineParts {
+  readonly remote: RemoteFetcher;
+  readonly log: Logger;
+  readonly limits: DocxLimits;
+}
+
+/** Makes DOCX files in threads. */
+export interface DocxEngine {
+  readonly convert: (job: DocumentJob) => Promise<Uint8Array>;
+  readonly close: () => Promise<void>;
+}
+
+const tooLong = (): Error => new DocumentLimitError('The document takes too long to make.');
+
+/**
+ * Makes the engine. No thread runs before the first document.
+ * @throws UnsupportedError when an optional package is missing
+ */
+export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): DocxEngine => {
+  requireInstalled('DOCX', ['docx', 'parse5'], (name) => import.meta.resolve(name));
+  const { running: capacity, waiting: maxWaiting, maxWaitMs } = limits;
+  const lanes = createLanes({ capacity, maxWaiting, maxWaitMs });
+  const pictureLanes = createLanes({ capacity: PARALLEL_PICTURES, maxWaiting: 1000, maxWaitMs });
+  const sharp = createSharpLoader();
+  const pool = new ThreadPool(limits.maxHeapMb, limits.idleMs);
+  const closing = new AbortController();
+
+  const convertIn = async (job: DocumentJob, deadline: Deadline): Promise<Uint8Array> => {
+    const { signal } = deadline;
+    const resources = createDocumentResources(remote, { resources: job.resources, signal }, log);
+    const { maxPixels } = limits;
+    const load = createThingLoader({ resources, sharp, lanes: pictureLanes, maxPixels, signal, log });
+    const thread = pool.take();
+    try {
+      const bytes = await deadline.race(thread.convert(job.html, load));
+      pool.giveBack(thread);
+      return bytes;
+    } catch (error) {
+      // It may be busy for ever, or half-way through something.
+      await thread.end();
+      throw error;
+    }
+  };
+
+  const convertWithin = async (job: DocumentJob): Promise<Uint8Array> => {
+    if (closing.signal.aborted) throw new StowageError('SHUTTING_DOWN');
+    const deadline = startDeadline(job.resources.timeoutMs + limits.convertMs, job.signal, tooLong);
+    const stop = (): void => deadline.abort(new StowageError('SHUTTING_DOWN'));
+    closing.signal.addEventListener('abort', stop, { once: true });
+    try {
+      return await convertIn(job, deadline);
+    } finally {
+      closing.signal.removeEventListener('abort', stop);
+      deadline.end();
+      // What still loads is for nobody any more.
+      deadline.abort(new DocumentFailedError());
+    }
+  };
+
+  return {
+    convert: (job) => {
+      if (job.html.length > limits.maxHtmlLength) throw new DocumentLimitError();
+      return lanes.run(() => convertWithin(job), 1, job.signal);
+    },
+    close: async () => {
+      closing.abort();
+      await pool.close();
+    },
+  };
+};

@@ -1,0 +1,18 @@
+import type { Picture } from './flow/model.ts';
+
+/** What a converter thread may ask for. */
+export type ThingToLoad = { readonly kind: 'picture' | 'sheet'; readonly url: string };
+
+/** What it is given; undefined: left out. */
+export type LoadedThing = Picture | string | undefined;
+
+/** To the thread. */
+export type ToThread =
+  | { readonly type: 'convert'; readonly html: string }
+  | { readonly type: 'loaded'; readonly id: number; readonly thing: LoadedThing };
+
+/** From the thread. After `done` or `failed` it is ready for the next document. */
+export type FromThread =
+  | { readonly type: 'load'; readonly id: number; readonly thing: ThingToLoad }
+  | { readonly type: 'done'; readonly bytes: Uint8Array }
+  | { readonly type: 'failed'; readonly limit: string | undefined; readonly detail: string };

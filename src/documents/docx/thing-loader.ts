@@ -1,0 +1,48 @@
+import type { Lanes } from '../../images/lanes.ts';
+import type { SharpLibrary } from '../../images/sharp-library.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { DocumentResources } from '../document-resources.ts';
+import type { LoadThing } from './converter-thread.ts';
+import { readDataUrl } from './data-url.ts';
+import type { Picture } from './flow/model.ts';
+import { preparePicture } from './prepare-picture.ts';
+
+/** What loading needs. */
+export interface ThingLoaderParts {
+  readonly resources: DocumentResources;
+  readonly sharp: () => Promise<SharpLibrary>;
+  /** Where pictures wait for their turn to be decoded. */
+  readonly lanes: Lanes;
+  readonly maxPixels: number;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** Loads the pictures and style sheets of one document, through the guarded door or from the document itself. */
+export const createThingLoader = (parts: ThingLoaderParts): LoadThing => {
+  const { resources, lanes, maxPixels, signal, log } = parts;
+
+  const picture = async (url: string): Promise<Picture | undefined> => {
+    const bytes = readDataUrl(url) ?? (await resources.load(url, 'image/*,*/*;q=0.1'))?.bytes;
+    if (bytes === undefined) return undefined;
+    try {
+      const sharp = await parts.sharp();
+      return await lanes.run(() => preparePicture(sharp, bytes, maxPixels), 1, signal);
+    } catch (reason) {
+      signal.throwIfAborted();
+      log.info('A picture of a document is left out.', { reason });
+      return undefined;
+    }
+  };
+
+  const sheet = async (url: string): Promise<string | undefined> => {
+    const inline = readDataUrl(url);
+    if (inline !== undefined) return inline.toString('utf8');
+    const resource = await resources.load(url, 'text/css,*/*;q=0.1');
+    // As in browsers, what says that it is something else is no style sheet.
+    const isSheet = /^\s*text\/css\b/iu.test(resource?.contentType ?? 'text/css');
+    return isSheet ? resource?.bytes.toString('utf8') : undefined;
+  };
+
+  return ({ kind, url }) => (kind === 'picture' ? picture(url) : sheet(url));
+};

@@ -1,0 +1,46 @@
+import { parentPort } from 'node:worker_threads';
+import { DocumentLimitError } from '../../errors/errors.ts';
+import { convertToDocx, type ConverterLoader } from './convert.ts';
+import type { FromThread, LoadedThing, ThingToLoad, ToThread } from './messages.ts';
+
+/** Talks to the service; the thread itself reaches neither network nor disk. */
+const serve = (port: NonNullable<typeof parentPort>): void => {
+  const waiting = new Map<number, (thing: LoadedThing) => void>();
+  let asked = 0;
+  const send = (message: FromThread): void => port.postMessage(message);
+  const load = (thing: ThingToLoad): Promise<LoadedThing> =>
+    new Promise((resolve) => {
+      asked += 1;
+      waiting.set(asked, resolve);
+      send({ type: 'load', id: asked, thing });
+    });
+  const loader: ConverterLoader = {
+    picture: async (url) => {
+      const picture = await load({ kind: 'picture', url });
+      return typeof picture === 'object' ? picture : undefined;
+    },
+    sheet: async (url) => {
+      const text = await load({ kind: 'sheet', url });
+      return typeof text === 'string' ? text : undefined;
+    },
+  };
+  const convert = async (html: string): Promise<void> => {
+    try {
+      send({ type: 'done', bytes: await convertToDocx(html, loader) });
+    } catch (error) {
+      const limit = error instanceof DocumentLimitError ? error.message : undefined;
+      send({ type: 'failed', limit, detail: error instanceof Error ? (error.stack ?? error.message) : '' });
+    } finally {
+      waiting.clear();
+    }
+  };
+  port.on('message', (message: ToThread) => {
+    if (message.type === 'convert') void convert(message.html);
+    else {
+      waiting.get(message.id)?.(message.thing);
+      waiting.delete(message.id);
+    }
+  });
+};
+
+if (parentPort !== null) serve(parentPort);
