@@ -16,6 +16,8 @@ export type Plan =
   /** By an icon of its own, drawn by the host's generator. */
   | { readonly kind: 'item'; readonly name: string };
 
+type IconPlan = Extract<Plan, { kind: 'icon' }>;
+
 /** Decides how the entries of one source are shown. */
 export interface Planner {
   plan(entry: Entry): Plan;
@@ -29,21 +31,24 @@ export interface Planner {
 export const createPlanner = (settings: Settings, hasGenerator: boolean): Planner => {
   const size = { width: settings.svgThumbWidth, height: settings.svgThumbHeight };
   const images = new Set(settings.imageExtensions);
-  const icons = new Map<string, Icon>();
-  const icon = (key: string, draw: () => Icon): Icon => {
-    const drawn = icons.get(key) ?? draw();
-    icons.set(key, drawn);
-    return drawn;
+  // One plan object per icon, not per entry: a big folder has very many of the one and very few of the other.
+  const iconPlans = new Map<string, IconPlan>();
+  const iconPlan = (key: string, draw: () => Icon): IconPlan => {
+    const known = iconPlans.get(key);
+    if (known !== undefined) return known;
+    const plan: IconPlan = { kind: 'icon', icon: draw() };
+    iconPlans.set(key, plan);
+    return plan;
   };
-  const defaultIcon = ({ name, kind }: Entry): Icon => {
-    if (kind === 'folder') return icon('folder', () => folderIcon(size));
+  const defaultPlan = ({ name, kind }: Entry): IconPlan => {
+    if (kind === 'folder') return iconPlan('/', () => folderIcon(size));
     const extension = extensionOf(name) ?? '';
-    return icon(`.${extension}`, () => fileIcon(extension, size));
+    return iconPlan(extension, () => fileIcon(extension, size));
   };
   const planIcon = (entry: Entry): Plan => {
     if (!settings.generateSvgThumbs) return { kind: 'self' };
     if (hasGenerator) return { kind: 'item', name: itemIconName(entry.name, entry.kind, size) };
-    return { kind: 'icon', icon: defaultIcon(entry) };
+    return defaultPlan(entry);
   };
   return {
     plan: (entry) => {
@@ -53,6 +58,6 @@ export const createPlanner = (settings: Settings, hasGenerator: boolean): Planne
       return { kind: 'picture', ...thumbnailNameOf(entry.name, settings.imageExtensions) };
     },
     planIcon,
-    defaultIcon,
+    defaultIcon: (entry) => defaultPlan(entry).icon,
   };
 };
