@@ -1,14 +1,16 @@
 import { z } from 'zod';
 import { NotFoundError } from '../errors/errors.ts';
-import { itemPathField, pathField, sourceField } from '../parameters/fields.ts';
+import { itemPathField, pathField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { defineAction, type ActionContext } from './action.ts';
 import { findItem, requireFolder, type Item } from './item.ts';
-import { openSource, type OpenSource } from './open-source.ts';
+import { cross } from './across-sources.ts';
+import type { OpenSource } from './open-source.ts';
+import { openEnds, twoSourcesShape } from './two-sources.ts';
 import { itemKey, relocate, requireBothEnds, requireOutside } from './relocate.ts';
 import { doneSchema } from './result-schemas.ts';
 
-const parameters = z.object({ source: sourceField, path: pathField, from: itemPathField });
+const parameters = z.object({ ...twoSourcesShape, path: pathField, from: itemPathField });
 
 type MoveParameters = z.output<typeof parameters>;
 
@@ -36,11 +38,16 @@ const requireMovable = async (
 const move =
   (expected: EntryKind) =>
   async (context: ActionContext, input: MoveParameters): Promise<Record<string, never>> => {
-    const open = await openSource(context, input.source);
+    const { from: open, to: target, isSame } = await openEnds(context, input);
     const item = await requireMovable(context, open, input, expected);
-    if (item.stat.kind === 'folder') requireOutside(open.storage, item.path, input.path);
-    await requireFolder(open, input.path, context.signal);
-    await relocate(context, open, { verb: 'MOVE', item, to: input.path.child(item.path.name) });
+    const to = input.path.child(item.path.name);
+    if (isSame && item.stat.kind === 'folder') requireOutside(open.storage, item.path, input.path);
+    await requireFolder(target, input.path, context.signal);
+    if (isSame) await relocate(context, open, { verb: 'MOVE', item, to });
+    else {
+      const ends = { from: { ...open, path: item.path }, to: { ...target, path: to } };
+      await cross(context, { verb: 'MOVE', kind: item.stat.kind, ...ends });
+    }
     return {};
   };
 
@@ -56,7 +63,7 @@ const shared = {
 export const fileMoveAction = defineAction({
   ...shared,
   name: 'fileMove',
-  summary: 'Moves a file or folder into another folder of its source.',
+  summary: 'Moves a file or folder into another folder, also of another source (`fromSource`).',
   run: move('file'),
 });
 
@@ -64,6 +71,6 @@ export const fileMoveAction = defineAction({
 export const folderMoveAction = defineAction({
   ...shared,
   name: 'folderMove',
-  summary: 'Moves a folder or file into another folder of its source.',
+  summary: 'Moves a folder or file into another folder, also of another source (`fromSource`).',
   run: move('folder'),
 });

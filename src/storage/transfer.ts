@@ -1,0 +1,157 @@
+import { ChangedMeanwhileError, CorruptError, NotFoundError } from '../errors/errors.ts';
+import type { Entry, OperationOptions, Stat, StorageAdapter } from './adapter.ts';
+import { walkFolder } from './folders.ts';
+import { createLimiter } from './limiter.ts';
+import type { SourcePath } from './source-path.ts';
+
+/** Each file in transfer holds a stream of both stores. */
+const PARALLEL_TRANSFERS = 4;
+
+/** A place in a store. */
+export interface StoredPlace {
+  readonly storage: StorageAdapter;
+  readonly path: SourcePath;
+}
+
+export interface TransferOptions extends OperationOptions {
+  /** Whether an entry below the folder goes along; a folder that does not takes all it holds with it. */
+  readonly includes: (path: SourcePath, entry: Entry) => boolean;
+}
+
+const isSameVersion = (one: Stat, other: Stat): boolean =>
+  one.size === other.size && one.modifiedAt === other.modifiedAt && one.etag === other.etag;
+
+/**
+ * Copies a file from one store into another: streamed, create-only, whole or not at all. Returns what was read.
+ * @throws AlreadyExistsError, NotFoundError, WrongKindError, CorruptError when the target does not have the length of the source
+ */
+export const transferFile = async (
+  from: StoredPlace,
+  to: StoredPlace,
+  { signal }: OperationOptions = {},
+): Promise<Stat> => {
+  const { stat, stream } = await from.storage.read(from.path, { signal });
+  const written = await to.storage.write(to.path, stream, { createOnly: true, size: stat.size, signal });
+  if (stat.size === undefined || written.size === undefined || written.size === stat.size) return stat;
+  await to.storage.removeFile(to.path);
+  throw new CorruptError({ detail: `wrote ${String(written.size)} of ${String(stat.size)} bytes` });
+};
+
+/** Copies a file into another store and then removes it, unless it has changed meanwhile: then the copy goes and the file stays. */
+export const moveFileAcross = async (
+  from: StoredPlace,
+  to: StoredPlace,
+  options: OperationOptions = {},
+): Promise<void> => {
+  const read = await transferFile(from, to, options);
+  if (!isSameVersion(read, await from.storage.stat(from.path, options))) {
+    await to.storage.removeFile(to.path);
+    throw new ChangedMeanwhileError();
+  }
+  await from.storage.removeFile(from.path);
+};
+
+const transferContents = async (
+  from: StoredPlace,
+  to: StoredPlace,
+  { signal, includes }: TransferOptions,
+): Promise<void> => {
+  const limiter = createLimiter(PARALLEL_TRANSFERS);
+  const left: SourcePath[] = [];
+  try {
+    for await (const { path, entry } of walkFolder(from.storage, from.path, { detail: 'names', signal })) {
+      if (left.at(-1)?.contains(path) === true) continue;
+      if (!includes(path, entry)) {
+        left[0] = path;
+        continue;
+      }
+      const target = { storage: to.storage, path: to.path.join(from.path.relative(path)) };
+      if (entry.kind === 'folder') await to.storage.makeFolder(target.path, { signal });
+      else
+        await limiter.add(async () => {
+          await transferFile({ storage: from.storage, path }, target, { signal });
+        });
+    }
+  } finally {
+    // Also after a failure: nothing may still be writing when the caller clears away.
+    await limiter.drain();
+  }
+};
+
+/**
+ * Copies a folder into another store, a few files at a time. Create-only: making the target folder decides who has the name. When anything
+ * fails nothing of the target remains.
+ * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file)
+ */
+export const transferFolder = async (
+  from: StoredPlace,
+  to: StoredPlace,
+  options: TransferOptions,
+): Promise<void> => {
+  // Before the target is made: a missing source must not leave an empty folder, not even for a moment.
+  const { signal } = options;
+  for await (const _page of from.storage.list(from.path, { detail: 'names', signal })) break;
+  await to.storage.makeFolder(to.path, { signal });
+  try {
+    await transferContents(from, to, options);
+  } catch (error) {
+    // Without the signal: an aborted transfer must be cleared away as well.
+    await to.storage.removeFolder(to.path).catch(() => undefined);
+    throw error;
+  }
+};
+
+/** Whether the target holds the file as it is now. */
+const hasArrived = async (
+  source: StoredPlace,
+  target: StoredPlace,
+  options: OperationOptions,
+): Promise<boolean> => {
+  const found = await target.storage.stat(target.path, options).catch((error: unknown) => {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  });
+  if (found?.kind !== 'file') return false;
+  const { size } = await source.storage.stat(source.path, options);
+  return size === found.size;
+};
+
+/** Removes the folder unless something that belongs to it has appeared there. */
+const removeIfEmptied = async (
+  { storage, path }: StoredPlace,
+  { signal, includes }: TransferOptions,
+): Promise<void> => {
+  for await (const page of storage.list(path, { detail: 'names', signal })) {
+    if (page.some((entry) => includes(path.child(entry.name), entry))) return;
+  }
+  await storage.removeFolder(path, { signal });
+};
+
+/**
+ * Moves a folder into another store: copies it, and then removes file by file what the target is seen to hold. What was put into the
+ * source meanwhile stays there, so that nothing is lost; what `includes` leaves out is removed with its folder.
+ * @throws as transferFolder; when only the removal fails, the target is whole and the source still there in part
+ */
+export const moveFolderAcross = async (
+  from: StoredPlace,
+  to: StoredPlace,
+  options: TransferOptions,
+): Promise<void> => {
+  await transferFolder(from, to, options);
+  const { signal, includes } = options;
+  const folders = [from.path];
+  const left: SourcePath[] = [];
+  for await (const { path, entry } of walkFolder(from.storage, from.path, { detail: 'names', signal })) {
+    if (left.at(-1)?.contains(path) === true) continue;
+    if (!includes(path, entry)) {
+      left[0] = path;
+    } else if (entry.kind === 'folder') {
+      folders.push(path);
+    } else {
+      const source = { storage: from.storage, path };
+      const target = { storage: to.storage, path: to.path.join(from.path.relative(path)) };
+      if (await hasArrived(source, target, { signal })) await from.storage.removeFile(path, { signal });
+    }
+  }
+  for (const path of folders.reverse()) await removeIfEmptied({ storage: from.storage, path }, options);
+};
