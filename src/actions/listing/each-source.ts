@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Source } from '../../sources/source.ts';
 
 /** Sources that are read at the same time. */
@@ -14,6 +15,8 @@ export const forEachSource = async <Result>(
 ): Promise<readonly Result[]> => {
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
+  // Every thumbnail that a listing waits for listens to it; their number has a bound of its own.
+  setMaxListeners(0, either);
   const results: Result[] = [];
   const waiting = sources.entries();
   const takeTurns = async (): Promise<void> => {
