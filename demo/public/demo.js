@@ -1,6 +1,6 @@
 /* global Jodit */
 import { downloadDocument } from './documents.js';
-import { browseFiles, connectorOptions, removeAllSelected, showConnectorMessages } from './jodit-options.js';
+import { browseFiles, connectorOptions, mendFileBrowser, showConnectorMessages } from './jodit-options.js';
 
 const { connectorPort } = await (await fetch('/settings.json')).json();
 const connector = `${location.protocol}//${location.hostname}:${connectorPort}/`;
@@ -8,8 +8,10 @@ const filesUrl = new URL('/files/', location.href).href;
 
 showConnectorMessages(Jodit);
 
+const options = connectorOptions({ connector });
 const editor = Jodit.make('#editor', {
-  ...connectorOptions({ connector }),
+  ...options,
+  filebrowser: { ...options.filebrowser, width: 980, height: 600 },
   minHeight: 460,
   toolbarAdaptive: true,
   toolbarSticky: false,
@@ -20,7 +22,7 @@ const editor = Jodit.make('#editor', {
   sourceEditor: 'area',
   beautifyHTML: false,
 });
-removeAllSelected(editor.filebrowser);
+mendFileBrowser(editor.filebrowser);
 
 const busyWhile = async (button, work) => {
   button.disabled = true;
@@ -39,16 +41,18 @@ document.querySelector('#browse').addEventListener('click', () => browseFiles(ed
 
 for (const button of document.querySelectorAll('[data-action]')) {
   const { action } = button.dataset;
-  const options = action === 'generatePdf' ? { format: 'A4', page_orientation: 'portrait' } : {};
+  const settings = action === 'generatePdf' ? { format: 'A4', page_orientation: 'portrait' } : {};
   button.addEventListener('click', () =>
-    busyWhile(button, () => downloadDocument({ connector, filesUrl, action, html: editor.value, options })),
+    busyWhile(button, () =>
+      downloadDocument({ connector, filesUrl, action, html: editor.value, options: settings }),
+    ),
   );
 }
 
 const state = document.querySelector('#state');
 const showState = async () => {
   const ready = await fetch(`${connector}ping`).then(
-    (answer) => answer.ok,
+    async (answer) => (await answer.json()).success,
     () => false,
   );
   state.textContent = ready ? `Connector ready at ${connector}` : `No connector at ${connector}`;

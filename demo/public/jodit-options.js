@@ -1,10 +1,10 @@
 /**
  * Jodit and a Stowage connector: copy this file into your own page.
  *
- *   import { connectorOptions, showConnectorMessages, removeAllSelected } from './jodit-options.js';
+ *   import { connectorOptions, mendFileBrowser, showConnectorMessages } from './jodit-options.js';
  *   showConnectorMessages(Jodit);                       // once, before the first editor
  *   const editor = Jodit.make('#editor', { ...connectorOptions({ connector: 'https://example.org/connector/' }) });
- *   removeAllSelected(editor.filebrowser);
+ *   mendFileBrowser(editor.filebrowser);
  *
  * Works with the free Jodit 4.
  */
@@ -45,36 +45,41 @@ export const showConnectorMessages = (Jodit) => {
   }
 };
 
+/** Removes files one after the other, each with a message. */
+const removeInTurn = async (browser, items) => {
+  for (const item of items) {
+    const name = item.file || item.name;
+    try {
+      const message = await browser.dataProvider.fileRemove(browser.state.currentPath, name, item.sourceName);
+      browser.status(message || browser.i18n('File "%s" was deleted', name), true);
+    } catch (error) {
+      browser.status(error);
+    }
+  }
+  browser.state.activeElements = [];
+  browser.e.fire('update.filebrowser');
+};
+
 /**
- * Removes selected files one after the other. By itself the file browser starts all requests at once, and each one cancels the
- * one before: of several selected files only the last would be removed.
+ * Mends two things of the file browser itself (seen in Jodit 4.15):
+ * - Of several selected files only the last one is removed, because all requests start at once and each cancels the one before.
+ * - A file that is dragged onto a folder moves there, and then its thumbnail is uploaded under its name: the web browser gives a
+ *   dragged picture along as a file, and the uploader takes it for one from the desktop.
  *
  * @param {object} browser the editor's `filebrowser`
  */
-export const removeAllSelected = (browser) => {
-  const remove = async (items) => {
-    for (const item of items) {
-      const name = item.file || item.name;
-      try {
-        const message = await browser.dataProvider.fileRemove(
-          browser.state.currentPath,
-          name,
-          item.sourceName,
-        );
-        browser.status(message || browser.i18n('File "%s" was deleted', name), true);
-      } catch (error) {
-        browser.status(error);
-      }
-    }
-    browser.state.activeElements = [];
-    browser.e.fire('update.filebrowser');
-  };
+export const mendFileBrowser = (browser) => {
   browser.e.off('fileRemove.filebrowser').on('fileRemove.filebrowser', () => {
     const items = [...browser.state.activeElements];
     if (items.length === 0) return;
     browser.confirm('Are you sure?', '', (yes) => {
-      if (yes) void remove(items);
+      if (yes) void removeInTurn(browser, items);
     });
+  });
+  browser.files.container.addEventListener('dragstart', (event) => {
+    event.dataTransfer.clearData();
+    event.dataTransfer.items.clear();
+    event.dataTransfer.setData('text/plain', event.target.closest('a')?.href ?? '');
   });
 };
 
