@@ -1,0 +1,98 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { BrowserContext } from 'puppeteer-core';
+import type { ConfigInput, ConnectorHooks } from 'stowage';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { startDemo, type Demo } from '../../demo/start-demo.ts';
+import { launchChromium } from './chromium.ts';
+import { EditorPage } from './editor-page.ts';
+import { writeFiles, type Files } from './pictures.ts';
+
+/** What the service under the page holds and how it is set up. */
+export interface ClientSetup {
+  readonly photos: () => Promise<Files>;
+  readonly documents?: () => Promise<Files>;
+  readonly config?: ConfigInput;
+  readonly hooks?: ConnectorHooks;
+}
+
+/** The real client, on a fresh page for each test, against a service that is started once for the test file. */
+export interface Client {
+  readonly demo: Demo;
+  /** Holds `photos` and `documents`. */
+  readonly dataDir: string;
+  /** A folder for files on the person's own disk. */
+  readonly desktop: string;
+  readonly editor: EditorPage;
+}
+
+const open = async (setup: ClientSetup) => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'stowage-client-'));
+  const dataDir = path.join(folder, 'data');
+  const desktop = path.join(folder, 'desktop');
+  await writeFiles(path.join(dataDir, 'photos'), await setup.photos());
+  await writeFiles(path.join(dataDir, 'documents'), (await setup.documents?.()) ?? {});
+  await writeFiles(desktop, {});
+  const demo = await startDemo({
+    connectorPort: 0,
+    pagePort: 0,
+    dataDir,
+    config: setup.config,
+    hooks: setup.hooks,
+  });
+  return { folder, dataDir, desktop, demo };
+};
+
+const openPage = async (context: BrowserContext, url: string): Promise<EditorPage> => {
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  await page.setViewport({ width: 1280, height: 900 });
+  await page.goto(url);
+  await page.waitForSelector('.state.ready');
+  return new EditorPage(page);
+};
+
+/** A picture of the screen in a folder of its own, to see what the failed test saw. */
+const keepScreen = async (name: string, editor: EditorPage | undefined): Promise<void> => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'stowage-failed-'));
+  const file = `${path.join(folder, name.replaceAll(/\W+/gu, '-'))}.png` as const;
+  await editor?.page.screenshot({ path: file });
+  console.error(`The screen at the end of "${name}": ${file}`);
+};
+
+/** Prepares the client for the tests of the calling file. The function it returns gives the one of the running test. */
+export const useClient = (setup: ClientSetup): (() => Client) => {
+  let service: Awaited<ReturnType<typeof open>> | undefined;
+  let chromium: Awaited<ReturnType<typeof launchChromium>> | undefined;
+  let context: BrowserContext | undefined;
+  let editor: EditorPage | undefined;
+
+  beforeAll(async () => {
+    [service, chromium] = await Promise.all([open(setup), launchChromium()]);
+  });
+  beforeEach(async () => {
+    context = await chromium?.browser.createBrowserContext();
+    if (context === undefined || service === undefined) throw new Error('The browser did not start.');
+    editor = await openPage(context, service.demo.pageUrl);
+  });
+  afterEach(async ({ task }) => {
+    if (task.result?.state === 'fail') await keepScreen(task.name, editor);
+    await context?.close();
+  });
+  afterAll(async () => {
+    await chromium?.close();
+    await service?.demo.close();
+    if (service !== undefined) await rm(service.folder, { recursive: true, force: true });
+  });
+
+  return () => {
+    if (service === undefined || editor === undefined)
+      throw new Error('The client is ready only inside a test.');
+    return { ...service, editor };
+  };
+};
+
+/** Asks again until the matcher is content, or for ten seconds: the page needs its time, and a busy machine more of it. */
+export const eventually = <Value>(read: () => Value | Promise<Value>) =>
+  expect.poll(read, { timeout: 10_000, interval: 30 });

@@ -1,0 +1,192 @@
+import path from 'node:path';
+import type { ElementHandle, Page } from 'puppeteer-core';
+
+const item = '.jodit-file-browser-files__item';
+const folder = '.jodit-file-browser-tree__item';
+
+/** A picture as the browser shows it: its address and how many pixels came through. */
+export interface ShownPicture {
+  readonly name: string;
+  readonly url: string;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** The page with the editor, seen and used as a person does. Every method waits until what it needs is there. */
+export class EditorPage {
+  readonly page: Page;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  /** Opens the file browser with the button of the page. */
+  async openFiles(): Promise<void> {
+    await this.page.locator('#browse').click();
+    await this.page.locator('.jodit-file-browser-tree_loading_false .jodit-file-browser-tree__item').wait();
+    await this.settled();
+  }
+
+  /** Waits until the file browser has loaded its list. */
+  async settled(): Promise<void> {
+    await this.page.locator('.jodit-file-browser-files_loading_false').wait();
+  }
+
+  /** Names of the listed files, in the order shown. */
+  names(): Promise<string[]> {
+    return this.page.$$eval(item, (tiles) => tiles.map((tile) => tile.getAttribute('data-name') ?? ''));
+  }
+
+  /** Names of the folders in the tree, in the order shown. */
+  folders(): Promise<string[]> {
+    return this.page.$$eval(folder, (rows) => rows.map((row) => row.getAttribute('data-name') ?? ''));
+  }
+
+  /** The headings of the tree: one for each source. */
+  sources(): Promise<string[]> {
+    return this.page.$$eval('.jodit-file-browser-tree__source-title', (titles) =>
+      titles.map((title) => title.textContent),
+    );
+  }
+
+  /** The tile of a file. */
+  tile(name: string): Promise<ElementHandle> {
+    return this.#found(`${item}[data-name="${name}"]`);
+  }
+
+  /** The row of a folder in the tree. */
+  folder(name: string): Promise<ElementHandle> {
+    return this.#found(`${folder}[data-name="${name}"]`);
+  }
+
+  async enter(name: string): Promise<void> {
+    await this.page.locator(`${folder}[data-name="${name}"]`).click();
+  }
+
+  /** Presses the pencil or the cross beside a folder. */
+  async markOf(folderName: string, mark: 'rename' | 'remove'): Promise<void> {
+    const row = await this.folder(folderName);
+    await row.hover();
+    const button = await row.$(`.jodit-ui-button_${mark}`);
+    if (button === null) throw new Error(`The folder ${folderName} has no mark ${mark}.`);
+    await button.click();
+  }
+
+  /** Presses a button of the file browser's toolbar, or of one of its dialogs. */
+  async press(button: string): Promise<void> {
+    await this.page
+      .locator(`::-p-xpath(//*[contains(@class,'jodit-dialog')]//button[normalize-space()='${button}'])`)
+      .click();
+  }
+
+  async tool(name: string): Promise<void> {
+    await this.page.locator(`.jodit-dialog .jodit-toolbar-button_${name} button`).click();
+  }
+
+  /** Whether a tool of the file browser is there and enabled. */
+  async canUse(name: string): Promise<boolean> {
+    const [button, input = ''] = name.split(' ');
+    const found = await this.page.$(`.jodit-dialog [class*="_${button ?? ''}"] ${input || 'button'}`);
+    return (await found?.evaluate((element) => !(element as HTMLButtonElement).disabled)) ?? false;
+  }
+
+  /** Drags one thing onto another with the mouse. */
+  async drag(what: ElementHandle, onto: ElementHandle): Promise<void> {
+    await what.hover();
+    await this.page.mouse.down();
+    await onto.hover();
+    // A second movement over the target: by the first one the browser has only begun to drag.
+    await onto.hover();
+    await this.page.mouse.up();
+  }
+
+  /** Picks an entry of the menu that a right click on a file opens. */
+  async menu(fileName: string, entry: string): Promise<void> {
+    await (await this.tile(fileName)).click({ button: 'right' });
+    await this.page
+      .locator(`::-p-xpath(//*[contains(@class,'jodit-context-menu')]//button[normalize-space()='${entry}'])`)
+      .click();
+  }
+
+  /** Types an answer into the dialog that asks for a name. */
+  async answer(text: string): Promise<void> {
+    await this.page.locator('.jodit-dialog_prompt input').fill(text);
+    await this.page.keyboard.press('Enter');
+    await this.page.waitForSelector('.jodit-dialog_prompt', { hidden: true });
+  }
+
+  /** Says yes to the dialog that asks whether one is sure. */
+  async agree(): Promise<void> {
+    await this.page.locator('.jodit-dialog__footer .jodit-ui-button_ok').click();
+  }
+
+  /** Texts of the messages on the screen, with their kind: `error: …`. */
+  messages(): Promise<string[]> {
+    return this.page.$$eval('.jodit-ui-message', (boxes) =>
+      boxes.map((box) => {
+        const kind = /_variant_(\w+)/u.exec(box.className)?.[1] ?? 'unknown';
+        return `${kind}: ${box.textContent}`;
+      }),
+    );
+  }
+
+  /** Chooses files in the file browser's upload button. */
+  async upload(...files: string[]): Promise<void> {
+    const input = await this.page.waitForSelector(
+      '.jodit-dialog .jodit-toolbar-content_upload input[type=file]',
+    );
+    await (input as ElementHandle<HTMLInputElement>).uploadFile(...files);
+  }
+
+  /** Drops files from the desktop onto the middle of an element. */
+  async drop(selector: string, ...files: string[]): Promise<void> {
+    const target = await this.#found(selector);
+    const box = await target.boundingBox();
+    if (box === null) throw new Error(`${selector} is not on the screen.`);
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    const session = await this.page.createCDPSession();
+    const data = { items: [], files: files.map((file) => path.resolve(file)), dragOperationsMask: 1 };
+    for (const type of ['dragEnter', 'dragOver', 'drop'] as const) {
+      await session.send('Input.dispatchDragEvent', { type, x, y, data });
+    }
+    await session.detach();
+  }
+
+  /** The thumbnails of the listed files, each brought into view and loaded. */
+  async thumbnails(): Promise<ShownPicture[]> {
+    return this.page.$$eval(`${item} img`, (images) =>
+      Promise.all(
+        images.map(async (image) => {
+          image.scrollIntoView();
+          if (!image.complete) {
+            await new Promise((resolve) => {
+              image.addEventListener('load', resolve);
+              image.addEventListener('error', resolve);
+            });
+          }
+          return { name: image.alt, url: image.src, width: image.naturalWidth, height: image.naturalHeight };
+        }),
+      ),
+    );
+  }
+
+  /** The pictures in the text of the editor that have loaded. */
+  async picturesInText(): Promise<ShownPicture[]> {
+    return this.page.$$eval('.jodit-wysiwyg img', (images) =>
+      images
+        .filter((image) => image.complete && image.naturalWidth > 0)
+        .map((image) => ({
+          name: decodeURIComponent(image.src.split('/').at(-1) ?? ''),
+          url: image.src,
+          width: image.naturalWidth,
+          height: image.naturalHeight,
+        })),
+    );
+  }
+
+  async #found(selector: string): Promise<ElementHandle> {
+    const found = await this.page.waitForSelector(selector, { visible: true });
+    if (found === null) throw new Error(`There is no ${selector}.`);
+    return found;
+  }
+}
