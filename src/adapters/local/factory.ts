@@ -21,7 +21,7 @@ export interface LocalOptions {
   /** Shared with other stores; the store ends one of its own. */
   readonly scans?: { readonly thread: ScanThread; readonly release: () => Promise<void> };
   /** Default: handles where the system has them. */
-  readonly confinement?: 'handles' | 'paths';
+  readonly confinement?: 'handles' | 'paths' | undefined;
 }
 
 const chooseConfinement = async (root: string, wanted: LocalOptions['confinement']): Promise<Confinement> => {

@@ -1,0 +1,305 @@
+import { existsSync } from 'node:fs';
+import {
+  link,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
+import { createLocalFactory, openLocalAdapter } from '../../dist/adapters/local/factory.js';
+import { AlreadyExistsError, NotFoundError, WrongKindError } from '../../dist/errors/errors.js';
+import { createLineLogger, createSilentLogger } from '../../dist/log/logger.js';
+import type { Entry, ListOptions } from '../../dist/storage/adapter.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
+
+const at = (path: string) => SourcePath.parse(path);
+const content = (value: string) => Readable.from([Buffer.from(value)], { objectMode: false });
+const log = createSilentLogger();
+
+// Many small files: in memory where there is such a place.
+const PLACE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+let root: string;
+let adapter: LocalAdapter;
+beforeEach(async () => {
+  root = await mkdtemp(join(PLACE, 'stowage-disk-'));
+  adapter = await openLocalAdapter({ root, log });
+});
+afterEach(async () => {
+  await adapter.close();
+  await rm(root, { recursive: true, force: true });
+});
+
+const pagesOf = async (folder: string, options?: ListOptions): Promise<(readonly Entry[])[]> => {
+  const pages: (readonly Entry[])[] = [];
+  for await (const page of adapter.list(at(folder), options)) pages.push(page);
+  return pages;
+};
+
+describe('names that lie decomposed on the disk', () => {
+  const composed = 'caf\u00e9';
+  const decomposed = 'cafe\u0301';
+
+  it('are shown composed and reached by every operation', async () => {
+    await mkdir(join(root, decomposed));
+    await writeFile(join(root, decomposed, `${decomposed}.txt`), 'coffee');
+    expect((await pagesOf('')).flat().map((entry) => entry.name)).toEqual([composed]);
+    const path = at(`${composed}/${composed}.txt`);
+    expect((await adapter.stat(path)).name).toBe(`${composed}.txt`);
+    expect(await text((await adapter.read(path)).stream)).toBe('coffee');
+    expect((await adapter.statMany(at(composed), [`${composed}.txt`]))[0]?.size).toBe(6);
+    await adapter.write(path, content('tea'));
+    expect(await readdir(join(root, decomposed))).toEqual([`${decomposed}.txt`]);
+    await expect(adapter.write(path, content('no'), { createOnly: true })).rejects.toBeInstanceOf(
+      AlreadyExistsError,
+    );
+    await expect(adapter.makeFolder(at(composed))).rejects.toBeInstanceOf(AlreadyExistsError);
+    await adapter.write(at(`${composed}/new.txt`), content('new'));
+    expect((await readdir(join(root, decomposed))).sort()).toEqual([`${decomposed}.txt`, 'new.txt'].sort());
+    await adapter.removeFile(path);
+    await adapter.removeFolder(at(composed));
+    expect(await readdir(root)).toEqual([]);
+  });
+
+  it('are shown once when the composed name lies beside them, which is then the one', async () => {
+    await writeFile(join(root, `${decomposed}.txt`), 'decomposed');
+    await writeFile(join(root, `${composed}.txt`), 'composed');
+    expect((await pagesOf('')).flat().map((entry) => entry.name)).toEqual([`${composed}.txt`]);
+    expect(await text((await adapter.read(at(`${composed}.txt`))).stream)).toBe('composed');
+  });
+
+  it('are shown so in big folders too', async () => {
+    const names = Array.from({ length: 600 }, (_, index) => `${decomposed}-${index}.txt`);
+    await Promise.all(names.map((name) => writeFile(join(root, name), '')));
+    const expected = names.map((name) => name.normalize('NFC')).sort();
+    for (const detail of ['names', 'full'] as const) {
+      expect(
+        (await pagesOf('', { detail }))
+          .flat()
+          .map((entry) => entry.name)
+          .sort(),
+      ).toEqual(expected);
+    }
+  });
+});
+
+describe('names of the disk that are no text', () => {
+  it.each([3, 600])('are neither shown nor in the way, among %i others', async (count) => {
+    await Promise.all(
+      Array.from({ length: count }, (_, index) => writeFile(join(root, `${index}.txt`), 'x')),
+    );
+    await writeFile(
+      Buffer.concat([Buffer.from(`${root}/latin-`), Buffer.from([0xe9]), Buffer.from('.txt')]),
+      'x',
+    );
+    for (const detail of ['names', 'full'] as const)
+      expect((await pagesOf('', { detail })).flat()).toHaveLength(count);
+    await mkdir(join(root, 'folder'));
+    await writeFile(Buffer.concat([Buffer.from(`${root}/folder/`), Buffer.from([0xff, 0xfe])]), 'x');
+    await adapter.removeFolder(at('folder'));
+    expect(await readdir(root)).toHaveLength(count + 1);
+  });
+});
+
+describe('big folders', () => {
+  // More than one page.
+  const COUNT = 2500;
+
+  beforeEach(async () => {
+    await mkdir(join(root, 'big'));
+    for (let start = 0; start < COUNT; start += 500) {
+      await Promise.all(
+        Array.from({ length: 500 }, (_, index) =>
+          writeFile(join(root, `big/${start + index}.txt`), 'x'.repeat((start + index) % 7)),
+        ),
+      );
+    }
+    await Promise.all(Array.from({ length: 10 }, (_, index) => mkdir(join(root, `big/folder-${index}`))));
+  });
+
+  it('come in pages, with what the disk tells', async () => {
+    const time = new Date(1_600_000_000_000);
+    await utimes(join(root, 'big/77.txt'), time, time);
+    const pages = await pagesOf('big');
+    expect(pages.length).toBeGreaterThan(1);
+    const entries = pages.flat();
+    expect(entries).toHaveLength(COUNT + 10);
+    expect(entries.find((entry) => entry.name === '77.txt')).toEqual({
+      name: '77.txt',
+      kind: 'file',
+      size: 0,
+      modifiedAt: time.getTime(),
+    });
+    for (const entry of entries) {
+      const isFile = entry.name.endsWith('.txt');
+      expect([entry.kind, entry.size]).toEqual(
+        isFile ? ['file', Number.parseInt(entry.name, 10) % 7] : ['folder', undefined],
+      );
+    }
+  });
+
+  it('come with names and kinds alone when no more is asked for', async () => {
+    const entries = (await pagesOf('big', { detail: 'names' })).flat();
+    expect(entries).toHaveLength(COUNT + 10);
+    expect(entries.filter((entry) => entry.kind === 'folder')).toHaveLength(10);
+  });
+
+  it('are listed for many at once, each getting all', async () => {
+    const listings = await Promise.all(Array.from({ length: 12 }, () => pagesOf('big')));
+    for (const pages of listings) expect(pages.flat()).toHaveLength(COUNT + 10);
+  });
+
+  it('can be left half-way, aborted, and listed again', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      for await (const _page of adapter.list(at('big'))) break;
+      const abort = new AbortController();
+      const reason = new Error('enough');
+      const listing = (async () => {
+        for await (const _page of adapter.list(at('big'), { signal: abort.signal })) abort.abort(reason);
+      })();
+      await expect(listing).rejects.toBe(reason);
+    }
+    expect((await pagesOf('big')).flat()).toHaveLength(COUNT + 10);
+  });
+
+  it('are listed again after the thread was closed with the last store of its factory', async () => {
+    const factory = createLocalFactory();
+    for (let round = 0; round < 2; round += 1) {
+      const store = await factory.create({ root, log, sourceName: 'files', options: undefined });
+      let seen = 0;
+      for await (const page of store.list(at('big'))) seen += page.length;
+      expect(seen).toBe(COUNT + 10);
+      await store.close?.();
+    }
+  });
+
+  it('are removed and copied with all they hold', async () => {
+    await adapter.copyFolder(at('big'), at('copy'));
+    expect(await readdir(join(root, 'copy'))).toHaveLength(COUNT + 10);
+    await adapter.removeFolder(at('big'));
+    expect(await readdir(root)).toEqual(['copy']);
+  }, 60_000);
+});
+
+describe('what lies on the disk', () => {
+  it('has the modes that the umask leaves', async () => {
+    const umask = process.umask();
+    await adapter.write(at('f/a.txt'), content('a'));
+    await adapter.copyFile(at('f/a.txt'), at('f/b.txt'));
+    await adapter.makeFolder(at('g'));
+    await adapter.copyFolder(at('f'), at('h'));
+    for (const path of ['f/a.txt', 'f/b.txt', 'h/a.txt']) {
+      expect((await stat(join(root, path))).mode & 0o777, path).toBe(0o666 & ~umask);
+    }
+    for (const path of ['f', 'g', 'h'])
+      expect((await stat(join(root, path))).mode & 0o777, path).toBe(0o777 & ~umask);
+  });
+
+  it('keeps its time through a move, and gets a new one by a copy', async () => {
+    const time = new Date(1_600_000_000_000);
+    await adapter.write(at('a.txt'), content('a'));
+    await utimes(join(root, 'a.txt'), time, time);
+    await adapter.copyFile(at('a.txt'), at('b.txt'));
+    await adapter.moveFile(at('a.txt'), at('c.txt'), { createOnly: true });
+    await adapter.moveFile(at('c.txt'), at('d.txt'));
+    expect((await adapter.stat(at('d.txt'))).modifiedAt).toBe(time.getTime());
+    expect((await adapter.stat(at('b.txt'))).modifiedAt).toBeGreaterThan(time.getTime() + 1000);
+  });
+
+  it('has one name after a move between two names of one file', async () => {
+    await adapter.write(at('a.txt'), content('twin'));
+    await link(join(root, 'a.txt'), join(root, 'b.txt'));
+    await adapter.moveFile(at('a.txt'), at('b.txt'));
+    expect(await readdir(root)).toEqual(['b.txt']);
+    expect(await readFile(join(root, 'b.txt'), 'utf8')).toBe('twin');
+  });
+
+  it('is told apart by version even when size and second are the same', async () => {
+    const versions = new Set<string | undefined>();
+    for (let round = 0; round < 20; round += 1)
+      versions.add((await adapter.write(at('a.txt'), content('same'))).etag);
+    expect(versions.size).toBe(20);
+  });
+
+  it('is never both made by two stores of one root', async () => {
+    const other = await openLocalAdapter({ root, log });
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, index) =>
+        (index % 2 === 0 ? adapter : other).write(at('prize.txt'), content(String(index)), {
+          createOnly: true,
+        }),
+      ),
+    );
+    expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(1);
+    await other.close();
+  });
+
+  it('stays when a move finds its file gone or taken by another move', async () => {
+    await adapter.write(at('a.txt'), content('one'));
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, index) =>
+        adapter.moveFile(at('a.txt'), at(`to-${index}.txt`), { createOnly: true }),
+      ),
+    );
+    const names = await readdir(root);
+    expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(names.length);
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(NotFoundError);
+    expect(names).toHaveLength(1);
+  });
+
+  it('is not replaced by a file when it is a link, and not by a folder when it is a file', async () => {
+    await writeFile(join(root, 'target.txt'), 'target');
+    await symlink('target.txt', join(root, 'link.txt'));
+    await expect(adapter.write(at('link.txt'), content('x'))).rejects.toBeInstanceOf(WrongKindError);
+    await adapter.makeFolder(at('folder'));
+    await expect(adapter.moveFolder(at('folder'), at('target.txt'))).rejects.toBeInstanceOf(
+      AlreadyExistsError,
+    );
+    expect((await lstat(join(root, 'link.txt'))).isSymbolicLink()).toBe(true);
+    expect(await readFile(join(root, 'target.txt'), 'utf8')).toBe('target');
+  });
+});
+
+describe('the root', () => {
+  it('is made with its parents when it is missing, which the log tells once', async () => {
+    const lines: string[] = [];
+    const deep = join(root, 'not/there/yet');
+    for (let round = 0; round < 2; round += 1) {
+      const store = await openLocalAdapter({ root: deep, log: createLineLogger((line) => lines.push(line)) });
+      await store.write(at('a.txt'), content('a'));
+      await store.close();
+    }
+    expect(lines.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(['info']);
+    expect(await readdir(deep)).toEqual(['a.txt']);
+  });
+
+  it('is refused when it is a file, with an error of ours', async () => {
+    await writeFile(join(root, 'file'), 'x');
+    await expect(openLocalAdapter({ root: join(root, 'file'), log })).rejects.toMatchObject({
+      name: /Error$/u,
+      code: /^[A-Z_]+$/u,
+    });
+  });
+
+  it('is case sensitive or not, as the disk says', async () => {
+    await writeFile(join(root, 'probe'), 'x');
+    const sees = await stat(join(root, 'PROBE')).then(
+      () => true,
+      () => false,
+    );
+    expect(adapter.capabilities.caseSensitive).toBe(!sees);
+  });
+});

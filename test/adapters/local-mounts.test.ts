@@ -1,0 +1,136 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
+import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
+import { AlreadyExistsError, StorageFullError } from '../../dist/errors/errors.js';
+import { createSilentLogger } from '../../dist/log/logger.js';
+import { readProcessMark } from '../../dist/storage/process-mark.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
+
+const MOUNT_BYTES = 2 * 1024 * 1024;
+
+const mountMemory = (folder: string): void => {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${MOUNT_BYTES}`, 'none', folder], { stdio: 'ignore' });
+};
+const unmount = (folder: string): void => {
+  execFileSync('umount', [folder], { stdio: 'ignore' });
+};
+
+const canMount = (() => {
+  const folder = mkdtempSync(join(tmpdir(), 'stowage-mount-'));
+  try {
+    mountMemory(folder);
+    unmount(folder);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+})();
+
+const at = (path: string) => SourcePath.parse(path);
+const content = (bytes: Buffer | string) => Readable.from([Buffer.from(bytes)], { objectMode: false });
+
+describe.skipIf(!canMount)(
+  'a folder of the root that is another file system (needs the right to mount)',
+  () => {
+    let root: string;
+    let adapter: LocalAdapter;
+
+    beforeEach(async () => {
+      root = await mkdtemp(join(tmpdir(), 'stowage-mounts-'));
+      await mkdir(join(root, 'mounted'));
+      mountMemory(join(root, 'mounted'));
+      adapter = await openLocalAdapter({ root, log: createSilentLogger() });
+    });
+    afterEach(async () => {
+      await adapter.close();
+      unmount(join(root, 'mounted'));
+      await rm(root, { recursive: true });
+    });
+
+    const everything = async (): Promise<string[]> => (await readdir(root, { recursive: true })).sort();
+
+    it('takes writes whole, and createOnly is decided there too', async () => {
+      await adapter.write(at('mounted/deep/a.txt'), content('one'));
+      await adapter.write(at('mounted/deep/a.txt'), content('two'));
+      await expect(
+        adapter.write(at('mounted/deep/a.txt'), content('x'), { createOnly: true }),
+      ).rejects.toBeInstanceOf(AlreadyExistsError);
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 10 }, (_, index) =>
+          adapter.write(at('mounted/prize'), content(String(index)), { createOnly: true }),
+        ),
+      );
+      expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(1);
+      expect(await readFile(join(root, 'mounted/deep/a.txt'), 'utf8')).toBe('two');
+      expect(await everything()).toEqual(['mounted', 'mounted/deep', 'mounted/deep/a.txt', 'mounted/prize']);
+    });
+
+    it('takes files and folders that are moved and copied across, with the times of moved files', async () => {
+      const time = new Date(1_600_000_000_000);
+      await adapter.write(at('f/a.txt'), content('a'));
+      await adapter.write(at('f/deep/b.txt'), content('b'));
+      await utimes(join(root, 'f/a.txt'), time, time);
+      await adapter.copyFolder(at('f'), at('mounted/copy'));
+      await adapter.moveFile(at('f/a.txt'), at('mounted/a.txt'), { createOnly: true });
+      expect((await adapter.stat(at('mounted/a.txt'))).modifiedAt).toBe(time.getTime());
+      await adapter.moveFolder(at('f'), at('mounted/moved'));
+      await adapter.moveFolder(at('mounted/moved'), at('back'));
+      await adapter.removeFolder(at('mounted/copy/deep'));
+      expect(await everything()).toEqual([
+        'back',
+        'back/deep',
+        'back/deep/b.txt',
+        'mounted',
+        'mounted/a.txt',
+        'mounted/copy',
+        'mounted/copy/a.txt',
+      ]);
+    });
+
+    it('says when it is full, and keeps the old file and no half of the new one', async () => {
+      await adapter.write(at('mounted/old.bin'), content('old'));
+      const big = Buffer.alloc(MOUNT_BYTES + 1, 7);
+      await expect(adapter.write(at('mounted/old.bin'), content(big))).rejects.toBeInstanceOf(
+        StorageFullError,
+      );
+      await expect(adapter.write(at('mounted/new.bin'), content(big))).rejects.toBeInstanceOf(
+        StorageFullError,
+      );
+      expect(await readFile(join(root, 'mounted/old.bin'), 'utf8')).toBe('old');
+      expect(await everything()).toEqual(['mounted', 'mounted/old.bin']);
+    });
+
+    it('full as a root it says so too, at every size of the last piece', async () => {
+      const full = await openLocalAdapter({ root: join(root, 'mounted'), log: createSilentLogger() });
+      for (const size of [MOUNT_BYTES + 1, MOUNT_BYTES * 2, MOUNT_BYTES * 3 + 12_345]) {
+        await expect(full.write(at('new.bin'), content(Buffer.alloc(size)))).rejects.toBeInstanceOf(
+          StorageFullError,
+        );
+        await expect(full.stage(content(Buffer.alloc(size)))).rejects.toBeInstanceOf(StorageFullError);
+      }
+      await full.close();
+      expect(await everything()).toEqual(['mounted']);
+    });
+
+    it('is swept of what a killed process left in it beside its targets', async () => {
+      // As a process leaves it that is killed between the copy across and the last rename.
+      const instance = `${(await readProcessMark()).replace(/-\d+-\d+$/u, '-1-1')}-12345678`;
+      await mkdir(join(root, '.stowage-tmp', instance), { recursive: true });
+      await writeFile(join(root, '.stowage-tmp', instance, 'across-1'), 'mounted/deep');
+      await mkdir(join(root, 'mounted/deep'));
+      await writeFile(join(root, `mounted/deep/.stowage-tmp-${instance}-1`), 'half');
+      await writeFile(join(root, 'mounted/deep/.stowage-tmp-other-1'), 'not ours');
+      const second = await openLocalAdapter({ root, log: createSilentLogger() });
+      await second.close();
+      expect(await everything()).toEqual(['mounted', 'mounted/deep', 'mounted/deep/.stowage-tmp-other-1']);
+    });
+  },
+);

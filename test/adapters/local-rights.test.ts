@@ -1,0 +1,83 @@
+import { execFile } from 'node:child_process';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const NOBODY = 65534;
+const isAdministrator = process.getuid?.() === 0;
+
+describe.skipIf(process.platform === 'win32')('a process without all rights (needs POSIX modes)', () => {
+  let root: string;
+  let outcomes: Record<string, unknown>;
+
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), 'stowage-rights-'));
+    for (const folder of ['locked/deep', 'read-only', 'with-locked/sealed'])
+      await mkdir(join(root, folder), { recursive: true });
+    const files = [
+      'locked-file.txt',
+      'read-only/kept.txt',
+      'with-locked/sealed/kept.txt',
+      'foreign.txt',
+      'taken.txt',
+    ];
+    for (const file of files) await writeFile(join(root, file), `content of ${file}`);
+    if (isAdministrator) {
+      // What is to be the process's own; the rest stays the administrator's.
+      for (const own of ['', 'with-locked', 'taken.txt']) await chown(join(root, own), NOBODY, NOBODY);
+    }
+    await chmod(join(root, 'locked'), 0);
+    await chmod(join(root, 'locked-file.txt'), 0);
+    await chmod(join(root, 'with-locked/sealed'), 0);
+    await chmod(join(root, 'read-only'), 0o555);
+    const script = fileURLToPath(new URL('local-unprivileged.mjs', import.meta.url));
+    const { stdout } = await promisify(execFile)(process.execPath, [script, root]);
+    outcomes = JSON.parse(stdout) as Record<string, unknown>;
+  });
+
+  afterAll(async () => {
+    for (const folder of ['locked', 'with-locked/sealed', 'read-only'])
+      await chmod(join(root, folder), 0o777).catch(() => undefined);
+    await rm(root, { recursive: true });
+  });
+
+  it('is told by an error of the store what it must not, never by one of the system', () => {
+    expect(outcomes).toMatchObject({
+      listsLocked: 'STORAGE_DENIED',
+      listsBelowLocked: 'STORAGE_DENIED',
+      readsLocked: 'STORAGE_DENIED',
+      writesIntoLocked: 'STORAGE_DENIED',
+      writesIntoReadOnly: 'STORAGE_DENIED',
+      makesInReadOnly: 'STORAGE_DENIED',
+      removesFromReadOnly: 'STORAGE_DENIED',
+      copiesLocked: 'STORAGE_DENIED',
+      removesWithLocked: 'STORAGE_DENIED',
+    });
+  });
+
+  it('sees and does all else beside them', () => {
+    expect(outcomes).toMatchObject({ statsLocked: 'folder', writesBeside: 'beside.txt' });
+    const others = ['locked', 'locked-file.txt', 'read-only', 'taken.txt', 'with-locked'];
+    expect(outcomes['listsRoot']).toEqual(['beside.txt', 'moved.txt', ...others].sort());
+  });
+
+  it('moves a file that it must not link to, and still takes no name that is taken', async () => {
+    expect(outcomes).toMatchObject({ movesForeignFile: 'done', movesForeignFileOver: 'ALREADY_EXISTS' });
+    expect(await readFile(join(root, 'moved.txt'), 'utf8')).toBe('content of foreign.txt');
+    expect(await readFile(join(root, 'taken.txt'), 'utf8')).toBe('content of taken.txt');
+  });
+
+  it('leaves a folder where it was when it cannot remove all of it, and no half copy', async () => {
+    expect(outcomes['listsWithLocked']).toEqual(['sealed']);
+    await chmod(join(root, 'with-locked/sealed'), 0o777);
+    expect(await readFile(join(root, 'with-locked/sealed/kept.txt'), 'utf8')).toBe(
+      'content of with-locked/sealed/kept.txt',
+    );
+    expect((await readdir(root)).filter((name) => name.startsWith('.stowage') || name === 'copy')).toEqual(
+      [],
+    );
+  });
+});

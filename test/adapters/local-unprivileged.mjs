@@ -1,0 +1,50 @@
+// A process without rights of its own on parts of a root. Started as root it gives them up first. Answers with one JSON line.
+// Usage: node local-unprivileged.mjs ROOT
+import { Readable } from 'node:stream';
+import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
+import { copyFolder } from '../../dist/storage/folders.js';
+import { createSilentLogger } from '../../dist/log/logger.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
+
+const NOBODY = 65534;
+if (process.getuid() === 0) {
+  process.setgroups([]);
+  process.setgid(NOBODY);
+  process.setuid(NOBODY);
+}
+const adapter = await openLocalAdapter({ root: process.argv[2], log: createSilentLogger() });
+const at = (text) => SourcePath.parse(text);
+const content = () => Readable.from([Buffer.from('mine')], { objectMode: false });
+
+const list = async (folder) => {
+  const names = [];
+  for await (const page of adapter.list(at(folder))) names.push(...page.map((entry) => entry.name));
+  return names.sort();
+};
+
+const attempts = {
+  listsLocked: () => list('locked'),
+  listsBelowLocked: () => list('locked/deep'),
+  statsLocked: async () => (await adapter.stat(at('locked'))).kind,
+  readsLocked: async () => (await adapter.read(at('locked-file.txt'))).stream.destroy(),
+  writesIntoLocked: () => adapter.write(at('locked/a.txt'), content()),
+  writesIntoReadOnly: () => adapter.write(at('read-only/a.txt'), content()),
+  makesInReadOnly: () => adapter.makeFolder(at('read-only/new')),
+  removesFromReadOnly: () => adapter.removeFile(at('read-only/kept.txt')),
+  copiesLocked: () => copyFolder(adapter, at('with-locked'), at('copy')),
+  removesWithLocked: () => adapter.removeFolder(at('with-locked')),
+  movesForeignFile: () => adapter.moveFile(at('foreign.txt'), at('moved.txt'), { createOnly: true }),
+  movesForeignFileOver: () => adapter.moveFile(at('moved.txt'), at('taken.txt'), { createOnly: true }),
+  writesBeside: async () => (await adapter.write(at('beside.txt'), content())).name,
+};
+const outcomes = {};
+for (const [name, attempt] of Object.entries(attempts)) {
+  outcomes[name] = await attempt().then(
+    (value) => value ?? 'done',
+    (error) => error.code,
+  );
+}
+outcomes.listsRoot = await list('');
+outcomes.listsWithLocked = await list('with-locked');
+await adapter.close();
+process.stdout.write(`${JSON.stringify(outcomes)}\n`);
