@@ -77,21 +77,20 @@ const run = async (
   const { source, storage } = open;
   const filename = await requireWelcome(context, open, input);
   const staged = await fetchStaged(context, open, input.url);
+  // Checks may hand on other content than they were given.
+  const waiting = [staged];
   try {
     const upload = { field: 'url', filename, staged, stagedIn: storage };
-    const path = await store(
-      context,
-      open,
-      input.path,
-      await prepareUpload(context, open, input.path, upload),
-    );
+    const planned = await prepareUpload(context, open, input.path, upload);
+    waiting.push(planned.upload.staged);
+    const path = await store(context, open, input.path, planned);
     return {
       baseurl: source.baseurl,
       newfilename: path.toString(),
       isImage: source.settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
     };
   } finally {
-    await staged.discard();
+    await Promise.all(waiting.map((file) => file.discard()));
   }
 };
 

@@ -1,4 +1,4 @@
-import { pipeline, Transform, type Readable, type TransformCallback } from 'node:stream';
+import { PassThrough, pipeline, Transform, type Readable, type TransformCallback } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { FileTooLargeError, RemoteFailedError } from '../errors/errors.ts';
 
@@ -29,27 +29,17 @@ const decodersFor = (encodings: readonly string[]): Transform[] => {
   });
 };
 
-/** Passes at most `maxBytes` and turns every failure into one of our errors. */
-class Gate extends Transform {
-  #left: number;
-  readonly #explain: (error: Error) => Error;
-
-  constructor(maxBytes: number, explain: (error: Error) => Error) {
-    super();
-    this.#left = maxBytes;
-    this.#explain = explain;
-  }
-
-  override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
-    this.#left -= chunk.length;
-    if (this.#left < 0) callback(new FileTooLargeError());
-    else callback(null, chunk);
-  }
-
-  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    callback(error === null ? null : this.#explain(error));
-  }
-}
+/** Passes at most `maxBytes`. */
+const limitTo = (maxBytes: number): Transform => {
+  let left = maxBytes;
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, callback: TransformCallback) => {
+      left -= chunk.length;
+      if (left < 0) callback(new FileTooLargeError());
+      else callback(null, chunk);
+    },
+  });
+};
 
 /** How a body is bounded. */
 export interface BodyBounds {
@@ -57,7 +47,8 @@ export interface BodyBounds {
   readonly encodings: readonly string[];
   /** Ends the stream, with the signal's reason. */
   readonly signal: AbortSignal;
-  readonly explain: (error: Error) => Error;
+  /** Turns what went wrong into one of our errors. */
+  readonly explain: (error: unknown) => Error;
   /** Called once, when the stream is over in whatever way. */
   readonly onClose: () => void;
 }
@@ -69,18 +60,25 @@ export interface BodyBounds {
  */
 export const boundBody = (body: Readable, bounds: BodyBounds): Readable => {
   const steps = decodersFor(bounds.encodings);
-  const gate = new Gate(bounds.maxBytes, bounds.explain);
-  const giveUp = (): void => {
-    gate.destroy(bounds.signal.reason as Error);
+  const limited = limitTo(bounds.maxBytes);
+  // A stream of its own, so that nobody sees an error of the library, not even in `errored`.
+  const content = new PassThrough();
+  const fail = (error: unknown): void => {
+    content.destroy(bounds.explain(error));
   };
+  const giveUp = (): void => fail(bounds.signal.reason);
   // The reader hears of failures by a listener of its own; before it has one, they must not end the process.
-  gate.on('error', () => undefined);
-  gate.once('close', () => {
+  content.on('error', () => undefined);
+  content.once('close', () => {
     bounds.signal.removeEventListener('abort', giveUp);
+    limited.destroy();
     bounds.onClose();
   });
-  pipeline([body, ...steps, gate], () => undefined);
+  pipeline([body, ...steps, limited], (error) => {
+    if (error) fail(error);
+  });
+  limited.pipe(content);
   if (bounds.signal.aborted) giveUp();
   else bounds.signal.addEventListener('abort', giveUp, { once: true });
-  return gate;
+  return content;
 };
