@@ -38,15 +38,19 @@ export type Permissions = Readonly<Record<`allow${Capitalize<ReportedAction>}`, 
 const flagOf = <Name extends ReportedAction>(name: Name): `allow${Capitalize<Name>}` =>
   `allow${name.charAt(0).toUpperCase()}${name.slice(1)}` as `allow${Capitalize<Name>}`;
 
-const record = <Value>(valueOf: (name: ReportedAction) => Value) =>
-  Object.fromEntries(reportedActions.map((name) => [flagOf(name), valueOf(name)])) as Record<
-    keyof Permissions,
-    Value
-  >;
+/** Made once: this is the answer that clients ask for most. */
+const rows = reportedActions.map((name) => ({ flag: flagOf(name), key: accessKeyOf(name) }));
+
+const record = <Value>(valueOf: (key: string) => Value): Record<keyof Permissions, Value> => {
+  const values: Partial<Record<keyof Permissions, Value>> = {};
+  for (const { flag, key } of rows) values[flag] = valueOf(key);
+  // Every flag has a row.
+  return values as Record<keyof Permissions, Value>;
+};
 
 /** What the access rules say of each reported action in a folder. Whether anything lies there does not matter. */
 export const permissionsAt = (access: Access, path: SourcePath): Permissions =>
-  record((name) => access.allows(accessKeyOf(name), path));
+  record((key) => access.allows(key, path));
 
 /** Tells what the role of the request may do in a folder of the named, else the first source; nothing where there is no source. */
 export const permissionsAction = defineAction({
