@@ -41,16 +41,17 @@ const flagOf = <Name extends ReportedAction>(name: Name): `allow${Capitalize<Nam
 /** Made once: this is the answer that clients ask for most. */
 const rows = reportedActions.map((name) => ({ flag: flagOf(name), key: accessKeyOf(name) }));
 
-const record = <Value>(valueOf: (key: string) => Value): Record<keyof Permissions, Value> => {
-  const values: Partial<Record<keyof Permissions, Value>> = {};
-  for (const { flag, key } of rows) values[flag] = valueOf(key);
-  // Every flag has a row.
-  return values as Record<keyof Permissions, Value>;
-};
+const record = <Value>(valueOf: (key: string) => Value): Record<keyof Permissions, Value> =>
+  Object.fromEntries(rows.map(({ flag, key }) => [flag, valueOf(key)])) as Record<keyof Permissions, Value>;
+
+const denied: Permissions = record(() => false);
 
 /** What the access rules say of each reported action in a folder. Whether anything lies there does not matter. */
-export const permissionsAt = (access: Access, path: SourcePath): Permissions =>
-  record((key) => access.allows(key, path));
+export const permissionsAt = (access: Access, path: SourcePath): Permissions => {
+  const permissions = { ...denied };
+  for (const { flag, key } of rows) permissions[flag] = access.allows(key, path);
+  return permissions;
+};
 
 /** Tells what the role of the request may do in a folder of the named, else the first source; nothing where there is no source. */
 export const permissionsAction = defineAction({
@@ -64,6 +65,6 @@ export const permissionsAction = defineAction({
   run: async ({ access, sources }, { source, path }) => {
     access.require('PERMISSIONS', path);
     const isAnySource = sourcesFor(sources, source).length > 0;
-    return { permissions: isAnySource ? permissionsAt(access, path) : record(() => false) };
+    return { permissions: isAnySource ? permissionsAt(access, path) : denied };
   },
 });

@@ -1,5 +1,5 @@
 import type { FileAnswer } from '../actions/file-answer.ts';
-import { ChangedMeanwhileError, StowageError } from '../errors/errors.ts';
+import { StowageError } from '../errors/errors.ts';
 import type { ByteRange } from '../storage/adapter.ts';
 import { attachment } from './content-disposition.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
@@ -43,7 +43,8 @@ const requestedRange = (answer: FileAnswer, request: HookRequest): ByteRange | u
 export const fileResponse = async (answer: FileAnswer, request: HookRequest): Promise<ConnectorResponse> => {
   const reads = request.method === 'GET' || request.method === 'HEAD';
   const judgement = reads ? judgePreconditions(request.headers, answer.stat) : 'send';
-  if (judgement === 'failed') throw new ChangedMeanwhileError();
+  // Not a ChangedMeanwhileError: nothing has changed under the download, so it is no reason to start over.
+  if (judgement === 'failed') throw new StowageError('CHANGED_MEANWHILE');
   if (judgement === 'not-modified') {
     return { status: 304, headers: validatorHeaders(answer), body: undefined };
   }

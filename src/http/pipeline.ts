@@ -1,4 +1,4 @@
-import type { Action, ActionServices } from '../actions/action.ts';
+import type { Action, ActionContext, ActionServices } from '../actions/action.ts';
 import type { Access } from '../access/access.ts';
 import type { Settings } from '../config/settings.ts';
 import { StowageError } from '../errors/errors.ts';
@@ -35,11 +35,6 @@ export interface PipelineDependencies {
   readonly stageUpload: StageUpload;
 }
 
-/** How far a request has come, for whoever answers its failure. */
-interface Progress {
-  ofAction: boolean;
-}
-
 const roleFrom = (result: unknown): string => {
   if (typeof result === 'string') return result;
   throw new StowageError('INTERNAL', { detail: `checkAuthentication returned ${typeof result}, not a role` });
@@ -51,10 +46,9 @@ const answer = async (
   request: ConnectorRequest,
   cors: CorsVerdict,
   scope: RequestScope,
-  progress: Progress,
 ): Promise<ConnectorResponse> => {
   const { settings, actions, services, log, stageUpload: stage } = dependencies;
-  const { method, signal } = request;
+  const { method } = request;
   const target = parseTarget(request.url);
 
   // 1. With onlyPOST, nothing is served by GET.
@@ -67,7 +61,7 @@ const answer = async (
   if (cors.origin === 'failed') throw cors.failure;
   if (method === 'OPTIONS') return answerOptions(request, cors, allowedMethods(settings.onlyPOST));
   requireKnownMethod(request, settings.onlyPOST);
-  progress.ofAction = true;
+  scope.ofAction = true;
 
   // 4. The sources that serve this request.
   const lease = await fromHook('resolveSources', () => dependencies.resolveSources(request));
@@ -79,7 +73,7 @@ const answer = async (
   const access = await fromHook('accessControl', () => dependencies.accessFor(role, request));
 
   // 6. What they ask for.
-  const input = await readInput(request, target, { sources, access, actions, stage, signal }, scope);
+  const input = await readInput(request, target, { sources, access, actions, stage }, scope);
 
   // 7. Whether they may.
   requireAccess(access, input);
@@ -87,12 +81,18 @@ const answer = async (
   // 8. Do it.
   const action = findAction(actions, input.actionName);
   requireMethodOf(action, request, settings.onlyPOST);
-  return runAction(
-    action,
-    { sources, access, uploads: input.uploads, services, signal, log },
-    input,
-    request,
-  );
+  const context: ActionContext = {
+    sources,
+    access,
+    uploads: input.uploads,
+    services,
+    log,
+    // Made when somebody asks for it: signals are dear, and many actions have no use for one.
+    get signal() {
+      return request.signal;
+    },
+  };
+  return runAction(action, context, input, request);
 };
 
 /** Builds the core of a connector out of its parts. */
@@ -103,18 +103,15 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
   const always = version === undefined ? {} : { 'x-app-version': version };
 
   return async (request) => {
-    const scope = new RequestScope((error) => {
-      if (!request.signal.aborted) dependencies.log.error('An answer broke off.', { error });
-    });
-    const progress: Progress = { ofAction: false };
+    const scope = new RequestScope(request, dependencies.log);
     const cors = await judgeOrigin(request);
     let response: ConnectorResponse;
     try {
-      response = await answer(dependencies, request, cors, scope, progress);
+      response = await answer(dependencies, request, cors, scope);
     } catch (error) {
-      response = answerError(error, request, progress.ofAction);
+      response = answerError(error, request, scope.ofAction);
     }
-    await scope.endWith(response);
+    await scope.endWith(response.body);
     return {
       status: response.status,
       statusText: response.statusText,

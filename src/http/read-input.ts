@@ -5,7 +5,6 @@ import { mergeParameters } from '../parameters/merge.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import { withTypedValues } from '../parameters/typed-values.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
-import { SourcePath } from '../storage/source-path.ts';
 import { readBody } from './body/read-body.ts';
 import type { ConnectorRequest } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
@@ -26,16 +25,17 @@ export interface RequestInput {
 export const readInput = async (
   request: ConnectorRequest,
   target: Target,
-  context: Omit<UploadContext, 'query' | 'actionName'>,
+  context: Omit<UploadContext, 'query' | 'actionName' | 'request'>,
   scope: RequestScope,
 ): Promise<RequestInput> => {
   const query = parseQuery(target.query);
   const actionName = target.action ?? actionParameter(query);
-  if (actionName !== undefined && !context.access.mayAllow(accessKeyOf(actionName), SourcePath.root)) {
+  if (actionName !== undefined && context.access.neverAllows(accessKeyOf(actionName))) {
     throw new AccessDeniedError();
   }
-  const receiver = createUploadReceiver({ ...context, query, actionName });
-  const { fields, uploads } = await readBody(request, receiver);
+  const { fields, uploads } = await readBody(request, () =>
+    createUploadReceiver({ ...context, request, query, actionName }),
+  );
   scope.holdUploads(uploads);
   return {
     actionName: actionName ?? actionParameter(fields),

@@ -1,17 +1,21 @@
 import { finished, Readable } from 'node:stream';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
+import type { Logger } from '../log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
-import type { ConnectorResponse } from './message.ts';
+import type { ConnectorResponse, HookRequest } from './message.ts';
 
 /** What one request holds and has to give back, whatever happens: its sources and the files it has received. */
 export class RequestScope {
+  /** The request has come as far as the steps that concern an action. */
+  ofAction = false;
+  readonly #request: HookRequest;
+  readonly #log: Logger;
   #lease: SourceLease | undefined;
   #uploads: readonly UploadedFile[] = [];
-  readonly #onBrokenBody: (error: Error) => void;
 
-  /** `onBrokenBody` learns when a body fails after its answer has begun. */
-  constructor(onBrokenBody: (error: Error) => void) {
-    this.#onBrokenBody = onBrokenBody;
+  constructor(request: HookRequest, log: Logger) {
+    this.#request = request;
+    this.#log = log;
   }
 
   holdLease(lease: SourceLease): void {
@@ -22,16 +26,24 @@ export class RequestScope {
     this.#uploads = uploads;
   }
 
-  /** Discards files that no action has placed; gives the sources back once the answer's body has been sent or dropped. */
-  async endWith({ body }: ConnectorResponse): Promise<void> {
-    await Promise.all(this.#uploads.map((upload) => upload.staged.discard()));
+  /**
+   * Discards files that no action has placed, and gives the sources back: at once, or when a streamed body has been sent or
+   * dropped. A body that fails after its answer has begun is logged; the client sees that it is cut off.
+   */
+  async endWith(body: ConnectorResponse['body']): Promise<void> {
+    if (this.#uploads.length > 0) {
+      await Promise.all(this.#uploads.map((upload) => upload.staged.discard()));
+    }
     if (!(body instanceof Readable)) {
       this.#lease?.release();
       return;
     }
     finished(body, (error) => {
       this.#lease?.release();
-      if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') this.#onBrokenBody(error);
+      const dropped = error?.code === 'ERR_STREAM_PREMATURE_CLOSE';
+      if (error && !dropped && !this.#request.signal.aborted) {
+        this.#log.error('An answer broke off.', { error });
+      }
     });
   }
 }

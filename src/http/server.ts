@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { errorTable } from '../errors/table.ts';
+import { Connections } from './connections.ts';
 import { errorEnvelope, jsonResponse } from './envelope.ts';
 import type { NodeHandler } from './bridges/node.ts';
 
@@ -43,6 +44,7 @@ const listening = (server: Server, { port, host }: ListenOptions): Promise<Addre
 /** Serves a connector by `node:http`. Rejects when the address cannot be had. */
 export const listen = async (handler: NodeHandler, options: ListenOptions): Promise<ListeningServer> => {
   const running = new Set<ServerResponse>();
+  const connections = new Connections();
   let closed: Promise<void> | undefined;
 
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
@@ -50,11 +52,12 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
       refuse(response);
       return;
     }
+    const { socket } = request;
     running.add(response);
+    connections.begin(socket);
     response.once('close', () => {
       running.delete(response);
-      // The connection is idle from the next turn on.
-      if (closed !== undefined) setImmediate(() => server.closeIdleConnections());
+      connections.end(socket);
     });
     handler(request, response).catch(() => response.destroy());
   };
@@ -69,6 +72,9 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
     },
     onRequest,
   );
+  server.on('connection', (socket) => {
+    connections.add(socket);
+  });
   const { port, address } = await listening(server, options);
 
   const close = (graceMs: number): Promise<void> =>
@@ -81,7 +87,7 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
         resolve();
       });
       for (const response of running) if (!response.headersSent) response.setHeader('connection', 'close');
-      server.closeIdleConnections();
+      connections.closeWhenIdle();
     });
 
   return {

@@ -8,8 +8,8 @@ import type { FormFields } from '../parameters/form-fields.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 import type { OperationOptions, StagedFile, StorageAdapter } from '../storage/adapter.ts';
-import { SourcePath } from '../storage/source-path.ts';
 import type { FileReceiver, IncomingFile } from './body/multipart.ts';
+import type { HookRequest } from './message.ts';
 
 /** Stores content without a name, as near to the store as it can. Owns the content. */
 export type StageUpload = (
@@ -24,7 +24,7 @@ export interface UploadContext {
   readonly access: Access;
   readonly actions: ReadonlyMap<string, Action>;
   readonly stage: StageUpload;
-  readonly signal: AbortSignal;
+  readonly request: HookRequest;
   readonly query: RawParameters;
   /** The action as far as path and query name it; else a field of the form does, perhaps after the files. */
   readonly actionName: string | undefined;
@@ -69,7 +69,7 @@ const textOf = (parameters: RawParameters, fields: FormFields, name: string): st
  * @throws AccessDeniedError when no path and no type of file could be allowed.
  */
 const takesFiles = ({ actions, access, actionName }: UploadContext, fields: FormFields): boolean => {
-  const isDenied = (action: Action): boolean => !access.mayAllow(accessKeyOf(action.name), SourcePath.root);
+  const isDenied = (action: Action): boolean => access.neverAllows(accessKeyOf(action.name));
   const name = actionName ?? fields.text('action');
   if (name === undefined || name === '') {
     return [...actions.values()].some((action) => action.takesFiles && !isDenied(action));
@@ -101,7 +101,7 @@ const placeFor = (
  * limits are the action's to check.
  */
 export const createUploadReceiver = (context: UploadContext): FileReceiver => {
-  const { sources, stage, signal } = context;
+  const { sources, stage, request } = context;
   const receive = async ({
     field,
     filename,
@@ -111,8 +111,14 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
     if (!takesFiles(context, fields) || !isUploadField(field, sources)) return undefined;
     const { source, most } = placeFor(context, fields);
     const storage = await source.storage();
-    const staged = await stage(storage, limited(content, most), { signal });
+    const staged = await stage(storage, limited(content, most), { signal: request.signal });
     return { field, filename, staged, stagedIn: storage };
   };
-  return { largestFile: largestLimit(sources), receive };
+  return {
+    // Only asked for forms.
+    get largestFile() {
+      return largestLimit(sources);
+    },
+    receive,
+  };
 };

@@ -15,6 +15,7 @@ const mergeValues = (over: RawValue, under: RawValue | undefined): RawValue => {
  * different names, so both count; lists are one value and never mixed.
  */
 export const mergeParameters = (query: RawParameters, body: RawParameters): RawParameters => {
+  if (Object.keys(body).length === 0) return query;
   const merged = Object.assign(noParameters(), body);
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;

@@ -21,19 +21,15 @@ const plainWords: z.core.$ZodErrorMap = (issue) => {
   return issue.input === undefined ? 'is required' : `must be ${KINDS[issue.expected] ?? issue.expected}`;
 };
 
-/** What a client writes as null it does not want to set. */
-const given = (raw: RawParameters): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(raw).filter(([, value]) => value !== null));
-
 /**
- * Checks raw parameters against an action's schema. A null counts as absent.
+ * Checks raw parameters against an action's schema.
  * @throws InvalidParametersError with one message per problem; code UNPROCESSABLE (422) when an issue carries `params.unprocessable`.
  */
 export const parseParameters = <Schema extends z.ZodType>(
   schema: Schema,
   raw: RawParameters,
 ): z.output<Schema> => {
-  const outcome = schema.safeParse(given(raw), { error: plainWords });
+  const outcome = schema.safeParse(raw, { error: plainWords });
   if (outcome.success) return outcome.data;
   const { issues } = outcome.error;
   const messages = issues.map((issue) => `${nameOf(issue.path)}: ${issue.message}`);

@@ -25,9 +25,9 @@ export const isRawObject = (value: RawValue | undefined): value is { readonly [k
 
 const toObject = (input: object, depth: number): { readonly [key: string]: RawValue } => {
   const output = Object.create(null) as Record<string, RawValue>;
-  for (const [key, member] of Object.entries(input)) {
+  for (const key of Object.keys(input)) {
     if (isPrototypeKey(key)) continue;
-    const value = toRawValue(member, depth - 1);
+    const value = toRawValue((input as Record<string, unknown>)[key], depth - 1);
     if (value !== undefined && value !== null) output[key] = value;
   }
   return output;

@@ -35,15 +35,19 @@ const receiveParsed = async ({ fields, files }: ParsedBody, receiver: FileReceiv
 /**
  * Reads what a request's body says, by its content type; bodies of other types are left unread and say nothing. A body that
  * the host has read is taken as it was parsed.
+ * `receiver` is asked for when the body is a form.
  * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and what the receiver throws.
  */
-export const readBody = async (request: ConnectorRequest, receiver: FileReceiver): Promise<FormContent> => {
-  if (request.parsedBody !== undefined) return receiveParsed(request.parsedBody, receiver);
+export const readBody = async (
+  request: ConnectorRequest,
+  receiver: () => FileReceiver,
+): Promise<FormContent> => {
+  if (request.parsedBody !== undefined) return receiveParsed(request.parsedBody, receiver());
   const { body, headers } = request;
   const contentType = headers['content-type'];
   const kind = body === undefined ? undefined : bodyKind(contentType);
   if (body === undefined || kind === undefined) return nothing();
-  if (kind === 'multipart') return readMultipart(body, request, receiver);
+  if (kind === 'multipart') return readMultipart(body, request, receiver());
   if (hasForeignCharset(contentType)) throw new BrokenBodyError('The request body must be UTF-8.');
   const text = await readBoundedText(body, request);
   return { fields: kind === 'json' ? parseJsonBody(text) : parseUrlencoded(text), uploads: [] };

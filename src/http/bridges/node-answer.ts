@@ -44,5 +44,9 @@ export const send = async (
     response.end();
   }
   // HTTP/2 can stop the one request and keep the connection.
-  if (unread) stream?.close(constants.NGHTTP2_NO_ERROR);
+  if (unread && stream !== undefined) {
+    stream.close(constants.NGHTTP2_NO_ERROR);
+    // Without a reader the stream would never end.
+    request.resume();
+  }
 };

@@ -1,6 +1,7 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
-import type { ConnectorRequest } from '../message.ts';
+import type { Readable } from 'node:stream';
+import type { ConnectorRequest, ParsedBody } from '../message.ts';
 import { hostBody } from './host-body.ts';
 
 /** What a framework on top of node's HTTP may know better. */
@@ -15,6 +16,16 @@ export interface NodeRequestView {
 export const http2Stream = (request: IncomingMessage): Http2ServerRequest['stream'] | undefined =>
   request.httpVersionMajor === 2 ? (request as unknown as Http2ServerRequest).stream : undefined;
 
+const signalOf = (response: ServerResponse): AbortSignal => {
+  const gone = new AbortController();
+  const onClose = (): void => {
+    if (!response.writableFinished) gone.abort();
+  };
+  if (response.destroyed) onClose();
+  else response.once('close', onClose);
+  return gone.signal;
+};
+
 const hasBody = (request: IncomingMessage): boolean => {
   const stream = http2Stream(request);
   if (stream !== undefined) return !stream.endAfterHeaders;
@@ -23,20 +34,31 @@ const hasBody = (request: IncomingMessage): boolean => {
 };
 
 /** A request of node's HTTP as the core takes it. */
-export const toRequest = (
-  request: IncomingMessage,
-  view: NodeRequestView,
-  signal: AbortSignal,
-): ConnectorRequest => {
-  const host = hostBody(request);
-  return {
-    method: request.method ?? 'GET',
-    url: view.url ?? request.url ?? '/',
+export class NodeConnectorRequest implements ConnectorRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: ConnectorRequest['headers'];
+  readonly native: unknown;
+  readonly body: Readable | undefined;
+  readonly parsedBody: ParsedBody | undefined;
+  readonly #response: ServerResponse;
+  #signal: AbortSignal | undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse, view: NodeRequestView) {
+    const host = hostBody(request);
+    this.method = request.method ?? 'GET';
+    this.url = view.url ?? request.url ?? '/';
     // Only `set-cookie` can be a list, and that is no header of requests.
-    headers: request.headers as ConnectorRequest['headers'],
-    native: view.native ?? request,
-    signal,
-    body: host === undefined && hasBody(request) ? request : host?.body,
-    parsedBody: host?.parsedBody,
-  };
-};
+    this.headers = request.headers as ConnectorRequest['headers'];
+    this.native = view.native ?? request;
+    this.body = host === undefined && hasBody(request) ? request : host?.body;
+    this.parsedBody = host?.parsedBody;
+    this.#response = response;
+  }
+
+  /** Made when it is first asked for: a signal costs as much as a tenth of a small answer. */
+  get signal(): AbortSignal {
+    this.#signal ??= signalOf(this.#response);
+    return this.#signal;
+  }
+}

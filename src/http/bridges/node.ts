@@ -3,7 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
 import type { Handle } from '../message.ts';
 import { send } from './node-answer.ts';
-import { toRequest, type NodeRequestView } from './node-request.ts';
+import { NodeConnectorRequest, type NodeRequestView } from './node-request.ts';
 
 /**
  * A handler for `node:http`, `node:https` and `node:http2` servers, for `app.use` of Express and for everything that hands
@@ -22,11 +22,7 @@ export const serveNode = async (
   response: ServerResponse,
   view: NodeRequestView,
 ): Promise<void> => {
-  const gone = new AbortController();
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort();
-  });
-  const message = toRequest(request, view, gone.signal);
+  const message = new NodeConnectorRequest(request, response, view);
   const answer = await handle(message);
   if (response.destroyed) {
     if (answer.body instanceof Readable) answer.body.destroy();

@@ -1,0 +1,108 @@
+import { mkdtemp, readdir } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import express, { type Express } from 'express';
+import multer from 'multer';
+import { createRouter } from 'stowage';
+import { afterAll, describe, expect, it } from 'vitest';
+import { memoryConfig } from './hosts.ts';
+
+const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };
+const servers: Server[] = [];
+
+afterAll(() => {
+  for (const server of servers) server.close();
+});
+
+const mount = async (prepare: (app: Express) => void): Promise<string> => {
+  const app = express();
+  prepare(app);
+  app.use('/fb', createRouter({ ...memoryConfig, accessControl: [] }, {}, quiet).handler);
+  const server = createServer(app);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${String((server.address() as AddressInfo).port)}/fb`;
+};
+
+const post = async (url: string, type: string, body: string) => {
+  const response = await fetch(url, { method: 'POST', headers: { 'content-type': type }, body });
+  return { status: response.status, body: (await response.json()) as { data: Record<string, unknown> } };
+};
+
+const upload = async (url: string, field = 'files[0]') => {
+  const form = new FormData();
+  form.append('path', 'deep');
+  form.append(field, new Blob(['hello']), 'фото.txt');
+  form.append('mods[x]', '1');
+  const response = await fetch(`${url}/fileUpload`, { method: 'POST', body: form });
+  return { status: response.status, body: (await response.json()) as unknown };
+};
+
+const makeFolder = (url: string) => fetch(`${url}/folderCreate?name=deep`);
+
+describe('a body that the host has parsed', () => {
+  it('counts when express.json() or express.urlencoded() came first', async () => {
+    const url = await mount((app) => {
+      app.use(express.json(), express.urlencoded({ extended: true }));
+    });
+    const json = '{"action":"folderCreate","name":"a","path":"","mods[x]":"1","__proto__":{"y":1}}';
+    expect(await post(url, 'application/json', json)).toMatchObject({ status: 200 });
+    expect(await post(url, 'application/x-www-form-urlencoded', 'action=folderCreate&name=b')).toMatchObject({
+      status: 200,
+    });
+    const { body } = await post(url, 'application/x-www-form-urlencoded', 'action=folders');
+    expect(body.data['sources']).toMatchObject([{ folders: ['.', 'a', 'b'] }]);
+    expect((await post(url, 'application/json', '[1]')).status).toBe(404);
+    // What they leave alone still arrives.
+    await makeFolder(url);
+    expect(await upload(url)).toMatchObject({ status: 200, body: { data: { files: ['deep/фото.txt'] } } });
+  });
+
+  it('counts when it was kept as text or bytes', async () => {
+    for (const parser of [express.text({ type: '*/*' }), express.raw({ type: '*/*' })]) {
+      const url = await mount((app) => {
+        app.use(parser);
+      });
+      expect(await post(url, 'application/json', '{"action":"ping"}')).toMatchObject({ status: 404 });
+      expect(await post(url, 'application/json', '{"action":"folderCreate","name":"a"}')).toMatchObject({
+        status: 200,
+      });
+      expect(await post(url, 'application/json', '{"action"')).toMatchObject({ status: 400 });
+    }
+  });
+
+  it('counts with its files when multer kept them in memory or on disk', async () => {
+    const dest = await mkdtemp(join(tmpdir(), 'stowage-multer-'));
+    const parsers = [
+      multer().any(),
+      multer({ dest }).any(),
+      multer().array('files[0]'),
+      multer().single('files[0]'),
+      multer().fields([{ name: 'files[0]' }]),
+    ];
+    for (const parser of parsers) {
+      const url = await mount((app) => {
+        app.use(parser);
+      });
+      await makeFolder(url);
+      expect(await upload(url)).toMatchObject({ status: 200, body: { data: { files: ['deep/фото.txt'] } } });
+      const download = await fetch(`${url}/fileDownload?path=deep&name=${encodeURIComponent('фото.txt')}`);
+      expect(await download.text()).toBe('hello');
+    }
+    // The host's own temporary files are the host's to remove.
+    expect(await readdir(dest)).toHaveLength(1);
+  });
+
+  it('keeps to the rules for uploads all the same', async () => {
+    const url = await mount((app) => {
+      app.use(multer().any());
+    });
+    await makeFolder(url);
+    expect(await upload(url, 'avatar')).toMatchObject({ status: 400 });
+    const form = new FormData();
+    form.append('files[0]', new Blob([new Uint8Array(17 * 1024 * 1024)]), 'a.bin');
+    expect((await fetch(`${url}/fileUpload`, { method: 'POST', body: form })).status).toBe(403);
+  });
+});

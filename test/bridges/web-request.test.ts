@@ -1,0 +1,84 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createRouter } from 'stowage';
+import { describe, expect, it } from 'vitest';
+import { memoryConfig } from './hosts.ts';
+
+const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };
+const sha256 = (data: Uint8Array): string => createHash('sha256').update(data).digest('hex');
+
+/** As Next.js' App Router calls a route handler: with a plain `Request`, no server in between. */
+describe('a plain web request', () => {
+  const seen: unknown[] = [];
+  const router = createRouter(
+    memoryConfig,
+    {
+      checkAuthentication: ({ native, headers }) => {
+        seen.push(native);
+        return headers['x-user'] ?? 'guest';
+      },
+    },
+    { ...quiet, basePath: '/api/files' },
+  );
+  const base = 'https://site.test/api/files';
+
+  it('goes up and down', async () => {
+    const data = randomBytes(7 * 1024 * 1024);
+    const body = new FormData();
+    body.append('files[0]', new Blob([data]), 'a.bin');
+    const headers = { 'x-user': 'editor' };
+    const request = new Request(`${base}/fileUpload`, { method: 'POST', headers, body });
+    const upload = await router.fetch(request);
+    expect([upload.status, await upload.json()]).toMatchObject([200, { data: { files: ['a.bin'] } }]);
+    expect(seen.at(-1)).toBe(request);
+    const download = await router.fetch(new Request(`${base}/fileDownload?name=a.bin`));
+    expect(sha256(new Uint8Array(await download.arrayBuffer()))).toBe(sha256(data));
+    const etag = download.headers.get('etag') ?? '';
+    const again = await router.fetch(
+      new Request(`${base}/fileDownload?name=a.bin`, { headers: { 'if-none-match': etag } }),
+    );
+    expect([again.status, again.body]).toEqual([304, null]);
+  });
+
+  it('cuts the base path by whole segments', async () => {
+    const status = async (url: string) => (await router.fetch(new Request(url))).status;
+    expect(await status(`${base}/ping`)).toBe(200);
+    expect(await status(`${base}/ping/`)).toBe(200);
+    expect(await status(base)).toBe(404);
+    expect(await status(`${base}2/ping`)).toBe(404);
+    const cut = createRouter(memoryConfig, {}, quiet);
+    expect((await cut.fetch(new Request('https://site.test/ping'))).status).toBe(200);
+  });
+
+  it('hands on what the host gives as native', async () => {
+    const context = { session: 1 };
+    await router.fetch(new Request(`${base}/permissions`), context);
+    expect(seen.at(-1)).toBe(context);
+  });
+
+  it('answers although the body is not read to its end', async () => {
+    let pulled = 0;
+    const endless = new ReadableStream({
+      pull(controller) {
+        pulled += 1;
+        controller.enqueue(new Uint8Array(65_536));
+      },
+    });
+    const init = {
+      method: 'POST',
+      body: endless,
+      duplex: 'half',
+      headers: { 'content-type': 'application/json' },
+    };
+    const abort = new AbortController();
+    const answer = await router.fetch(new Request(`${base}/files`, { ...init, signal: abort.signal }));
+    expect([answer.status, await answer.json()]).toMatchObject([413, { data: { code: 413 } }]);
+    expect(pulled).toBeGreaterThan(0);
+    abort.abort();
+  });
+
+  it('stops reading a file when the response is cancelled', async () => {
+    const response = await router.fetch(new Request(`${base}/fileDownload?name=a.bin`));
+    await response.body?.cancel();
+    expect((await router.fetch(new Request(`${base}/ping`))).status).toBe(200);
+  });
+});
