@@ -25,6 +25,4 @@ export interface Access {
    * action looks at its single items; never a permission by itself.
    */
   mayAllow(key: string, folder: SourcePath): boolean;
-  /** True when no path and no extension could make the action allowed: lets uploads be refused before their bytes arrive. */
-  neverAllows(key: string): boolean;
 }

@@ -1,6 +1,6 @@
 import type { AccessRule } from '../config/settings.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
-import { SourcePath } from '../storage/source-path.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import type { Access, Decision } from './access.ts';
 import { compileRule, type CompiledRule } from './rule.ts';
 
@@ -104,6 +104,5 @@ const judge = (role: string, rules: readonly NumberedRule[], scope: Scope): Acce
         (rule) => rule.verdicts.has(key) && (rule.path !== undefined || rule.extensions !== undefined),
       ),
     mayAllow,
-    neverAllows: (key) => !mayAllow(key, SourcePath.root),
   };
 };

@@ -89,27 +89,26 @@ describe('access rules', () => {
     }
   });
 
-  it('know when an action can never be allowed', () => {
-    expect(
-      compileRules([{ FILE_UPLOAD: false }])
-        .forRole('x')
-        .neverAllows('FILE_UPLOAD'),
-    ).toBe(true);
-    expect(
-      compileRules([{ FILE_UPLOAD: false }, { path: 'a', FILE_UPLOAD: true }])
-        .forRole('x')
-        .neverAllows('FILE_UPLOAD'),
-    ).toBe(false);
-    expect(
-      compileRules([{ path: 'a', FILE_UPLOAD: false }])
-        .forRole('x')
-        .neverAllows('FILE_UPLOAD'),
-    ).toBe(false);
-    expect(
-      compileRules([{ path: 'a', FILE_UPLOAD: true }, { FILE_UPLOAD: false }])
-        .forRole('x')
-        .neverAllows('FILE_UPLOAD'),
-    ).toBe(true);
+  it.each([
+    ['a denial without conditions', [{ FILE_UPLOAD: false }], '', false],
+    ['an exception for a folder below', [{ FILE_UPLOAD: false }, { path: 'a', FILE_UPLOAD: true }], '', true],
+    [
+      'an exception for another folder',
+      [{ FILE_UPLOAD: false }, { path: 'a', FILE_UPLOAD: true }],
+      'b',
+      false,
+    ],
+    [
+      'an exception for an extension',
+      [{ FILE_UPLOAD: false }, { extensions: 'png', FILE_UPLOAD: true }],
+      '',
+      true,
+    ],
+    ['a denial of one folder, seen from above', [{ path: 'a', FILE_UPLOAD: false }], '', true],
+    ['a denial of one folder, seen from inside', [{ path: 'a', FILE_UPLOAD: false }], 'a/b', false],
+    ['an exception before the denial', [{ path: 'a', FILE_UPLOAD: true }, { FILE_UPLOAD: false }], '', false],
+  ])('tell whether anything in a folder may be allowed: %s', (_case, rules, folder, expected) => {
+    expect(compileRules(rules).forRole('x').mayAllow('FILE_UPLOAD', at(folder))).toBe(expected);
   });
 
   it('agree with their own explanation for every question', () => {
@@ -134,7 +133,8 @@ describe('access rules', () => {
           for (const key of ['FILES', 'FOLDERS']) {
             const decision = access.explain(key, at(path), extension);
             expect(access.allows(key, at(path), extension)).toBe(decision.allowed);
-            if (access.neverAllows(key)) expect(decision.allowed).toBe(false);
+            if (decision.allowed) expect(access.mayAllow(key, at(path))).toBe(true);
+            if (!access.mayAllow(key, at(''))) expect(decision.allowed).toBe(false);
             if (decision.rule !== undefined)
               expect(rules[decision.rule]?.[key as 'FILES']).toBe(decision.allowed);
           }
