@@ -41,6 +41,8 @@ export interface ConformanceOptions {
    * skipped.
    */
   readonly plants?: boolean;
+  /** After so many milliseconds a case fails as hanging. Default: 30,000. */
+  readonly timeLimitMs?: number;
   /** Cases to leave out. Each needs a reason, which is printed. */
   readonly skip?: readonly SkippedCase[];
 }
@@ -67,10 +69,26 @@ export interface TestFramework {
 const missingPlant = (): Promise<never> =>
   Promise.reject(new TypeError('This store was opened without `plant`.'));
 
-const runCase = async (open: ConformanceOptions['open'], definition: CaseDefinition): Promise<void> => {
-  const { adapter, cleanup, plant } = await open();
+const DEFAULT_TIME_LIMIT_MS = 30_000;
+
+/** A store that never answers must fail the case, whatever the framework does about hanging tests. */
+const withinLimit = async (checking: Promise<void>, limitMs: number): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`the store did not answer within ${limitMs} ms`)), limitMs);
+  });
   try {
-    await definition.check({ adapter, plant: plant ?? missingPlant, at: (text) => SourcePath.parse(text) });
+    await Promise.race([checking, tooLong]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+const runCase = async (options: ConformanceOptions, definition: CaseDefinition): Promise<void> => {
+  const { adapter, cleanup, plant } = await options.open();
+  try {
+    const context = { adapter, plant: plant ?? missingPlant, at: (text: string) => SourcePath.parse(text) };
+    await withinLimit(definition.check(context), options.timeLimitMs ?? DEFAULT_TIME_LIMIT_MS);
   } finally {
     try {
       await adapter.close?.();
@@ -104,7 +122,7 @@ export const storageConformance = (options: ConformanceOptions): readonly Confor
         (definition.plants === true && options.plants !== true
           ? 'the backend cannot hold such names'
           : undefined),
-      run: () => runCase(options.open, definition),
+      run: () => runCase(options, definition),
     })),
   );
 };

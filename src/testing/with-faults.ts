@@ -96,10 +96,10 @@ type Optional<Name extends OptionalOperation> = NonNullable<StorageAdapter[Name]
 
 class FaultyAdapter implements StorageAdapter {
   readonly capabilities: StorageCapabilities;
-  readonly copyFolder?: Optional<'copyFolder'>;
-  readonly moveFolder?: Optional<'moveFolder'>;
-  readonly statMany?: Optional<'statMany'>;
-  readonly stage?: Optional<'stage'>;
+  declare readonly copyFolder?: Optional<'copyFolder'>;
+  declare readonly moveFolder?: Optional<'moveFolder'>;
+  declare readonly statMany?: Optional<'statMany'>;
+  declare readonly stage?: Optional<'stage'>;
   readonly #inner: StorageAdapter;
   readonly #plan: FaultPlan;
 
