@@ -4,6 +4,7 @@ import { parseQuery } from '../parameters/brackets.ts';
 import { mergeParameters } from '../parameters/merge.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import { withTypedValues } from '../parameters/typed-values.ts';
+import { SourcePath } from '../storage/source-path.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
 import { readBody } from './body/read-body.ts';
 import type { ConnectorRequest } from './message.ts';
@@ -30,7 +31,7 @@ export const readInput = async (
 ): Promise<RequestInput> => {
   const query = parseQuery(target.query);
   const actionName = target.action ?? actionParameter(query);
-  if (actionName !== undefined && context.access.neverAllows(accessKeyOf(actionName))) {
+  if (actionName !== undefined && !context.access.mayAllow(accessKeyOf(actionName), SourcePath.root)) {
     throw new AccessDeniedError();
   }
   const { fields, uploads } = await readBody(request, () =>

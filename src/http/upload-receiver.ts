@@ -8,6 +8,7 @@ import type { FormFields } from '../parameters/form-fields.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 import type { OperationOptions, StagedFile, StorageAdapter } from '../storage/adapter.ts';
+import { SourcePath } from '../storage/source-path.ts';
 import type { FileReceiver, IncomingFile } from './body/multipart.ts';
 import type { HookRequest } from './message.ts';
 
@@ -69,7 +70,7 @@ const textOf = (parameters: RawParameters, fields: FormFields, name: string): st
  * @throws AccessDeniedError when no path and no type of file could be allowed.
  */
 const takesFiles = ({ actions, access, actionName }: UploadContext, fields: FormFields): boolean => {
-  const isDenied = (action: Action): boolean => access.neverAllows(accessKeyOf(action.name));
+  const isDenied = (action: Action): boolean => !access.mayAllow(accessKeyOf(action.name), SourcePath.root);
   const name = actionName ?? fields.text('action');
   if (name === undefined || name === '') {
     return [...actions.values()].some((action) => action.takesFiles && !isDenied(action));
