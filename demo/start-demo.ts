@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import path from 'node:path';
-import { createApp, type ConfigInput, type ConnectorHooks } from 'stowage';
+import { createApp, type ConfigInput, type ConnectorHooks, type Logger } from 'stowage';
 import { demoConfig } from './demo-config.ts';
 import { createPageServer } from './page-server.ts';
 import { writeSamples } from './samples/write-samples.ts';
@@ -18,6 +18,8 @@ export interface DemoOptions {
   /** Settings that replace those of the demo, key by key. */
   readonly config?: ConfigInput | undefined;
   readonly hooks?: ConnectorHooks | undefined;
+  /** Default: JSON lines on standard error. */
+  readonly logger?: Logger | undefined;
 }
 
 /** A running demo. */
@@ -63,7 +65,7 @@ export const startDemo = async (options: DemoOptions): Promise<Demo> => {
   const origins = [nameOf(host), loopbackHost].map((name) => `http://${name}:${String(pagePort)}`);
   try {
     const config = { ...demoConfig({ dataDir, pageUrl, origins }), ...options.config };
-    const app = createApp(config, options.hooks);
+    const app = createApp(config, options.hooks, { logger: options.logger });
     ({ port: connectorPort } = await app.listen(options.connectorPort, host));
     return {
       connectorUrl: `http://${nameOf(host)}:${String(connectorPort)}/`,

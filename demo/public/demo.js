@@ -11,7 +11,7 @@ showConnectorMessages(Jodit);
 const options = connectorOptions({ connector });
 const editor = Jodit.make('#editor', {
   ...options,
-  filebrowser: { ...options.filebrowser, width: 980, height: 600 },
+  filebrowser: { ...options.filebrowser, width: 1030, height: 600 },
   minHeight: 460,
   toolbarAdaptive: true,
   toolbarSticky: false,

@@ -61,10 +61,11 @@ const removeInTurn = async (browser, items) => {
 };
 
 /**
- * Mends two things of the file browser itself (seen in Jodit 4.15):
+ * Mends three things of the file browser itself (seen in Jodit 4.15):
  * - Of several selected files only the last one is removed, because all requests start at once and each cancels the one before.
  * - A file that is dragged onto a folder moves there, and then its thumbnail is uploaded under its name: the web browser gives a
  *   dragged picture along as a file, and the uploader takes it for one from the desktop.
+ * - A picture that was cropped or resized keeps its old thumbnail on the screen, and one saved under a new name does not appear.
  *
  * @param {object} browser the editor's `filebrowser`
  */
@@ -81,6 +82,14 @@ export const mendFileBrowser = (browser) => {
     event.dataTransfer.items.clear();
     event.dataTransfer.setData('text/plain', event.target.closest('a')?.href ?? '');
   });
+  for (const action of ['crop', 'resize']) {
+    const send = browser.dataProvider[action].bind(browser.dataProvider);
+    browser.dataProvider[action] = async (...values) => {
+      const result = await send(...values);
+      if (browser.isOpened) browser.e.fire('update.filebrowser');
+      return result;
+    };
+  }
 };
 
 /**

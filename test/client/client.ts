@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { BrowserContext } from 'puppeteer-core';
-import type { ConfigInput, ConnectorHooks } from 'stowage';
+import type { ConfigInput, ConnectorHooks, Logger } from 'stowage';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { startDemo, type Demo } from '../../demo/start-demo.ts';
 import { launchChromium } from './chromium.ts';
@@ -27,6 +27,9 @@ export interface Client {
   readonly editor: EditorPage;
 }
 
+const nothing = (): void => undefined;
+const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
 const open = async (setup: ClientSetup) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'stowage-client-'));
   const dataDir = path.join(folder, 'data');
@@ -40,6 +43,7 @@ const open = async (setup: ClientSetup) => {
     dataDir,
     config: setup.config,
     hooks: setup.hooks,
+    logger: silent,
   });
   return { folder, dataDir, desktop, demo };
 };

@@ -152,6 +152,58 @@ export class EditorPage {
     await session.detach();
   }
 
+  /** Types a width into the picture editor; the height follows. */
+  async resizeTo(width: number): Promise<void> {
+    await this.page.locator('.jodit-image-editor__area_resize img').wait();
+    const input = await this.#found('.jodit-image-editor [data-ref="widthInput"]');
+    await input.click({ count: 3 });
+    await input.type(String(width));
+    await this.page.waitForFunction(
+      (wanted) =>
+        document.querySelector<HTMLElement>('.jodit-image-editor__area_resize img')?.offsetWidth === wanted,
+      {},
+      width,
+    );
+  }
+
+  /** Turns to the crop tab of the picture editor. */
+  async openCrop(): Promise<void> {
+    await this.page.locator('.jodit-image-editor__area_resize img').wait();
+    await this.page
+      .locator('.jodit-image-editor [data-area="crop"] .jodit-image-editor__slider-title')
+      .click();
+    await this.page.waitForFunction(() =>
+      /^[1-9]/u.test(document.querySelector('.jodit-image-editor__sizes')?.textContent ?? ''),
+    );
+  }
+
+  /** Replaces the text. */
+  async write(html: string): Promise<void> {
+    await this.page.evaluate((value) => {
+      const { Jodit } = window as unknown as { Jodit: { instances: { editor: { value: string } } } };
+      Jodit.instances.editor.value = value;
+    }, html);
+  }
+
+  /** Opens the picture of the text in the picture editor: a double click for its properties, then the crop sign. */
+  async openPictureEditor(): Promise<void> {
+    await this.page.locator('.jodit-wysiwyg img').click({ count: 2 });
+    await this.page.locator('.jodit-dialog [data-ref="editImage"]').click();
+  }
+
+  /** Lets the browser save what is downloaded, without asking, into a folder. */
+  async keepDownloadsIn(downloadPath: string): Promise<void> {
+    const session = await this.page.createCDPSession();
+    const { id } = this.page.browserContext();
+    const context = id === undefined ? {} : { browserContextId: id };
+    await session.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath, ...context });
+  }
+
+  /** The text of the dialog that tells something. */
+  alert(): Promise<string> {
+    return this.page.$$eval('.jodit-dialog_alert', (boxes) => boxes.map((box) => box.textContent).join(' '));
+  }
+
   /** The thumbnails of the listed files, each brought into view and loaded. */
   async thumbnails(): Promise<ShownPicture[]> {
     return this.page.$$eval(`${item} img`, (images) =>
