@@ -1,7 +1,7 @@
 import type { BrowserContext } from 'puppeteer-core';
 import { DocumentFailedError, StowageError } from '../../errors/errors.ts';
 import type { Logger } from '../../log/logger.ts';
-import type { Deadline } from '../../remote/deadline.ts';
+import { raceSignal, type Deadline } from '../../remote/deadline.ts';
 import type { RemoteFetcher } from '../../remote/remote.ts';
 import { createDocumentResources } from '../document-resources.ts';
 import type { PdfJob } from '../documents.ts';
@@ -51,14 +51,6 @@ const printIn = async (
   }
 };
 
-/** Rejects when the browser goes away. To be raced. */
-const death = (started: StartedBrowser): Promise<never> =>
-  new Promise((_resolve, reject) => {
-    const give = (): void => reject(new DocumentFailedError({ detail: 'The browser died.' }));
-    if (started.gone.aborted) give();
-    started.gone.addEventListener('abort', give, { once: true });
-  });
-
 /** A lease that comes too late is given back. */
 const leaseWithin = async (keeper: BrowserKeeper, deadline: Deadline): Promise<BrowserLease> => {
   const leasing = keeper.lease();
@@ -82,7 +74,7 @@ export const printOnce = async (
 ): Promise<Uint8Array | undefined> => {
   const { started, release } = await leaseWithin(parts.keeper, deadline);
   try {
-    return await Promise.race([printIn(parts, started, job, deadline), death(started)]);
+    return await raceSignal(started.gone, printIn(parts, started, job, deadline));
   } catch (error) {
     deadline.signal.throwIfAborted();
     if (started.gone.aborted) return undefined;

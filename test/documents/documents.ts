@@ -1,0 +1,36 @@
+import { onTestFinished } from 'vitest';
+import { createDocuments, type DocumentsParts } from '../../dist/documents/create-documents.js';
+import type { Documents, PdfJob } from '../../dist/documents/documents.js';
+import { createSilentLogger } from '../../dist/log/logger.js';
+import { createRemoteFetcher } from '../../dist/remote/fetcher.js';
+import type { RemoteFetcher } from '../../dist/remote/remote.js';
+
+const log = createSilentLogger();
+
+/** The door outward as it is, or with loopback on the other side of it. */
+export const door = (allowPrivate = false): RemoteFetcher => {
+  const fetcher = createRemoteFetcher({ log });
+  return allowPrivate
+    ? { fetch: (url, options) => fetcher.fetch(url, { ...options, allowPrivate: true }) }
+    : fetcher;
+};
+
+/** Makes documents until they are closed. */
+export const openDocuments = (parts: Partial<DocumentsParts> = {}): Documents =>
+  createDocuments({ remote: door(), log, ...parts });
+
+/** Makes documents until the test is over. */
+export const startDocuments = (parts: Partial<DocumentsParts> = {}): Documents => {
+  const documents = openDocuments(parts);
+  onTestFinished(() => documents.close());
+  return documents;
+};
+
+/** A job with generous bounds. */
+export const jobOf = (html: string, changes: Partial<PdfJob> = {}): PdfJob => ({
+  html,
+  paper: { format: undefined, orientation: undefined },
+  resources: { enabled: true, maxBytes: 1_000_000, timeoutMs: 5000 },
+  signal: new AbortController().signal,
+  ...changes,
+});
