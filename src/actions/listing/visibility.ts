@@ -1,6 +1,7 @@
 import type { Access } from '../../access/access.ts';
 import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../content/extension.ts';
+import { UnsafePathError } from '../../errors/errors.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { reservedNames } from '../reserved.ts';
@@ -34,10 +35,17 @@ const extensionTest = (settings: Settings, onlyImages: boolean): Test => {
   };
 };
 
+/** An entry whose path would be too long for any request is out of reach, and no rule could speak of it: it is left out. */
 const accessTest = (access: Access, key: string, folder: SourcePath): Test => {
   if (!access.dependsOnItem(key)) return () => true;
-  return ({ name, kind }) =>
-    access.allows(key, folder.child(name), kind === 'file' ? extensionOf(name) : undefined);
+  return ({ name, kind }) => {
+    try {
+      return access.allows(key, folder.child(name), kind === 'file' ? extensionOf(name) : undefined);
+    } catch (error) {
+      if (error instanceof UnsafePathError) return false;
+      throw error;
+    }
+  };
 };
 
 /**
