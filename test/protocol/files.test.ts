@@ -1,6 +1,7 @@
-import { beforeAll, describe, expect, it } from 'vitest';
-import { utimes } from 'node:fs/promises';
+import { readdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import sharp from 'sharp';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { startService, type Answer, type Fields, type Service } from './service.ts';
 
 interface Item {
@@ -316,7 +317,6 @@ describe('files: order, filter and pages', () => {
     [{ path: '/../../etc' }, 400, [/^path: /u]],
     [{ path: 'a\\..\\..\\b' }, 400, [/^path: /u]],
     [{ path: 'a\u0000.txt' }, 400, [/^path: /u]],
-    [{ path: 'a/'.repeat(1000) }, 400, [/^path: /u]],
     [{ path: 'none' }, 404, [/./u]],
     [{ path: 'a.txt' }, 400, [/./u]],
     [{ source: 'none' }, 404, [/./u]],
@@ -328,6 +328,13 @@ describe('files: order, filter and pages', () => {
     expect(answer.messages).toHaveLength(messages.length);
     for (const [index, message] of messages.entries()) expect(answer.messages[index]).toMatch(message);
     expect(JSON.stringify(answer.data)).not.toContain(service.outside.root);
+  });
+
+  it('refuses a path that is too deep or too long', async () => {
+    const service = await startService();
+    for (const path of ['a/'.repeat(1000), 'a'.repeat(256), `${'a'.repeat(200)}/`.repeat(20)]) {
+      expect((await service.call('files', { path })).status).toBe(400);
+    }
   });
 
   it('refuses a parameter that is given twice', async () => {
@@ -426,5 +433,80 @@ describe('files: several sources', () => {
     expect(all.map(({ name, files }) => [name, files.map((item) => item.name)])).toEqual(
       names.map((name) => [name, [`${name}.txt`]]),
     );
+  });
+});
+
+describe('files: thumbnails', () => {
+  const picture = (): Promise<Buffer> =>
+    sharp({ create: { width: 300, height: 200, channels: 3, background: '#c63' } })
+      .png()
+      .toBuffer();
+
+  const thumbs = async (
+    service: Service,
+    fields: Fields = {},
+  ): Promise<Readonly<Record<string, string | undefined>>> =>
+    Object.fromEntries(
+      items(
+        await service.call('files', { ...mods({ sortBy: 'name-asc', withFolders: 'true' }), ...fields }),
+      ).map(({ name, thumb }) => [name, thumb]),
+    );
+
+  it('names thumbnails that are really there', async () => {
+    const service = await startService();
+    await service
+      .source('files')
+      .put({ 'a.png': await picture(), 'sub/b.png': await picture(), 'c.txt': '', 'd.svg': '<svg/>' });
+    const root = await thumbs(service);
+    expect(root['a.png']).toBe('_thumbs/a.png');
+    expect(root['d.svg']).toBe('d.svg');
+    for (const name of ['c.txt', 'sub']) expect(root[name]).toMatch(/^_thumbs\/[\w~.-]+\.svg$/u);
+    const stored = await readdir(join(service.source('files').root, '_thumbs'));
+    expect(
+      Object.values(root)
+        .flatMap((thumb) => thumb?.split('/')[1] ?? [])
+        .sort(),
+    ).toEqual(stored.sort());
+    expect(await thumbs(service, { path: 'sub' })).toEqual({ 'b.png': '_thumbs/b.png' });
+    expect(await service.source('files').paths()).toContain('sub/_thumbs/b.png');
+  });
+
+  it('makes no more new ones than the quota, counted by source, and goes on with the next listing', async () => {
+    const service = await startService({ safeThumbsCountInOneTime: 2, sources: { one: {}, two: {} } });
+    for (const source of ['one', 'two']) {
+      await service
+        .source(source)
+        .put({ 'a.png': await picture(), 'b.png': await picture(), 'c.png': await picture() });
+    }
+    const made = async (): Promise<readonly (string | undefined)[][]> => {
+      const all = parts(await service.call('files', mods({ sortBy: 'name-asc' })));
+      return all.map(({ files }) => files.map((item) => item.thumb));
+    };
+    const two = ['_thumbs/a.png', '_thumbs/b.png', undefined];
+    expect(await made()).toEqual([two, two]);
+    const three = ['_thumbs/a.png', '_thumbs/b.png', '_thumbs/c.png'];
+    expect(await made()).toEqual([three, three]);
+  });
+
+  it('makes those of the page only', async () => {
+    const service = await startService();
+    const files = service.source('files');
+    await files.put({ 'a.png': await picture(), 'b.png': await picture(), 'c.png': await picture() });
+    expect(await thumbs(service, mods({ offset: '1', limit: '1' }))).toEqual({ 'b.png': '_thumbs/b.png' });
+    expect(await readdir(join(files.root, '_thumbs'))).toEqual(['b.png']);
+  });
+
+  it('has none, and no folder for them, when they are off', async () => {
+    const service = await startService({ createThumb: false });
+    await service.source('files').put({ 'a.png': await picture(), 'b.txt': '', 'sub/': '' });
+    const all = items(await service.call('files', mods({ withFolders: 'true' })));
+    expect(all.filter((item) => 'thumb' in item)).toEqual([]);
+    expect(await service.source('files').paths()).toEqual(['a.png', 'b.txt', 'sub/']);
+  });
+
+  it('points to the items themselves where no icons are drawn', async () => {
+    const service = await startService({ generateSvgThumbs: false });
+    await service.source('files').put({ 'a.png': await picture(), 'b.txt': '', 'sub/': '' });
+    expect(await thumbs(service)).toEqual({ 'a.png': '_thumbs/a.png', 'b.txt': 'b.txt', sub: 'sub' });
   });
 });

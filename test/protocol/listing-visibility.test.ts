@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { utimesSync, writeFileSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
-import { utimesSync, writeFileSync } from 'node:fs';
-import { once } from 'node:events';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startService, type Fields, type Service } from './service.ts';
 
@@ -177,6 +177,18 @@ describe('what a listing shows', () => {
       .source('files')
       .put({ 'a.txt': '', 'b.txt': '', 'c.exe': '', 'd.txt': '', '_x.txt': '', 'e.txt': '' });
     expect(await list(service, { 'mods[limit]': '2', 'mods[offset]': '1' })).toEqual(['a.txt', 'd.txt']);
+  });
+
+  it('lists a deep folder even where rules cannot speak of its longest names', async () => {
+    const service = await startService({
+      createThumb: false,
+      accessControl: [{ path: '/closed', FILES: false }],
+    });
+    const path = Array.from({ length: 8 }, (_, index) => String(index).repeat(250)).join('/');
+    await service
+      .source('files')
+      .put({ [`${path}/short.txt`]: '', [`${path}/${'long'.repeat(25)}.txt`]: '' });
+    expect(await list(service, { path })).toEqual(['short.txt']);
   });
 
   it('keeps names that only look alike apart', async () => {
