@@ -74,15 +74,17 @@ export const useClient = (setup: ClientSetup): (() => Client) => {
 
   beforeAll(async () => {
     [service, chromium] = await Promise.all([open(setup), launchChromium()]);
+    context = await chromium.browser.createBrowserContext();
   });
   beforeEach(async () => {
-    context = await chromium?.browser.createBrowserContext();
     if (context === undefined || service === undefined) throw new Error('The browser did not start.');
     editor = await openPage(context, service.demo.pageUrl);
   });
   afterEach(async ({ task }) => {
     if (task.result?.state === 'fail') await keepScreen(task.name, editor);
-    await context?.close();
+    // The next test begins as a new visitor, but with the editor's script in the cache.
+    await editor?.page.evaluate(() => localStorage.clear());
+    await editor?.page.close();
   });
   afterAll(async () => {
     await chromium?.close();
