@@ -1,12 +1,15 @@
 import { availableParallelism } from 'node:os';
+import { download } from './download.ts';
 import { listing } from './listing.ts';
 import type { Measurement, Row } from './measurement.ts';
+import { memory } from './memory.ts';
 import { permissions } from './permissions.ts';
 import { startUp } from './start-up.ts';
 import { formatTable } from './table.ts';
+import { upload } from './upload.ts';
 
 /** In the order of the table. `npm run bench -- listing start-up` runs only those. */
-const measurements: readonly Measurement[] = [startUp, permissions, listing];
+const measurements: readonly Measurement[] = [startUp, permissions, listing, upload, download, memory];
 
 const chosen = process.argv.slice(2);
 const unknown = chosen.filter((name) => !measurements.some((measurement) => measurement.name === name));

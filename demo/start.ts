@@ -54,9 +54,14 @@ const start = async (): Promise<Demo | undefined> => {
 };
 
 const stopOnSignals = (demo: Demo): void => {
+  let asked: number | undefined;
   const stop = (): void => {
-    // A second signal finds no listener and ends the process at once.
-    process.off('SIGINT', stop).off('SIGTERM', stop);
+    // Ctrl+C in a terminal comes twice, from the terminal and handed on by npm; who asks again later is out of patience.
+    if (asked !== undefined) {
+      if (performance.now() - asked > 1000) process.exit(130);
+      return;
+    }
+    asked = performance.now();
     demo.close().then(
       () => process.exit(0),
       (error: unknown) => fail(error),

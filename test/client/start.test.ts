@@ -158,8 +158,10 @@ describe('Starting the demo', () => {
   });
 
   test('ends cleanly when it is asked to', async () => {
+    const ended = once(child, 'exit');
+    child.kill('SIGINT');
     child.kill('SIGTERM');
-    const [code] = (await once(child, 'exit')) as [number | null];
+    const [code] = (await ended) as [number | null];
     expect(code).toBe(0);
   });
 });
