@@ -32,7 +32,8 @@ export const createApp = (
   hooks: ConnectorHooks = {},
   options: AppOptions = {},
 ): App => {
-  const connector = createConnector(config, hooks, { ...options, version: readVersion() });
+  const version = readVersion();
+  const connector = createConnector(config, hooks, { ...options, version });
   const servers = new Set<ListeningServer>();
   const handler = toNodeHandler(connector.handle);
   return {
@@ -40,7 +41,7 @@ export const createApp = (
     handler,
     handle: connector.handle,
     listen: async (port = DEFAULT_PORT, host = DEFAULT_HOST) => {
-      const server = await listen(handler, { port, host });
+      const server = await listen(handler, { port, host, headers: { 'x-app-version': version } });
       servers.add(server);
       return server;
     },

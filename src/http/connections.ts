@@ -9,6 +9,10 @@ export class Connections {
   #isClosing = false;
 
   add(socket: Socket): void {
+    if (this.#isClosing) {
+      socket.destroy();
+      return;
+    }
     this.#running.set(socket, 0);
     socket.once('close', () => this.#running.delete(socket));
   }

@@ -1,15 +1,16 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { errorTable } from '../errors/table.ts';
 import { Connections } from './connections.ts';
-import { errorEnvelope, jsonResponse } from './envelope.ts';
 import type { NodeHandler } from './bridges/node.ts';
+import { refuseUnreadable, refuseWhileClosing } from './refusal.ts';
 
 /** Where and how a standalone service listens. */
 export interface ListenOptions {
   /** 0: any free one. */
   readonly port: number;
   readonly host: string;
+  /** Go with the answers that the server gives by itself, without the connector. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A service that listens. */
@@ -25,13 +26,6 @@ export interface ListeningServer {
 
 const GRACE_MS = 30_000;
 
-const refuse = (response: ServerResponse): void => {
-  const { status, message } = errorTable.SHUTTING_DOWN;
-  const answer = jsonResponse(status, errorEnvelope(status, [message]));
-  response.writeHead(status, { ...answer.headers, connection: 'close', 'retry-after': '2' });
-  response.end(answer.body);
-};
-
 const listening = (server: Server, { port, host }: ListenOptions): Promise<AddressInfo> =>
   new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -43,13 +37,14 @@ const listening = (server: Server, { port, host }: ListenOptions): Promise<Addre
 
 /** Serves a connector by `node:http`. Rejects when the address cannot be had. */
 export const listen = async (handler: NodeHandler, options: ListenOptions): Promise<ListeningServer> => {
+  const { headers = {} } = options;
   const running = new Set<ServerResponse>();
   const connections = new Connections();
   let closed: Promise<void> | undefined;
 
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (closed !== undefined) {
-      refuse(response);
+      refuseWhileClosing(response, headers);
       return;
     }
     const { socket } = request;
@@ -72,6 +67,11 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
     },
     onRequest,
   );
+  server.on('clientError', (error, socket) => {
+    const answered = [...running].some((response) => response.socket === socket && response.headersSent);
+    if (answered) socket.destroy();
+    else refuseUnreadable(socket, error, headers);
+  });
   server.on('connection', (socket) => {
     connections.add(socket);
   });

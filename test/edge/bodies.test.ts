@@ -140,7 +140,7 @@ describe('bodies in general', () => {
     expect(await send(compress(Buffer.alloc(50_000_000, 0x20)))).toMatchObject({ status: 413 });
     const whole = compress(Buffer.from('{"name":"a"}'));
     expect(await send(whole.subarray(0, whole.length - 3))).toMatchObject({ status: 400 });
-    expect(await send(randomBytes(1000))).toMatchObject({ status: 400 });
+    expect(await send(Buffer.alloc(1000, 0xff))).toMatchObject({ status: 400 });
   });
 
   it('refuses encodings that it does not read', async () => {

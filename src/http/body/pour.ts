@@ -26,13 +26,13 @@ const readFailure = (cause: unknown): Error =>
 /**
  * Reads a body to its end into a sink, at the sink's pace. The body is not destroyed when this fails, only paused: with
  * `node:http` that would destroy the connection that the answer has to go through. Whoever owns the body drains it.
- * The sink is not ended. Rejects with BrokenBodyError, the sink's error, what `onBytes` threw, or the signal's reason.
+ * The sink is not ended. Rejects with BrokenBodyError, StowageError REQUEST_TIMEOUT, the sink's error, what `onBytes` threw, or the signal's reason.
  */
 export const pour = (body: Readable, sink: BodySink, { signal, onBytes }: PourOptions): Promise<void> =>
   new Promise((resolve, reject) => {
     let settled = false;
     const stalled = setTimeout(() => {
-      if (!body.isPaused()) fail(new BrokenBodyError('The request body stopped arriving.'));
+      if (!body.isPaused()) fail(new StowageError('REQUEST_TIMEOUT'));
     }, STALL_MS);
 
     const settle = (): boolean => {
