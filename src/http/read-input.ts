@@ -6,7 +6,6 @@ import type { RawParameters } from '../parameters/raw.ts';
 import { withTypedValues } from '../parameters/typed-values.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
-import { SourcePath } from '../storage/source-path.ts';
 import { readBody } from './body/read-body.ts';
 import type { ConnectorRequest } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
