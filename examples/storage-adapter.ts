@@ -1,0 +1,200 @@
+/**
+ * A storage adapter with the required operations only, over anything that keeps values by keys. Run against the conformance suite by
+ * `test/adapters/example.test.ts`. Values go through memory: fine for small files, no model for big ones.
+ */
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  consumeContent,
+  isSegment,
+  NotFoundError,
+  registerStorageAdapter,
+  StorageDeniedError,
+  UnsupportedError,
+  WrongKindError,
+  type Entry,
+  type ListOptions,
+  type OperationOptions,
+  type PutOptions,
+  type ReadOptions,
+  type ReadResult,
+  type SourcePath,
+  type Stat,
+  type StorageAdapter,
+  type WriteOptions,
+} from 'stowage/storage';
+
+/** One value with its time and version. */
+export interface Value {
+  readonly bytes: Uint8Array;
+  readonly modifiedAt: number;
+  readonly version: string;
+}
+
+/** What keeps the values: Redis, a table, the Map at the end of this file. */
+export interface KeyValueStore {
+  get(key: string): Promise<Value | undefined>;
+  /** With `ifAbsent`, false when the key has a value already. Decided by the store, whoever else is writing. */
+  put(key: string, value: Value, ifAbsent: boolean): Promise<boolean>;
+  delete(key: string): Promise<void>;
+  keys(prefix: string): Promise<readonly string[]>;
+}
+
+export class KeyValueAdapter implements StorageAdapter {
+  readonly capabilities = {
+    atomicCreate: true,
+    ifMatch: false,
+    atomicFolderMove: false,
+    emptyFolders: true,
+    caseSensitive: true,
+    stableReads: true,
+  };
+  readonly #store: KeyValueStore;
+
+  constructor(store: KeyValueStore) {
+    this.#store = store;
+  }
+
+  async stat(path: SourcePath, { signal }: OperationOptions = {}): Promise<Stat> {
+    signal?.throwIfAborted();
+    const value = await this.#store.get(fileKey(path));
+    if (value !== undefined) return statOf(path, value);
+    if (!(await this.#isFolder(path))) throw new NotFoundError();
+    return { name: path.name, kind: 'folder', size: undefined, modifiedAt: undefined, etag: undefined };
+  }
+
+  async *list(folder: SourcePath, { signal }: ListOptions = {}): AsyncGenerator<readonly Entry[]> {
+    if ((await this.stat(folder, { signal })).kind === 'file') throw new WrongKindError();
+    const prefix = folderKey(folder);
+    const kinds = new Map<string, Entry['kind']>();
+    for (const key of await this.#store.keys(prefix)) {
+      const [name = '', ...deeper] = key.slice(prefix.length).split('/');
+      if (isSegment(name)) kinds.set(name, deeper.length > 0 ? 'folder' : 'file');
+    }
+    const page: Entry[] = [];
+    for (const [name, kind] of kinds) {
+      signal?.throwIfAborted();
+      const value = kind === 'file' ? await this.#store.get(prefix + name) : undefined;
+      if (kind === 'folder' || value !== undefined) {
+        page.push({ name, kind, size: value?.bytes.length, modifiedAt: value?.modifiedAt });
+      }
+    }
+    if (page.length > 0) yield page;
+  }
+
+  async read(path: SourcePath, { signal, range, ifMatch }: ReadOptions = {}): Promise<ReadResult> {
+    const value = await this.#file(path, signal);
+    const stat = statOf(path, value);
+    if (ifMatch !== undefined && ifMatch !== stat.etag) throw new ChangedMeanwhileError();
+    const bytes = range === undefined ? value.bytes : value.bytes.subarray(range.start, range.end + 1);
+    return { stat, stream: Readable.from([bytes], { objectMode: false }) };
+  }
+
+  write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
+    // Owns the content from here on: catches its errors, checks its length, obeys the signal, and destroys it in the end.
+    return consumeContent(content, options, async (chunks) => {
+      if (options.ifMatch !== undefined) throw new UnsupportedError();
+      const received: Uint8Array[] = [];
+      for await (const chunk of chunks) received.push(chunk);
+      options.signal?.throwIfAborted();
+      return this.#put(path, Buffer.concat(received), options);
+    });
+  }
+
+  async makeFolder(path: SourcePath, { signal }: OperationOptions = {}): Promise<void> {
+    signal?.throwIfAborted();
+    if ((await this.#store.get(fileKey(path))) !== undefined) throw new AlreadyExistsError();
+    if (await this.#isFolder(path)) throw new AlreadyExistsError();
+    await this.#makeParents(path);
+    if (!(await this.#store.put(folderKey(path), newValue(new Uint8Array()), true)))
+      throw new AlreadyExistsError();
+  }
+
+  async removeFile(path: SourcePath, { signal }: OperationOptions = {}): Promise<void> {
+    await this.#file(path, signal);
+    await this.#store.delete(fileKey(path));
+  }
+
+  async removeFolder(path: SourcePath, { signal }: OperationOptions = {}): Promise<void> {
+    if ((await this.stat(path, { signal })).kind === 'file') throw new WrongKindError();
+    if (path.isRoot) throw new StorageDeniedError();
+    for (const key of await this.#store.keys(folderKey(path))) await this.#store.delete(key);
+  }
+
+  async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    const { bytes } = await this.#file(from, options.signal);
+    await this.#put(to, bytes, options);
+  }
+
+  async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    const { bytes, modifiedAt } = await this.#file(from, options.signal);
+    if (from.equals(to) && options.createOnly !== true) return;
+    await this.#put(to, bytes, options, modifiedAt);
+    await this.#store.delete(fileKey(from));
+  }
+
+  async #file(path: SourcePath, signal: AbortSignal | undefined): Promise<Value> {
+    if ((await this.stat(path, { signal })).kind === 'folder') throw new WrongKindError();
+    const value = await this.#store.get(fileKey(path));
+    if (value === undefined) throw new NotFoundError();
+    return value;
+  }
+
+  async #put(path: SourcePath, bytes: Uint8Array, options: PutOptions, modifiedAt?: number): Promise<Stat> {
+    if (await this.#isFolder(path))
+      throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
+    await this.#makeParents(path);
+    const value = newValue(bytes, modifiedAt);
+    const isPut = await this.#store.put(fileKey(path), value, options.createOnly === true);
+    if (!isPut) throw new AlreadyExistsError();
+    return statOf(path, value);
+  }
+
+  async #makeParents(path: SourcePath): Promise<void> {
+    for (let folder = path.parent; !folder.isRoot; folder = folder.parent) {
+      if ((await this.#store.get(fileKey(folder))) !== undefined) throw new WrongKindError();
+      await this.#store.put(folderKey(folder), newValue(new Uint8Array()), true);
+    }
+  }
+
+  async #isFolder(path: SourcePath): Promise<boolean> {
+    return path.isRoot || (await this.#store.keys(folderKey(path))).length > 0;
+  }
+}
+
+const fileKey = (path: SourcePath): string => path.toString();
+const folderKey = (path: SourcePath): string => (path.isRoot ? '' : `${path.toString()}/`);
+
+const newValue = (bytes: Uint8Array, modifiedAt = Date.now()): Value => ({
+  bytes,
+  modifiedAt,
+  version: randomUUID(),
+});
+
+const statOf = (path: SourcePath, value: Value): Stat => ({
+  name: path.name,
+  kind: 'file',
+  size: value.bytes.length,
+  modifiedAt: value.modifiedAt,
+  etag: `"${value.version}"`,
+});
+
+/** Values in a Map. */
+export const createMapStore = (): KeyValueStore => {
+  const values = new Map<string, Value>();
+  return {
+    get: async (key) => values.get(key),
+    put: async (key, value, ifAbsent) => {
+      if (ifAbsent && values.has(key)) return false;
+      values.set(key, value);
+      return true;
+    },
+    delete: async (key) => void values.delete(key),
+    keys: async (prefix) => [...values.keys()].filter((key) => key.startsWith(prefix)),
+  };
+};
+
+// From here on a source may say `storageAdapter: 'map'`.
+registerStorageAdapter('map', { create: () => new KeyValueAdapter(createMapStore()) });
