@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startCanary, startSite } from '../remote/loopback.ts';
+import type { AccessRule } from 'stowage';
 import { startService, type ServiceOptions } from './service.ts';
 
 const open: ServiceOptions = { allowPrivateNetworkUploads: true };
@@ -130,7 +131,7 @@ describe('fileUploadRemote refuses before it asks', () => {
     },
   );
 
-  it.each(['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'])('rules that deny %s', async (key) => {
+  it.each(['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'] as const)('rules that deny %s', async (key) => {
     const [service, site] = [
       await startService({ ...open, accessControl: [{ [key]: false }] }),
       await serve(),
@@ -139,10 +140,10 @@ describe('fileUploadRemote refuses before it asks', () => {
     expect(site.asked).toEqual([]);
   });
 
-  it.each(['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'])(
+  it.each(['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'] as const)(
     'rules about an extension or folder deny %s',
     async (key) => {
-      const accessControl = [
+      const accessControl: AccessRule[] = [
         { extensions: 'png', [key]: false },
         { path: '/closed', [key]: false },
       ];

@@ -95,7 +95,7 @@ describe('generatePdf refuses', () => {
     [{ html: 'x', options: 'A4' }, 'options'],
   ])('%j', async (fields, named) => {
     const service = await startService();
-    const { status, messages } = await service.call('generatePdf', fields as Fields);
+    const { status, messages } = await service.call('generatePdf', fields);
     expect(status).toBe(400);
     expect(messages.join()).toContain(named);
   });

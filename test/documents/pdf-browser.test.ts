@@ -1,0 +1,200 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startSite } from '../remote/loopback.ts';
+import { door, jobOf, startDocuments } from './documents.ts';
+import { noBrowser } from './pdf-tools.ts';
+import { childrenOf, descendantsOf, memoryOf, stillRunning } from './processes.ts';
+
+const missing = noBrowser || (existsSync('/proc/self/stat') ? '' : 'no /proc to look for processes');
+
+/** Machines may be busy with other tests. */
+const PATIENT = { timeout: 20_000 };
+
+const self = process.pid;
+const profiles = async (): Promise<string[]> =>
+  (await readdir(tmpdir())).filter((name) => name.startsWith('stowage-browser-'));
+
+/** A page that is kept waiting until `release`; tells when it waits. */
+const startSlowSite = async () => {
+  const waiting: (() => void)[] = [];
+  const site = await startSite((_request, response) => {
+    waiting.push(() => response.end());
+  });
+  onTestFinished(() => site.close());
+  const release = (): void => {
+    for (const answer of waiting.splice(0)) answer();
+  };
+  return { html: `<p>slow</p><img src="${site.origin}/a.png">`, waiting, release };
+};
+
+describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
+  it('is one for fifty documents, without growing, and is gone after close', async () => {
+    const documents = startDocuments();
+    await Promise.all(Array.from({ length: 10 }, () => documents.pdf(jobOf('<p>warm</p>'))));
+    const [browser] = await childrenOf(self);
+    const before = await memoryOf(await descendantsOf(self));
+    for (let index = 0; index < 50; index += 1) {
+      await documents.pdf(jobOf(`<h1>${index}</h1>${'<p>Some text to print.</p>'.repeat(20)}`));
+    }
+    expect(await childrenOf(self)).toEqual([browser]);
+    expect((await memoryOf(await descendantsOf(self))) - before).toBeLessThan(60 * 1024 * 1024);
+    await documents.close();
+    expect(await descendantsOf(self)).toEqual([]);
+    expect(await profiles()).toEqual([]);
+    await expect(documents.pdf(jobOf('late'))).rejects.toMatchObject({ status: 503 });
+    expect(await descendantsOf(self)).toEqual([]);
+  });
+
+  it('is replaced after a number of documents', async () => {
+    const documents = startDocuments({ pdfLimits: { documentsPerBrowser: 2 } });
+    const browsers = new Set<number | undefined>();
+    for (let index = 0; index < 4; index += 1) {
+      await documents.pdf(jobOf('<p>text</p>'));
+      browsers.add((await childrenOf(self))[0]);
+    }
+    // Each pair had its own; after the second of a pair there is none.
+    expect(browsers.size).toBe(3);
+    expect(await descendantsOf(self)).toEqual([]);
+  });
+
+  it('is replaced when it keeps too much memory', async () => {
+    const documents = startDocuments({ pdfLimits: { maxBrowserBytes: 1 } });
+    await documents.pdf(jobOf('<p>text</p>'));
+    expect(await descendantsOf(self)).toEqual([]);
+  });
+
+  it('is started again when it has died, between documents or under one', async () => {
+    const documents = startDocuments({ remote: door(true) });
+    await documents.pdf(jobOf('<p>text</p>'));
+    for (const pid of await descendantsOf(self)) process.kill(pid, 'SIGKILL');
+    await expect.poll(() => descendantsOf(self), PATIENT).toEqual([]);
+    expect((await documents.pdf(jobOf('<p>text</p>'))).length).toBeGreaterThan(500);
+
+    const slow = await startSlowSite();
+    const printing = documents.pdf(jobOf(slow.html));
+    await expect.poll(() => slow.waiting.length, PATIENT).toBe(1);
+    for (const pid of await descendantsOf(self)) process.kill(pid, 'SIGKILL');
+    await expect.poll(() => slow.waiting.length, PATIENT).toBe(2);
+    slow.release();
+    expect((await printing).length).toBeGreaterThan(500);
+    await expect.poll(async () => (await childrenOf(self)).length, PATIENT).toBe(1);
+  });
+
+  it('ends with a process that is killed, and the next one clears away what is left', async () => {
+    const script = `
+      import { createDocuments } from ${JSON.stringify(fileURLToPath(new URL('../../dist/documents/create-documents.js', import.meta.url)))};
+      const log = { debug() {}, info() {}, warn() {}, error() {} };
+      const documents = createDocuments({ remote: { fetch: async () => { throw new Error('no') } }, log });
+      const job = { html: 'x', paper: {}, resources: { enabled: false, maxBytes: 1, timeoutMs: 5000 }, signal: new AbortController().signal };
+      await documents.pdf(job);
+      console.log('printed');
+      setInterval(() => undefined, 1000);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(createInterface(child.stdout), 'line');
+    const processes = await descendantsOf(child.pid ?? 0);
+    expect(processes.length).toBeGreaterThan(0);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await expect.poll(() => stillRunning(processes), PATIENT).toEqual([]);
+    expect((await profiles()).length).toBe(1);
+    const documents = startDocuments();
+    await documents.pdf(jobOf('x'));
+    await documents.close();
+    expect(await profiles()).toEqual([]);
+  });
+});
+
+describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
+  it('a resource that hangs is left out, and others go on meanwhile', async () => {
+    const documents = startDocuments({ remote: door(true) });
+    const slow = await startSlowSite();
+    const resources = { enabled: true, maxBytes: 1000, timeoutMs: 3000 };
+    const hanging = documents.pdf(jobOf(slow.html, { resources }));
+    await expect.poll(() => slow.waiting.length, PATIENT).toBe(1);
+    const order: string[] = [];
+    await Promise.all([
+      hanging.then(() => order.push('hanging')),
+      documents.pdf(jobOf('<p>quick</p>')).then(() => order.push('quick')),
+    ]);
+    expect(order).toEqual(['quick', 'hanging']);
+  });
+
+  it('a document that never gets ready is cut off with a clear error', async () => {
+    const documents = startDocuments({ pdfLimits: { renderMs: 4000 } });
+    await documents.pdf(jobOf('warm'));
+    const blur = '<div style="filter:blur(90px);width:3000px;height:30000px;background:red"></div>'.repeat(
+      20,
+    );
+    const resources = { enabled: false, maxBytes: 1, timeoutMs: 1 };
+    const [endless, other] = await Promise.allSettled([
+      documents.pdf(jobOf(blur, { resources })),
+      documents.pdf(jobOf('<p>quick</p>')),
+    ]);
+    expect(endless).toMatchObject({
+      status: 'rejected',
+      reason: { status: 400, message: 'The document takes too long to make.' },
+    });
+    expect(other.status).toBe('fulfilled');
+  });
+
+  it('a document that takes too much memory is cut off, and the other one is made', async () => {
+    const documents = startDocuments({
+      remote: door(true),
+      pdfLimits: { maxProcessBytes: 250 * 1024 * 1024 },
+    });
+    const slow = await startSlowSite();
+    const other = documents.pdf(
+      jobOf(slow.html, { resources: { enabled: true, maxBytes: 1, timeoutMs: 60_000 } }),
+    );
+    await expect.poll(() => slow.waiting.length, PATIENT).toBe(1);
+    await expect(documents.pdf(jobOf('<p>some words here</p>'.repeat(300_000)))).rejects.toMatchObject({
+      status: 400,
+    });
+    slow.release();
+    expect((await other).length).toBeGreaterThan(500);
+  });
+
+  it('a file that grows too large is cut off', async () => {
+    const documents = startDocuments({ pdfLimits: { maxPdfBytes: 5000 } });
+    await expect(documents.pdf(jobOf('<p>words of many kinds</p>'.repeat(500)))).rejects.toMatchObject({
+      status: 400,
+    });
+  });
+
+  it('more than the queue holds is refused at once', async () => {
+    const documents = startDocuments({ remote: door(true), pdfLimits: { running: 1, waiting: 1 } });
+    const slow = await startSlowSite();
+    const first = documents.pdf(jobOf(slow.html));
+    await expect.poll(() => slow.waiting.length, PATIENT).toBe(1);
+    const second = documents.pdf(jobOf('<p>second</p>'));
+    await expect(documents.pdf(jobOf('<p>third</p>'))).rejects.toMatchObject({
+      status: 503,
+      headers: { 'Retry-After': expect.any(String) as string },
+    });
+    slow.release();
+    await Promise.all([first, second]);
+  });
+
+  it('a caller who goes away is let go, running or waiting', async () => {
+    const documents = startDocuments({ remote: door(true), pdfLimits: { running: 1 } });
+    const slow = await startSlowSite();
+    const [one, two] = [new AbortController(), new AbortController()];
+    const running = documents.pdf(jobOf(slow.html, { signal: one.signal }));
+    await expect.poll(() => slow.waiting.length, PATIENT).toBe(1);
+    const waiting = documents.pdf(jobOf('<p>x</p>', { signal: two.signal }));
+    const reason = new Error('The client has gone.');
+    two.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    one.abort(reason);
+    await expect(running).rejects.toBe(reason);
+    expect((await documents.pdf(jobOf('<p>next</p>'))).length).toBeGreaterThan(500);
+  });
+});
