@@ -5,6 +5,7 @@ import { reportedActions } from './actions/permissions.ts';
 import { createActions } from './actions/registry.ts';
 import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
+import { createS3Factory } from './adapters/s3/factory.ts';
 import { readBrowserPath, readSourceEnvironment } from './config/environment.ts';
 import { loadConfig } from './config/load.ts';
 import { loadSources } from './config/load-sources.ts';
@@ -45,7 +46,12 @@ export interface Connector {
 }
 
 const factoriesOf = (): StorageFactories =>
-  new Map([...registeredFactories(), ['local', createLocalFactory()], ['memory', memoryFactory]]);
+  new Map([
+    ...registeredFactories(),
+    ['local', createLocalFactory()],
+    ['memory', memoryFactory],
+    ['s3', createS3Factory()],
+  ]);
 
 const warnAtStart = (
   config: ConnectorConfig,

@@ -1,0 +1,285 @@
+import type { Readable } from 'node:stream';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  CorruptError,
+  NotFoundError,
+  StorageDeniedError,
+  WrongKindError,
+} from '../../errors/errors.ts';
+import type {
+  Entry,
+  ListOptions,
+  OperationOptions,
+  PutOptions,
+  ReadOptions,
+  ReadResult,
+  Stat,
+  StorageAdapter,
+  StorageCapabilities,
+  WriteOptions,
+} from '../../storage/adapter.ts';
+import { consumeContent } from '../../storage/content.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { Bucket } from './bucket.ts';
+import { ConditionalWrites, KnownServices } from './conditional-writes.ts';
+import { Copier } from './copy-object.ts';
+import { createKeys, type Keys } from './keys.ts';
+import { entriesOf } from './listing.ts';
+import { createNameLocks, type NameLocks } from './name-locks.ts';
+import type { S3Options } from './options.ts';
+import { publicUrlOf } from './public-url.ts';
+import { passBody } from './read-object.ts';
+import { fileStat, folderStat, wholeSize } from './stats.ts';
+import { copyObjects, moveObjects, removeObjects, type TransferContext } from './transfer-folder.ts';
+import { upload } from './upload.ts';
+
+/**
+ * A bucket of S3 or of a service that speaks like it. A folder is an empty object with a slash at its end, or is there because keys lie
+ * below it. Create-only writes are decided by the service where it has conditional writes (tried once); copies and moves look first, as
+ * most services ignore conditions on copies, and follow one another inside this process.
+ */
+export class S3Adapter implements StorageAdapter {
+  readonly #options: S3Options;
+  readonly #bucket: Bucket;
+  readonly #keys: Keys;
+  readonly #conditional: ConditionalWrites;
+  readonly #copier: Copier;
+  readonly #locks: NameLocks = createNameLocks();
+
+  constructor(options: S3Options, root?: string, services = new KnownServices()) {
+    this.#options = options;
+    this.#keys = createKeys(options.prefix, root);
+    this.#bucket = new Bucket(options);
+    this.#conditional = new ConditionalWrites(this.#bucket, this.#keys.root, options.endpoint, services);
+    this.#copier = new Copier(this.#bucket);
+  }
+
+  /** `atomicCreate` and `ifMatch` are false until the first conditional write has shown that the service has them. */
+  get capabilities(): StorageCapabilities {
+    const { create, match } = this.#conditional.known;
+    return {
+      atomicCreate: create,
+      ifMatch: match !== undefined,
+      atomicFolderMove: false,
+      emptyFolders: true,
+      caseSensitive: true,
+      stableReads: false,
+    };
+  }
+
+  /** Where everybody can read the object, if the bucket lets them. Never signed. */
+  publicUrl(path: SourcePath): string {
+    return publicUrlOf(this.#options, this.#keys.of(path));
+  }
+
+  async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
+    options.signal?.throwIfAborted();
+    if (path.isRoot) return folderStat(path);
+    const head = await this.#bucket.find(this.#keys.of(path), options);
+    if (head !== undefined) return fileStat(path, head, head.ContentLength);
+    if (await this.#isFolder(path, options)) return folderStat(path);
+    throw new NotFoundError();
+  }
+
+  async *list(
+    folder: SourcePath,
+    options: ListOptions = {},
+  ): AsyncGenerator<readonly Entry[], void, undefined> {
+    options.signal?.throwIfAborted();
+    const key = this.#keys.ofFolder(folder);
+    let exists = folder.isRoot;
+    for await (const page of this.#bucket.pages(key, options, '/')) {
+      exists ||= page.objects.length > 0 || page.prefixes.length > 0;
+      const entries = entriesOf(page, key);
+      if (entries.length > 0) yield entries;
+    }
+    if (!exists) await this.#refuse(folder, 'folder', options);
+  }
+
+  async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
+    options.signal?.throwIfAborted();
+    if (path.isRoot) throw new WrongKindError();
+    const { signal, range } = options;
+    try {
+      const { output, release } = await this.#bucket.get(this.#keys.of(path), options);
+      const { Body, ContentLength, ContentRange } = output;
+      if (Body === undefined) {
+        release();
+        throw new CorruptError({ detail: 'an answer to GetObject has no body' });
+      }
+      const length = range === undefined ? ContentLength : range.end - range.start + 1;
+      return {
+        stat: fileStat(path, output, wholeSize(ContentRange, ContentLength)),
+        stream: passBody(Body as Readable, { length, signal, release }),
+      };
+    } catch (error) {
+      if (error instanceof NotFoundError) return this.#refuse(path, 'file', options);
+      throw error;
+    }
+  }
+
+  async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
+    const { createOnly = false, ifMatch, signal } = options;
+    return consumeContent(content, options, async (chunks) => {
+      const key = await this.#freeOfFolder(path, createOnly, { signal });
+      const context = { bucket: this.#bucket, conditional: this.#conditional, locks: this.#locks };
+      const request = { key, createOnly, ifMatch, chunks, size: options.size };
+      const { size, etag } = await upload(context, request, { signal });
+      return { name: path.name, kind: 'file', size, modifiedAt: undefined, etag };
+    });
+  }
+
+  async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    if (path.isRoot) throw new AlreadyExistsError();
+    await this.#claimFolder(path, {}, options);
+  }
+
+  async removeFile(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    const key = await this.#requireFile(path, options).then(({ key: found }) => found);
+    await this.#bucket.remove(key, options);
+  }
+
+  async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
+    try {
+      await removeObjects(this.#bucket, this.#keys.ofFolder(path), options);
+    } catch (error) {
+      if (error instanceof NotFoundError) return this.#refuse(path, 'folder', options);
+      throw error;
+    }
+  }
+
+  async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    await this.#transferFile(from, to, options, async () => undefined);
+  }
+
+  async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    await this.#transferFile(from, to, options, async (source, target) => {
+      try {
+        // Without the signal: the copy is made, and the move ends with it.
+        await this.#bucket.remove(source, {});
+      } catch (error) {
+        // Refused for certain, so that the source is whole: nothing has moved.
+        if (error instanceof StorageDeniedError && options.createOnly === true) {
+          await this.#bucket.remove(target, {}).catch(() => undefined);
+        }
+        throw error;
+      }
+    });
+  }
+
+  async copyFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+    await this.#transferFolder(from, to, options, copyObjects);
+  }
+
+  async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+    await this.#transferFolder(from, to, options, moveObjects);
+  }
+
+  async close(): Promise<void> {
+    await this.#bucket.connection.close();
+  }
+
+  async #isFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
+    return path.isRoot || this.#bucket.hasBelow(this.#keys.ofFolder(path), options);
+  }
+
+  /** Says why what was looked for under this path is not there. */
+  async #refuse(path: SourcePath, wanted: 'file' | 'folder', options: OperationOptions): Promise<never> {
+    const other =
+      wanted === 'file'
+        ? await this.#isFolder(path, options)
+        : (await this.#bucket.find(this.#keys.of(path), options)) !== undefined;
+    throw other ? new WrongKindError() : new NotFoundError();
+  }
+
+  async #requireFile(
+    path: SourcePath,
+    options: OperationOptions,
+  ): Promise<{ readonly key: string; readonly size: number }> {
+    if (path.isRoot) throw new WrongKindError();
+    const key = this.#keys.of(path);
+    const head = await this.#bucket.find(key, options);
+    return head === undefined ? this.#refuse(path, 'file', options) : { key, size: head.ContentLength ?? 0 };
+  }
+
+  /** The key of a file that is to be made, unless a folder has the name. */
+  async #freeOfFolder(path: SourcePath, createOnly: boolean, options: OperationOptions): Promise<string> {
+    const taken = (): Error => (createOnly ? new AlreadyExistsError() : new WrongKindError());
+    if (path.isRoot) throw taken();
+    const key = this.#keys.toMake(path);
+    if (await this.#bucket.hasBelow(`${key}/`, options)) throw taken();
+    return key;
+  }
+
+  async #transferFile(
+    from: SourcePath,
+    to: SourcePath,
+    options: PutOptions,
+    after: (source: string, target: string) => Promise<void>,
+  ): Promise<void> {
+    const { createOnly = false, signal } = options;
+    const work = async (): Promise<void> => {
+      const { key, size } = await this.#requireFile(from, options);
+      if (from.equals(to)) {
+        if (createOnly) throw new AlreadyExistsError();
+        return;
+      }
+      const [target, taken] = await Promise.all([
+        this.#freeOfFolder(to, createOnly, options),
+        createOnly ? this.#bucket.find(this.#keys.of(to), options) : undefined,
+      ]);
+      if (taken !== undefined) throw new AlreadyExistsError();
+      await this.#copier.copy({ from: key, to: target, size, createOnly }, { signal });
+      await after(key, target);
+    };
+    await (createOnly ? this.#locks.hold(this.#keys.toMake(to), options, work) : work());
+  }
+
+  async #claimFolder(
+    path: SourcePath,
+    metadata: Readonly<Record<string, string>>,
+    options: OperationOptions,
+  ): Promise<void> {
+    const key = this.#keys.ofNewFolder(path);
+    const { create } = await this.#conditional.learn(options);
+    await this.#locks.hold(key, options, async () => {
+      const [file, below] = await Promise.all([
+        this.#bucket.find(this.#keys.of(path), options),
+        this.#bucket.hasBelow(key, options),
+      ]);
+      if (file !== undefined || below) throw new AlreadyExistsError();
+      try {
+        const condition = create ? { IfNoneMatch: '*' } : {};
+        await this.#bucket.put(key, Buffer.alloc(0), condition, options, metadata);
+      } catch (error) {
+        throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
+      }
+    });
+  }
+
+  async #transferFolder(
+    from: SourcePath,
+    to: SourcePath,
+    options: OperationOptions,
+    transfer: typeof copyObjects,
+  ): Promise<void> {
+    options.signal?.throwIfAborted();
+    const ends = { from: this.#keys.ofFolder(from), to: this.#keys.ofNewFolder(to) };
+    // Before the target is made: a missing source must not leave an empty folder.
+    if (!(await this.#isFolder(from, options))) await this.#refuse(from, 'folder', options);
+    if (to.isRoot) throw new AlreadyExistsError();
+    const context: TransferContext = {
+      bucket: this.#bucket,
+      copier: this.#copier,
+      claim: (_key, metadata) => this.#claimFolder(to, metadata, options),
+    };
+    await this.#locks.hold(`${ends.to}*`, options, () => transfer(context, ends, options));
+  }
+}

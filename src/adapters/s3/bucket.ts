@@ -1,0 +1,175 @@
+import type { Readable } from 'node:stream';
+import type { HeadObjectCommandOutput, PutObjectCommandInput } from '@aws-sdk/client-s3';
+import { mimeTypeOf } from '../../content/mime-type.ts';
+import { ChangedMeanwhileError, NotFoundError } from '../../errors/errors.ts';
+import type { ByteRange, OperationOptions } from '../../storage/adapter.ts';
+import { Connection } from './connection.ts';
+import type { S3Options } from './options.ts';
+
+/** An object as a listing tells it. */
+export interface ListedObject {
+  readonly key: string;
+  readonly size: number | undefined;
+  readonly modifiedAt: number | undefined;
+  readonly etag: string | undefined;
+}
+
+/** One answer to a listing: at most 1,000 objects and common prefixes together. */
+export interface ObjectPage {
+  readonly objects: readonly ListedObject[];
+  readonly prefixes: readonly string[];
+}
+
+/** What a write is decided by, at the service itself. */
+export type Condition = Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch'>;
+
+/** Attributes that this source's objects are stored with, besides those of the single object. */
+export type StoredAs = Pick<PutObjectCommandInput, 'ServerSideEncryption' | 'SSEKMSKeyId' | 'StorageClass'>;
+
+const present = <T extends object>(values: T): T =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T;
+
+const decoded = (text: string, encoding: string | undefined): string =>
+  encoding === 'url' ? decodeURIComponent(text.replaceAll('+', ' ')) : text;
+
+/** A strong quoted validator, or undefined where the service gave none. */
+export const strongEtag = (etag: string | undefined): string | undefined => {
+  if (etag === undefined || etag === '' || etag.startsWith('W/')) return undefined;
+  return etag.startsWith('"') ? etag : `"${etag}"`;
+};
+
+/** The requests that single objects and listings need. Errors are ours; 412 is ChangedMeanwhileError, 501 UnsupportedError. */
+export class Bucket {
+  readonly connection: Connection;
+  readonly name: string;
+  readonly storedAs: StoredAs;
+  readonly #cacheControl: string | undefined;
+
+  constructor(options: S3Options) {
+    this.connection = new Connection(options);
+    this.name = options.bucket;
+    this.#cacheControl = options.cacheControl;
+    this.storedAs = present<StoredAs>({
+      ServerSideEncryption: options.serverSideEncryption,
+      SSEKMSKeyId: options.sseKmsKeyId,
+      StorageClass: options.storageClass as StoredAs['StorageClass'],
+    });
+  }
+
+  /** Attributes of a new object by its key. Never an ACL: who may read is the bucket's affair. */
+  attributes(key: string): StoredAs & Pick<PutObjectCommandInput, 'ContentType' | 'CacheControl'> {
+    const name = key.slice(key.lastIndexOf('/') + 1);
+    const ContentType = key.endsWith('/') ? 'application/x-directory' : mimeTypeOf(name);
+    return { ...this.storedAs, ...present({ CacheControl: this.#cacheControl }), ContentType };
+  }
+
+  /** @throws NotFoundError */
+  head(key: string, { signal }: OperationOptions): Promise<HeadObjectCommandOutput> {
+    return this.connection.send('HeadObject', signal, ({ sdk, client, http }) =>
+      client.send(new sdk.HeadObjectCommand({ Bucket: this.name, Key: key }), http),
+    );
+  }
+
+  /** As `head`, undefined where nothing has the key. */
+  async find(key: string, options: OperationOptions): Promise<HeadObjectCommandOutput | undefined> {
+    try {
+      return await this.head(key, options);
+    } catch (error) {
+      if (error instanceof NotFoundError) return undefined;
+      throw error;
+    }
+  }
+
+  /** The body's connection is given back by `release`. @throws NotFoundError, ChangedMeanwhileError */
+  get(
+    key: string,
+    request: OperationOptions & {
+      readonly range?: ByteRange | undefined;
+      readonly ifMatch?: string | undefined;
+    },
+  ) {
+    const { signal, range, ifMatch } = request;
+    const conditions = present({
+      Range: range === undefined ? undefined : `bytes=${range.start}-${range.end}`,
+      IfMatch: ifMatch,
+    });
+    return this.connection.sendRead('GetObject', signal, ({ sdk, client, http }) =>
+      client.send(new sdk.GetObjectCommand({ Bucket: this.name, Key: key, ...conditions }), http),
+    );
+  }
+
+  /** Whether any key begins so. One request. */
+  async hasBelow(prefix: string, { signal }: OperationOptions): Promise<boolean> {
+    const answer = await this.connection.send('ListObjectsV2', signal, ({ sdk, client, http }) =>
+      client.send(
+        new sdk.ListObjectsV2Command({ Bucket: this.name, Prefix: prefix, MaxKeys: 1, EncodingType: 'url' }),
+        http,
+      ),
+    );
+    return (answer.Contents ?? []).length > 0;
+  }
+
+  /** All keys that begin so, in the order of their bytes; with a delimiter those of one folder. One request per 1,000. */
+  async *pages(
+    prefix: string,
+    { signal }: OperationOptions,
+    Delimiter?: string,
+  ): AsyncGenerator<ObjectPage, void, undefined> {
+    let token: string | undefined;
+    do {
+      const input = { Bucket: this.name, Prefix: prefix, MaxKeys: 1000, EncodingType: 'url' as const };
+      const more = present({ Delimiter, ContinuationToken: token });
+      const answer = await this.connection.send('ListObjectsV2', signal, ({ sdk, client, http }) =>
+        client.send(new sdk.ListObjectsV2Command({ ...input, ...more }), http),
+      );
+      const { EncodingType: encoding } = answer;
+      yield {
+        objects: (answer.Contents ?? []).flatMap(({ Key, Size, LastModified, ETag }) =>
+          Key === undefined
+            ? []
+            : {
+                key: decoded(Key, encoding),
+                size: Size,
+                modifiedAt: LastModified?.getTime(),
+                etag: strongEtag(ETag),
+              },
+        ),
+        prefixes: (answer.CommonPrefixes ?? []).flatMap(({ Prefix }) =>
+          Prefix === undefined ? [] : decoded(Prefix, encoding),
+        ),
+      };
+      token = answer.IsTruncated === true ? answer.NextContinuationToken : undefined;
+    } while (token !== undefined);
+  }
+
+  /** Stores an object in one request. A stream is sent once, bytes as often as attempts are allowed. Returns its version. */
+  async put(
+    key: string,
+    body: Uint8Array | { readonly stream: Readable; readonly size: number },
+    condition: Condition,
+    { signal }: OperationOptions,
+    Metadata?: Readonly<Record<string, string>>,
+  ): Promise<string | undefined> {
+    const [Body, ContentLength] =
+      body instanceof Uint8Array ? [body, body.byteLength] : [body.stream, body.size];
+    const attributes = { ...this.attributes(key), ...present({ Metadata }) };
+    const input = { ...attributes, ...condition, Bucket: this.name, Key: key, Body, ContentLength };
+    const answer = await this.connection.send('PutObject', signal, ({ sdk, client, http }) =>
+      client.send(new sdk.PutObjectCommand(input), http),
+    );
+    return strongEtag(answer.ETag);
+  }
+
+  /** Succeeds also when nothing has the key. */
+  async remove(key: string, { signal }: OperationOptions): Promise<void> {
+    await this.connection.send('DeleteObject', signal, ({ sdk, client, http }) =>
+      client.send(new sdk.DeleteObjectCommand({ Bucket: this.name, Key: key }), http),
+    );
+  }
+
+  /** The version under this key, or ChangedMeanwhileError when it is another one. */
+  async requireVersion(key: string, etag: string, options: OperationOptions): Promise<void> {
+    const found = await this.find(key, options);
+    if (found === undefined || strongEtag(found.ETag) !== etag) throw new ChangedMeanwhileError();
+  }
+}

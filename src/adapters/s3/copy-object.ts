@@ -1,0 +1,128 @@
+import type { HeadObjectCommandOutput } from '@aws-sdk/client-s3';
+import { AlreadyExistsError, ChangedMeanwhileError, UnsupportedError } from '../../errors/errors.ts';
+import type { OperationOptions } from '../../storage/adapter.ts';
+import { createLimiter } from '../../storage/limiter.ts';
+import type { Bucket } from './bucket.ts';
+import { inParts, partBytes, PART_BYTES, type SendParts } from './multipart.ts';
+
+const RANGES_AT_ONCE = 4;
+const RANGE_BYTES = 2 * PART_BYTES;
+
+/** One object that is copied inside the bucket. */
+export interface Copy {
+  readonly from: string;
+  readonly to: string;
+  /** Bytes of the source, as just seen. */
+  readonly size: number;
+  /** Refuse a taken key, as far as the service decides that for copies. */
+  readonly createOnly: boolean;
+}
+
+const sourceOf = (bucket: Bucket, key: string): string =>
+  `${encodeURIComponent(bucket.name)}/${key.split('/').map(encodeURIComponent).join('/')}`;
+
+/** Attributes of the source that parts do not take along by themselves. */
+const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput) => ({
+  ...(head.ContentType === undefined ? {} : { ContentType: head.ContentType }),
+  ...(head.CacheControl === undefined ? {} : { CacheControl: head.CacheControl }),
+  ...(head.ContentDisposition === undefined ? {} : { ContentDisposition: head.ContentDisposition }),
+  ...(head.ContentEncoding === undefined ? {} : { ContentEncoding: head.ContentEncoding }),
+  ...(head.ContentLanguage === undefined ? {} : { ContentLanguage: head.ContentLanguage }),
+  ...(head.Metadata === undefined ? {} : { Metadata: head.Metadata }),
+  ...bucket.storedAs,
+});
+
+/** Copies objects at the service, without their bytes passing through here. */
+export class Copier {
+  readonly #bucket: Bucket;
+  // Sent until a service refuses the header: some obey it, some ignore it.
+  #sendsCondition = true;
+
+  constructor(bucket: Bucket) {
+    this.#bucket = bucket;
+  }
+
+  /**
+   * Copies an object with its metadata: in one request up to 8 MB, else in parts (one request per 16 MB, and two or three more).
+   * @throws NotFoundError (the source), AlreadyExistsError
+   */
+  async copy(copy: Copy, options: OperationOptions): Promise<void> {
+    if (copy.size > PART_BYTES) return this.#copyParts(copy, options);
+    const conditional = copy.createOnly && this.#sendsCondition;
+    try {
+      await this.#copyWhole(copy, conditional, options);
+    } catch (error) {
+      if (conditional && error instanceof ChangedMeanwhileError)
+        throw new AlreadyExistsError({ cause: error });
+      if (!conditional || !(error instanceof UnsupportedError)) throw error;
+      this.#sendsCondition = false;
+      await this.#copyWhole(copy, false, options);
+    }
+  }
+
+  async #copyWhole({ from, to }: Copy, conditional: boolean, { signal }: OperationOptions): Promise<void> {
+    const input = {
+      ...this.#bucket.storedAs,
+      ...(conditional ? { IfNoneMatch: '*' } : {}),
+      Bucket: this.#bucket.name,
+      Key: to,
+      CopySource: sourceOf(this.#bucket, from),
+    };
+    await this.#bucket.connection.send('CopyObject', signal, ({ sdk, client, http }) =>
+      client.send(new sdk.CopyObjectCommand(input), http),
+    );
+  }
+
+  async #copyParts(copy: Copy, options: OperationOptions): Promise<void> {
+    const head = await this.#bucket.head(copy.from, options);
+    const size = head.ContentLength ?? copy.size;
+    // An object that has shrunk meanwhile, down to nothing, has no ranges.
+    if (size === 0) return this.#copyWhole(copy, false, options);
+    const target = {
+      key: copy.to,
+      attributes: attributesOf(this.#bucket, head),
+      condition: copy.createOnly && this.#sendsCondition ? { IfNoneMatch: '*' } : {},
+      check: copy.createOnly ? () => this.#requireFree(copy.to, options) : undefined,
+    };
+    await inParts(this.#bucket, target, options, this.#ranges(copy, { size, etag: head.ETag }, options));
+  }
+
+  async #requireFree(key: string, options: OperationOptions): Promise<void> {
+    if ((await this.#bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
+  }
+
+  #ranges(
+    copy: Copy,
+    { size, etag }: { readonly size: number; readonly etag: string | undefined },
+    options: OperationOptions,
+  ): SendParts {
+    const length = Math.max(RANGE_BYTES, partBytes(size, 0));
+    const source = {
+      CopySource: sourceOf(this.#bucket, copy.from),
+      // All ranges are of one version.
+      ...(etag === undefined ? {} : { CopySourceIfMatch: etag }),
+    };
+    return async ({ key, id }, add) => {
+      const limiter = createLimiter(RANGES_AT_ONCE);
+      try {
+        for (let start = 0; start < size; start += length) {
+          const PartNumber = start / length + 1;
+          const CopySourceRange = `bytes=${start}-${Math.min(size, start + length) - 1}`;
+          const part = { Bucket: this.#bucket.name, Key: key, UploadId: id, PartNumber, CopySourceRange };
+          await limiter.add(async () => {
+            const answer = await this.#bucket.connection.send(
+              'UploadPartCopy',
+              options.signal,
+              ({ sdk, client, http }) =>
+                client.send(new sdk.UploadPartCopyCommand({ ...source, ...part }), http),
+            );
+            add({ PartNumber, ETag: answer.CopyPartResult?.ETag });
+          });
+        }
+      } finally {
+        await limiter.drain();
+      }
+      return size;
+    };
+  }
+}

@@ -1,0 +1,16 @@
+import type { StorageFactory } from '../../storage/registry.ts';
+import { S3Adapter } from './adapter.ts';
+import { KnownServices } from './conditional-writes.ts';
+import { parseS3Options, type S3Options } from './options.ts';
+
+/**
+ * Makes stores in buckets; `storageAdapter: "s3"`. Needs the npm package `@aws-sdk/client-s3` at the first request. The stores share what
+ * they learn of services: one factory per connector.
+ */
+export const createS3Factory = (): StorageFactory => {
+  const services = new KnownServices();
+  return {
+    parseOptions: parseS3Options,
+    create: ({ options, root }) => new S3Adapter(options as S3Options, root, services),
+  };
+};

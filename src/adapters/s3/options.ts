@@ -1,0 +1,108 @@
+import { z } from 'zod';
+
+const text = z.string({ error: ({ input }) => (input === undefined ? 'is required' : 'must be text') });
+const filled = text.min(1, 'must not be empty');
+const seconds = z.number('must be a number of seconds').positive('must be more than 0 seconds').max(3600);
+
+const isHttp = (value: string): boolean => {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  return url !== undefined && /^https?:$/u.test(url.protocol) && url.hostname !== '';
+};
+const address = text.refine(isHttp, 'must be an http or https URL');
+
+const keyPrefix = text.refine(
+  (value) => !value.split('/').some((part) => part === '.' || part === '..'),
+  'must not hold . or .. as a part',
+);
+
+const credentials = z
+  .strictObject(
+    {
+      accessKeyId: filled.describe('Key id.'),
+      secretAccessKey: filled.describe('Secret of the key.'),
+      sessionToken: filled.optional().describe('Token of temporary credentials.'),
+    },
+    'must be an object',
+  )
+  .optional()
+  .describe(
+    "Key to sign with. Without it the SDK's standard chain is asked: environment variables, shared files and profile, role of the instance, task or pod.",
+  );
+
+/** Options of the s3 adapter, as they are written under `sources.<name>.s3`. */
+export const s3OptionsSchema = z.strictObject(
+  {
+    bucket: filled
+      .refine((value) => !/[/\s]/u.test(value), 'must be the name of a bucket')
+      .describe('Name of the bucket.'),
+    region: filled.default('us-east-1').describe('Region of the bucket.'),
+    endpoint: address.optional().describe('URL of an S3-compatible service; without it, AWS.'),
+    forcePathStyle: z
+      .boolean('must be true or false')
+      .optional()
+      .describe('Address objects as endpoint/bucket/key; some self-hosted services need true.'),
+    prefix: keyPrefix
+      .default('')
+      .describe(
+        'Key prefix that acts as root of the source. Two sources on one bucket need different prefixes.',
+      ),
+    credentials,
+    publicBaseUrl: address
+      .optional()
+      .describe(
+        "Base of the adapter's own public URLs; the bucket's URL when absent. Answers use `baseurl` of the source.",
+      ),
+    connectTimeout: seconds.default(10).describe('Seconds to wait for a connection.'),
+    readTimeout: seconds
+      .default(60)
+      .describe('Seconds without any data, in either direction, after which a request has failed.'),
+    maxAttempts: z
+      .int('must be a whole number')
+      .min(1, 'must be at least 1')
+      .max(10, 'must be at most 10')
+      .default(3)
+      .describe('Attempts per request, the first included, with growing pauses between them.'),
+    serverSideEncryption: z
+      .enum(['AES256', 'aws:kms', 'aws:kms:dsse'], 'must be "AES256", "aws:kms" or "aws:kms:dsse"')
+      .optional()
+      .describe('Encryption that the service is asked for with every object.'),
+    sseKmsKeyId: filled.optional().describe('Key for `aws:kms`; the default one of the account when absent.'),
+    storageClass: filled.optional().describe('Storage class of every object, such as `STANDARD_IA`.'),
+    cacheControl: filled.optional().describe('`Cache-Control` that objects are stored with.'),
+  },
+  'must be an object',
+);
+
+/** Options of the s3 adapter with their defaults filled in. */
+export type S3Options = z.output<typeof s3OptionsSchema>;
+
+const withoutNulls = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(
+        Object.entries(value)
+          .filter(([, inner]) => inner !== null)
+          .map(([key, inner]) => [key, withoutNulls(inner)]),
+      )
+    : value;
+
+const problemsOf = (issue: z.core.$ZodIssue): readonly string[] => {
+  const at = issue.path.map(String).join('.');
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => `${at === '' ? key : `${at}.${key}`}: is not a known key`);
+  }
+  return [
+    `${at}: ${issue.code === 'too_big' && issue.message.startsWith('Too') ? `must be at most ${String(issue.maximum)}` : issue.message}`,
+  ];
+};
+
+/** Checks options as written in a configuration; `null` keeps a default, at every depth. */
+export const parseS3Options = (
+  options: unknown,
+): { readonly value: S3Options } | { readonly problems: readonly string[] } => {
+  const parsed = s3OptionsSchema.safeParse(withoutNulls(options ?? {}));
+  if (!parsed.success) return { problems: parsed.error.issues.flatMap(problemsOf) };
+  const { sseKmsKeyId, serverSideEncryption } = parsed.data;
+  return sseKmsKeyId !== undefined && serverSideEncryption?.startsWith('aws:kms') !== true
+    ? { problems: ['sseKmsKeyId: needs serverSideEncryption "aws:kms" or "aws:kms:dsse"'] }
+    : { value: parsed.data };
+};
