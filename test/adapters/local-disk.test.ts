@@ -19,7 +19,12 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
 import { createLocalFactory, openLocalAdapter } from '../../dist/adapters/local/factory.js';
-import { AlreadyExistsError, NotFoundError, WrongKindError } from '../../dist/errors/errors.js';
+import {
+  AlreadyExistsError,
+  NotFoundError,
+  StorageUnavailableError,
+  WrongKindError,
+} from '../../dist/errors/errors.js';
 import { createLineLogger, createSilentLogger } from '../../dist/log/logger.js';
 import type { Entry, ListOptions } from '../../dist/storage/adapter.js';
 import { SourcePath } from '../../dist/storage/source-path.js';
@@ -292,6 +297,21 @@ describe('the root', () => {
       name: /Error$/u,
       code: /^[A-Z_]+$/u,
     });
+  });
+
+  it('is not made again under a running service, whose disk may be away: that is a failure, not an empty folder', async () => {
+    await rm(root, { recursive: true });
+    for (const operate of [
+      () => adapter.stat(at('')),
+      () => pagesOf(''),
+      () => adapter.write(at('a.txt'), content('a')),
+      () => adapter.removeFolder(at('f')),
+    ]) {
+      await expect(operate()).rejects.toBeInstanceOf(StorageUnavailableError);
+    }
+    await mkdir(root);
+    await adapter.write(at('a.txt'), content('a'));
+    expect(await readdir(root)).toEqual(['a.txt']);
   });
 
   it('is case sensitive or not, as the disk says', async () => {

@@ -1,3 +1,5 @@
+import { StorageUnavailableError } from '../../errors/errors.ts';
+import { systemCode } from '../../storage/system-errors.ts';
 import type { Name } from './system.ts';
 
 /** A folder of the source that is open: what is done through it happens in this very folder, wherever its name leads by now. */
@@ -20,3 +22,14 @@ export interface Confinement {
   /** Whether folders are held by handles, so that a swap of a name between two calls changes nothing. */
   readonly holds: boolean;
 }
+
+/** Opens the root for an operation. @throws StorageUnavailableError when it is not there */
+export const openRoot = async (confinement: Confinement): Promise<OpenFolder> => {
+  try {
+    return await confinement.openRoot();
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT' && systemCode(error) !== 'ENOTDIR') throw error;
+    // Made once, when the store was opened: a root that is gone since may be a disk that is not mounted any more.
+    throw new StorageUnavailableError({ detail: 'the root folder is missing', cause: error });
+  }
+};

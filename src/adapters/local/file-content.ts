@@ -1,8 +1,9 @@
-import { fromSystemError } from '../../storage/system-errors.ts';
+import { fromSystemError, systemCode } from '../../storage/system-errors.ts';
 import { flushData, readPart, writeParts } from './system.ts';
 
 const BATCH_BYTES = 256 * 1024;
 const MOST_PARTS = 512;
+const NO_FLUSH: ReadonlySet<string | undefined> = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
 
 const writeAll = async (fd: number, parts: readonly Uint8Array[], total: number): Promise<void> => {
   let { bytesWritten } = await writeParts(fd, parts);
@@ -47,7 +48,10 @@ export const writeChunks = async (fd: number, chunks: AsyncIterable<Uint8Array>)
     await writing.catch(() => undefined);
   }
   await writing;
-  await flushData(fd).catch(failed);
+  await flushData(fd).catch((error: unknown) => {
+    // Some network file systems have nothing to flush.
+    if (!NO_FLUSH.has(systemCode(error))) failed(error);
+  });
 };
 
 /** The bytes of an open file from its position to its end. */

@@ -1,8 +1,13 @@
 import { constants } from 'node:fs';
-import { NotFoundError, UnsafeNameError, WrongKindError } from '../../errors/errors.ts';
+import {
+  NotFoundError,
+  StorageUnavailableError,
+  UnsafeNameError,
+  WrongKindError,
+} from '../../errors/errors.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../storage/system-errors.ts';
-import type { Confinement, OpenFolder } from './confinement.ts';
+import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
 import { decomposed, isReserved } from './names.ts';
 import { closeFile, exactLstat, flushAll, lstatOf, makeDirectory, openFile } from './system.ts';
 
@@ -84,7 +89,7 @@ export class Places {
   }
 
   async #walk(path: SourcePath, options: EnterOptions): Promise<Place> {
-    let folder = await this.confinement.openRoot();
+    let folder = await openRoot(this.confinement);
     const diskNames: string[] = [];
     try {
       for (const [index, segment] of path.segments.entries()) {

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { StorageDeniedError } from '../../errors/errors.ts';
 import { readProcessMark } from '../../storage/process-mark.ts';
 import { systemCode } from '../../storage/system-errors.ts';
-import type { Confinement, OpenFolder } from './confinement.ts';
+import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
 import { TEMP_PREFIX } from './names.ts';
 import { emptyFolder } from './remove-tree.ts';
 import { makeDirectory, openFile, removeEmpty } from './system.ts';
@@ -103,7 +103,7 @@ export class TempArea {
   }
 
   async #make(): Promise<OpenFolder> {
-    const root = await this.#confinement.openRoot();
+    const root = await openRoot(this.#confinement);
     try {
       for (let attempt = 1; ; attempt += 1) {
         try {
