@@ -16,9 +16,9 @@ export interface Shown {
 /** A service with one folder of images. */
 export interface ImageService {
   readonly service: Service;
-  put(name: string, bytes: Uint8Array): Promise<void>;
-  shown(name: string): Promise<Shown>;
-  bytes(name: string): Promise<Buffer>;
+  readonly put: (name: string, bytes: Uint8Array) => Promise<void>;
+  readonly shown: (name: string) => Promise<Shown>;
+  readonly bytes: (name: string) => Promise<Buffer>;
 }
 
 /** Starts a service whose first source is `files`. */
