@@ -52,7 +52,8 @@ const openEncoded = async (
   bytes: Buffer,
   frames: 'first' | 'all',
 ): Promise<OpenedPicture> => {
-  const metadata = await sharp(bytes, READ_OPTIONS).metadata();
+  // Without the library's own limit: ours has the clearer message, and nothing is decoded here.
+  const metadata = await sharp(bytes, { ...READ_OPTIONS, limitInputPixels: false }).metadata();
   const { width, height } = metadata.autoOrient;
   const count = frames === 'all' ? (metadata.pages ?? 1) : 1;
   requireDecodable(width, height, count);

@@ -1,0 +1,158 @@
+/** Functions that compute; all others (`url`, `src`, `image-set`, `expression`…) could load or run something. */
+const FUNCTIONS = new Set(
+  (
+    'rgb rgba hsl hsla hwb lab lch oklab oklch color color-mix calc min max clamp var ' +
+    'matrix matrix3d translate translatex translatey translatez translate3d scale scalex scaley scalez scale3d ' +
+    'rotate rotatex rotatey rotatez rotate3d skew skewx skewy perspective cubic-bezier steps linear ' +
+    'blur brightness contrast drop-shadow grayscale hue-rotate invert opacity saturate sepia ' +
+    'path inset circle ellipse polygon rect not and or'
+  ).split(' '),
+);
+const FORBIDDEN_PROPERTY = /^(?:behavior|-ms-behavior|-moz-binding|src)$/iu;
+
+const PROPERTY = /^-{0,2}[a-z][\w-]*$/iu;
+/** What is left of a value without its strings and local references. No `:`, `;`, `{`, `@`, `<`, `&` or backslash. */
+const VALUE = /^[\w\s#%.,()+\-*/!]*$/u;
+const STRING = /"[^"\\\n\r\f<&]*"|'[^'\\\n\r\f<&]*'/gu;
+const LOCAL_REFERENCE = /url\(\s*(?:"#[\w.:-]+"|'#[\w.:-]+'|#[\w.:-]+)\s*\)/giu;
+const EMBEDDED_FONT =
+  /url\(\s*(["']?)data:(?:font\/[\w.+-]+|application\/(?:x-)?font-[\w.+-]+)(?:;[\w=-]+)*;base64,[\w+/=]*\1\s*\)|format\(\s*["'][\w-]+["']\s*\)/giu;
+const FUNCTION = /(?<![\w-])([\w-]+)\s*\(/gu;
+/** Of rules. No strings with anything but words: a selector has no need of them. */
+const SELECTOR = /^(?:[\w\s#.,:>+~*()|^$=%-]|\[[\w\s^$*~|=-]*(?:"[\w\s.-]*"\s*|'[\w\s.-]*'\s*)?\])+$/u;
+const CONDITION = /^@(?:media|supports)\b[\w\s():.,/<>=-]*$/iu;
+const KEYFRAMES = /^@(?:-webkit-|-moz-)?keyframes\s+[\w-]+$/iu;
+const FONT_FACE = /^@font-face$/iu;
+
+/** Longer ones are no style but an attack on whoever reads them. */
+const MAX_VALUE_LENGTH = 16 * 1024;
+const MAX_PRELUDE_LENGTH = 16 * 1024;
+const MAX_ATTRIBUTE_LENGTH = 64 * 1024;
+/** Of a style sheet without its embedded fonts. */
+const MAX_SHEET_LENGTH = 256 * 1024;
+
+const SCRIPT_URL = /(?:java|vb|live)script\s*:/iu;
+
+const hasOnlyKnownFunctions = (text: string): boolean =>
+  [...text.matchAll(FUNCTION)].every(([, name = '']) => FUNCTIONS.has(name.toLowerCase()));
+
+const isBalanced = (text: string): boolean => {
+  let depth = 0;
+  for (const char of text) {
+    if (char === '(') depth += 1;
+    if (char === ')') depth -= 1;
+    if (depth < 0) return false;
+  }
+  return depth === 0;
+};
+
+/** Whether a value of CSS computes only: no references but to the same document, nothing that loads or runs. */
+export const isHarmlessValue = (value: string): boolean => {
+  if (value.length > MAX_VALUE_LENGTH || SCRIPT_URL.test(value)) return false;
+  const rest = value.replaceAll(LOCAL_REFERENCE, ' ').replaceAll(STRING, ' ');
+  return VALUE.test(rest) && isBalanced(rest) && hasOnlyKnownFunctions(rest);
+};
+
+/** Comments are gone from what is judged and from what is written, so both are the same text. */
+const withoutComments = (css: string): string =>
+  css.replaceAll(/\/\*[\s\S]*?(?:\*\/|$)/gu, ' ').replaceAll(/<!--|-->/gu, ' ');
+
+/** Splits at semicolons that stand outside of strings and parentheses, as in data URLs. */
+const splitDeclarations = (css: string): string[] => {
+  const declarations: string[] = [];
+  let start = 0;
+  let depth = 0;
+  let quote: string | undefined;
+  for (let at = 0; at < css.length; at += 1) {
+    const char = css.charAt(at);
+    if (quote !== undefined) {
+      if (char === quote || char === '\n') quote = undefined;
+    } else if (char === '"' || char === "'") quote = char;
+    else if (char === '(') depth += 1;
+    else if (char === ')') depth = Math.max(0, depth - 1);
+    else if (char === ';' && depth === 0) {
+      declarations.push(css.slice(start, at));
+      start = at + 1;
+    }
+  }
+  return [...declarations, css.slice(start)];
+};
+
+const cleanDeclaration = (text: string, isFont: boolean): string[] => {
+  const colon = text.indexOf(':');
+  const property = text.slice(0, colon).trim();
+  const value = text.slice(colon + 1).trim();
+  if (colon < 0 || !PROPERTY.test(property) || value === '') return [];
+  const isFontSource = isFont && property.toLowerCase() === 'src';
+  if (!isFontSource && FORBIDDEN_PROPERTY.test(property)) return [];
+  const judged = isFontSource ? value.replaceAll(EMBEDDED_FONT, ' ') : value;
+  return isHarmlessValue(judged) ? [`${property}:${value}`] : [];
+};
+
+const cleanBlock = (css: string, isFont: boolean): string =>
+  splitDeclarations(css)
+    .flatMap((declaration) => cleanDeclaration(declaration, isFont))
+    .join(';');
+
+/** Cleans the declarations of a `style` attribute, one by one; empty when nothing harmless is left. */
+export const cleanStyleAttribute = (css: string): string =>
+  css.length > MAX_ATTRIBUTE_LENGTH ? '' : cleanBlock(withoutComments(css), false);
+
+interface Rule {
+  readonly prelude: string;
+  readonly body: string;
+  /** Where the text goes on. */
+  readonly end: number;
+}
+
+/** The next rule with braces; statements that end at a semicolon (`@import`) are skipped. Undefined at the end. */
+const nextRule = (css: string, start: number): Rule | undefined => {
+  let from = start;
+  for (let at = start; at < css.length; at += 1) {
+    const char = css[at];
+    if (char === ';' || char === '}') from = at + 1;
+    if (char !== '{') continue;
+    let depth = 1;
+    let end = at + 1;
+    for (; end < css.length && depth > 0; end += 1) {
+      if (css[end] === '{') depth += 1;
+      if (css[end] === '}') depth -= 1;
+    }
+    const body = css.slice(at + 1, depth === 0 ? end - 1 : end);
+    return { prelude: css.slice(from, at).trim(), body, end };
+  }
+  return undefined;
+};
+
+const MAX_NESTING = 4;
+
+const cleanRule = ({ prelude, body }: Rule, nesting: number): string => {
+  if (prelude.length > MAX_PRELUDE_LENGTH) return '';
+  if (CONDITION.test(prelude) || KEYFRAMES.test(prelude)) {
+    const inside = nesting < MAX_NESTING ? cleanRules(body, nesting + 1) : '';
+    return inside === '' ? '' : `${prelude}{${inside}}`;
+  }
+  const isFont = FONT_FACE.test(prelude);
+  if (!isFont && !SELECTOR.test(prelude)) return '';
+  const declarations = cleanBlock(body, isFont);
+  return declarations === '' ? '' : `${prelude}{${declarations}}`;
+};
+
+const cleanRules = (css: string, nesting: number): string => {
+  const rules: string[] = [];
+  for (let rule = nextRule(css, 0); rule !== undefined; rule = nextRule(css, rule.end)) {
+    rules.push(cleanRule(rule, nesting));
+  }
+  return rules.filter((text) => text !== '').join('\n');
+};
+
+/**
+ * Cleans a style sheet: rules of selectors, `@media`, `@supports`, `@keyframes` and `@font-face` with embedded fonts stay, declaration by
+ * declaration; imports, other at-rules and whatever could load or run something go. What is written consists only of pieces that
+ * passed a list of allowed characters and functions, so it does not matter how cleverly the rest was hidden. Sheets, values and selectors that
+ * are larger than any program writes go as well.
+ */
+export const cleanStyleSheet = (css: string): string => {
+  const text = withoutComments(css);
+  return text.replaceAll(EMBEDDED_FONT, '').length > MAX_SHEET_LENGTH ? '' : cleanRules(text, 0);
+};
