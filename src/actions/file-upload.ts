@@ -3,6 +3,7 @@ import { extensionOf } from '../content/extension.ts';
 import { InvalidParametersError } from '../errors/errors.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction, type ActionContext } from './action.ts';
+import { filesOf } from './form-files.ts';
 import { requireFolder } from './item.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 import { storeUploads } from './upload-batch.ts';
@@ -18,21 +19,17 @@ const parameters = z.object({
 
 type UploadParameters = z.output<typeof parameters>;
 
-/** Whether a form field holds uploads: `files`, `files[]`, `files[0]`, or the source's own field name. */
-const isFilesField = (field: string, ownField: string): boolean =>
-  field === ownField || /^files(?:\[\d*\])?$/u.test(field);
-
 // The Jodit client asks for a remote upload at the uploader's URL with the action in the form, where the URL's own action wins.
 const MEANT_REMOTE =
   'This is the URL of file uploads. For remote files take the action out of uploader.url and put it into uploader.data.';
 
 /** @throws InvalidParametersError when the form holds no files */
-const filesOf = (
+const requireFiles = (
   context: ActionContext,
-  { source }: OpenSource,
+  open: OpenSource,
   { url }: UploadParameters,
 ): readonly UploadedFile[] => {
-  const files = context.uploads.filter(({ field }) => isFilesField(field, source.settings.defaultFilesKey));
+  const files = filesOf(context, open);
   if (files.length > 0) return files;
   throw new InvalidParametersError(url === undefined ? 'No files were sent.' : MEANT_REMOTE);
 };
@@ -47,7 +44,7 @@ const result = z.object({
 const run = async (context: ActionContext, input: UploadParameters): Promise<z.output<typeof result>> => {
   const open = await openSource(context, input.source);
   const { baseurl, settings } = open.source;
-  const files = filesOf(context, open, input);
+  const files = requireFiles(context, open, input);
   const planned: PlannedUpload[] = [];
   for (const file of files) planned.push(await prepareUpload(context, open, input.path, file));
   await requireFolder(open, input.path, context.signal);

@@ -18,6 +18,7 @@ import { getLocalFileByUrlAction } from './get-local-file-by-url.ts';
 import { imageCropAction } from './image-crop.ts';
 import { imageLoadAction } from './image-load.ts';
 import { imageResizeAction } from './image-resize.ts';
+import { imageSaveAction } from './image-save.ts';
 import { fileMoveAction, folderMoveAction } from './move.ts';
 import { permissionsAction } from './permissions.ts';
 
@@ -49,6 +50,7 @@ export const createActions = (): Actions => {
     untyped(folderRenameAction),
     untyped(imageResizeAction),
     untyped(imageCropAction),
+    untyped(imageSaveAction),
     untyped(imageLoadAction),
     untyped(generatePdfAction),
     untyped(generateDocxAction),

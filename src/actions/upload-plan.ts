@@ -2,6 +2,7 @@ import { extensionOf } from '../content/extension.ts';
 import { FileTooLargeError } from '../errors/errors.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
+import { cleanedUpload } from './clean-upload.ts';
 import { isFree } from './free-name.ts';
 import { nameTaken } from './naming.ts';
 import { newFileName } from './new-name.ts';
@@ -16,10 +17,10 @@ export interface PlannedUpload {
 
 /**
  * Checks one uploaded file, and readies its content for being stored: the one place that every uploaded file passes.
- * @throws UnsafeNameError (400), TypeNotAllowedError, FileTooLargeError, AccessDeniedError (403)
+ * @throws UnsafeNameError, BrokenImageError for SVG that cannot be cleaned (400), TypeNotAllowedError, FileTooLargeError, AccessDeniedError (403)
  */
 export const prepareUpload = async (
-  { access }: ActionContext,
+  { access, signal }: ActionContext,
   { source }: OpenSource,
   folder: SourcePath,
   upload: UploadedFile,
@@ -30,7 +31,7 @@ export const prepareUpload = async (
   if (upload.staged.size > source.settings.maxUploadFileSize) {
     throw new FileTooLargeError(`The file "${name}" is too large.`);
   }
-  return { upload, name };
+  return { upload: await cleanedUpload(source.settings, upload, name, signal), name };
 };
 
 /** Refuses names that are taken, or wanted twice, while nothing has been stored yet. @throws AlreadyExistsError */

@@ -1,6 +1,7 @@
 import type { Sharp } from 'sharp';
 import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
 import type { ImageEngine, PictureSize, ThumbnailSpec } from './engine.ts';
+import { isWholeGif } from './gif.ts';
 import type { Lanes } from './lanes.ts';
 import { HEAVY_PIXELS, MAX_DECODED_PIXELS, MAX_RESULT_PIXELS } from './limits.ts';
 import { openPicture, type OpenedPicture } from './open-picture.ts';
@@ -86,6 +87,7 @@ export const createSharpEngine = (lanes: EngineLanes): ImageEngine => {
     },
     verify: async (image, signal) => {
       const picture = await open(image, 'all');
+      if (picture.format === 'gif' && !isWholeGif(image)) throw new BrokenImageError({ detail: 'cut off' });
       await lanes.edits.run(() => asBroken(() => decodeWhole(picture)), weightOf(picture), signal);
       if (picture.format === 'heif' && picture.metadata?.compression !== 'av1') throw new BrokenImageError();
       return EXTENSIONS[picture.format];

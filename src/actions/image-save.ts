@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { extensionOf } from '../content/extension.ts';
+import { FileTooLargeError, InvalidParametersError, NotFoundError } from '../errors/errors.ts';
+import { optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
+import { isSegment, type SourcePath } from '../storage/source-path.ts';
+import { placeStaged } from '../storage/staging.ts';
+import { defineAction, type ActionContext } from './action.ts';
+import { cleanedUpload } from './clean-upload.ts';
+import { publicUrlOf } from './edit-image.ts';
+import { filesOf } from './form-files.ts';
+import { findItem, requireFolder, requireKind } from './item.ts';
+import { placeByStrategy } from './naming.ts';
+import { newFileName } from './new-name.ts';
+import { openSource, type OpenSource } from './open-source.ts';
+import { pictureOf, requirePictureName, savedImageName } from './saved-image-name.ts';
+import type { UploadedFile } from './uploaded-file.ts';
+
+const KEY = 'IMAGE_SAVE';
+const parameters = z.object({
+  source: sourceField,
+  path: pathField,
+  name: optionalTextField
+    .transform((name) => name?.normalize('NFC'))
+    .refine((name) => name === undefined || isSegment(name), 'must be a single name'),
+  newname: optionalTextField,
+});
+
+type SaveParameters = z.output<typeof parameters>;
+
+const result = z.object({
+  newPath: z.string().describe('Public URL of the stored file.'),
+  name: z.string().describe('The name under which it was really stored.'),
+});
+
+/** @throws InvalidParametersError without a file, FileTooLargeError */
+const requireUpload = (context: ActionContext, open: OpenSource): UploadedFile => {
+  const [upload] = filesOf(context, open);
+  if (upload === undefined) throw new InvalidParametersError('No file was sent.');
+  if (upload.staged.size > open.source.settings.maxUploadFileSize) throw new FileTooLargeError();
+  return upload;
+};
+
+/** SVG is judged, and cleaned where the source wants that, as with every upload; other pictures must decode to their end. */
+const verified = async (
+  { services, signal }: ActionContext,
+  { source }: OpenSource,
+  upload: UploadedFile,
+  name: string,
+): Promise<UploadedFile> => {
+  if (extensionOf(name) !== 'svg') {
+    await services.images.verify(pictureOf(upload), signal);
+    return upload;
+  }
+  const cleaned = await cleanedUpload({ sanitizeSvg: true }, upload, name, signal);
+  return source.settings.sanitizeSvg ? cleaned : upload;
+};
+
+/** Whether the picture goes over an existing file: the one that `name` names. */
+const isOverwrite = async (
+  { signal }: ActionContext,
+  open: OpenSource,
+  path: SourcePath,
+  name: string | undefined,
+): Promise<boolean> => {
+  if (path.name !== name) return false;
+  try {
+    requireKind(await findItem(open, path, signal), 'file');
+    return true;
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
+};
+
+/** Stores the picture over the file, or under a name that the strategy of the source gives it. */
+const store = async (
+  context: ActionContext,
+  open: OpenSource,
+  upload: UploadedFile,
+  { path, overwrite }: { readonly path: SourcePath; readonly overwrite: boolean },
+): Promise<SourcePath> => {
+  const { access, services, signal } = context;
+  const { source, storage } = open;
+  const put = async (target: SourcePath, options: { readonly createOnly?: boolean }): Promise<SourcePath> => {
+    access.require(KEY, target, extensionOf(target.name));
+    await placeStaged(upload.staged, upload.stagedIn, storage, target, { ...options, signal });
+    return target;
+  };
+  const { settings } = source;
+  const strategy = settings.saveSameFileNameStrategy;
+  const place = { storage, folder: path.parent, name: path.name, strategy, settings, signal };
+  const { stored, replaced } = overwrite
+    ? { stored: await put(path, {}), replaced: true }
+    : await placeByStrategy({ ...place, reservations: services.reservations }, put);
+  if (replaced) await services.thumbnails.changed({ source, path: stored });
+  return stored;
+};
+
+const run = async (context: ActionContext, input: SaveParameters): Promise<z.output<typeof result>> => {
+  context.access.require(KEY, input.path);
+  const open = await openSource(context, input.source);
+  const upload = requireUpload(context, open);
+  await requireFolder(open, input.path, context.signal);
+  const name = await savedImageName(context, open.source.settings, upload, input);
+  const path = input.path.child(name);
+  context.access.require(KEY, path, extensionOf(name));
+  requirePictureName(open.source.settings, name);
+  const overwrite = await isOverwrite(context, open, path, input.name);
+  const target = overwrite ? path : input.path.child(newFileName(open.source.settings, name));
+  const content = await verified(context, open, upload, target.name);
+  const stored = await store(context, open, content, { path: target, overwrite });
+  return { newPath: publicUrlOf(open, stored), name: stored.name };
+};
+
+/** Stores what an image editor has made: over the image `name`, or as `newname`. The bytes are stored as they came, SVG cleaned. */
+export const imageSaveAction = defineAction({
+  name: 'imageSave',
+  summary: 'Stores an edited image, over the original or as another file.',
+  methods: ['POST'],
+  changes: true,
+  takesFiles: true,
+  parameters,
+  result,
+  run,
+});

@@ -1,0 +1,61 @@
+import type { Settings } from '../config/settings.ts';
+import { extensionOf, splitExtension } from '../content/extension.ts';
+import { sanitizeName } from '../content/file-name.ts';
+import { BrokenImageError, TypeNotAllowedError } from '../errors/errors.ts';
+import type { PictureFile } from '../images/image-editor.ts';
+import type { ActionContext } from './action.ts';
+import { cleanedUpload } from './clean-upload.ts';
+import { newFileName, type NamingSettings } from './new-name.ts';
+import type { UploadedFile } from './uploaded-file.ts';
+
+/** Extensions of pictures, besides what the source counts as images. */
+const PICTURES = new Set('jpg jpeg png gif webp avif bmp ico tif tiff svg'.split(' '));
+
+/** An uploaded file as the image editor reads it. */
+export const pictureOf = ({ staged }: UploadedFile): PictureFile => ({
+  size: staged.size,
+  open: () => staged.open(),
+});
+
+/** The extension for a target that has none: that of `name`, else that of the content. */
+const missingExtension = async (
+  { services, signal }: ActionContext,
+  upload: UploadedFile,
+  name: string | undefined,
+): Promise<string> => {
+  const given = name === undefined ? '' : splitExtension(name).extension;
+  if (given !== '') return given;
+  try {
+    return await services.images.verify(pictureOf(upload), signal);
+  } catch (error) {
+    if (!(error instanceof BrokenImageError)) throw error;
+    await cleanedUpload({ sanitizeSvg: true }, upload, 'picture.svg', signal);
+    return 'svg';
+  }
+};
+
+/** @throws TypeNotAllowedError: whatever the bytes are, nothing but pictures is saved as the work of an image editor */
+export const requirePictureName = (settings: Pick<Settings, 'imageExtensions'>, name: string): void => {
+  const extension = extensionOf(name) ?? '';
+  if (PICTURES.has(extension) || settings.imageExtensions.includes(extension)) return;
+  throw new TypeNotAllowedError(`"${name}": this file type is not allowed.`);
+};
+
+/**
+ * The name that an edited picture is wanted under: `newname`, else `name`, else that of the upload. One without extension gets that of
+ * `name`, else that of the content. `name` itself comes back as it is, however unsafe: it may be that of an existing file.
+ * @throws BrokenImageError when the content has to tell and is no picture; errors of `newFileName`
+ */
+export const savedImageName = async (
+  context: ActionContext,
+  settings: NamingSettings,
+  upload: UploadedFile,
+  { name, newname }: { readonly name: string | undefined; readonly newname: string | undefined },
+): Promise<string> => {
+  const wanted = newname ?? name ?? upload.filename;
+  const isOwn = newname === undefined || newname.normalize('NFC') === name;
+  if (name !== undefined && isOwn && splitExtension(name).extension !== '') return name;
+  const safe = sanitizeName(wanted);
+  const isBare = safe !== '' && splitExtension(safe).extension === '';
+  return newFileName(settings, isBare ? `${safe}.${await missingExtension(context, upload, name)}` : safe);
+};
