@@ -7,7 +7,9 @@ import { withScratch } from './scratch.ts';
 import { drain, keepAlive, withService, type Service } from './service.ts';
 
 const SIZES = [1000, 10_000, 100_000];
-const ROUNDS = 7;
+/** At 1,000 files the start of `find` itself weighs; at 100,000 the aim is that others do not wait. */
+const AIMED_SIZE = 10_000;
+const ROUNDS = 9;
 const DAY = 86_400;
 
 /** Small text files whose times and names are in no order. */
@@ -43,7 +45,13 @@ const rowsOf = async (service: Service, root: string, count: number): Promise<re
     const reference = { name: 'find -printf', value: findTime };
     const files = count.toLocaleString('en');
     return [
-      { what: `listing of ${files} files`, unit: 'ms', ours: wholeTime, reference, aim: { atMost: 3 } },
+      {
+        what: `listing of ${files} files`,
+        unit: 'ms',
+        ours: wholeTime,
+        reference,
+        ...(count === AIMED_SIZE ? { aim: { atMost: 3 } } : {}),
+      },
       { what: `50 of ${files} files by name`, unit: 'ms', ours: pageTime, reference },
     ];
   } finally {
