@@ -1,10 +1,5 @@
 import { constants } from 'node:fs';
-import {
-  NotFoundError,
-  StorageUnavailableError,
-  UnsafeNameError,
-  WrongKindError,
-} from '../../errors/errors.ts';
+import { NotFoundError, UnsafeNameError, WrongKindError } from '../../errors/errors.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../storage/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
