@@ -7,7 +7,7 @@ import { withScratch } from './scratch.ts';
 import { drain, keepAlive, withService, type Service } from './service.ts';
 
 const SIZES = [1000, 10_000, 100_000];
-/** At 1,000 files the start of `find` itself weighs; at 100,000 the aim is that others do not wait. */
+/** The size that the aim is set for. */
 const AIMED_SIZE = 10_000;
 const ROUNDS = 9;
 const DAY = 86_400;
