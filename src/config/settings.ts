@@ -244,6 +244,12 @@ export const settingsShape = {
     global('Accepted origins when `allowCrossOrigin` is on; null accepts all, an empty list none.'),
   ),
   onlyPOST: setting(z.boolean().default(false), global('Reject every GET with 405, /ping included.')),
+  refuseCrossSite: setting(
+    z.boolean().default(false),
+    global(
+      'Refuse requests that pages of other origins make (403), as browsers tell by Sec-Fetch-Site or Origin, unless cross-origin settings accept them.',
+    ),
+  ),
   errorHttpStatus: setting(
     z.boolean().default(true),
     global(

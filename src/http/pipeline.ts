@@ -5,6 +5,7 @@ import { StowageError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import { answerOptions, createCorsJudge, type CorsVerdict, type OriginHook } from './cors.ts';
+import { refuseCrossSite } from './cross-site.ts';
 import { pingResponse } from './envelope.ts';
 import { createErrorResponder } from './error-response.ts';
 import { fromHook } from './hook-failure.ts';
@@ -60,6 +61,7 @@ const answer = async (
   // 3. Cross-origin rules; OPTIONS ends here.
   if (cors.origin === 'failed') throw cors.failure;
   if (method === 'OPTIONS') return answerOptions(request, cors, allowedMethods(settings.onlyPOST));
+  if (settings.refuseCrossSite) refuseCrossSite(request, cors);
   requireKnownMethod(request, settings.onlyPOST);
   scope.ofAction = true;
 

@@ -4,6 +4,9 @@ import type { Logger } from '../log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 
+/** How a stream says that its reader has left. */
+const drops: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR']);
+
 /** What one request holds and has to give back, whatever happens: its sources and the files it has received. */
 export class RequestScope {
   /** The request has come as far as the steps that concern an action. */
@@ -40,8 +43,7 @@ export class RequestScope {
     }
     finished(body, (error) => {
       this.#lease?.release();
-      const dropped = error?.code === 'ERR_STREAM_PREMATURE_CLOSE';
-      if (error && !dropped && !this.#request.signal.aborted) {
+      if (error && !drops.has(error.code ?? '') && !this.#request.signal.aborted) {
         this.#log.error('An answer broke off.', { error });
       }
     });

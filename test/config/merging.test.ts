@@ -36,6 +36,7 @@ describe('merging a configuration with the defaults', () => {
       allowCrossOrigin: false,
       allowedOrigins: null,
       onlyPOST: false,
+      refuseCrossSite: false,
       errorHttpStatus: true,
       allowPrivateNetworkUploads: false,
       timeoutLimit: 60,
