@@ -21,10 +21,12 @@ import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
 import { createLocalFactory, openLocalAdapter } from '../../dist/adapters/local/factory.js';
 import {
   AlreadyExistsError,
+  BusyError,
   NotFoundError,
   StorageUnavailableError,
   WrongKindError,
 } from '../../dist/errors/errors.js';
+import { ScanThread, ScanThreadError } from '../../dist/adapters/local/scan-thread.js';
 import { createLineLogger, createSilentLogger } from '../../dist/log/logger.js';
 import type { Entry, ListOptions } from '../../dist/storage/adapter.js';
 import { SourcePath } from '../../dist/storage/source-path.js';
@@ -188,6 +190,52 @@ describe('big folders', () => {
       expect(seen).toBe(COUNT + 10);
       await store.close?.();
     }
+  });
+
+  it('end with an error when their thread goes away half-way, and the next listing has another', async () => {
+    const thread = new ScanThread();
+    const target = { root, diskNames: ['big'], namesOnly: false, handles: process.platform === 'linux' };
+    const listing = (async () => {
+      for await (const _page of thread.scan(target, undefined)) await thread.close();
+    })();
+    await expect(listing).rejects.toBeInstanceOf(ScanThreadError);
+    let seen = 0;
+    for await (const page of thread.scan(target, undefined)) seen += page.length;
+    expect(seen).toBe(COUNT + 10);
+    await thread.close();
+  });
+
+  it('are listed by the main thread where no other one can be started', async () => {
+    class NoThread extends ScanThread {
+      override async *scan(): AsyncGenerator<readonly Entry[], void, undefined> {
+        throw new ScanThreadError({ detail: 'this system starts no threads' });
+      }
+    }
+    const store = await openLocalAdapter({
+      root,
+      log,
+      scans: { thread: new NoThread(), release: async () => undefined },
+    });
+    for (const detail of ['full', 'names'] as const) {
+      const entries: Entry[] = [];
+      for await (const page of store.list(at('big'), { detail })) entries.push(...page);
+      expect(entries).toHaveLength(COUNT + 10);
+      expect(entries.filter((entry) => entry.kind === 'folder')).toHaveLength(10);
+    }
+    await store.close();
+  });
+
+  it('are refused when more listings run than a thread can bear, instead of filling the memory', async () => {
+    const thread = new ScanThread();
+    const target = { root, diskNames: [], namesOnly: true, handles: process.platform === 'linux' };
+    const many = Array.from({ length: 300 }, async () => {
+      for await (const _page of thread.scan(target, undefined));
+    });
+    const outcomes = await Promise.allSettled(many);
+    expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(256);
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(BusyError);
+    await thread.close();
   });
 
   it('are removed and copied with all they hold', async () => {
