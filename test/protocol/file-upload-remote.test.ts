@@ -143,10 +143,18 @@ describe('fileUploadRemote refuses before it asks', () => {
   it.each(['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'] as const)(
     'rules about an extension or folder deny %s',
     async (key) => {
-      const accessControl: AccessRule[] = [
-        { extensions: 'png', [key]: false },
-        { path: '/closed', [key]: false },
-      ];
+      const png = { extensions: 'png' };
+      const closed = { path: '/closed' };
+      const accessControl: AccessRule[] =
+        key === 'FILE_UPLOAD'
+          ? [
+              { ...png, FILE_UPLOAD: false },
+              { ...closed, FILE_UPLOAD: false },
+            ]
+          : [
+              { ...png, FILE_UPLOAD_REMOTE: false },
+              { ...closed, FILE_UPLOAD_REMOTE: false },
+            ];
       const [service, site] = [await startService({ ...open, accessControl }), await serve()];
       await service.source('files').put({ 'closed/': '' });
       const call = async (url: string, path = ''): Promise<number> =>
