@@ -42,7 +42,8 @@ export const first = (xml: Xml, name: string): Xml =>
 /** What an element shows as text: tabs and line breaks included. */
 export const textIn = (xml: Xml): string => {
   if (xml.name === 'w:t') return xml.text;
-  if (xml.name === 'w:tab' && xml.children.length === 0 && Object.keys(xml.attributes).length === 0) return '\t';
+  if (xml.name === 'w:tab' && xml.children.length === 0 && Object.keys(xml.attributes).length === 0)
+    return '\t';
   if (xml.name === 'w:br') return '\n';
   return xml.children.map(textIn).join('');
 };

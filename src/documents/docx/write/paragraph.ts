@@ -7,7 +7,7 @@ import { paragraphChildren, runOptions } from './runs.ts';
 import { baseFormat, type BaseFormat } from './styles.ts';
 import { twips } from './units.ts';
 
-/** `left` means the edge where lines begin: in a paragraph from right to left, Word turns both around. */
+/** Undefined where lines begin anyway. The library turns sides around for paragraphs from right to left, as the format wants it. */
 const alignment = ({ align, rtl }: ParagraphFormat): IParagraphOptions['alignment'] => {
   switch (align) {
     case 'center':
@@ -17,11 +17,11 @@ const alignment = ({ align, rtl }: ParagraphFormat): IParagraphOptions['alignmen
     case 'start':
       return undefined;
     case 'end':
-      return 'right';
-    case 'left':
-      return rtl ? 'right' : undefined;
-    case 'right':
       return rtl ? 'left' : 'right';
+    case 'left':
+      return rtl ? 'left' : undefined;
+    case 'right':
+      return rtl ? undefined : 'right';
   }
 };
 

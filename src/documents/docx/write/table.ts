@@ -65,9 +65,16 @@ const fillRows = ({ rows, cells, columnWidths }: TableBlock): TableCell[][] => {
   });
 };
 
+/** Undefined at the edge where lines begin; `end` is the other one, in either direction. */
+const tableAlignment = ({ align, rtl }: TableBlock): 'center' | 'end' | undefined => {
+  if (align === 'center') return 'center';
+  return align === (rtl ? 'right' : 'left') ? undefined : 'end';
+};
+
 /** Writes a table. */
 const writeTable = (block: TableBlock): Table => {
   const { border, columnWidths, rows } = block;
+  const align = tableAlignment(block);
   return new Table({
     rows: fillRows(block).map((children, index) => {
       const height = rows[index]?.height;
@@ -81,7 +88,7 @@ const writeTable = (block: TableBlock): Table => {
     width: { size: twips(columnWidths.reduce((sum, width) => sum + width, 0)), type: 'dxa' },
     columnWidths: columnWidths.map(twips),
     layout: 'autofit',
-    alignment: block.align,
+    ...(align === undefined ? {} : { alignment: align }),
     ...(block.indentStart > 0 && block.align === 'left'
       ? { indent: { size: twips(block.indentStart), type: 'dxa' as const } }
       : {}),

@@ -1,0 +1,392 @@
+import { crc32 } from 'node:zlib';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Documents } from '../../dist/documents/documents.js';
+import { jobOf, openDocuments } from './documents.ts';
+import { all, first, readDocx, textIn, valueOf, type Docx, type Xml } from './docx-reader.ts';
+
+let documents: Documents;
+beforeAll(() => {
+  documents = openDocuments();
+});
+afterAll(() => documents.close());
+
+const convert = async (html: string): Promise<Docx> => readDocx(await documents.docx(jobOf(html)));
+
+const EMU_PER_PIXEL = 9525;
+
+/** `[text, kind of number, first number, level]` of every item, as its list is defined. */
+const itemsOf = ({ paragraphs, numbering }: Docx) =>
+  paragraphs.map((paragraph) => {
+    const id = valueOf(paragraph, 'w:numId');
+    if (id === undefined) return [textIn(paragraph)];
+    const number = all(numbering, 'w:num').find(({ attributes }) => attributes['w:numId'] === id);
+    const abstractId = valueOf(number ?? paragraph, 'w:abstractNumId');
+    const level = valueOf(paragraph, 'w:ilvl');
+    const definition = all(numbering, 'w:abstractNum')
+      .filter(({ attributes }) => attributes['w:abstractNumId'] === abstractId)
+      .flatMap((abstract) => all(abstract, 'w:lvl'))
+      .find(({ attributes }) => attributes['w:ilvl'] === level);
+    const format = valueOf(definition ?? paragraph, 'w:numFmt');
+    const shown = format === 'bullet' ? 'w:lvlText' : 'w:start';
+    return [textIn(paragraph), format, valueOf(definition ?? paragraph, shown), Number(level)];
+  });
+
+const listIdsOf = ({ paragraphs }: Docx) => paragraphs.map((paragraph) => valueOf(paragraph, 'w:numId'));
+
+describe('blocks', () => {
+  it('headings are headings, the title and the page are set', async () => {
+    const docx = await convert('<title>My title</title><h1>a</h1><h3>b</h3><h6>c</h6><p>d</p>');
+    expect(docx.paragraphs.map((one) => valueOf(one, 'w:pStyle'))).toEqual([
+      'Heading1',
+      'Heading3',
+      'Heading6',
+      undefined,
+    ]);
+    expect(first(docx.core, 'dc:title').text).toBe('My title');
+    expect(first(docx.body, 'w:pgSz').attributes).toMatchObject({ 'w:w': '11906', 'w:h': '16838' });
+  });
+
+  it('space between blocks is the larger of the margins that meet', async () => {
+    const html =
+      '<p style="margin:10pt 0 20pt">a</p><div style="margin-top:30pt"><p style="margin-top:5pt">b</p></div><div>c</div>';
+    const { paragraphs } = await convert(html);
+    const spaces = paragraphs.map((one) => [
+      valueOf(one, 'w:spacing', 'w:before'),
+      valueOf(one, 'w:spacing', 'w:after'),
+    ]);
+    expect(spaces).toEqual([
+      ['0', '400'],
+      ['200', '240'],
+      ['0', '0'],
+    ]);
+  });
+
+  it('indents, first lines and line heights', async () => {
+    const html =
+      '<blockquote><p style="text-indent:10pt;line-height:2.3">a</p></blockquote><p style="line-height:30pt">b</p>';
+    const [quote, high] = (await convert(html)).paragraphs;
+    expect(first(quote as Xml, 'w:ind').attributes).toEqual({
+      'w:left': '600',
+      'w:right': '600',
+      'w:firstLine': '200',
+    });
+    expect(first(quote as Xml, 'w:spacing').attributes).toMatchObject({
+      'w:line': '480',
+      'w:lineRule': 'auto',
+    });
+    expect(first(high as Xml, 'w:spacing').attributes).toMatchObject({
+      'w:line': '600',
+      'w:lineRule': 'atLeast',
+    });
+  });
+
+  it.each([
+    ['<p>a</p><p style="page-break-before:always">b</p>', [undefined, true]],
+    ['<p>a</p><div style="page-break-after:always"></div><p>b</p>', [undefined, true]],
+    ['<p style="break-after:page">a</p><p>b</p>', [undefined, true]],
+    ['<p style="page-break-before:always">a</p><p>b</p>', [undefined, undefined]],
+    ['<p>a</p><p style="page-break-before:avoid">b</p>', [undefined, undefined]],
+  ])('page breaks: %s', async (html, expected) => {
+    expect((await convert(html)).paragraphs.map((one) => valueOf(one, 'w:pageBreakBefore'))).toEqual(
+      expected,
+    );
+  });
+
+  it('a page break before a table', async () => {
+    const { body } = await convert(
+      '<p>a</p><table style="page-break-before:always"><tr><td>b</td></tr></table>',
+    );
+    expect(body.children.map(({ name }) => name)).toEqual(['w:p', 'w:p', 'w:tbl', 'w:p', 'w:sectPr']);
+    expect(valueOf(body.children[1] as Xml, 'w:pageBreakBefore')).toBe(true);
+  });
+
+  it('rules and frames', async () => {
+    const html = '<hr><div style="border:2px dashed #f00;padding:8px;background:#fee"><p>a</p><p>b</p></div>';
+    const [rule, ...framed] = (await convert(html)).paragraphs;
+    expect(first(rule as Xml, 'w:bottom').attributes).toMatchObject({ 'w:val': 'single' });
+    expect(all(rule as Xml, 'w:top')).toEqual([]);
+    for (const one of framed) {
+      expect(first(one, 'w:left').attributes).toMatchObject({
+        'w:val': 'dashed',
+        'w:color': 'ff0000',
+        'w:sz': '12',
+        'w:space': '6',
+      });
+      expect(valueOf(one, 'w:shd', 'w:fill')).toBe('ffeeee');
+    }
+  });
+});
+
+describe('lists', () => {
+  it('nested lists of both kinds', async () => {
+    const html = `<ul><li>a<ul><li>b<ul><li>c</li></ul></li></ul></li><li>d<ol><li>e</li></ol></li></ul>`;
+    expect(itemsOf(await convert(html))).toEqual([
+      ['a', 'bullet', '•', 0],
+      ['b', 'bullet', '◦', 1],
+      ['c', 'bullet', '▪', 2],
+      ['d', 'bullet', '•', 0],
+      ['e', 'decimal', '1', 1],
+    ]);
+  });
+
+  it.each([
+    ['1', 'decimal'],
+    ['a', 'lowerLetter'],
+    ['A', 'upperLetter'],
+    ['i', 'lowerRoman'],
+    ['I', 'upperRoman'],
+  ])('ol type %s with start', async (type, format) => {
+    expect(itemsOf(await convert(`<ol type="${type}" start="4"><li>x</li></ol>`))).toEqual([
+      ['x', format, '4', 0],
+    ]);
+  });
+
+  it('styles of lists: numbers by CSS, none, a mark of its own', async () => {
+    const html = `<ol style="list-style-type:upper-roman"><li>a</li></ol><ul style="list-style:none"><li>b</li></ul>
+      <ul style="list-style-type:square"><li>c</li></ul><ul style="list-style-type:'-'"><li>d</li></ul>`;
+    expect(itemsOf(await convert(html))).toEqual([
+      ['a', 'upperRoman', '1', 0],
+      ['b'],
+      ['c', 'bullet', '▪', 0],
+      ['d', 'bullet', '-', 0],
+    ]);
+  });
+
+  it('every list that counts begins anew, and an item may set its number', async () => {
+    const docx = await convert(
+      '<ol><li>a</li><li value="7">b</li><li>c</li></ol><p>x</p><ol><li>d</li></ol>',
+    );
+    const [a, b, c, , d] = listIdsOf(docx);
+    expect(b).toBe(c);
+    expect(new Set([a, b, d]).size).toBe(3);
+    expect(itemsOf(docx)[1]).toEqual(['b', 'decimal', '7', 0]);
+    expect(itemsOf(docx)[4]).toEqual(['d', 'decimal', '1', 0]);
+  });
+
+  it('only the first paragraph of an item is marked, the others stand below it', async () => {
+    const { paragraphs } = await convert('<ul><li><p>a</p><p>b</p></li></ul>');
+    expect(paragraphs.map((one) => valueOf(one, 'w:numId') !== undefined)).toEqual([true, false]);
+    expect(paragraphs.map((one) => valueOf(one, 'w:ind', 'w:left'))).toEqual(['720', '720']);
+  });
+
+  it('lists of thirty levels end at the last level of Word', async () => {
+    const docx = await convert(`${'<ul><li>x'.repeat(30)}`);
+    expect(valueOf(docx.paragraphs.at(-1) as Xml, 'w:ilvl')).toBe('8');
+  });
+});
+
+describe('tables', () => {
+  const cellsOf = (table: Xml) =>
+    all(table, 'w:tr').map((row) =>
+      row.children
+        .filter(({ name }) => name === 'w:tc')
+        .map((cell) => [textIn(cell), valueOf(cell, 'w:gridSpan'), valueOf(cell, 'w:vMerge')]),
+    );
+
+  it('spans in both directions, holes filled', async () => {
+    const html = `<table><tr><td rowspan="2">a</td><td colspan="2">b</td></tr><tr><td>c</td></tr>
+      <tr><td colspan="3">d</td></tr></table>`;
+    const [table] = (await convert(html)).tables;
+    expect(cellsOf(table as Xml)).toEqual([
+      [
+        ['a', undefined, 'restart'],
+        ['b', '2', undefined],
+      ],
+      [
+        ['', undefined, 'continue'],
+        ['c', undefined, undefined],
+        ['', undefined, undefined],
+      ],
+      [['d', '3', undefined]],
+    ]);
+    expect(all(table as Xml, 'w:gridCol')).toHaveLength(3);
+  });
+
+  it('spans beyond the table, of nothing and of thousands', async () => {
+    const html =
+      '<table><tr><td rowspan="0">a</td><td rowspan="9999" colspan="9999">b</td></tr><tr><td>c</td></tr></table>';
+    const [table] = (await convert(html)).tables;
+    expect(all(table as Xml, 'w:gridCol').length).toBeLessThanOrEqual(63);
+    expect(textIn(table as Xml)).toBe('abc');
+    const wide = await convert(`<table><tr>${'<td>x</td>'.repeat(100)}</tr></table>`);
+    expect(all(wide.tables[0] as Xml, 'w:gridCol')).toHaveLength(63);
+    expect(textIn(wide.body)).toBe('x'.repeat(100));
+  });
+
+  it('head first and foot last, heads repeated, th bold and centred, caption before', async () => {
+    const html = `<table><caption>title</caption><tfoot><tr><td>foot</td></tr></tfoot><tbody><tr><td>body</td></tr></tbody>
+      <thead><tr><th>head</th></tr></thead></table>`;
+    const { body, tables } = await convert(html);
+    const [table] = tables;
+    expect(all(table as Xml, 'w:tr').map(textIn)).toEqual(['head', 'body', 'foot']);
+    expect(all(table as Xml, 'w:tr').map((row) => valueOf(row, 'w:tblHeader'))).toEqual([
+      true,
+      undefined,
+      undefined,
+    ]);
+    expect(valueOf(first(table as Xml, 'w:r'), 'w:b')).toBe(true);
+    expect(valueOf(table as Xml, 'w:jc')).toBe('center');
+    expect(body.children.map(textIn).slice(0, 2)).toEqual(['title', 'headbodyfoot']);
+  });
+
+  it('borders, backgrounds, padding, alignment', async () => {
+    const html = `<table border="1" cellpadding="4"><tr style="background:#eee"><td>a</td><td bgcolor="#ff0000" valign="bottom" align="right"
+      style="border:3px double blue">b</td></tr></table><table style="border:1px solid red;margin:0 auto"><tr><td>c</td></tr></table>`;
+    const [first_, second] = (await convert(html)).tables;
+    const [a, b] = all(first_ as Xml, 'w:tc');
+    expect(first(a as Xml, 'w:left').attributes).toMatchObject({ 'w:val': 'single', 'w:sz': '6' });
+    expect(valueOf(a as Xml, 'w:shd', 'w:fill')).toBe('eeeeee');
+    expect(first(first(b as Xml, 'w:tcBorders'), 'w:top').attributes).toMatchObject({
+      'w:val': 'double',
+      'w:color': '0000ff',
+      'w:sz': '18',
+    });
+    expect(first(first(b as Xml, 'w:tcMar'), 'w:left').attributes).toMatchObject({ 'w:w': '60' });
+    expect(valueOf(b as Xml, 'w:shd', 'w:fill')).toBe('ff0000');
+    expect(valueOf(b as Xml, 'w:vAlign')).toBe('bottom');
+    expect(valueOf(b as Xml, 'w:jc')).toBe('right');
+    const frame = first(second as Xml, 'w:tblBorders');
+    expect(first(frame, 'w:top').attributes).toMatchObject({ 'w:val': 'single', 'w:color': 'ff0000' });
+    expect(first(frame, 'w:insideH').attributes).toMatchObject({ 'w:val': 'none' });
+    expect(valueOf(first(second as Xml, 'w:tblPr'), 'w:jc')).toBe('center');
+    expect(all(second as Xml, 'w:tcBorders').flatMap(({ children }) => children)).toEqual([]);
+  });
+
+  it('widths: given ones first, never beyond the page', async () => {
+    const widths = async (html: string): Promise<number[]> =>
+      all((await convert(html)).body, 'w:gridCol').map(({ attributes }) => Number(attributes['w:w']));
+    expect(
+      await widths('<table style="width:100%"><tr><td width="25%">a</td><td>b</td></tr></table>'),
+    ).toEqual([2257, 6769].map((one) => expect.closeTo(one, -2) as number));
+    expect(
+      await widths(
+        '<table><colgroup><col style="width:100pt"><col width="80"></colgroup><tr><td>a</td><td>b</td></tr></table>',
+      ),
+    ).toEqual([2000, 1200]);
+    const [narrow = 0, wide = 0] = await widths(
+      `<table><tr><td>a</td><td>${'word '.repeat(400)}</td></tr></table>`,
+    );
+    expect(narrow).toBeLessThan(600);
+    expect(narrow + wide).toBeLessThanOrEqual(9030);
+  });
+
+  it('tables in tables, with lists and headings in cells', async () => {
+    const html =
+      '<table><tr><td><h2>a</h2><ul><li>b</li></ul><table><tr><td>c</td></tr></table></td></tr></table>';
+    const { body } = await convert(html);
+    const [outer, inner] = all(body, 'w:tc');
+    expect(textIn(outer as Xml)).toBe('abc');
+    expect(textIn(inner as Xml)).toBe('c');
+    // A cell must end with a paragraph.
+    expect((outer as Xml).children.at(-1)?.name).toBe('w:p');
+  });
+
+  it('two tables stay two', async () => {
+    const { body } = await convert('<table><tr><td>a</td></tr></table><table><tr><td>b</td></tr></table>');
+    expect(body.children.map(({ name }) => name)).toEqual(['w:tbl', 'w:p', 'w:tbl', 'w:p', 'w:sectPr']);
+  });
+});
+
+describe('pictures', () => {
+  const dataUrl = async (
+    format: 'png' | 'jpeg' | 'gif' | 'webp' | 'avif',
+    width = 200,
+    height = 100,
+  ): Promise<string> => {
+    const bytes = await sharp({ create: { width, height, channels: 3, background: '#3080d0' } })
+      .toFormat(format)
+      .toBuffer();
+    return `data:image/${format};base64,${bytes.toString('base64')}`;
+  };
+  const sizes = ({ body }: Docx) =>
+    all(body, 'wp:extent').map(({ attributes }) =>
+      [attributes['cx'], attributes['cy']].map((value) => Math.round(Number(value) / EMU_PER_PIXEL)),
+    );
+
+  it.each([
+    ['', [200, 100]],
+    ['width="60"', [60, 30]],
+    ['height="50"', [100, 50]],
+    ['width="60" height="60"', [60, 60]],
+    ['style="width:50%"', [301, 150]],
+    ['style="width:90px;height:auto" width="10"', [90, 45]],
+    ['style="max-width:100px"', [100, 50]],
+    ['width="5000"', [602, 301]],
+    ['width="0"', [1, 1]],
+  ])('size by %j', async (attributes, size) => {
+    expect(sizes(await convert(`<p>a<img src="${await dataUrl('png')}" ${attributes}>b</p>`))).toEqual([
+      size,
+    ]);
+  });
+
+  it('inline, floating and on a line of their own', async () => {
+    const src = await dataUrl('png');
+    const html = `<p>a <img src="${src}" alt="what it shows"> b</p><p><img src="${src}" style="float:right">c</p>
+      <p>d<img src="${src}" style="display:block;margin:0 auto">e</p><p><img align="left" src="${src}">f</p>`;
+    const docx = await convert(html);
+    expect(docx.paragraphs.map(textIn)).toEqual(['a  b', 'c', 'd', '', 'e', 'f']);
+    expect(all(docx.body, 'wp:inline')).toHaveLength(2);
+    expect(all(docx.body, 'wp:anchor').map((one) => first(one, 'wp:align').text)).toEqual(['right', 'left']);
+    expect(valueOf(docx.paragraphs[3] as Xml, 'w:jc')).toBe('center');
+    expect(first(docx.body, 'wp:docPr').attributes['descr']).toBe('what it shows');
+    // Five times the same, stored once.
+    expect(docx.media.size).toBe(1);
+  });
+
+  it('are links where they stand in one', async () => {
+    const docx = await convert(`<a href="https://example.com/"><img src="${await dataUrl('png')}"></a>`);
+    const [link] = all(docx.body, 'w:hyperlink');
+    expect(docx.links.get(link?.attributes['r:id'] ?? '')).toBe('https://example.com/');
+    expect(all(link as Xml, 'wp:inline')).toHaveLength(1);
+  });
+
+  it.each([
+    ['png', 'png'],
+    ['jpeg', 'jpeg'],
+    ['gif', 'gif'],
+    ['webp', 'png'],
+    ['avif', 'png'],
+  ] as const)('%s becomes %s', async (given, stored) => {
+    const { media } = await convert(`<img src="${await dataUrl(given)}">`);
+    const [bytes] = media.values();
+    const { format, width, height } = await sharp(bytes).metadata();
+    expect([format, width, height]).toEqual([stored, 200, 100]);
+  });
+
+  it('drawings are drawn, photos stand upright, press colours are turned', async () => {
+    const svg =
+      '<svg xmlns="http://www.w3.org/2000/svg" width="80" height="40"><rect width="80" height="40" fill="#f00"/></svg>';
+    const drawn = await convert(`<img src="data:image/svg+xml,${encodeURIComponent(svg)}">`);
+    expect(sizes(drawn)).toEqual([[80, 40]]);
+    const [png] = drawn.media.values();
+    expect((await sharp(png).stats()).dominant.r).toBeGreaterThan(240);
+
+    const create = { width: 40, height: 20, channels: 3, background: '#00f' } as const;
+    const turned = await sharp({ create }).withMetadata({ orientation: 6 }).jpeg().toBuffer();
+    expect(sizes(await convert(`<img src="data:image/jpeg;base64,${turned.toString('base64')}">`))).toEqual([
+      [20, 40],
+    ]);
+
+    const cmyk = await sharp({ create }).toColourspace('cmyk').jpeg().toBuffer();
+    const [rgb] = (
+      await convert(`<img src="data:image/jpeg;base64,${cmyk.toString('base64')}">`)
+    ).media.values();
+    expect((await sharp(rgb).metadata()).space).toBe('srgb');
+  });
+
+  it('what cannot be shown is left out', async () => {
+    // A picture of one pixel that claims to be one of 400 million.
+    const bomb = await sharp({ create: { width: 1, height: 1, channels: 3, background: '#fff' } })
+      .png()
+      .toBuffer();
+    bomb.writeUInt32BE(20_000, 16);
+    bomb.writeUInt32BE(20_000, 20);
+    bomb.writeUInt32BE(crc32(bomb.subarray(12, 29)), 29);
+    const html = `<p>a<img src="data:image/png;base64,AAAA"><img src="data:text/html,<b>x</b>"><img src=""><img>
+      <img src="data:image/svg+xml,<svg"><img src="relative.png"><img src="data:image/png;base64,${bomb.toString('base64')}">b</p>`;
+    const docx = await convert(html);
+    expect(docx.media.size).toBe(0);
+    expect(textIn(docx.body).replaceAll(/\s+/gu, ' ')).toBe('a b');
+  });
+});
