@@ -1,0 +1,184 @@
+import type { Readable } from 'node:stream';
+import { Agent, request, type Dispatcher } from 'undici';
+import { StorageDeniedError, StorageUnavailableError } from '../../errors/errors.ts';
+import { createAuthorization, type Authorization } from './authorization.ts';
+import { errorOfFailure, isConnectionLoss, type Asked } from './errors.ts';
+import type { WebdavOptions } from './options.ts';
+
+/** A request to the server. */
+export interface DavRequest extends Asked {
+  readonly url: URL;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent with a known length. Called again when the request has to be repeated; undefined where the content cannot be. */
+  readonly body?:
+    { readonly open: () => Readable; readonly size: number; readonly repeatable: boolean } | string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** An answer of any status. Its body is read or dropped by whoever asked. */
+export interface DavAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Readable;
+  /** Where the answer came from, after redirects. */
+  readonly url: URL;
+}
+
+const MOST_REDIRECTS = 5;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 307, 308]);
+/** Safe to send again after a lost connection. */
+const REPEATABLE: ReadonlySet<string> = new Set(['PROPFIND', 'GET', 'HEAD', 'OPTIONS']);
+
+/** Reads what is left of a small answer, so that its connection can be used again. */
+export const dropBody = async ({ body }: DavAnswer): Promise<void> => {
+  let bytes = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      bytes += chunk.byteLength;
+      if (bytes > 256 * 1024) break;
+    }
+  } catch {
+    // The answer is known; how its body ends does not matter.
+  }
+};
+
+const oneOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value.join(', ') : value;
+
+const plainHeaders = (headers: Dispatcher.ResponseData['headers']): DavAnswer['headers'] =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, oneOf(value)]));
+
+/** The HTTP client of one store: pooled connections, authorization, redirects, timeouts. */
+export class DavClient {
+  readonly #agent: Agent;
+  readonly #authorization: Authorization;
+  readonly #origin: string;
+
+  constructor(options: WebdavOptions) {
+    const wait = options.timeout * 1000;
+    this.#agent = new Agent({
+      connections: options.connections,
+      pipelining: 1,
+      headersTimeout: wait,
+      bodyTimeout: wait,
+      connect: { timeout: wait, rejectUnauthorized: options.verifyCertificate },
+    });
+    this.#authorization = createAuthorization(options);
+    this.#origin = options.url.origin;
+  }
+
+  /** Bodies that can be sent only once need a question before: the first request would be refused for its missing login. */
+  get asksFirst(): boolean {
+    return this.#authorization.asksFirst;
+  }
+
+  /**
+   * Sends a request and follows redirects; on other hosts without the login.
+   * @throws the signal's reason, StorageTimeoutError, StorageUnavailableError; errors of the body's content as they are
+   */
+  async send(asked: DavRequest): Promise<DavAnswer> {
+    let { url } = asked;
+    for (let redirects = 0; ; redirects += 1) {
+      const answer = await this.#authorized({ ...asked, url });
+      const location = answer.headers['location'];
+      if (!REDIRECTS.has(answer.status) || location === undefined) return answer;
+      await dropBody(answer);
+      if (redirects === MOST_REDIRECTS) throw new StorageUnavailableError({ detail: 'too many redirects' });
+      if (!URL.canParse(location, url.href))
+        throw new StorageUnavailableError({ detail: 'a redirect to nowhere' });
+      url = new URL(location, url);
+      if (!/^https?:$/u.test(url.protocol))
+        throw new StorageUnavailableError({ detail: 'a redirect to no web address' });
+      requireRepeatable(asked, 'was redirected');
+    }
+  }
+
+  /** What a failure while an answer is read means. */
+  failure(asked: Asked, error: unknown): Error {
+    return errorOfFailure(asked, error);
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  async #authorized(asked: DavRequest): Promise<DavAnswer> {
+    const isOwn = asked.url.origin === this.#origin;
+    const uri = asked.url.pathname + asked.url.search;
+    for (let attempt = 0; ; attempt += 1) {
+      const login = isOwn ? this.#authorization.header(asked.method, uri) : undefined;
+      const answer = await this.#exchange(asked, login);
+      const challenge = answer.headers['www-authenticate'];
+      if (answer.status !== 401 || !isOwn || challenge === undefined || attempt === 2) return answer;
+      if (!this.#authorization.learn(challenge, login)) return answer;
+      await dropBody(answer);
+      requireRepeatable(asked, 'needs a new login');
+    }
+  }
+
+  async #exchange(asked: DavRequest, login: string | undefined): Promise<DavAnswer> {
+    const again = REPEATABLE.has(asked.method);
+    try {
+      return await this.#once(asked, login);
+    } catch (error) {
+      asked.signal?.throwIfAborted();
+      if (error instanceof ContentError) throw error.cause;
+      // A kept connection may have been closed by the server just as it was used.
+      if (!again || !isConnectionLoss(error)) throw errorOfFailure(asked, error);
+    }
+    try {
+      return await this.#once(asked, login);
+    } catch (error) {
+      asked.signal?.throwIfAborted();
+      throw errorOfFailure(asked, error);
+    }
+  }
+
+  async #once(
+    { method, url, headers, body, signal }: DavRequest,
+    login: string | undefined,
+  ): Promise<DavAnswer> {
+    const content = typeof body === 'object' ? body.open() : undefined;
+    let contentError: unknown;
+    content?.on('error', (error) => {
+      contentError ??= error;
+    });
+    try {
+      const response = await request(url, {
+        dispatcher: this.#agent,
+        method,
+        headers: {
+          ...headers,
+          ...(login === undefined ? {} : { authorization: login }),
+          ...(typeof body === 'object' ? { 'content-length': String(body.size) } : {}),
+        },
+        body: content ?? (typeof body === 'string' ? body : null),
+        signal: signal ?? null,
+      });
+      return {
+        status: response.statusCode,
+        headers: plainHeaders(response.headers),
+        body: response.body,
+        url,
+      };
+    } catch (error) {
+      if (contentError !== undefined) throw new ContentError(contentError);
+      throw error;
+    } finally {
+      content?.destroy();
+    }
+  }
+}
+
+/** Carries the content's own failure past the mapping of connection errors. */
+class ContentError extends Error {
+  constructor(cause: unknown) {
+    super('the content failed', { cause });
+  }
+}
+
+const requireRepeatable = ({ body, method }: DavRequest, why: string): void => {
+  if (typeof body === 'object' && !body.repeatable) {
+    throw new StorageDeniedError({ detail: `${method} ${why} after its content was sent` });
+  }
+};

@@ -1,0 +1,23 @@
+import type { StorageFactory } from '../../storage/registry.ts';
+import { SourcePath } from '../../storage/source-path.ts';
+import { WebdavAdapter } from './adapter.ts';
+import { DavClient } from './client.ts';
+import { parseWebdavOptions, type WebdavOptions } from './options.ts';
+import { Resources } from './resources.ts';
+import { Store } from './store.ts';
+
+/** Opens a store on a WebDAV server; asks the server nothing yet. `root` is a path below the collection of `url`. */
+export const openWebdavAdapter = (options: WebdavOptions, root = ''): WebdavAdapter => {
+  const client = new DavClient(options);
+  const prefix = SourcePath.parse(root);
+  const base = new Resources(client, options.url, SourcePath.root);
+  const resources = prefix.isRoot ? base : new Resources(client, options.url, prefix);
+  return new WebdavAdapter(new Store(resources, base, prefix));
+};
+
+/** Makes stores on WebDAV servers; `storageAdapter: "webdav"`. */
+export const webdavFactory: StorageFactory = {
+  parseOptions: parseWebdavOptions,
+  // What `parseOptions` has returned.
+  create: ({ options, root }) => openWebdavAdapter(options as WebdavOptions, root),
+};

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+
+const httpUrl = z
+  .string()
+  .refine(
+    (text) => URL.canParse(text) && /^https?:$/u.test(new URL(text).protocol),
+    'must be an http:// or https:// URL',
+  )
+  .refine(
+    (text) => !URL.canParse(text) || new URL(text).username === '',
+    'must not hold a login: use username and password',
+  )
+  .transform((text) => {
+    const url = new URL(text);
+    url.search = '';
+    url.hash = '';
+    if (!url.pathname.endsWith('/')) url.pathname += '/';
+    return url;
+  });
+
+/** Options of the webdav adapter, under `sources.<name>.webdav`. */
+export const webdavOptionsSchema = z
+  .strictObject({
+    url: httpUrl.describe('http:// or https:// URL of the collection that is the root of the source.'),
+    username: z.string().min(1).optional().describe('Login.'),
+    password: z.string().optional().describe('Password.'),
+    token: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Sent as `Authorization: Bearer <token>`; not together with username.'),
+    auth: z.enum(['basic', 'digest']).default('basic').describe('How username and password are sent.'),
+    verifyCertificate: z
+      .boolean()
+      .default(true)
+      .describe('Check the certificate of the server with the CAs of the system.'),
+    timeout: z.number().positive().max(86_400).default(30).describe('Seconds to wait for the server.'),
+    connections: z.number().int().min(1).max(64).default(8).describe('Most open HTTP connections, 1 to 64.'),
+  })
+  .refine(({ token, username }) => token === undefined || username === undefined, {
+    path: ['token'],
+    message: 'must not be used together with username',
+  })
+  .refine(({ password, username }) => password === undefined || username !== undefined, {
+    path: ['username'],
+    message: 'is required with password',
+  });
+
+/** Options after their check. */
+export type WebdavOptions = z.output<typeof webdavOptionsSchema>;
+
+/** Checks options as written in a configuration; every problem begins with its dotted key. */
+export const parseWebdavOptions = (
+  options: unknown,
+): { readonly value: WebdavOptions } | { readonly problems: readonly string[] } => {
+  const outcome = webdavOptionsSchema.safeParse(options);
+  if (outcome.success) return { value: outcome.data };
+  return { problems: outcome.error.issues.flatMap(problemsOfIssue) };
+};
+
+const problemsOfIssue = (issue: z.core.$ZodIssue): readonly string[] => {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => `${[...issue.path, key].join('.')}: is not known`);
+  const key = issue.path.join('.');
+  const missing = issue.code === 'invalid_type' && issue.input === undefined;
+  return [`${key}: ${missing ? 'is required' : issue.message}`];
+};

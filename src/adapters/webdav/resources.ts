@@ -1,0 +1,153 @@
+import {
+  CorruptError,
+  NotFoundError,
+  StorageDeniedError,
+  StorageUnavailableError,
+} from '../../errors/errors.ts';
+import type { OperationOptions, Stat } from '../../storage/adapter.ts';
+import { SourcePath } from '../../storage/source-path.ts';
+import { relationOf, segmentsOfHref, urlOf } from './address.ts';
+import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
+import { statOf } from './entry.ts';
+import { errorOfStatus, type Asked } from './errors.ts';
+import { readMultistatus, type DavResponse } from './multistatus.ts';
+
+const PROPERTIES =
+  '<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop>' +
+  '<resourcetype/><getcontentlength/><getlastmodified/><getetag/></prop></propfind>';
+const XML = { 'content-type': 'application/xml; charset=utf-8' };
+const MOST_LISTING = 512 * 1024 * 1024;
+const MOST_SMALL = 1024 * 1024;
+
+export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+
+/** The resources of one store: their addresses, and what the server says of them. */
+export class Resources {
+  readonly client: DavClient;
+  readonly #root: URL;
+  #rootSegments: Promise<readonly string[]> | undefined;
+
+  /** `root` is the URL of the collection, `prefix` a path below it that the store lies in. */
+  constructor(client: DavClient, root: URL, prefix: SourcePath) {
+    this.client = client;
+    this.#root = urlOf(root, prefix, 'folder');
+    if (!this.#root.pathname.endsWith('/')) this.#root.pathname += '/';
+  }
+
+  url(path: SourcePath, kind: 'file' | 'folder'): URL {
+    return urlOf(this.#root, path, kind);
+  }
+
+  /** Sends a request whose answer has no content of interest; gives the status, that of a refusal inside a multistatus too. */
+  async act(
+    method: string,
+    path: SourcePath,
+    kind: 'file' | 'folder',
+    more: Partial<DavRequest>,
+  ): Promise<number> {
+    const asked = { method, path, url: this.url(path, kind), ...more };
+    return this.#finalStatus(asked, await this.client.send(asked));
+  }
+
+  /** What lies at a path. @throws NotFoundError */
+  async stat(path: SourcePath, { signal }: OperationOptions): Promise<Stat> {
+    const asked: DavRequest = { method: 'PROPFIND', path, url: this.url(path, 'file'), signal };
+    const [found] = await this.#small({ ...asked, headers: { ...XML, depth: '0' }, body: PROPERTIES });
+    if (found === undefined) throw new NotFoundError({ detail: 'an empty multistatus' });
+    return statOf(path.name, found);
+  }
+
+  /** The entries of a folder and the folder itself, while the server tells them. @throws NotFoundError */
+  async *children(
+    path: SourcePath,
+    { signal }: OperationOptions,
+  ): AsyncGenerator<readonly { readonly isSelf: boolean; readonly stat: Stat }[], void, undefined> {
+    const folder = [...(await this.#reportedRoot(signal)), ...path.segments];
+    const asked: DavRequest = { method: 'PROPFIND', path, url: this.url(path, 'folder'), signal };
+    const answer = await this.client.send({ ...asked, headers: { ...XML, depth: '1' }, body: PROPERTIES });
+    await this.#requireMultistatus(asked, answer);
+    for await (const batch of this.#responses(asked, answer, MOST_LISTING)) {
+      yield batch.flatMap((response) => {
+        if (response.status !== undefined && !isSuccess(response.status)) return [];
+        const relation = relationOf(folder, response.href);
+        if (relation.kind === 'other') return [];
+        return [
+          relation.kind === 'self'
+            ? { isSelf: true, stat: statOf(path.name, response) }
+            : { isSelf: false, stat: statOf(relation.name, response) },
+        ];
+      });
+    }
+  }
+
+  /** Where the server says that the root is: behind a proxy that may differ from where we ask. Asked once; a failure is not kept. */
+  #reportedRoot(signal: AbortSignal | undefined): Promise<readonly string[]> {
+    const known = this.#rootSegments;
+    if (known !== undefined) return known;
+    const asking = this.#askRoot(signal);
+    this.#rootSegments = asking;
+    asking.catch(() => {
+      if (this.#rootSegments === asking) this.#rootSegments = undefined;
+    });
+    return asking;
+  }
+
+  async #askRoot(signal: AbortSignal | undefined): Promise<readonly string[]> {
+    const path = SourcePath.root;
+    const asked: DavRequest = { method: 'PROPFIND', path, url: this.url(path, 'folder'), signal };
+    const [found] = await this.#small({ ...asked, headers: { ...XML, depth: '0' }, body: PROPERTIES });
+    const segments = found === undefined ? undefined : segmentsOfHref(found.href);
+    if (segments === undefined)
+      throw new CorruptError({ detail: 'the server does not tell where the root is' });
+    if (found?.isCollection !== true)
+      throw new StorageUnavailableError({ detail: 'url is not a collection' });
+    return segments;
+  }
+
+  async #small(asked: DavRequest): Promise<readonly DavResponse[]> {
+    const answer = await this.client.send(asked);
+    await this.#requireMultistatus(asked, answer);
+    const responses: DavResponse[] = [];
+    for await (const batch of this.#responses(asked, answer, MOST_SMALL)) responses.push(...batch);
+    const [first] = responses;
+    if (first?.status !== undefined && !isSuccess(first.status)) throw errorOfStatus(asked, first.status);
+    return responses;
+  }
+
+  async #requireMultistatus(asked: Asked, answer: DavAnswer): Promise<void> {
+    if (answer.status === 207) return;
+    await dropBody(answer);
+    if (answer.status === 405) {
+      throw new StorageDeniedError({ detail: 'PROPFIND is not allowed: url is not a WebDAV collection' });
+    }
+    throw errorOfStatus(asked, isSuccess(answer.status) ? 502 : answer.status);
+  }
+
+  async *#responses(
+    asked: DavRequest,
+    { body }: DavAnswer,
+    most: number,
+  ): AsyncGenerator<readonly DavResponse[]> {
+    try {
+      yield* readMultistatus(body as AsyncIterable<Uint8Array>, most);
+    } catch (error) {
+      asked.signal?.throwIfAborted();
+      throw this.client.failure(asked, error);
+    } finally {
+      body.destroy();
+    }
+  }
+
+  /** Some servers answer refusals by a multistatus that looks like a success. */
+  async #finalStatus(asked: DavRequest, answer: DavAnswer): Promise<number> {
+    if (answer.status !== 207) {
+      await dropBody(answer);
+      return answer.status;
+    }
+    let worst = 200;
+    for await (const batch of this.#responses(asked, answer, MOST_SMALL)) {
+      for (const { status = 200 } of batch) worst = Math.max(worst, status);
+    }
+    return worst;
+  }
+}

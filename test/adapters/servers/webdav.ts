@@ -1,0 +1,202 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A real WebDAV server on a free port of this machine, with a folder of its own. */
+export interface DavServer {
+  /** URL of the collection that holds everything. */
+  readonly url: string;
+  /** The folder on disk. */
+  readonly data: string;
+  stop(): Promise<void>;
+}
+
+export const login = { username: 'bob', password: 'secret' } as const;
+
+const isRoot = process.getuid?.() === 0;
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => {
+        resolve(typeof address === 'object' && address !== null ? address.port : 0);
+      });
+    });
+  });
+
+/** Where Debian puts it; undefined when it is not installed. */
+const has = (path: string): boolean => existsSync(path);
+
+export const programs = {
+  apache: has('/usr/sbin/apache2') && has('/usr/lib/apache2/modules/mod_dav_fs.so'),
+  nginx: has('/usr/sbin/nginx') && has('/usr/lib/nginx/modules/ngx_http_dav_ext_module.so'),
+  rclone: has('/usr/bin/rclone'),
+};
+
+const until = async (url: string, child: ChildProcess): Promise<void> => {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    if (child.exitCode !== null) throw new Error(`the server ended with ${String(child.exitCode)}`);
+    const answer = await fetch(url).catch(() => undefined);
+    await answer?.body?.cancel();
+    if (answer !== undefined) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error('the server did not start');
+};
+
+interface Layout {
+  readonly base: string;
+  readonly data: string;
+  readonly port: number;
+}
+
+const prepare = async (): Promise<Layout> => {
+  const base = await mkdtemp(join(tmpdir(), 'stowage-dav-'));
+  await chmod(base, 0o755);
+  for (const name of ['data', 'tmp', 'lock', 'log', 'run', 'empty']) {
+    await mkdir(join(base, name));
+    // Servers that are started by root give their rights away.
+    if (isRoot) await chown(join(base, name), idOf('www-data', '-u'), idOf('www-data', '-g'));
+  }
+  return { base, data: join(base, 'data'), port: await freePort() };
+};
+
+const idOf = (user: string, flag: '-u' | '-g'): number => Number(execFileSync('id', [flag, user]).toString());
+
+const start = async (
+  { base, data, port }: Layout,
+  command: string,
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<DavServer> => {
+  const child = spawn(command, args, { stdio: 'ignore', env: environment });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  await until(`http://127.0.0.1:${String(port)}/`, child);
+  return {
+    url: `http://127.0.0.1:${String(port)}/dav/`,
+    data,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+      await rm(base, { recursive: true, force: true });
+    },
+  };
+};
+
+const passwords = async (base: string): Promise<void> => {
+  const { username, password } = login;
+  const sha = createHash('sha1').update(password).digest('base64');
+  await writeFile(join(base, 'htpasswd'), `${username}:{SHA}${sha}\n`, { mode: 0o644 });
+  const ha1 = createHash('md5').update(`${username}:dav:${password}`).digest('hex');
+  await writeFile(join(base, 'htdigest'), `${username}:dav:${ha1}\n`, { mode: 0o644 });
+};
+
+const modules = [
+  'mpm_event',
+  'authn_core',
+  'authz_core',
+  'authn_file',
+  'authz_user',
+  'auth_basic',
+  'auth_digest',
+  'mime',
+  'dir',
+  'alias',
+  'dav',
+  'dav_fs',
+];
+
+/** Apache httpd with mod_dav. */
+export const startApache = async (auth: 'none' | 'basic' | 'digest', directives = ''): Promise<DavServer> => {
+  const layout = await prepare();
+  const { base, data, port } = layout;
+  await passwords(base);
+  const access = {
+    none: 'Require all granted',
+    basic: `AuthType Basic\nAuthName "dav"\nAuthUserFile ${base}/htpasswd\nRequire valid-user`,
+    digest: `AuthType Digest\nAuthName "dav"\nAuthDigestDomain /dav/\nAuthUserFile ${base}/htdigest\nRequire valid-user`,
+  }[auth];
+  const lines = [
+    `ServerRoot ${base}`,
+    `PidFile ${base}/run/httpd.pid`,
+    `Listen 127.0.0.1:${String(port)}`,
+    'ServerName 127.0.0.1',
+    `DefaultRuntimeDir ${base}/run`,
+    ...modules.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`),
+    'TypesConfig /etc/mime.types',
+    `ErrorLog ${base}/log/error.log`,
+    'StartServers 1',
+    `DavLockDB ${base}/lock/db`,
+    `DocumentRoot ${base}/empty`,
+    `Alias /dav ${data}`,
+    'AllowEncodedSlashes NoDecode',
+    ...(isRoot ? ['User www-data', 'Group www-data'] : []),
+    `<Directory ${data}>`,
+    'Dav On',
+    'Options None',
+    'AllowOverride None',
+    access,
+    '</Directory>',
+    directives,
+  ];
+  await writeFile(join(base, 'httpd.conf'), `${lines.join('\n')}\n`);
+  return start(layout, '/usr/sbin/apache2', ['-f', join(base, 'httpd.conf'), '-D', 'FOREGROUND']);
+};
+
+/** nginx with its dav modules. */
+export const startNginx = async (): Promise<DavServer> => {
+  const layout = await prepare();
+  const { base, data, port } = layout;
+  await passwords(base);
+  const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => `${name}_temp_path ${base}/tmp;`)
+    .join(' ');
+  await writeFile(
+    join(base, 'nginx.conf'),
+    `${isRoot ? 'user www-data;' : ''}
+load_module /usr/lib/nginx/modules/ngx_http_dav_ext_module.so;
+worker_processes 1; pid ${base}/nginx.pid; error_log ${base}/log/error.log warn; daemon off;
+events { worker_connections 256; }
+http {
+  access_log off; ${temp} client_max_body_size 0; dav_ext_lock_zone zone=dav:4m;
+  server {
+    listen 127.0.0.1:${String(port)};
+    location /dav/ {
+      alias ${data}/; auth_basic dav; auth_basic_user_file ${base}/htpasswd;
+      dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPTIONS LOCK UNLOCK;
+      dav_ext_lock zone=dav; create_full_put_path off; dav_access user:rw group:rw all:r;
+    }
+  }
+}
+`,
+  );
+  return start(layout, '/usr/sbin/nginx', ['-c', join(base, 'nginx.conf'), '-p', base]);
+};
+
+/** rclone serving a folder. */
+export const startRclone = async (): Promise<DavServer> => {
+  const layout = await prepare();
+  const { base, data, port } = layout;
+  const address = ['--addr', `127.0.0.1:${String(port)}`, '--baseurl', '/dav'];
+  const user = ['--user', login.username, '--pass', login.password];
+  const environment = { ...process.env, RCLONE_CONFIG: join(base, 'none.conf') };
+  const args = [
+    'serve',
+    'webdav',
+    data,
+    ...address,
+    ...user,
+    '--cache-dir',
+    join(base, 'tmp'),
+    '--dir-cache-time',
+    '0s',
+  ];
+  return start(layout, '/usr/bin/rclone', args, environment);
+};
