@@ -6,6 +6,7 @@ import { createActions } from './actions/registry.ts';
 import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { createS3Factory } from './adapters/s3/factory.ts';
+import { webdavFactory } from './adapters/webdav/factory.ts';
 import { readBrowserPath, readSourceEnvironment } from './config/environment.ts';
 import { loadConfig } from './config/load.ts';
 import { loadSources } from './config/load-sources.ts';
@@ -51,6 +52,7 @@ const factoriesOf = (): StorageFactories =>
     ['local', createLocalFactory()],
     ['memory', memoryFactory],
     ['s3', createS3Factory()],
+    ['webdav', webdavFactory],
   ]);
 
 const warnAtStart = (

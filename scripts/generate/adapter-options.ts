@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { s3OptionsSchema } from '../../src/adapters/s3/options.ts';
+import { webdavOptionsSchema } from '../../src/adapters/webdav/options.ts';
 
 /** The options of an adapter of this package, as the generated files show them. */
 export interface AdapterOptions {
@@ -9,4 +10,7 @@ export interface AdapterOptions {
 }
 
 /** Adapters whose options have a schema. An adapter that gets one is added here, and nowhere else, to be documented. */
-export const adapterOptions: readonly AdapterOptions[] = [{ adapter: 's3', schema: s3OptionsSchema }];
+export const adapterOptions: readonly AdapterOptions[] = [
+  { adapter: 's3', schema: s3OptionsSchema },
+  { adapter: 'webdav', schema: webdavOptionsSchema },
+];
