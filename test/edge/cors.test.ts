@@ -22,7 +22,10 @@ const request = async (
     status,
     text,
     headers: new Headers(
-      head.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]),
+      head.map((line): [string, string] => {
+        const colon = line.indexOf(':');
+        return [line.slice(0, colon), line.slice(colon + 1).trim()];
+      }),
     ),
   };
 };

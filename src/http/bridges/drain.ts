@@ -34,6 +34,9 @@ export const drain = (body: Readable, limits: DrainLimits = defaults): Promise<b
       idle.refresh();
       if (bytes > limits.bytes) giveUp();
     };
+    // Nothing waits for a drain: it must not keep a process alive.
+    total.unref();
+    idle.unref();
     body.on('error', () => undefined);
     if (body.readableEnded || body.destroyed) {
       onEnd();

@@ -7,9 +7,14 @@ export interface HandlingConnector {
   readonly handle: Handle;
 }
 
-const below = (prefix: string, url: string): string => {
-  const rest = url.startsWith(prefix) ? url.slice(prefix.length) : url;
-  return rest.startsWith('/') ? rest : `/${rest}`;
+/** Cuts as many segments as the prefix has: it may hold parameters, so that its text does not stand in the URL. */
+const cutter = (prefix: string): ((url: string) => string) => {
+  const segments = prefix.split('/').filter((segment) => segment !== '').length;
+  const pattern = new RegExp(`^(?:/+[^/?]*){${String(segments)}}`, 'u');
+  return (url) => {
+    const rest = url.replace(pattern, '');
+    return rest.startsWith('/') ? rest : `/${rest}`;
+  };
 };
 
 /**
@@ -20,6 +25,7 @@ const below = (prefix: string, url: string): string => {
 export const fastifyConnector =
   (connector: HandlingConnector): FastifyPluginCallback =>
   (instance, _options, done) => {
+    const below = cutter(instance.prefix);
     instance.removeAllContentTypeParsers();
     instance.addContentTypeParser('*', (_request, _payload, next) => {
       next(null);
@@ -29,7 +35,7 @@ export const fastifyConnector =
       for (const [name, value] of Object.entries(reply.getHeaders())) {
         if (value !== undefined) reply.raw.setHeader(name, value);
       }
-      const url = below(instance.prefix, request.raw.url ?? '/');
+      const url = below(request.raw.url ?? '/');
       await serveNode(connector.handle, request.raw, reply.raw, { url, native: request });
     };
     instance.all('/', serve);
