@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeStorageConformance, withFaults, type StoreUnderTest } from 'stowage/testing';
 import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
 import { KnownServices } from '../../dist/adapters/s3/conditional-writes.js';
 import { parseS3Options } from '../../dist/adapters/s3/options.js';
 import { SourcePath } from '../../dist/storage/source-path.js';
+import { makeBucket, optionsFor, type PlainBucket } from './servers/bucket.ts';
 import { radosgwMissing, startRadosgw, type Radosgw } from './servers/radosgw.ts';
-
-const BUCKET = 'conformance';
 
 const learn = async (adapter: S3Adapter): Promise<void> => {
   const path = SourcePath.parse('learning');
@@ -17,55 +15,42 @@ const learn = async (adapter: S3Adapter): Promise<void> => {
   await adapter.removeFile(path);
 };
 
+// Cases have stores of their own, and mostly wait for the server: five at once.
+const sideBySide = {
+  describe,
+  it: Object.assign((name: string, body: () => Promise<void>) => it.concurrent(name, body), {
+    skip: it.skip,
+  }),
+};
+
 describe.skipIf(radosgwMissing !== undefined)(
   `the s3 adapter on Ceph${radosgwMissing === undefined ? '' : ` (skipped: ${radosgwMissing})`}`,
   () => {
     let server: Radosgw;
-    let client: S3Client;
+    let bucket: PlainBucket;
     const services = new KnownServices();
 
     beforeAll(async () => {
       server = await startRadosgw();
-      client = new S3Client({
-        endpoint: server.endpoint,
-        region: 'us-east-1',
-        forcePathStyle: true,
-        // The SDK writes into the object that it is given.
-        credentials: { ...server.credentials },
-        requestChecksumCalculation: 'WHEN_REQUIRED',
-      });
-      await client.send(new CreateBucketCommand({ Bucket: BUCKET }));
+      bucket = await makeBucket(server);
     });
     afterAll(async () => {
-      client.destroy();
-      await server.stop();
+      bucket?.client.destroy();
+      await server?.stop();
     });
 
     const openStore = async (): Promise<StoreUnderTest> => {
       const prefix = randomUUID();
-      const parsed = parseS3Options({
-        bucket: BUCKET,
-        endpoint: server.endpoint,
-        forcePathStyle: true,
-        credentials: server.credentials,
-        prefix,
-      });
+      const parsed = parseS3Options(optionsFor(server, bucket.name, { prefix }));
       if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
       const adapter = new S3Adapter(parsed.value, undefined, services);
       // What a service can is learnt at the first conditional write; cases ask before.
       if (!adapter.capabilities.atomicCreate) await learn(adapter);
-      return {
-        adapter,
-        plant: async (name) => {
-          await client.send(
-            new PutObjectCommand({ Bucket: BUCKET, Key: `${prefix}/${name}`, Body: 'planted' }),
-          );
-        },
-      };
+      return { adapter, plant: (name) => bucket.put(`${prefix}/${name}`, 'planted') };
     };
 
-    describeStorageConformance({ describe, it }, 'directly', { open: openStore, plants: true });
-    describeStorageConformance({ describe, it }, 'through a decorator without faults', {
+    describeStorageConformance(sideBySide, 'directly', { open: openStore, plants: true });
+    describeStorageConformance(sideBySide, 'through a decorator without faults', {
       open: async () => {
         const store = await openStore();
         return { ...store, adapter: withFaults(store.adapter, []) };

@@ -1,0 +1,272 @@
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
+import { KnownServices } from '../../dist/adapters/s3/conditional-writes.js';
+import { parseS3Options } from '../../dist/adapters/s3/options.js';
+import { StowageError } from '../../dist/errors/errors.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
+import { makeBucket, optionsFor, type PlainBucket } from './servers/bucket.ts';
+import { radosgwMissing, startRadosgw, type Radosgw } from './servers/radosgw.ts';
+import { S3Proxy, type Effect } from './servers/s3-proxy.ts';
+
+const at = (text: string) => SourcePath.parse(text);
+const MB = 1024 * 1024;
+const pattern = (seed: number): Uint8Array =>
+  Uint8Array.from({ length: 4099 }, (_, index) => (index * 31 + seed + (index >> 5)) & 255);
+/** Bytes in a period that no part size is a multiple of, so that a swapped or missing part shows. */
+const bytesOf = (length: number, seed = 1): Buffer => Buffer.alloc(length, pattern(seed));
+const contentOf = (bytes: Buffer): Readable => {
+  const pieces: Buffer[] = [];
+  for (let start = 0; start < bytes.length; start += 65_536)
+    pieces.push(bytes.subarray(start, start + 65_536));
+  return Readable.from(pieces, { objectMode: false });
+};
+
+/** The code of the error that ends an operation, with what it tells the world checked on the way. */
+const codeOf = async (operation: Promise<unknown>, secrets: readonly string[]): Promise<string> => {
+  const error: unknown = await operation.then(
+    () => 'succeeded',
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof StowageError)) return String(error);
+  for (const message of error.messages) {
+    for (const secret of secrets) expect(message).not.toContain(secret);
+  }
+  return error.code;
+};
+
+describe.skipIf(radosgwMissing !== undefined)(
+  `what goes wrong between the s3 adapter and its server${radosgwMissing === undefined ? '' : ` (skipped: ${radosgwMissing})`}`,
+  () => {
+    let server: Radosgw;
+    let bucket: PlainBucket;
+    let proxy: S3Proxy;
+    const services = new KnownServices();
+    const open: S3Adapter[] = [];
+
+    beforeAll(async () => {
+      server = await startRadosgw();
+      bucket = await makeBucket(server);
+      proxy = await S3Proxy.start(server.endpoint);
+    });
+    afterEach(async () => {
+      proxy.reset();
+      await Promise.all(open.splice(0).map((adapter) => adapter.close()));
+    });
+    afterAll(async () => {
+      await proxy?.close();
+      bucket?.client.destroy();
+      await server?.stop();
+    });
+
+    const openStore = (more: Readonly<Record<string, unknown>> = {}) => {
+      const prefix = randomUUID();
+      const timeouts = { connectTimeout: 1, readTimeout: 1, maxAttempts: 2 };
+      const input = optionsFor({ ...server, endpoint: proxy.endpoint }, bucket.name, {
+        prefix,
+        ...timeouts,
+        ...more,
+      });
+      const parsed = parseS3Options(input);
+      if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
+      const adapter = new S3Adapter(parsed.value, undefined, services);
+      open.push(adapter);
+      const put = (path: string, bytes: Buffer, options = {}) =>
+        adapter.write(at(path), contentOf(bytes), options);
+      return {
+        adapter,
+        put,
+        text: async (path: string) => (await buffer((await adapter.read(at(path))).stream)).toString(),
+        keys: () => bucket.keys(`${prefix}/`),
+        uploads: () => bucket.uploads(`${prefix}/`),
+      };
+    };
+    const secrets = () => [bucket.name, '127.0.0.1', 'testkey', 'testsecret', 'http'];
+
+    const EVERY: readonly (readonly [what: string, effect: Effect, code: string])[] = [
+      ['resets every connection', { kind: 'reset' }, 'STORAGE_UNAVAILABLE'],
+      ['never answers', { kind: 'stall' }, 'STORAGE_TIMEOUT'],
+      ['answers 500', { kind: 'answer', status: 500, code: 'InternalError' }, 'STORAGE_UNAVAILABLE'],
+      ['answers 503', { kind: 'answer', status: 503, code: 'ServiceUnavailable' }, 'STORAGE_UNAVAILABLE'],
+      ['answers 401', { kind: 'answer', status: 401, code: 'Unauthorized' }, 'STORAGE_DENIED'],
+      ['answers 403', { kind: 'answer', status: 403, code: 'AccessDenied' }, 'STORAGE_DENIED'],
+      ['answers 507', { kind: 'answer', status: 507, code: 'InsufficientStorage' }, 'STORAGE_FULL'],
+    ];
+    it.each(EVERY)(
+      'a service that %s ends every operation in the right error and changes nothing',
+      async (_what, effect, code) => {
+        const { adapter, put, keys, uploads } = openStore();
+        await put('f/a.txt', Buffer.from('a'));
+        await put('first.txt', Buffer.from('x'), { createOnly: true });
+        const before = await keys();
+        proxy.fail({ operation: '*', effect });
+        const operations: Readonly<Record<string, () => Promise<unknown>>> = {
+          stat: () => adapter.stat(at('f/a.txt')),
+          list: async () => {
+            for await (const page of adapter.list(at('f'))) expect(page).toBeDefined();
+          },
+          read: () => adapter.read(at('f/a.txt')),
+          write: () => put('f/b.txt', Buffer.from('b')),
+          create: () => put('f/b.txt', Buffer.from('b'), { createOnly: true }),
+          large: () => put('f/b.bin', bytesOf(9 * MB), { size: 9 * MB }),
+          makeFolder: () => adapter.makeFolder(at('g')),
+          removeFile: () => adapter.removeFile(at('f/a.txt')),
+          removeFolder: () => adapter.removeFolder(at('f')),
+          copyFile: () => adapter.copyFile(at('f/a.txt'), at('f/c.txt')),
+          moveFile: () => adapter.moveFile(at('f/a.txt'), at('f/c.txt'), { createOnly: true }),
+          copyFolder: () => adapter.copyFolder(at('f'), at('g')),
+          moveFolder: () => adapter.moveFolder(at('f'), at('g')),
+        };
+        const outcomes = await Promise.all(
+          Object.entries(operations).map(async ([name, run]) => [name, await codeOf(run(), secrets())]),
+        );
+        expect(outcomes).toEqual(Object.keys(operations).map((name) => [name, code]));
+        proxy.reset();
+        expect(await keys()).toEqual(before);
+        expect(await uploads()).toEqual([]);
+      },
+    );
+
+    it('SlowDown is a busy service, and one that recovers is not noticed', async () => {
+      const { put, text } = openStore();
+      const effect: Effect = { kind: 'answer', status: 503, code: 'SlowDown' };
+      proxy.fail({ operation: 'PutObject', effect });
+      expect(await codeOf(put('a.txt', Buffer.from('a')), secrets())).toBe('BUSY');
+      proxy.fail({ operation: 'PutObject', effect, times: 1 }, { operation: 'GetObject', effect, times: 1 });
+      await put('a.txt', Buffer.from('recovered'));
+      expect(await text('a.txt')).toBe('recovered');
+    });
+
+    it('a port that nobody listens on is an unavailable storage', async () => {
+      const { adapter } = openStore({ endpoint: 'http://127.0.0.1:1' });
+      expect(await codeOf(adapter.stat(at('a.txt')), secrets())).toBe('STORAGE_UNAVAILABLE');
+    });
+
+    it('wrong credentials and a missing bucket are told by cause, without their names', async () => {
+      const wrong = openStore({ credentials: { accessKeyId: 'testkey', secretAccessKey: 'wrong' } });
+      expect(await codeOf(wrong.adapter.stat(at('a.txt')), secrets())).toBe('STORAGE_DENIED');
+      const lost = openStore({ bucket: 'no-such-bucket' });
+      expect(await codeOf(lost.adapter.stat(at('a.txt')), ['no-such-bucket'])).toBe('STORAGE_UNAVAILABLE');
+    });
+
+    const READS: readonly (readonly [what: string, effect: Effect, codes: readonly string[]])[] = [
+      ['is reset in the middle', { kind: 'cut' }, ['STORAGE_UNAVAILABLE']],
+      ['stalls in the middle', { kind: 'stall-answer' }, ['STORAGE_TIMEOUT']],
+    ];
+    it.each(READS)('a download that %s breaks with the right error', async (_what, effect, codes) => {
+      const { adapter, put } = openStore();
+      await put('a.bin', bytesOf(2 * MB));
+      proxy.fail({ operation: 'GetObject', effect });
+      const { stream } = await adapter.read(at('a.bin'));
+      expect(codes).toContain(await codeOf(buffer(stream), secrets()));
+    });
+
+    it('a range that comes back shorter than asked for is damaged data', async () => {
+      const { adapter, put } = openStore();
+      await put('a.bin', bytesOf(MB));
+      proxy.fail({ operation: 'GetObject', effect: { kind: 'short' } });
+      const { stream } = await adapter.read(at('a.bin'), { range: { start: 10, end: 9999 } });
+      expect(await codeOf(buffer(stream), secrets())).toBe('CORRUPT');
+    });
+
+    const UPLOADS: readonly (readonly [what: string, operation: string, effect: Effect])[] = [
+      ['whose first part is reset', 'UploadPart', { kind: 'cut-upload' }],
+      ['whose parts are no longer taken', 'UploadPart', { kind: 'stall-upload' }],
+      ['whose parts are refused', 'UploadPart', { kind: 'answer', status: 403, code: 'AccessDenied' }],
+      [
+        'whose completion is refused',
+        'CompleteMultipartUpload',
+        { kind: 'answer', status: 500, code: 'InternalError' },
+      ],
+    ];
+    it.each(UPLOADS)(
+      'an upload in parts %s leaves the old file and no parts',
+      async (_what, operation, effect) => {
+        const { put, text, keys, uploads } = openStore();
+        await put('a.bin', Buffer.from('old'));
+        proxy.fail({ operation, effect });
+        expect(await codeOf(put('a.bin', bytesOf(20 * MB)), secrets())).toMatch(/^STORAGE_/u);
+        proxy.reset();
+        expect(await uploads()).toEqual([]);
+        expect(await keys()).toEqual(['a.bin']);
+        expect(await text('a.bin')).toBe('old');
+      },
+    );
+
+    it.each([{ kind: 'cut-upload' }, { kind: 'stall-upload' }] satisfies Effect[])(
+      'a large create-only upload that meets $kind leaves nothing',
+      async (effect) => {
+        const { put, keys, uploads } = openStore();
+        await put('learn.txt', Buffer.from('x'), { createOnly: true });
+        proxy.fail({ operation: 'PutObject', effect });
+        const options = { createOnly: true, size: 20 * MB };
+        expect(await codeOf(put('a.bin', bytesOf(20 * MB), options), secrets())).toMatch(/^STORAGE_/u);
+        proxy.reset();
+        expect(await keys()).toEqual(['learn.txt']);
+        expect(await uploads()).toEqual([]);
+      },
+    );
+
+    it('answers that get lost are no failures: what was done is found, under one name', async () => {
+      const { adapter, put, text, keys, uploads } = openStore();
+      await put('learn.txt', Buffer.from('x'), { createOnly: true });
+      const lost = (operation: string) => proxy.fail({ operation, effect: { kind: 'lose' }, times: 1 });
+      lost('PutObject');
+      await put('created.txt', Buffer.from('created'), { createOnly: true });
+      lost('CompleteMultipartUpload');
+      await put('large.bin', bytesOf(17 * MB));
+      lost('CopyObject');
+      await adapter.moveFile(at('created.txt'), at('moved.txt'), { createOnly: true });
+      lost('DeleteObject');
+      await adapter.removeFile(at('learn.txt'));
+      proxy.reset();
+      expect(await keys()).toEqual(['large.bin', 'moved.txt']);
+      expect(await uploads()).toEqual([]);
+      expect(await text('moved.txt')).toBe('created');
+      const { stream } = await adapter.read(at('large.bin'));
+      expect((await buffer(stream)).equals(bytesOf(17 * MB))).toBe(true);
+    });
+
+    it('a folder move that fails while copying leaves the source whole and nothing else', async () => {
+      const { adapter, put, keys } = openStore();
+      for (let index = 0; index < 40; index += 1) await put(`f/${index}.txt`, Buffer.from(String(index)));
+      await put('f/large.bin', bytesOf(9 * MB));
+      const before = await keys();
+      for (const operation of ['CopyObject', 'UploadPartCopy', 'CompleteMultipartUpload']) {
+        proxy.fail({
+          operation,
+          effect: { kind: 'answer', status: 403, code: 'AccessDenied' },
+          from: operation === 'CopyObject' ? 30 : 1,
+        });
+        expect(await codeOf(adapter.moveFolder(at('f'), at('g')), secrets())).toBe('STORAGE_DENIED');
+        expect(await codeOf(adapter.copyFolder(at('f'), at('g')), secrets())).toBe('STORAGE_DENIED');
+        proxy.reset();
+        expect(await keys()).toEqual(before);
+      }
+    });
+
+    it('a folder move whose removals fail has a whole target, loses nothing, and is finished by repeating it', async () => {
+      const { adapter, put, keys, text } = openStore();
+      for (let index = 0; index < 25; index += 1)
+        await put(`f/deep/${index}.txt`, Buffer.from(`content ${index}`));
+      proxy.fail({
+        operation: 'DeleteObjects',
+        effect: { kind: 'answer', status: 503, code: 'ServiceUnavailable' },
+      });
+      expect(await codeOf(adapter.moveFolder(at('f'), at('g')), secrets())).toBe('STORAGE_UNAVAILABLE');
+      proxy.reset();
+      const names = Array.from({ length: 25 }, (_, index) => `deep/${index}.txt`).sort();
+      const below = async (folder: string) =>
+        (await keys())
+          .filter((key) => key.startsWith(folder) && key !== folder)
+          .map((key) => key.slice(folder.length));
+      expect(await below('g/')).toEqual(names);
+      expect(await below('f/')).toEqual(names);
+      await adapter.moveFolder(at('f'), at('g'));
+      expect(await keys()).toEqual(['g/', ...names.map((name) => `g/${name}`)]);
+      expect(await text('g/deep/7.txt')).toBe('content 7');
+    });
+  },
+);

@@ -1,0 +1,171 @@
+import { once } from 'node:events';
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+/** A request as it passed by. */
+export interface SeenRequest {
+  readonly operation: string;
+  readonly method: string;
+  /** Path and query as sent. */
+  readonly url: string;
+}
+
+/** What goes wrong with a request. */
+export type Effect =
+  /** The connection is reset before the server sees anything. */
+  | { readonly kind: 'reset' }
+  /** The server has done it; its answer is lost. */
+  | { readonly kind: 'lose' }
+  /** Half of the answer, then a reset. */
+  | { readonly kind: 'cut' }
+  /** Half of the answer, then nothing. */
+  | { readonly kind: 'stall-answer' }
+  /** No answer at all. */
+  | { readonly kind: 'stall' }
+  /** The request's body is no longer read after some bytes. */
+  | { readonly kind: 'stall-upload' }
+  /** The connection is reset in the middle of the request's body. */
+  | { readonly kind: 'cut-upload' }
+  /** A whole answer with fewer bytes than there are, under the length of what is sent. */
+  | { readonly kind: 'short' }
+  /** An answer of the proxy. */
+  | { readonly kind: 'answer'; readonly status: number; readonly code: string };
+
+/** A fault for some of the requests. */
+export interface ProxyFault {
+  readonly operation: string;
+  readonly effect: Effect;
+  /** The first of the matching requests that goes wrong, from 1. Default: 1. */
+  readonly from?: number;
+  /** How many go wrong. Default: all from there. */
+  readonly times?: number;
+}
+
+const operationOf = ({ method = '', url = '', headers }: IncomingMessage): string => {
+  const query = new URL(url, 'http://proxy').searchParams;
+  const copies = headers['x-amz-copy-source'] !== undefined;
+  if (method === 'GET')
+    return query.has('list-type') ? 'ListObjectsV2' : query.has('uploads') ? 'ListUploads' : 'GetObject';
+  if (method === 'HEAD') return 'HeadObject';
+  if (method === 'DELETE') return query.has('uploadId') ? 'AbortMultipartUpload' : 'DeleteObject';
+  if (method === 'POST') {
+    if (query.has('delete')) return 'DeleteObjects';
+    return query.has('uploads') ? 'CreateMultipartUpload' : 'CompleteMultipartUpload';
+  }
+  if (query.has('partNumber')) return copies ? 'UploadPartCopy' : 'UploadPart';
+  return copies ? 'CopyObject' : 'PutObject';
+};
+
+/** Stands between an adapter and its server: counts requests, and lets chosen ones go wrong. */
+export class S3Proxy {
+  readonly seen: SeenRequest[] = [];
+  readonly endpoint: string;
+  readonly #close: () => Promise<void>;
+  #faults: { readonly fault: ProxyFault; calls: number }[] = [];
+
+  private constructor(endpoint: string, close: () => Promise<void>) {
+    this.endpoint = endpoint;
+    this.#close = close;
+  }
+
+  static async start(target: string): Promise<S3Proxy> {
+    const sockets = new Set<Socket>();
+    const server = createServer((incoming, outgoing) => {
+      outgoing.on('error', () => undefined);
+      incoming.on('error', () => undefined);
+      proxy.#pass(new URL(target), incoming, outgoing).catch(() => incoming.socket.destroy());
+    });
+    server.on('connection', (socket) => {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => sockets.delete(socket));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const proxy: S3Proxy = new S3Proxy(
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      async () => {
+        const closed = once(server, 'close');
+        server.close();
+        for (const socket of sockets) socket.destroy();
+        await closed;
+      },
+    );
+    return proxy;
+  }
+
+  /** From now on these requests go wrong, and only these. */
+  fail(...faults: readonly ProxyFault[]): void {
+    this.#faults = faults.map((fault) => ({ fault, calls: 0 }));
+  }
+
+  /** Forgets what was seen and every fault. */
+  reset(): void {
+    this.seen.length = 0;
+    this.#faults = [];
+  }
+
+  /** How many requests of each kind were seen. */
+  counts(): Readonly<Record<string, number>> {
+    const counts: Record<string, number> = {};
+    for (const { operation } of this.seen) counts[operation] = (counts[operation] ?? 0) + 1;
+    return counts;
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+
+  #effectOn(operation: string): Effect | undefined {
+    for (const entry of this.#faults) {
+      const { fault } = entry;
+      if (fault.operation !== operation && fault.operation !== '*') continue;
+      entry.calls += 1;
+      const from = fault.from ?? 1;
+      if (entry.calls >= from && entry.calls < from + (fault.times ?? Number.POSITIVE_INFINITY))
+        return fault.effect;
+    }
+    return undefined;
+  }
+
+  async #pass(target: URL, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { method = 'GET', url = '/', headers } = incoming;
+    const operation = operationOf(incoming);
+    this.seen.push({ operation, method, url });
+    const effect = this.#effectOn(operation);
+    if (effect?.kind === 'reset') return void incoming.socket.resetAndDestroy();
+    if (effect?.kind === 'stall') return void incoming.resume();
+    if (effect?.kind === 'stall-upload') return void incoming.once('data', () => incoming.pause());
+    if (effect?.kind === 'cut-upload')
+      return void incoming.once('data', () => incoming.socket.resetAndDestroy());
+    if (effect?.kind === 'answer') {
+      incoming.resume();
+      const body = `<?xml version="1.0"?><Error><Code>${effect.code}</Code></Error>`;
+      outgoing.writeHead(effect.status, { 'content-type': 'application/xml', 'content-length': body.length });
+      return void outgoing.end(method === 'HEAD' ? undefined : body);
+    }
+    const upstream = request({ host: target.hostname, port: target.port, method, path: url, headers });
+    upstream.on('error', () => incoming.socket.destroy());
+    incoming.pipe(upstream);
+    incoming.once('close', () => {
+      if (!incoming.complete) upstream.destroy();
+    });
+    const [answer] = (await once(upstream, 'response')) as [IncomingMessage];
+    if (effect === undefined) {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      outgoing.once('close', () => answer.destroy());
+      return void answer.pipe(outgoing);
+    }
+    const body = await buffer(answer);
+    if (effect.kind === 'lose') return void incoming.socket.resetAndDestroy();
+    const half = body.subarray(0, Math.floor(body.length / 2));
+    const { 'content-length': _length, 'transfer-encoding': _encoding, ...rest } = answer.headers;
+    const length = effect.kind === 'short' ? half.length : Math.max(body.length, 2);
+    outgoing.writeHead(answer.statusCode ?? 502, { ...rest, 'content-length': length });
+    outgoing.write(half, () => {
+      if (effect.kind === 'cut') incoming.socket.resetAndDestroy();
+      if (effect.kind === 'short') outgoing.end();
+    });
+  }
+}
