@@ -83,6 +83,9 @@ const byStatus = table<number>([
 
 const TIMEOUTS: ReadonlySet<string> = new Set(['ETIMEDOUT', 'ESOCKETTIMEDOUT', 'UND_ERR_HEADERS_TIMEOUT']);
 
+/** Broken connections, which the SDK calls timeouts as well. */
+const BROKEN: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE']);
+
 const field = (error: unknown, name: string): unknown =>
   typeof error === 'object' && error !== null
     ? (error as Readonly<Record<string, unknown>>)[name]
@@ -108,6 +111,7 @@ export const nameOf = (error: unknown): string => {
 
 const choose = (error: unknown): Make => {
   const code = field(error, 'code');
+  if (typeof code === 'string' && BROKEN.has(code)) return unavailable;
   if (typeof code === 'string' && TIMEOUTS.has(code)) return timeout;
   const named = byName.get(nameOf(error));
   if (named !== undefined) return named;

@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { createApp, type Logger } from 'stowage';
+import sharp from 'sharp';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
+import { parseS3Options } from '../../dist/adapters/s3/options.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
+import { formOf } from '../protocol/service.ts';
+import { startInstance, type Instance } from './servers/instance.ts';
+import { makeBucket, optionsFor, type PlainBucket } from './servers/bucket.ts';
+import { radosgwMissing, startRadosgw, type Radosgw } from './servers/radosgw.ts';
+import { S3Proxy } from './servers/s3-proxy.ts';
+
+const MB = 1024 * 1024;
+const at = (text: string) => SourcePath.parse(text);
+const nothing = (): void => undefined;
+const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+const put = (adapter: S3Adapter, path: string, content: string | Buffer, options = {}) =>
+  adapter.write(at(path), Readable.from([Buffer.from(content)], { objectMode: false }), options);
+
+const namesIn = async (adapter: S3Adapter, folder: string): Promise<string[]> => {
+  const names: string[] = [];
+  for await (const page of adapter.list(at(folder))) {
+    names.push(...page.map(({ name, kind }) => (kind === 'folder' ? `${name}/` : name)));
+  }
+  return names.sort();
+};
+
+const picture = (): Promise<Buffer> =>
+  sharp({ create: { width: 40, height: 30, channels: 3, background: '#3366aa' } })
+    .jpeg()
+    .toBuffer();
+
+interface Listing {
+  readonly sources: readonly { readonly files: readonly Readonly<Record<string, unknown>>[] }[];
+}
+
+describe.skipIf(radosgwMissing !== undefined)(
+  `what the s3 adapter does in a bucket${radosgwMissing === undefined ? '' : ` (skipped: ${radosgwMissing})`}`,
+  () => {
+    let server: Radosgw;
+    let bucket: PlainBucket;
+    let proxy: S3Proxy;
+    const endings: (() => Promise<unknown>)[] = [];
+
+    beforeAll(async () => {
+      server = await startRadosgw();
+      bucket = await makeBucket(server);
+      proxy = await S3Proxy.start(server.endpoint);
+    });
+    afterEach(async () => {
+      for (const end of endings.splice(0)) await end();
+      proxy.reset();
+    });
+    afterAll(async () => {
+      await proxy?.close();
+      bucket?.client.destroy();
+      await server?.stop();
+    });
+
+    const optionsThroughProxy = (more: Readonly<Record<string, unknown>>) =>
+      optionsFor({ ...server, endpoint: proxy.endpoint }, bucket.name, more);
+
+    const openStore = (more: Readonly<Record<string, unknown>> = {}, root?: string) => {
+      const prefix = randomUUID();
+      const parsed = parseS3Options(optionsThroughProxy({ prefix, ...more }));
+      if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
+      const adapter = new S3Adapter(parsed.value, root);
+      endings.push(() => adapter.close());
+      const { prefix: used } = parsed.value;
+      return { adapter, prefix: used, keys: () => bucket.keys(`${used}/`) };
+    };
+
+    /** A service with one source in the bucket. */
+    const openService = (settings: Readonly<Record<string, unknown>> = {}) => {
+      const prefix = randomUUID();
+      const source = {
+        title: 'Bucket',
+        baseurl: 'https://files.example/',
+        storageAdapter: 's3',
+        s3: optionsThroughProxy({ prefix }),
+      };
+      const app = createApp({ ...settings, sources: { bucket: source } }, {}, { logger: silent });
+      endings.push(() => app.close());
+      const call = async (action: string, fields: Readonly<Record<string, string>> = {}) => {
+        const body = new URLSearchParams(fields);
+        const answer = await app.fetch(new Request(`http://localhost/${action}`, { method: 'POST', body }));
+        const { success, data } = (await answer.json()) as { success: boolean; data: unknown };
+        expect({ success, data }).toMatchObject({ success: true });
+        return data as Listing;
+      };
+      return { app, prefix, call, keys: () => bucket.keys(`${prefix}/`) };
+    };
+
+    it('a path is a key below the prefix and the root of the source, in any spelling of them', async () => {
+      const base = randomUUID();
+      const { adapter } = openStore({ prefix: `/${base}/tenants/` }, '/one/');
+      await put(adapter, 'photos/cat.jpg', 'cat');
+      expect(await bucket.keys(`${base}/`)).toEqual(['tenants/one/photos/cat.jpg']);
+    });
+
+    it('a source never sees, moves or removes what lies beside its prefix', async () => {
+      const { adapter, prefix } = openStore();
+      await bucket.put(`${prefix}-2/a.txt`, 'neighbour');
+      await bucket.put(`${prefix}`, 'neighbour');
+      await put(adapter, 'f/a.txt', 'a');
+      await put(adapter, 'f-2/a.txt', 'a');
+      await put(adapter, 'f.txt', 'a');
+      expect(await namesIn(adapter, '')).toEqual(['f-2/', 'f.txt', 'f/']);
+      await adapter.moveFolder(at('f'), at('g'));
+      await adapter.removeFolder(at('g'));
+      expect(await bucket.keys(prefix)).toEqual(['', '-2/a.txt', '/f-2/a.txt', '/f.txt']);
+    });
+
+    it('a created folder is an empty object, and one that other tools only imply is listed too', async () => {
+      const { adapter, prefix, keys } = openStore();
+      await adapter.makeFolder(at('made'));
+      expect(await keys()).toEqual(['made/']);
+      expect(await bucket.head(`${prefix}/made/`)).toMatchObject({ ContentLength: 0 });
+      await bucket.put(`${prefix}/implied/deep/a.txt`, 'a');
+      expect(await namesIn(adapter, '')).toEqual(['implied/', 'made/']);
+      expect(await namesIn(adapter, 'implied')).toEqual(['deep/']);
+    });
+
+    it('objects carry the type of their name and what the options say, and parts keep what the source had', async () => {
+      const { adapter, prefix } = openStore({ cacheControl: 'max-age=60' });
+      await put(adapter, 'a.jpg', 'a');
+      expect(await bucket.head(`${prefix}/a.jpg`)).toMatchObject({
+        ContentType: 'image/jpeg',
+        CacheControl: 'max-age=60',
+      });
+      const large = Buffer.alloc(9 * MB, 'abcdefg');
+      await put(adapter, 'large.mp4', large);
+      proxy.reset();
+      await adapter.copyFile(at('large.mp4'), at('copy.bin'));
+      expect(proxy.counts()).toMatchObject({ UploadPartCopy: 1, CompleteMultipartUpload: 1 });
+      expect(proxy.counts()['CopyObject']).toBeUndefined();
+      expect(await bucket.head(`${prefix}/copy.bin`)).toMatchObject({
+        ContentType: 'video/mp4',
+        CacheControl: 'max-age=60',
+      });
+      expect((await buffer((await adapter.read(at('copy.bin'))).stream)).equals(large)).toBe(true);
+      await adapter.copyFile(at('a.jpg'), at('b.bin'));
+      expect(await bucket.head(`${prefix}/b.bin`)).toMatchObject({ ContentType: 'image/jpeg' });
+    });
+
+    it.each([
+      ['known length', { size: 20 * MB }],
+      ['unknown length', {}],
+      ['known length, create-only', { size: 20 * MB, createOnly: true }],
+      ['unknown length, create-only', { createOnly: true }],
+    ])('a large file of %s arrives whole, and a taken name is refused', async (_what, options) => {
+      const { adapter, prefix } = openStore();
+      const bytes = Buffer.alloc(
+        20 * MB,
+        Uint8Array.from({ length: 4099 }, (_, index) => index & 255),
+      );
+      const pieces = Array.from({ length: 320 }, (_, index) =>
+        bytes.subarray(index * 65_536, (index + 1) * 65_536),
+      );
+      await adapter.write(at('a.bin'), Readable.from(pieces, { objectMode: false }), options);
+      expect((await buffer((await adapter.read(at('a.bin'))).stream)).equals(bytes)).toBe(true);
+      const again = adapter.write(at('a.bin'), Readable.from(pieces, { objectMode: false }), {
+        ...options,
+        createOnly: true,
+      });
+      await expect(again).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+      expect(await bucket.uploads(prefix)).toEqual([]);
+    });
+
+    it('a rename of one object is one copy and one delete', async () => {
+      const { call, prefix, keys } = openService({ createThumb: false });
+      await bucket.put(`${prefix}/a.txt`, 'a');
+      await call('fileRename', { name: 'a.txt', newname: 'b.txt' });
+      expect(proxy.counts()).toMatchObject({ CopyObject: 1, DeleteObject: 1 });
+      expect(proxy.counts()['PutObject']).toBeUndefined();
+      expect(await keys()).toEqual(['b.txt']);
+    });
+
+    it('a folder of 1,100 objects is removed with one request per 1,000', async () => {
+      const { adapter, prefix, keys } = openStore();
+      const names = Array.from({ length: 1100 }, (_, index) => `f/${index}.txt`);
+      for (let start = 0; start < names.length; start += 50) {
+        await Promise.all(names.slice(start, start + 50).map((name) => bucket.put(`${prefix}/${name}`, 'x')));
+      }
+      proxy.reset();
+      await adapter.removeFolder(at('f'));
+      expect(proxy.counts()).toEqual({ ListObjectsV2: 2, DeleteObjects: 2 });
+      expect(await keys()).toEqual([]);
+    });
+
+    it('no request sets an ACL or signs a URL', async () => {
+      const { adapter } = openStore();
+      await put(adapter, 'a.txt', 'a');
+      await adapter.copyFile(at('a.txt'), at('b.txt'));
+      expect(adapter.publicUrl(at('ä b.txt'))).toMatch(/\/%C3%A4%20b\.txt$/u);
+      expect(proxy.seen.some(({ url }) => /[?&](?:acl|X-Amz-Signature)/iu.test(url))).toBe(false);
+    });
+
+    it('the first listing reads each image once and stores its thumbnail beside it, the next only lists', async () => {
+      const { call, prefix, keys } = openService();
+      const image = await picture();
+      for (const name of ['a.jpg', 'b.jpg', 'c.jpg']) await bucket.put(`${prefix}/photos/${name}`, image);
+      await call('files', { path: 'photos' });
+      const first = proxy.counts();
+      expect([first['GetObject'], first['PutObject']]).toEqual([3, 3]);
+      expect(await keys()).toEqual(
+        ['a.jpg', 'b.jpg', 'c.jpg'].flatMap((name) => [`photos/_thumbs/${name}`, `photos/${name}`]).sort(),
+      );
+      proxy.reset();
+      const { sources } = await call('files', { path: 'photos' });
+      expect(sources[0]?.files.map(({ thumb }) => thumb)).toEqual(expect.arrayContaining(['_thumbs/a.jpg']));
+      expect(proxy.counts()).toEqual({ ListObjectsV2: expect.any(Number) as number });
+    });
+
+    it('three processes that upload 300 files of one name store 300 distinct whole files', async () => {
+      const prefix = randomUUID();
+      const instances: Instance[] = await Promise.all(
+        Array.from({ length: 3 }, () =>
+          startInstance({
+            createThumb: false,
+            sources: {
+              bucket: {
+                title: 'Bucket',
+                baseurl: 'https://files.example/',
+                storageAdapter: 's3',
+                s3: optionsFor(server, bucket.name, { prefix }),
+              },
+            },
+          }),
+        ),
+      );
+      endings.push(...instances.map((instance) => () => instance.stop()));
+      const contentOf = (index: number): string => `upload ${String(index)};`.repeat(500);
+      const paths = await Promise.all(
+        Array.from({ length: 300 }, async (_, index) => {
+          const { url } = instances[index % 3] ?? { url: '' };
+          const body = formOf([['files[0]', 'a.txt', contentOf(index)]]);
+          const answer = await fetch(`${url}/fileUpload`, { method: 'POST', body });
+          const { data } = (await answer.json()) as { data: { files?: string[]; messages?: string[] } };
+          expect(data.messages).toHaveLength(1);
+          return [index, data.files?.[0] ?? ''] as const;
+        }),
+      );
+      expect(new Set(paths.map(([, path]) => path)).size).toBe(300);
+      expect(await bucket.keys(`${prefix}/`)).toEqual(paths.map(([, path]) => path).sort());
+      const parsed = parseS3Options(optionsFor(server, bucket.name, { prefix }));
+      if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
+      const adapter = new S3Adapter(parsed.value);
+      endings.push(() => adapter.close());
+      for (const [index, path] of paths) {
+        const { stream } = await adapter.read(at(path));
+        expect((await buffer(stream)).toString()).toBe(contentOf(index));
+      }
+    }, 120_000);
+  },
+);
