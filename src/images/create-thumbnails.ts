@@ -38,9 +38,9 @@ const showAll = async (
 ): Promise<readonly View[]> => {
   const views: View[] = [];
   const makings: (() => Promise<void>)[] = [];
-  for (const [index, entry] of entries.entries()) {
+  for (let index = 0; index < entries.length; index += 1) {
     if (index % ENTRIES_PER_TURN === ENTRIES_PER_TURN - 1) await nextTurn();
-    const found = view.look(entry);
+    const found = view.look(index);
     views.push(typeof found === 'function' ? { kind: 'absent' } : found);
     if (typeof found !== 'function' || makings.length >= source.settings.safeThumbsCountInOneTime) continue;
     makings.push(async () => {

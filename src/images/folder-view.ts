@@ -31,8 +31,8 @@ export type View =
 
 /** One look at a folder by one request. */
 export interface FolderView {
-  /** How the entry is shown as things stand; a function when something has to be made first. */
-  look(entry: Entry): View | (() => Promise<View>);
+  /** How the entry of this place in the listing is shown as things stand; a function when something has to be made first. */
+  look(index: number): View | (() => Promise<View>);
   /** Makes sure that the icon is stored; false when the store does not take it. */
   keep(icon: Icon): Promise<boolean>;
 }
@@ -100,8 +100,7 @@ const lookAtItem = (scene: Scene, entry: Entry, name: string): View | (() => Pro
   };
 };
 
-const lookAtIcon = (scene: Scene, entry: Entry): View | (() => Promise<View>) => {
-  const plan = scene.planner.planIcon(entry);
+const lookAtIcon = (scene: Scene, entry: Entry, plan: Plan): View | (() => Promise<View>) => {
   return plan.kind === 'item'
     ? lookAtItem(scene, entry, plan.name)
     : plan.kind === 'icon'
@@ -118,22 +117,31 @@ const lookAtPicture = (
   { name, format }: Extract<Plan, { kind: 'picture' }>,
 ): View | (() => Promise<View>) => {
   if (isFresh(scene, name, entry)) return { kind: 'made', name };
-  if (isKnownBroken(scene.ledger, targetOf(scene, name), entry)) return lookAtIcon(scene, entry);
+  if (isKnownBroken(scene.ledger, targetOf(scene, name), entry))
+    return lookAtIcon(scene, entry, scene.planner.planIcon(entry));
   const { thumbSize, quality } = scene.source.settings;
   const spec = { size: thumbSize, quality, format };
   return async () => {
     const image = { path: scene.folder.child(entry.name), entry, spec };
     const outcome: Outcome = await scene.maker.picture(targetOf(scene, name), image, scene.customer);
     if (outcome === 'made') return { kind: 'made', name };
-    return outcome === 'broken' ? settle(lookAtIcon(scene, entry)) : { kind: 'self' };
+    return outcome === 'broken'
+      ? settle(lookAtIcon(scene, entry, scene.planner.planIcon(entry)))
+      : { kind: 'self' };
   };
 };
 
-/** The names in the thumbnail folder that could show these entries. */
-const namesOf = async (
+/** Plans for entries, and the names in the thumbnail folder that could show them. */
+interface Wanted {
+  readonly plans: readonly Plan[];
+  readonly names: ReadonlySet<string>;
+}
+
+const planAll = async (
   { planner, isBroken }: { planner: Planner; isBroken: (name: string, entry: Entry) => boolean },
   entries: readonly Entry[],
-): Promise<ReadonlySet<string>> => {
+): Promise<Wanted> => {
+  const plans: Plan[] = [];
   const names = new Set<string>();
   const add = (plan: Plan): void => {
     if (plan.kind === 'icon') names.add(plan.icon.name);
@@ -142,13 +150,13 @@ const namesOf = async (
   for (const [index, entry] of entries.entries()) {
     if (index % ENTRIES_PER_TURN === ENTRIES_PER_TURN - 1) await nextTurn();
     const plan = planner.plan(entry);
+    plans.push(plan);
     add(plan);
     if (plan.kind !== 'picture') continue;
-    // An image that cannot be shown needs an icon: one of its extension may be asked for in any case, its own only when it will be used.
-    const icon = planner.planIcon(entry);
-    if (icon.kind !== 'item' || isBroken(plan.name, entry)) add(icon);
+    // An image that cannot be shown needs an icon: that of its extension is asked for in any case, one of its own only when it will be used.
+    if (!planner.hasItemIcons || isBroken(plan.name, entry)) add(planner.planIcon(entry));
   }
-  return names;
+  return { plans, names };
 };
 
 /**
@@ -169,14 +177,14 @@ export const openFolderView = async (
   const customer: Customer = { since: context.ledger.turn(), signal };
   const isBroken = (name: string, entry: Entry): boolean =>
     isKnownBroken(context.ledger, { storage, path: thumbs.child(name) }, entry);
-  const names = await namesOf({ planner, isBroken }, entries);
+  const { plans, names } = await planAll({ planner, isBroken }, entries);
   const shelf = await readShelf(storage, thumbs, names, signal);
   const scene: Scene = { ...context, source, storage, folder, thumbs, planner, shelf, customer };
   return {
-    look: (entry) => {
-      const plan = planner.plan(entry);
-      if (plan.kind === 'picture') return lookAtPicture(scene, entry, plan);
-      return plan.kind === 'self' ? plan : lookAtIcon(scene, entry);
+    look: (index) => {
+      const [entry, plan] = [entries[index], plans[index]];
+      if (entry === undefined || plan === undefined) return { kind: 'absent' };
+      return plan.kind === 'picture' ? lookAtPicture(scene, entry, plan) : lookAtIcon(scene, entry, plan);
     },
     keep: async ({ name, svg }) => {
       if (shelf.has(name)) return true;

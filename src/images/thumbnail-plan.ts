@@ -20,6 +20,8 @@ type IconPlan = Extract<Plan, { kind: 'icon' }>;
 
 /** Decides how the entries of one source are shown. */
 export interface Planner {
+  /** Whether items have icons of their own. */
+  readonly hasItemIcons: boolean;
   plan(entry: Entry): Plan;
   /** For images that cannot be shown: as if they were ordinary files. */
   planIcon(entry: Entry): Plan;
@@ -51,6 +53,7 @@ export const createPlanner = (settings: Settings, hasGenerator: boolean): Planne
     return defaultPlan(entry);
   };
   return {
+    hasItemIcons: hasGenerator && settings.generateSvgThumbs,
     plan: (entry) => {
       const extension = (entry.kind === 'file' && extensionOf(entry.name)) || '';
       if (!images.has(extension)) return planIcon(entry);
