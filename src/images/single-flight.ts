@@ -10,6 +10,8 @@ export interface SingleFlight<Result> {
     work: (signal: AbortSignal) => Promise<Result>,
     signal?: AbortSignal,
   ): Promise<Result>;
+  /** Keys of running work. */
+  keys(): Iterable<string>;
   /** Aborts the work of a key, if any, and waits until it has ended. Its callers get the abort. */
   cancel(key: string): Promise<void>;
 }
@@ -72,6 +74,7 @@ export const createSingleFlight = <Result>(): SingleFlight<Result> => {
         await until(flight.landing.then(nothing, nothing), signal);
       }
     },
+    keys: () => flights.keys(),
     cancel: async (key) => {
       const flight = flights.get(key);
       flight?.controller.abort();

@@ -1,5 +1,7 @@
 import { NotFoundError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
+import type { StorageAdapter } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import type { Target } from './thumbnail-ledger.ts';
 import type { ThumbnailMaker } from './thumbnail-maker.ts';
 import { createPlanner } from './thumbnail-plan.ts';
@@ -95,6 +97,41 @@ const copy = async (context: FollowersContext, from: Place, to: Place): Promise<
   await dropAll(context, copied || !next.picture ? next.icons : [next.picture, ...next.icons]);
 };
 
+const exists = async (storage: StorageAdapter, path: SourcePath): Promise<boolean> => {
+  try {
+    await storage.stat(path);
+    return true;
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
+};
+
+const isEmpty = async (storage: StorageAdapter, folder: SourcePath): Promise<boolean> => {
+  for await (const page of storage.list(folder, { detail: 'names' })) if (page.length > 0) return false;
+  return true;
+};
+
+/**
+ * A thumbnail that was stored at the very moment when its folder went has brought the folder back. Takes such thumbnails away, and the folders
+ * that hold nothing else. Costs nothing where no thumbnail was made of late, else one question to the store.
+ */
+const sweepBelow = async ({ maker }: FollowersContext, place: Place): Promise<void> => {
+  if (!place.source.settings.createThumb || place.path.isRoot) return;
+  const storage = await place.source.storage();
+  const written = await maker.forgetBelow({ storage, path: place.path });
+  if (written.length === 0 || !(await exists(storage, place.path))) return;
+  for (const thumbs of written) {
+    if (!(await exists(storage, thumbs))) continue;
+    await storage.removeFolder(thumbs);
+    for (let folder = thumbs.parent; place.path.contains(folder); folder = folder.parent) {
+      if (!(await exists(storage, folder))) continue;
+      if (!(await isEmpty(storage, folder))) break;
+      await storage.removeFolder(folder);
+    }
+  }
+};
+
 /** Keeps thumbnails with their images. Failures are logged: a thumbnail is never worth an error. */
 export const createFollowers = (context: FollowersContext): Omit<Thumbnails, 'describe'> => {
   const quietly = async (work: () => Promise<void>): Promise<void> => {
@@ -105,9 +142,17 @@ export const createFollowers = (context: FollowersContext): Omit<Thumbnails, 'de
     }
   };
   return {
-    removed: (place) => quietly(() => drop(context, place)),
+    removed: (place) =>
+      quietly(async () => {
+        await drop(context, place);
+        await sweepBelow(context, place);
+      }),
     changed: (place) => quietly(() => drop(context, place)),
-    moved: (from, to) => quietly(() => move(context, from, to)),
+    moved: (from, to) =>
+      quietly(async () => {
+        await move(context, from, to);
+        await sweepBelow(context, from);
+      }),
     copied: (from, to) => quietly(() => copy(context, from, to)),
   };
 };

@@ -31,6 +31,8 @@ export interface Ledger {
     row: Pick<LedgerRow, 'version' | 'outcome'> & { readonly modifiedAt?: number | undefined },
   ): void;
   forget(target: Target): void;
+  /** Keys of the rows. */
+  keys(): Iterable<string>;
   /** Whether the target's folder has refused a thumbnail of late. */
   isRefused(target: Target): boolean;
   /** True for the first refusal of a store. */
@@ -70,6 +72,7 @@ export const createLedger = (): Ledger => {
       rows.set(keyOf(target), { version, outcome, turn: turns, modifiedAt });
     },
     forget: (target) => void rows.delete(keyOf(target)),
+    keys: () => rows.keys(),
     isRefused: (target) => refusals.has(folderKeyOf(target)),
     noteRefusal: (target) => {
       refusals.set(folderKeyOf(target), true);

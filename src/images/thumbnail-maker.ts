@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { BrokenImageError, BusyError, NotFoundError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Entry } from '../storage/adapter.ts';
-import type { SourcePath } from '../storage/source-path.ts';
+import { SourcePath } from '../storage/source-path.ts';
 import { collect } from './collect.ts';
 import type { ThumbnailSpec } from './engine.ts';
 import { MAX_PICTURE_BYTES } from './limits.ts';
@@ -36,6 +36,8 @@ export interface ThumbnailMaker {
   ): Promise<Outcome>;
   /** Stops what is being made for the target and forgets what was known. */
   forget(target: Target): Promise<void>;
+  /** The same for all that lies below a folder. Gives the thumbnail folders there that this process has written to of late. */
+  forgetBelow(folder: Target): Promise<readonly SourcePath[]>;
 }
 
 const isExpected = (error: unknown): boolean =>
@@ -105,6 +107,24 @@ const once = async (
   }
 };
 
+const forget = async ({ flights, ledger }: MakerContext, target: Target): Promise<void> => {
+  await flights.cancel(ledger.keyOf(target));
+  ledger.forget(target);
+};
+
+const forgetBelow = async (context: MakerContext, folder: Target): Promise<readonly SourcePath[]> => {
+  const { flights, ledger } = context;
+  const prefix = `${ledger.keyOf(folder)}/`;
+  const keys = new Set([...flights.keys(), ...ledger.keys()].filter((key) => key.startsWith(prefix)));
+  const folders = new Map<string, SourcePath>();
+  for (const key of keys) {
+    const path = folder.path.join(SourcePath.parse(key.slice(prefix.length)));
+    await forget(context, { storage: folder.storage, path });
+    folders.set(path.parent.toString(), path.parent);
+  }
+  return [...folders.values()];
+};
+
 /** Makes the maker of one connector. */
 export const createThumbnailMaker = (workshop: Workshop, ledger: Ledger, log: Logger): ThumbnailMaker => {
   const flights = createSingleFlight<Outcome>();
@@ -129,9 +149,7 @@ export const createThumbnailMaker = (workshop: Workshop, ledger: Ledger, log: Lo
         store(context, job, Buffer.from(await draw()), signal),
       );
     },
-    forget: async (target) => {
-      await flights.cancel(ledger.keyOf(target));
-      ledger.forget(target);
-    },
+    forget: (target) => forget(context, target),
+    forgetBelow: (folder) => forgetBelow(context, folder),
   };
 };

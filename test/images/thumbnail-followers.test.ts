@@ -133,6 +133,45 @@ describe('thumbnails follow their images', () => {
     expect(await thumbsIn(gallery)).toEqual([]);
   });
 
+  it('removed with their folder: thumbnails that were on their way do not bring it back', async () => {
+    const picture = await flat('#d02020');
+    for (let round = 0; round < 15; round += 1) {
+      const gallery = createGallery();
+      for (let index = 0; index < 6; index += 1) {
+        await put(gallery.storage, `gone/deep/${String(index)}.png`, picture);
+      }
+      const listing = gallery.list('gone/deep');
+      for (let turn = 0; turn < round * 2; turn += 1) await new Promise(setImmediate);
+      await gallery.storage.removeFolder(pathOf('gone'));
+      // As when the answer of a slow store takes its time: what is on its way goes on.
+      for (let turn = 0; turn < round; turn += 1) await new Promise(setImmediate);
+      await gallery.thumbnails.removed(at(gallery, 'gone'));
+      await listing;
+      await expect(gallery.storage.stat(pathOf('gone'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    }
+  });
+
+  it('moved with their folder, which does not come back either', async () => {
+    const gallery = createGallery();
+    await put(gallery.storage, 'old/a.png', await flat('#d02020'));
+    await gallery.list('old');
+    await gallery.storage.moveFolder?.(pathOf('old'), pathOf('new'));
+    await put(gallery.storage, 'old/_thumbs/a.png', 'late');
+    await gallery.thumbnails.moved(at(gallery, 'old'), at(gallery, 'new'));
+    expect((await entriesOf(gallery.storage)).map(({ name }) => name)).toEqual(['new']);
+    expect(await thumbsIn(gallery, 'new')).toEqual(['a.png']);
+  });
+
+  it('removed with their folder, but a new folder of that name keeps what is in it', async () => {
+    const gallery = createGallery();
+    await put(gallery.storage, 'sub/a.png', await flat('#d02020'));
+    await gallery.list('sub');
+    await gallery.storage.removeFolder(pathOf('sub'));
+    await put(gallery.storage, 'sub/b.txt', 'new');
+    await gallery.thumbnails.removed(at(gallery, 'sub'));
+    expect((await entriesOf(gallery.storage, 'sub')).map(({ name }) => name)).toEqual(['b.txt']);
+  });
+
   it('without any error when there is none, no thumbnails are wanted, or the store fails', async () => {
     const quiet = createGallery({ createThumb: false });
     const inner = new MemoryAdapter();
