@@ -62,6 +62,34 @@ describe('making thumbnails', () => {
     }
   });
 
+  it("does not make again what was made between a listing's look at the folder and its turn", async () => {
+    const { storage, calls } = counting(new MemoryAdapter());
+    let open = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    let looks = 0;
+    const slow = new Proxy(storage, {
+      get: (target, key) =>
+        key === 'statMany'
+          ? async (...input: Parameters<NonNullable<StorageAdapter['statMany']>>): Promise<unknown> => {
+              looks += 1;
+              const isFirst = looks === 1;
+              const found = await target.statMany?.(...input);
+              if (isFirst) await gate;
+              return found;
+            }
+          : (Reflect.get(target, key) as unknown),
+    });
+    const gallery = createGallery({}, { storage: slow });
+    await fill(storage, 3);
+    await storage.makeFolder(pathOf('_thumbs'));
+    const late = gallery.list();
+    while (looks === 0) await sleep(1);
+    expect(madeIn(await gallery.list())).toBe(3);
+    open();
+    expect(madeIn(await late)).toBe(3);
+    expect(calls.filter((call) => call.startsWith('write _thumbs/')).length).toBe(3);
+  });
+
   it('asks the store one question a listing when nothing is missing, and opens no file', async () => {
     for (const hide of [[], ['statMany']] as const) {
       const { storage, calls } = counting(withFaults(new MemoryAdapter(), [], { hide }));
@@ -192,6 +220,21 @@ describe('a store that fails', () => {
     const { gallery, warnings } = await failing([{ operation: 'write', effect: 'fail-before', error }]);
     for (let round = 0; round < 3; round += 1) expect(await gallery.list()).toEqual(themselves);
     expect(warnings).toEqual(['a thumbnail could not be stored']);
+  });
+
+  it('refusing thumbnails is not tried again at once: no image is decoded for nothing', async () => {
+    const error = new StorageDeniedError();
+    const { storage, calls } = counting(
+      withFaults(new MemoryAdapter(), [
+        { operation: 'write', effect: 'fail-before', error, path: (path) => path.parent.name === '_thumbs' },
+      ]),
+    );
+    const gallery = createGallery({}, { storage });
+    await fill(storage, 3);
+    await gallery.list();
+    calls.length = 0;
+    await gallery.list();
+    expect(calls.filter((call) => /^(?:read|write) /u.test(call))).toEqual([]);
   });
 
   it('whose thumbnail folder cannot be read leaves the listing alone', async () => {
