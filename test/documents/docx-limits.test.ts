@@ -1,0 +1,180 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { describe, expect, it } from 'vitest';
+import { startCanary, startSite } from '../remote/loopback.ts';
+import { door, jobOf, startDocuments } from './documents.ts';
+import { all, readDocx, textIn, valueOf } from './docx-reader.ts';
+import { referencesTo } from './references.ts';
+
+const PATIENT = { timeout: 20_000 };
+
+/** @see https://github.com/gotenberg/gotenberg/issues/261 (S12), CVE-2026-42596 (S13), CVE-2022-28368 (S14), CVE-2023-27586 (S15) */
+describe('what a DOCX may not load', () => {
+  it.each([
+    'http://127.0.0.1:PORT',
+    'http://[::ffff:7f00:1]:PORT',
+    '//localhost:PORT',
+    'HTTPS://127.1:PORT',
+    'ftp://127.0.0.1:PORT',
+  ])('nothing at %s is reached, and the text is whole', async (host) => {
+    const [documents, canary] = [startDocuments(), await startCanary()];
+    const url = host.replace('PORT', String(canary.port));
+    const html = `<p>before</p>${referencesTo(url)}<p>after</p>`;
+    const docx = readDocx(await documents.docx(jobOf(html)));
+    expect(textIn(docx.body)).toMatch(/^before.*link.*after/su);
+    // The drawing that stands in the page itself.
+    expect(docx.media.size).toBe(1);
+    expect(canary.connections).toBe(0);
+    await canary.close();
+  });
+
+  it('files of the machine are not read, not by drawings either', async () => {
+    const documents = startDocuments();
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-secret-'));
+    const secret = await sharp({ create: { width: 50, height: 50, channels: 3, background: '#f00' } })
+      .png()
+      .toBuffer();
+    await writeFile(join(folder, 'secret.png'), secret);
+    await writeFile(join(folder, 'secret.css'), 'p { display: none }');
+    const url = `file://${folder}/secret.png`;
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="50" height="50">
+      <rect width="50" height="50" fill="#0f0"/><image href="${url}" width="50" height="50"/><image xlink:href="${folder}/secret.png" width="50" height="50"/></svg>`;
+    const html = `<link rel="stylesheet" href="file://${folder}/secret.css"><p>text</p><img src="${url}"><img src="${folder}/secret.png">
+      <img src="data:image/svg+xml,${encodeURIComponent(svg)}"><iframe src="${url}"></iframe>`;
+    const docx = readDocx(await documents.docx(jobOf(html)));
+    expect(textIn(docx.body)).toBe('text');
+    expect(docx.media.size).toBe(1);
+    const [drawn] = docx.media.values();
+    expect((await sharp(drawn).stats()).dominant).toMatchObject({ r: expect.closeTo(8, -1) as number });
+    await rm(folder, { recursive: true });
+  });
+});
+
+describe('what a DOCX does load', () => {
+  it('pictures and style sheets with their imports, within limits, unless it is switched off', async () => {
+    const picture = await sharp({ create: { width: 50, height: 50, channels: 3, background: '#0f0' } })
+      .png()
+      .toBuffer();
+    const asked: string[] = [];
+    const site = await startSite((request, response) => {
+      asked.push(request.url ?? '');
+      if (request.url === '/css/a.css') {
+        response.setHeader('content-type', 'text/css; charset=utf-8');
+        response.end('@import url("b.css"); p { color: #00f }');
+      } else if (request.url === '/css/b.css') {
+        response.setHeader('content-type', 'text/css');
+        response.end('p { color: red; font-weight: bold }');
+      } else if (request.url === '/page.css') {
+        response.setHeader('content-type', 'text/html');
+        response.end('p { font-style: italic }');
+      } else if (request.url === '/large.png') response.end(Buffer.concat([picture, Buffer.alloc(50_000)]));
+      else response.end(picture);
+    });
+    const documents = startDocuments({ remote: door(true) });
+    const html = `<base href="${site.origin}/sub/"><link rel="stylesheet" href="../css/a.css"><link rel="stylesheet" href="/page.css"><p>text</p>
+      <img src="a.png"><img src="a.png"><img src="/large.png">`;
+    const resources = { enabled: true, maxBytes: 20_000, timeoutMs: 5000 };
+    const { body, media } = readDocx(await documents.docx(jobOf(html, { resources })));
+    expect([valueOf(body, 'w:color'), valueOf(body, 'w:b'), valueOf(body, 'w:i')]).toEqual([
+      '0000ff',
+      true,
+      undefined,
+    ]);
+    expect([media.size, all(body, 'wp:inline').length]).toEqual([1, 2]);
+    expect(asked.sort()).toEqual(['/css/a.css', '/css/b.css', '/large.png', '/page.css', '/sub/a.png']);
+
+    const closed = readDocx(
+      await documents.docx(jobOf(html, { resources: { ...resources, enabled: false } })),
+    );
+    expect([textIn(closed.body), closed.media.size, valueOf(closed.body, 'w:color')]).toEqual([
+      'text',
+      0,
+      undefined,
+    ]);
+    expect(asked).toHaveLength(5);
+    await site.close();
+  });
+});
+
+describe('limits of DOCX files', () => {
+  it.each([
+    ['deep boxes', '<div>'.repeat(8000), 'x', 'x'],
+    ['deep lists', '<ul><li>'.repeat(2000), 'x', 'x'],
+    ['deep inlines', '<b><i><u>'.repeat(1500), 'x', 'x'],
+    ['deep tables', '<table><tr><td>'.repeat(1500), 'x', 'x'],
+    ['unclosed everything', '<p><b><table><tr><li><a href=x>'.repeat(300), 'x', 'x'],
+  ])('%s do no harm', async (_case, before, text, expected) => {
+    const documents = startDocuments();
+    const { body } = readDocx(await documents.docx(jobOf(before + text)));
+    expect(textIn(body)).toContain(expected);
+  });
+
+  it.each([
+    ['deeper than anything', '<div>'.repeat(150_000), 'nested too deeply'],
+    ['more parts than anything', '<br>x'.repeat(400_000), 'too many parts'],
+    ['longer than anything', 'x'.repeat(17 * 1024 * 1024), 'too large'],
+  ])('%s is refused with a clear error', async (_case, html, message) => {
+    const documents = startDocuments();
+    await expect(documents.docx(jobOf(html))).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining(message) as string,
+    });
+  });
+
+  it('what takes too long is stopped, and others go on meanwhile and afterwards', async () => {
+    const documents = startDocuments({ docxLimits: { convertMs: 4000 } });
+    const resources = { enabled: false, maxBytes: 1, timeoutMs: 1 };
+    // Every rule has to be held against every one of many siblings.
+    const slow = `<style>${'i ~ b ~ i ~ b ~ i ~ .no { color: red }'.repeat(300)}</style>${'<i class="no">x</i><b></b>'.repeat(20_000)}`;
+    const [endless, other] = await Promise.allSettled([
+      documents.docx(jobOf(slow, { resources })),
+      documents.docx(jobOf('<p>quick</p>')),
+    ]);
+    expect(endless).toMatchObject({
+      status: 'rejected',
+      reason: { status: 400, message: 'The document takes too long to make.' },
+    });
+    expect(other.status).toBe('fulfilled');
+    expect((await documents.docx(jobOf('<p>next</p>'))).length).toBeGreaterThan(1000);
+  });
+
+  it('what takes too much memory is stopped, and the service lives', async () => {
+    const documents = startDocuments({ docxLimits: { maxHeapMb: 40 } });
+    await expect(documents.docx(jobOf('<p>some <b>words</b></p>'.repeat(60_000)))).rejects.toMatchObject({
+      status: 400,
+    });
+    expect((await documents.docx(jobOf('<p>next</p>'))).length).toBeGreaterThan(1000);
+  });
+
+  it('a picture that never comes is left out, a caller who goes away is let go, a full queue refuses', async () => {
+    const waiting: unknown[] = [];
+    const site = await startSite((_request, response) => void waiting.push(response));
+    const html = `<p>text</p><img src="${site.origin}/a.png">`;
+    const documents = startDocuments({ remote: door(true), docxLimits: { running: 1, waiting: 1 } });
+
+    const resources = { enabled: true, maxBytes: 1000, timeoutMs: 1500 };
+    expect(textIn(readDocx(await documents.docx(jobOf(html, { resources }))).body)).toBe('text');
+
+    const before = waiting.length;
+    const caller = new AbortController();
+    const running = documents.docx(jobOf(html, { signal: caller.signal }));
+    await expect.poll(() => waiting.length, PATIENT).toBe(before + 1);
+    const second = documents.docx(jobOf('<p>second</p>'));
+    await expect(documents.docx(jobOf('<p>third</p>'))).rejects.toMatchObject({ status: 503 });
+    const reason = new Error('The client has gone.');
+    caller.abort(reason);
+    await expect(running).rejects.toBe(reason);
+    expect((await second).length).toBeGreaterThan(1000);
+    await expect.poll(() => site.sockets.size, PATIENT).toBe(0);
+    await site.close();
+  });
+
+  it('after close nothing is made any more', async () => {
+    const documents = startDocuments();
+    await documents.docx(jobOf('<p>x</p>'));
+    await documents.close();
+    await expect(documents.docx(jobOf('<p>x</p>'))).rejects.toMatchObject({ status: 503 });
+  });
+});
