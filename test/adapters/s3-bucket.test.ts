@@ -216,6 +216,79 @@ describe.skipIf(radosgwMissing !== undefined)(
       expect(proxy.counts()).toEqual({ ListObjectsV2: expect.any(Number) as number });
     });
 
+    it('a process killed in the middle of a folder move loses nothing, and another one finishes the move', async () => {
+      const prefix = randomUUID();
+      const config = {
+        createThumb: false,
+        sources: {
+          bucket: {
+            title: 'Bucket',
+            baseurl: 'https://files.example/',
+            storageAdapter: 's3',
+            s3: optionsThroughProxy({ prefix }),
+          },
+        },
+      };
+      const names = Array.from({ length: 60 }, (_, index) => `deep/${String(index)}.txt`).sort();
+      for (const name of names) await bucket.put(`${prefix}/f/${name}`, name);
+      const below = async (folder: string): Promise<string[]> =>
+        (await bucket.keys(`${prefix}/${folder}/`)).filter((key) => key !== '');
+      const fields = () => new URLSearchParams({ name: 'f', newname: 'g' });
+      // In the copies at first, then in the removals.
+      for (const [operation, from] of [
+        ['CopyObject', 20],
+        ['DeleteObjects', 1],
+      ] as const) {
+        const instance = await startInstance(config);
+        proxy.fail({ operation, effect: { kind: 'stall' }, from });
+        proxy.seen.length = 0;
+        const moving = fetch(`${instance.url}/folderRename`, { method: 'POST', body: fields() }).catch(
+          () => undefined,
+        );
+        await expect
+          .poll(() => proxy.counts()[operation] ?? 0, { timeout: 20_000 })
+          .toBeGreaterThanOrEqual(from);
+        await instance.kill();
+        await moving;
+        proxy.reset();
+        const complete = [await below('f'), await below('g')].filter((keys) => keys.join() === names.join());
+        expect(complete.length).toBeGreaterThanOrEqual(1);
+      }
+      const finisher = await startInstance(config);
+      endings.push(() => finisher.stop());
+      const answer = await fetch(`${finisher.url}/folderRename`, { method: 'POST', body: fields() });
+      expect(await answer.json()).toMatchObject({ success: true });
+      expect(await below('f')).toEqual([]);
+      expect(await below('g')).toEqual(names);
+      const { adapter } = openStore({ prefix });
+      for (const name of names) {
+        expect((await buffer((await adapter.read(at(`g/${name}`))).stream)).toString()).toBe(name);
+      }
+      await put(adapter, 'f/again.txt', 'again');
+      // A finished move is no invitation to merge.
+      await expect(adapter.moveFolder(at('f'), at('g'))).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    }, 120_000);
+
+    it('uploads into a folder that is being moved by another instance are lost nowhere', async () => {
+      const { adapter: mover, prefix } = openStore();
+      const { adapter: uploader } = openStore({ prefix });
+      for (let index = 0; index < 50; index += 1) await put(mover, `f/old-${index}.txt`, 'old');
+      const moving = mover.moveFolder(at('f'), at('g'));
+      const uploads: string[] = [];
+      for (let index = 0; index < 40; index += 1) {
+        await put(uploader, `f/new-${index}.txt`, 'new', { createOnly: true });
+        uploads.push(`new-${index}.txt`);
+      }
+      await moving;
+      const seen = new Set(
+        (await bucket.keys(`${prefix}/`))
+          .map((key) => key.replace(/^[fg]\//u, ''))
+          .filter((key) => key !== ''),
+      );
+      const expected = [...uploads, ...Array.from({ length: 50 }, (_, index) => `old-${index}.txt`)];
+      expect([...seen].sort()).toEqual(expected.sort());
+    });
+
     it('three processes that upload 300 files of one name store 300 distinct whole files', async () => {
       const prefix = randomUUID();
       const instances: Instance[] = await Promise.all(
