@@ -3,14 +3,16 @@ import { UnsupportedError } from '../errors/errors.ts';
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
 
-/** The error for an optional part that is not there. `parts` are names that anybody may know. */
-export const notInstalled = (what: string, parts: readonly string[], cause?: unknown): UnsupportedError =>
-  new UnsupportedError({
-    message: `${what} needs ${parts.join(' and ')}, not installed here.`,
-    cause,
-  });
+/**
+ * The error for an optional part that is not there.
+ * @param what what it is needed for, in the plural
+ * @param part what is to be installed, as anybody may know it
+ */
+export const notInstalled = (what: string, part: string, cause?: unknown): UnsupportedError =>
+  new UnsupportedError({ message: `To make ${what}, install ${part}.`, cause });
 
-const npmPackage = (name: string): string => `the npm package "${name}"`;
+const npmPackages = (names: readonly string[]): string =>
+  `the npm package${names.length > 1 ? 's' : ''} ${names.map((name) => `"${name}"`).join(' and ')}`;
 
 /**
  * Imports an optional package at its first use.
@@ -24,7 +26,7 @@ export const importOptional = async <Module>(
   try {
     return await load();
   } catch (error) {
-    throw isMissing(error) ? notInstalled(what, [npmPackage(name)], error) : error;
+    throw isMissing(error) ? notInstalled(what, npmPackages([name]), error) : error;
   }
 };
 
@@ -46,5 +48,5 @@ export const requireInstalled = (
       return true;
     }
   });
-  if (missing.length > 0) throw notInstalled(what, missing.map(npmPackage));
+  if (missing.length > 0) throw notInstalled(what, npmPackages(missing));
 };
