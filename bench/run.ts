@@ -6,10 +6,19 @@ import { memory } from './memory.ts';
 import { permissions } from './permissions.ts';
 import { startUp } from './start-up.ts';
 import { formatTable } from './table.ts';
+import { thumbnails } from './thumbnails.ts';
 import { upload } from './upload.ts';
 
 /** In the order of the table. `npm run bench -- listing start-up` runs only those. */
-const measurements: readonly Measurement[] = [startUp, permissions, listing, upload, download, memory];
+const measurements: readonly Measurement[] = [
+  startUp,
+  permissions,
+  listing,
+  thumbnails,
+  upload,
+  download,
+  memory,
+];
 
 const chosen = process.argv.slice(2);
 const unknown = chosen.filter((name) => !measurements.some((measurement) => measurement.name === name));
