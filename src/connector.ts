@@ -7,7 +7,7 @@ import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { createS3Factory } from './adapters/s3/factory.ts';
 import { webdavFactory } from './adapters/webdav/factory.ts';
-import { readBrowserPath, readSourceEnvironment } from './config/environment.ts';
+import { readBrowserPath, readSourceEnvironment, readThreadPoolSize } from './config/environment.ts';
 import { loadConfig } from './config/load.ts';
 import { loadSources } from './config/load-sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
@@ -129,7 +129,7 @@ export const createConnector = (
   const rules = compileRules(settings.accessControl);
   const remote = createRemoteFetcher({ log });
   const documents = createDocuments({ remote, log, browser: readBrowserPath() });
-  const workshop = createWorkshop();
+  const workshop = createWorkshop(readThreadPoolSize());
   const services: ActionServices = {
     thumbnails: createThumbnails({ log, workshop, svgGenerator: hooks.svgGenerator }),
     images: createImageEditor(workshop),

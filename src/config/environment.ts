@@ -16,3 +16,9 @@ export const readSourceEnvironment = (): SourceEnvironment => {
 
 /** Path of the Chromium browser that prints PDF files; undefined when `STOWAGE_CHROMIUM` is not set. */
 export const readBrowserPath = (): string | undefined => process.env['STOWAGE_CHROMIUM'] || undefined;
+
+/** Threads that Node runs files and picture work on, by `UV_THREADPOOL_SIZE`; the runtime's own number when it is not set. */
+export const readThreadPoolSize = (): number => {
+  const size = Number(process.env['UV_THREADPOOL_SIZE']);
+  return Number.isInteger(size) && size > 0 ? size : 4;
+};

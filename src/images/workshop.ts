@@ -21,8 +21,17 @@ export interface Workshop {
 /** The weight of a picture of this many bytes, where they are known, in the lanes of the memory. */
 export const memoryWeight = (bytes: number | undefined): number => Math.max(bytes ?? 0, LIGHTEST);
 
-/** Sets up a workshop. `concurrency`: pictures worked on at the same time; default: as many as the process may use cores. */
-export const createWorkshop = (concurrency: number = availableParallelism()): Workshop => ({
-  engine: createSharpEngine(createSharedLanes(concurrency, { edits: EDITS, thumbnails: THUMBNAILS })),
-  memory: createSharedLanes(MEMORY_BYTES, { edits: EDITS, thumbnails: THUMBNAILS }),
-});
+/** Threads of the runtime when nobody has set another number. */
+const DEFAULT_THREADS = 4;
+
+/**
+ * Sets up a workshop that works on as many pictures at a time as the process may use cores. One of the `threads` that it shares with all
+ * reading and writing of files stays free for them: else every download would stand still while pictures are decoded.
+ */
+export const createWorkshop = (threads: number = DEFAULT_THREADS): Workshop => {
+  const concurrency = Math.max(1, Math.min(availableParallelism(), threads - 1));
+  return {
+    engine: createSharpEngine(createSharedLanes(concurrency, { edits: EDITS, thumbnails: THUMBNAILS })),
+    memory: createSharedLanes(MEMORY_BYTES, { edits: EDITS, thumbnails: THUMBNAILS }),
+  };
+};
