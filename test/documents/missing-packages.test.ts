@@ -58,11 +58,11 @@ describe('optional packages that are not installed', { timeout: 90_000 }, () => 
     const bare = await ask();
     expect(bare['generatePdf']).toEqual([
       501,
-      'PDF needs the npm package "puppeteer-core", not installed here.',
+      'To make PDF files, install the npm package "puppeteer-core".',
     ]);
     expect(bare['generateDocx']).toEqual([
       501,
-      'DOCX needs the npm package "docx" and the npm package "parse5", not installed here.',
+      'To make DOCX files, install the npm packages "docx" and "parse5".',
     ]);
     for (const action of ['files', 'folderCreate', 'permissions'])
       expect(bare[action]).toEqual([200, expect.anything()]);
@@ -70,7 +70,7 @@ describe('optional packages that are not installed', { timeout: 90_000 }, () => 
     await link('docx');
     expect((await ask())['generateDocx']).toEqual([
       501,
-      'DOCX needs the npm package "parse5", not installed here.',
+      'To make DOCX files, install the npm package "parse5".',
     ]);
 
     await link('parse5');

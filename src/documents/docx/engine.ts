@@ -33,7 +33,7 @@ const tooLong = (): Error => new DocumentLimitError('The document takes too long
  * @throws UnsupportedError when an optional package is missing
  */
 export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): DocxEngine => {
-  requireInstalled('DOCX', ['docx', 'parse5'], (name) => import.meta.resolve(name));
+  requireInstalled('DOCX files', ['docx', 'parse5'], (name) => import.meta.resolve(name));
   const { running: capacity, waiting: maxWaiting, maxWaitMs } = limits;
   const lanes = createLanes({ capacity, maxWaiting, maxWaitMs });
   const pictureLanes = createLanes({ capacity: PARALLEL_PICTURES, maxWaiting: 1000, maxWaitMs });

@@ -28,7 +28,7 @@ export interface PdfEngine {
 
 const launch = async (configured: string | undefined): Promise<StartedBrowser> => {
   const { default: puppeteer } = await importOptional(
-    'PDF',
+    'PDF files',
     'puppeteer-core',
     () => import('puppeteer-core'),
   );
