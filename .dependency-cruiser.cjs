@@ -11,23 +11,36 @@ const only = (name, from, allowed) => ({
 
 module.exports = {
   forbidden: [
-    { name: 'no-circles', severity: 'error', from: {}, to: { circular: true, dependencyTypesNot: ['type-only'] } },
+    {
+      name: 'no-circles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, dependencyTypesNot: ['type-only'] },
+    },
     only('errors-import-nothing', '^src/errors/', []),
     only('content', '^src/content/', ['^src/errors/']),
     only('log', '^src/log/', []),
     only('storage-port', '^src/storage/', ['^src/(errors|content|log)/']),
     only('adapters', '^src/adapters/', ['^src/(storage|errors|content|log|testing)/']),
-    only('config', '^src/config/', ['^src/(errors|content|storage|log)/', '^src/adapters/[^/]+/options\\.ts$']),
+    only('config', '^src/config/', [
+      '^src/(errors|content|storage|log)/',
+      '^src/adapters/[^/]+/options\\.ts$',
+    ]),
     only('sources', '^src/sources/', ['^src/(storage|config|errors|content|log)/']),
     only('access', '^src/access/', ['^src/(storage/source-path|errors|content)', '^src/config/']),
     only('images', '^src/images/', ['^src/(storage|sources|config|errors|content|log)/']),
     only('remote', '^src/remote/', ['^src/(errors|content|log)/']),
-    only('documents', '^src/documents/', ['^src/(remote|errors|content|log|images)/', '^src/storage/process-mark\\.ts$']),
+    only('documents', '^src/documents/', [
+      '^src/(remote|errors|content|log|images)/',
+      '^src/storage/process-mark\\.ts$',
+    ]),
     only('parameters', '^src/parameters/', ['^src/(storage/source-path|errors|content)']),
     only('actions', '^src/actions/', [
       '^src/(storage|sources|access|parameters|images|documents|remote|config|errors|content|log)/',
     ]),
-    only('http', '^src/http/', ['^src/(parameters|access|actions|sources|config|errors|content|log|storage)/']),
+    only('http', '^src/http/', [
+      '^src/(parameters|access|actions|sources|config|errors|content|log|storage)/',
+    ]),
     only('testing', '^src/testing/', ['^src/(storage|errors|content|log)/']),
     {
       name: 'one-adapter-never-names-another',
