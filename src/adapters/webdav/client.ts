@@ -64,7 +64,7 @@ export class DavClient {
       connect: { timeout: wait, rejectUnauthorized: options.verifyCertificate },
     });
     this.#authorization = createAuthorization(options);
-    this.#origin = options.url.origin;
+    this.#origin = new URL(options.url).origin;
   }
 
   /** Bodies that can be sent only once need a question before: the first request would be refused for its missing login. */

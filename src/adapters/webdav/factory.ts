@@ -10,8 +10,9 @@ import { Store } from './store.ts';
 export const openWebdavAdapter = (options: WebdavOptions, root = ''): WebdavAdapter => {
   const client = new DavClient(options);
   const prefix = SourcePath.parse(root);
-  const base = new Resources(client, options.url, SourcePath.root);
-  const resources = prefix.isRoot ? base : new Resources(client, options.url, prefix);
+  const url = new URL(options.url);
+  const base = new Resources(client, url, SourcePath.root);
+  const resources = prefix.isRoot ? base : new Resources(client, url, prefix);
   return new WebdavAdapter(new Store(resources, base, prefix));
 };
 

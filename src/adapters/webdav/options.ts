@@ -10,12 +10,12 @@ const httpUrl = z
     (text) => !URL.canParse(text) || new URL(text).username === '',
     'must not hold a login: use username and password',
   )
-  .transform((text) => {
+  .transform((text): string => {
     const url = new URL(text);
     url.search = '';
     url.hash = '';
     if (!url.pathname.endsWith('/')) url.pathname += '/';
-    return url;
+    return url.href;
   });
 
 /** Options of the webdav adapter, under `sources.<name>.webdav`. */
