@@ -1,5 +1,5 @@
 import { BrokenImageError } from '../errors/errors.ts';
-import { MAX_UNPACKED_PIXELS } from './limits.ts';
+import { MAX_WHOLE_PIXELS } from './limits.ts';
 
 /** Bits of a 16 or 32 bit pixel that hold each channel. An alpha of 0 means that there is none. */
 export interface ChannelMasks {
@@ -67,7 +67,7 @@ const checked = (header: BitmapHeader): BitmapHeader => {
   const { width, height, bitsPerPixel } = header;
   if (![1, 2, 4, 8, 16, 24, 32].includes(bitsPerPixel)) throw broken(`bitmap of ${bitsPerPixel} bits`);
   if (width < 1 || height < 1) throw broken('bitmap without pixels');
-  if (width * height > MAX_UNPACKED_PIXELS) {
+  if (width * height > MAX_WHOLE_PIXELS) {
     throw new BrokenImageError({ message: 'The image has too many pixels.', detail: `${width}x${height}` });
   }
   return header;

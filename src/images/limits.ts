@@ -4,8 +4,11 @@ export const MAX_PICTURE_BYTES = 64 * 1024 * 1024;
 /** Most pixels that are decoded for one task, all frames together, as the header tells them. */
 export const MAX_DECODED_PIXELS = 0x4000 * 0x3fff;
 
-/** The same for formats that are unpacked in JavaScript (BMP, ICO): there every pixel costs three or four bytes of memory. */
-export const MAX_UNPACKED_PIXELS = 100_000_000;
+/**
+ * The same for pictures that cannot be decoded row by row: formats that are unpacked in JavaScript (BMP, ICO), and those whose decoder needs a whole frame at
+ * a time (progressive JPEG, interlaced PNG, GIF, WebP, AVIF). Every pixel costs three or four bytes of memory, and the file may be tiny.
+ */
+export const MAX_WHOLE_PIXELS = 100_000_000;
 
 /** Most pixels of a frame that an edit may make. */
 export const MAX_RESULT_PIXELS = 100_000_000;

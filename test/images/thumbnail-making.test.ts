@@ -283,9 +283,20 @@ describe('a folder with bombs', () => {
       'huge.svg',
       '<svg xmlns="http://www.w3.org/2000/svg" width="1e9" height="1e9"/>',
     );
+    // Decoders need all of these two at once, however few bytes they are.
+    const flatPicture = {
+      create: { width: 12_000, height: 9000, channels: 3 as const, background: '#c83232' },
+    };
+    await put(
+      gallery.storage,
+      'progressive.jpg',
+      await sharp(flatPicture).jpeg({ progressive: true }).toBuffer(),
+    );
+    await put(gallery.storage, 'broad.gif', longGif(1, 65_535, 65_535));
     await put(gallery.storage, 'cut.gif', longGif(10_000, 1000, 1000).subarray(0, 15));
     const before = process.memoryUsage().rss;
     const thumbs = await gallery.list();
+    expect(thumbs['progressive.jpg']).toMatch(/^_thumbs\/file-jpg~.+\.svg$/u);
     expect(process.memoryUsage().rss - before).toBeLessThan(50 * 1024 * 1024);
     expect(thumbs['wide.png']).toMatch(/^_thumbs\/file-png~.+\.svg$/u);
     expect(thumbs['cut.gif']).toMatch(/^_thumbs\/file-gif~.+\.svg$/u);

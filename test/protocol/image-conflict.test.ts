@@ -1,0 +1,61 @@
+import { Readable } from 'node:stream';
+import { registerStorageAdapter } from 'stowage';
+import { withFaults } from 'stowage/testing';
+import { describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import { bytesAt, pathOf, put } from '../images/gallery.ts';
+import { quarters } from '../images/pictures.ts';
+import { boxOf } from './images.ts';
+import { startService } from './service.ts';
+
+const box = boxOf({ w: 9, h: 9 });
+
+/** A store in which somebody else replaces the file right after it has been read. */
+const changing = (inner: StorageAdapter, name: string, content: Buffer): StorageAdapter =>
+  new Proxy(inner, {
+    get: (target, key) =>
+      key === 'read'
+        ? async (...input: Parameters<StorageAdapter['read']>) => {
+            const { stat, stream } = await target.read(...input);
+            const bytes = Buffer.concat((await stream.toArray()) as Buffer[]);
+            await put(target, name, content);
+            return { stat, stream: Readable.from([bytes], { objectMode: false }) };
+          }
+        : typeof Reflect.get(target, key) === 'function'
+          ? (Reflect.get(target, key) as () => unknown).bind(target)
+          : (Reflect.get(target, key) as unknown),
+  });
+
+describe('editing an image in place', () => {
+  it('never overwrites what somebody else has stored meanwhile', async () => {
+    const [old, newer] = [await quarters(40, 40).png().toBuffer(), await quarters(50, 50).png().toBuffer()];
+    const inner = new MemoryAdapter();
+    await put(inner, 'a.png', old);
+    registerStorageAdapter('changing', { create: () => changing(inner, 'a.png', newer) });
+    const service = await startService({ sources: { files: { storageAdapter: 'changing' } } });
+    const answer = await service.call('imageResize', { name: 'a.png', ...box });
+    expect(answer.status).toBe(412);
+    expect(await bytesAt(inner, 'a.png')).toEqual(newer);
+  });
+
+  it('leaves the image whole when the store breaks while it is read or written', async () => {
+    const old = await quarters(400, 400).png().toBuffer();
+    for (const fault of [
+      { operation: 'read', effect: 'cut', bytes: 100 },
+      { operation: 'read', effect: 'short', bytes: 100 },
+      { operation: 'write', effect: 'cut', bytes: 10 },
+      { operation: 'write', effect: 'fail-before' },
+    ] as const) {
+      const inner = new MemoryAdapter();
+      await put(inner, 'a.png', old);
+      const name = `breaking-${fault.operation}-${fault.effect}`;
+      registerStorageAdapter(name, { create: () => withFaults(inner, [fault]) });
+      const service = await startService({ sources: { files: { storageAdapter: name } } });
+      const { status } = await service.call('imageResize', { name: 'a.png', ...box });
+      expect([name, status]).toEqual([name, fault.effect === 'short' ? 400 : 500]);
+      expect(await bytesAt(inner, 'a.png')).toEqual(old);
+      expect((await inner.stat(pathOf('a.png'))).size).toBe(old.length);
+    }
+  });
+});
