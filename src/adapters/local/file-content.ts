@@ -3,6 +3,8 @@ import { flushData, readPart, writeParts } from './system.ts';
 
 const BATCH_BYTES = 256 * 1024;
 const MOST_PARTS = 512;
+/** How much may be written before the disk is told: more makes the end of an upload wait, less makes more flushes. */
+const FLUSH_BYTES = 4 * 1024 * 1024;
 const NO_FLUSH: ReadonlySet<string | undefined> = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
 
 const writeAll = async (fd: number, parts: readonly Uint8Array[], total: number): Promise<void> => {
@@ -15,43 +17,96 @@ const writeAll = async (fd: number, parts: readonly Uint8Array[], total: number)
   }
 };
 
+/** Flushes an open file. Some network file systems have nothing to flush. */
+const flushFile = async (fd: number): Promise<void> => {
+  await flushData(fd).catch((error: unknown) => {
+    if (!NO_FLUSH.has(systemCode(error))) throw fromSystemError(error, 'write');
+  });
+};
+
+/** Writes to one open file, in order, and sends it down to the disk while more is coming: little is left to wait for at the end. */
+class FileWriter {
+  readonly #fd: number;
+  #writing: Promise<void> = Promise.resolve();
+  #flushing: Promise<void> | undefined;
+  #unflushed = 0;
+
+  constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  /** Waits for the write before; resolves while this one is still running. */
+  async write(parts: readonly Uint8Array[], total: number): Promise<void> {
+    await this.#writing;
+    this.#writing = this.#write(parts, total);
+    // Awaited later; until then a failure must not count as unhandled.
+    this.#writing.catch(() => undefined);
+  }
+
+  /** All that was written is on the disk. */
+  async finish(): Promise<void> {
+    await this.#writing;
+    // The system tells a failed flush only once: that of an early one is the failure of all.
+    await this.#flushing;
+    await flushFile(this.#fd);
+  }
+
+  /** Nothing runs any more: the file may be closed. */
+  async settle(): Promise<void> {
+    await this.#writing.catch(() => undefined);
+    await this.#flushing?.catch(() => undefined);
+  }
+
+  async #write(parts: readonly Uint8Array[], total: number): Promise<void> {
+    await writeAll(this.#fd, parts, total).catch((error: unknown) => {
+      throw fromSystemError(error, 'write');
+    });
+    this.#unflushed += total;
+    if (this.#unflushed >= FLUSH_BYTES) this.#flushEarly();
+  }
+
+  #flushEarly(): void {
+    if (this.#flushing !== undefined) return;
+    this.#unflushed = 0;
+    const flushing = flushFile(this.#fd);
+    this.#flushing = flushing;
+    flushing.then(
+      () => {
+        if (this.#flushing === flushing) this.#flushing = undefined;
+      },
+      // Stays, for whoever finishes.
+      () => undefined,
+    );
+  }
+}
+
 /**
  * Writes chunks to an open file, at its position, and down to the disk. Gathers small chunks, and takes the next ones in while a batch is
  * being written: at most two batches are held.
  * @throws what the chunks throw, as it is; errors of the file system as ours
  */
 export const writeChunks = async (fd: number, chunks: AsyncIterable<Uint8Array>): Promise<void> => {
+  const writer = new FileWriter(fd);
   let parts: Uint8Array[] = [];
   let held = 0;
-  let writing: Promise<unknown> = Promise.resolve();
-  const failed = (error: unknown): never => {
-    throw fromSystemError(error, 'write');
-  };
-  const flush = async (): Promise<void> => {
-    await writing;
-    if (held === 0) return;
-    writing = writeAll(fd, parts, held).catch(failed);
-    // Awaited later; until then a failure must not count as unhandled.
-    writing.catch(() => undefined);
+  const hand = async (): Promise<void> => {
+    const batch = parts;
+    const total = held;
     parts = [];
     held = 0;
+    await writer.write(batch, total);
   };
   try {
     for await (const chunk of chunks) {
       parts.push(chunk);
       held += chunk.byteLength;
-      if (held >= BATCH_BYTES || parts.length >= MOST_PARTS) await flush();
+      if (held >= BATCH_BYTES || parts.length >= MOST_PARTS) await hand();
     }
-    await flush();
+    if (held > 0) await hand();
+    await writer.finish();
   } finally {
-    // The handle must not be closed under a running write.
-    await writing.catch(() => undefined);
+    await writer.settle();
   }
-  await writing;
-  await flushData(fd).catch((error: unknown) => {
-    // Some network file systems have nothing to flush.
-    if (!NO_FLUSH.has(systemCode(error))) failed(error);
-  });
 };
 
 /** The bytes of an open file from its position to its end. */
