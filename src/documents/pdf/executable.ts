@@ -1,4 +1,4 @@
-import { access, constants } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { notInstalled } from '../optional-package.ts';
 
@@ -28,7 +28,6 @@ const OTHERS = [
 
 /** Part of an npm package that carries a browser; it has no types of its own where it is not installed. */
 interface PackagedChromium {
-  readonly args: readonly string[];
   executablePath(): Promise<string>;
 }
 
@@ -38,18 +37,26 @@ const isExecutable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-const described = (path: string, args: readonly string[] = []): BrowserExecutable => ({
+const described = (path: string): BrowserExecutable => ({
   path,
-  args,
-  headless: basename(path).includes('headless-shell') || args.length > 0 ? 'shell' : true,
+  args: [],
+  headless: basename(path).includes('headless-shell') ? 'shell' : true,
 });
+
+/** Whether nobody but this user can have put a file where it is: the package unpacks into the folder that all users share. */
+const isOwn = async (path: string): Promise<boolean> => {
+  const { uid, mode } = await stat(path);
+  return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);
+};
 
 const findPackaged = async (): Promise<BrowserExecutable | undefined> => {
   // A variable keeps compilers and bundlers from looking for what need not be there.
   const name = '@sparticuz/chromium';
   try {
     const { default: chromium } = (await import(name)) as { default: PackagedChromium };
-    return described(await chromium.executablePath(), chromium.args);
+    const path = await chromium.executablePath();
+    // Of the package's own arguments only this one: it has no sandbox to start, and the others are for one page at a time.
+    return (await isOwn(path)) ? { path, args: ['--no-sandbox'], headless: 'shell' } : undefined;
   } catch {
     return undefined;
   }
