@@ -2,11 +2,9 @@ import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import { createRouter } from 'stowage';
 
-const router = createRouter(
-  { sources: { photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' } } },
-  {},
-  { basePath: '/connector' },
-);
+const router = createRouter({
+  sources: { photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' } },
+});
 
 const app = new Hono();
 app.all('/connector/*', (context) => router.fetch(context.req.raw, context));

@@ -11,7 +11,6 @@ app.use(async (context, next) => {
     await next();
     return;
   }
-  context.req.url = context.url.slice('/connector'.length);
   context.respond = false;
   await router.handler(context.req, context.res);
 });

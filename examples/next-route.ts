@@ -2,11 +2,9 @@ import { createRouter } from 'stowage';
 
 export const runtime = 'nodejs';
 
-const router = createRouter(
-  { sources: { photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' } } },
-  {},
-  { basePath: '/connector' },
-);
+const router = createRouter({
+  sources: { photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' } },
+});
 
 const answer = (request: Request): Promise<Response> => router.fetch(request);
 

@@ -7,7 +7,7 @@ import { listen, type ListeningServer } from './http/server.ts';
 import type { Router } from './router.ts';
 import { readVersion } from './version.ts';
 
-export type AppOptions = Omit<ConnectorOptions, 'version'>;
+export type AppOptions = Omit<ConnectorOptions, 'version' | 'isMounted'>;
 
 /** A standalone connector. */
 export interface App extends Router {

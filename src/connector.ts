@@ -34,6 +34,8 @@ export interface ConnectorOptions {
   readonly logger?: Logger | undefined;
   /** Sent as `X-App-Version` with every answer. Standalone instances set it. */
   readonly version?: string | undefined;
+  /** Whether the connector lies below a prefix that its requests may still carry. Routers set it. */
+  readonly isMounted?: boolean | undefined;
 }
 
 /** The core: a request in, a response out. Knows no framework; owns its caches, pools and stores. */
@@ -143,6 +145,7 @@ export const createConnector = (
     services,
     log,
     version: options.version,
+    isMounted: options.isMounted,
     resolveSources: createLender(statics, tenants, hooks, (sources) =>
       createSourceGroup(loadSources(sources, settings, factories), { factories, log }),
     ),

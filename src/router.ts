@@ -6,10 +6,11 @@ import { toNodeHandler, type NodeHandler } from './http/bridges/node.ts';
 import type { Handle } from './http/message.ts';
 
 /** How a connector is mounted. */
-export interface RouterOptions extends Omit<ConnectorOptions, 'version'> {
+export interface RouterOptions extends Omit<ConnectorOptions, 'version' | 'isMounted'> {
   /**
-   * The prefix that the connector is mounted below, for `fetch` in frameworks that leave it in the URL (Hono's `all`, Next.js):
-   * `/api/connector`. Frameworks that cut the prefix (Express, Hono's `mount`) need none.
+   * The prefix that the connector is mounted below, cut by `fetch` when the framework leaves it in the URL: `/api/connector`. Needed
+   * only when the last segment of the prefix is itself the name of an action (`/api/files`): without it the last segment of a
+   * path names the action, whatever stands before it, and a path that names none is the mount itself.
    */
   readonly basePath?: string | undefined;
 }
@@ -35,7 +36,7 @@ export const createRouter = (
   hooks: ConnectorHooks = {},
   { basePath, ...options }: RouterOptions = {},
 ): Router => {
-  const connector = createConnector(config, hooks, options);
+  const connector = createConnector(config, hooks, { ...options, isMounted: basePath === undefined });
   return {
     fetch: toFetchHandler(connector.handle, { basePath }),
     handler: toNodeHandler(connector.handle),

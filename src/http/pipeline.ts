@@ -14,7 +14,7 @@ import { allowedMethods, refuseGetIfOnlyPost, requireKnownMethod, requireMethodO
 import { readInput } from './read-input.ts';
 import { RequestScope } from './request-scope.ts';
 import { findAction, requireAccess, runAction } from './run-action.ts';
-import { parseTarget } from './target.ts';
+import { parseTarget, withinMount, type Target } from './target.ts';
 import type { StageUpload } from './upload-receiver.ts';
 
 /** All that the edge needs of the rest of the service. Functions that call hooks may throw whatever the hooks throw. */
@@ -26,6 +26,8 @@ export interface PipelineDependencies {
   readonly log: Logger;
   /** Sent with every answer as `X-App-Version`: standalone instances only. */
   readonly version?: string | undefined;
+  /** Whether URLs may still carry the prefix of a mount: not every framework cuts it. */
+  readonly isMounted?: boolean | undefined;
   /** The sources for a request; the edge gives them back when the request has ended. */
   readonly resolveSources: (request: HookRequest) => Promise<SourceLease>;
   /** The request's role. */
@@ -36,9 +38,16 @@ export interface PipelineDependencies {
   readonly stageUpload: StageUpload;
 }
 
+const PING = 'ping';
+
 const roleFrom = (result: unknown): string => {
   if (typeof result === 'string') return result;
   throw new StowageError('INTERNAL', { detail: `checkAuthentication returned ${typeof result}, not a role` });
+};
+
+const readTarget = ({ actions, isMounted }: PipelineDependencies, { url }: ConnectorRequest): Target => {
+  const target = parseTarget(url);
+  return isMounted === true ? withinMount(target, (name) => name === PING || actions.has(name)) : target;
 };
 
 /** The eight steps of the protocol, in their order. */
@@ -50,13 +59,13 @@ const answer = async (
 ): Promise<ConnectorResponse> => {
   const { settings, actions, services, log, stageUpload: stage } = dependencies;
   const { method } = request;
-  const target = parseTarget(request.url);
+  const target = readTarget(dependencies, request);
 
   // 1. With onlyPOST, nothing is served by GET.
   refuseGetIfOnlyPost(request, settings.onlyPOST);
 
   // 2. The health check needs nobody's permission.
-  if (target.action === 'ping' && (method === 'GET' || method === 'HEAD')) return pingResponse();
+  if (target.action === PING && (method === 'GET' || method === 'HEAD')) return pingResponse();
 
   // 3. Cross-origin rules; OPTIONS ends here.
   if (cors.origin === 'failed') throw cors.failure;

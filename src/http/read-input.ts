@@ -39,7 +39,7 @@ export const readInput = async (
   );
   scope.holdUploads(uploads);
   return {
-    actionName: actionName ?? actionParameter(fields),
+    actionName: actionName ?? actionParameter(fields) ?? target.prefix,
     parameters: withTypedValues(mergeParameters(query, fields)),
     uploads,
   };

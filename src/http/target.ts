@@ -5,6 +5,8 @@ import type { RawParameters } from '../parameters/raw.ts';
 export interface Target {
   /** The decoded path without slashes around it: the action's name; undefined at the root. Unknown paths are unknown actions. */
   readonly action: string | undefined;
+  /** What stands in the path and names no action: the prefix of a mount, or a mistake when no parameter names an action either. */
+  readonly prefix?: string | undefined;
   /** The query without `?`, as sent. */
   readonly query: string;
 }
@@ -26,6 +28,16 @@ export const parseTarget = (url: string): Target => {
   const path = mark === -1 ? local : local.slice(0, mark);
   const name = decoded(path.slice(path.startsWith('/') ? 1 : 0, path.endsWith('/') ? -1 : undefined));
   return { action: name === '' ? undefined : name, query: mark === -1 ? '' : local.slice(mark + 1) };
+};
+
+/**
+ * What a URL says when it may still carry the prefix that the connector is mounted below: only the last segment can name an
+ * action, and what names none is the prefix.
+ */
+export const withinMount = ({ action, query }: Target, isAction: (name: string) => boolean): Target => {
+  if (action === undefined || isAction(action)) return { action, query };
+  const last = action.slice(action.lastIndexOf('/') + 1);
+  return isAction(last) ? { action: last, query } : { action: undefined, prefix: action, query };
 };
 
 /**

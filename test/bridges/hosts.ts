@@ -102,7 +102,6 @@ export const hosts: Readonly<Record<string, HostKind>> = {
         // Koa must not answer: the connector does.
         context.respond = false;
         markUser(context.req);
-        context.req.url = withoutPrefix(context.req.url);
         await router.handler(context.req, context.res);
       });
       const handle = app.callback();
@@ -113,7 +112,7 @@ export const hosts: Readonly<Record<string, HostKind>> = {
     userOf: (native) => (native as Context<{ Variables: { user: string | undefined } }>).get('user'),
     start: async (config, hooks) => {
       const app = new Hono<{ Variables: { user: string | undefined } }>();
-      const router = createRouter(config, hooks, { ...quiet, basePath: '/fb' });
+      const router = createRouter(config, hooks, quiet);
       app.use(async (context, next) => {
         context.set('user', context.req.header('x-user'));
         await next();

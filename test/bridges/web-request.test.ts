@@ -49,6 +49,27 @@ describe('a plain web request', () => {
     expect((await cut.fetch(new Request('https://site.test/ping'))).status).toBe(200);
   });
 
+  it('finds the action below a prefix that nobody has cut or told', async () => {
+    const mounted = createRouter(memoryConfig, {}, quiet);
+    const ask = async (path: string, init: RequestInit = {}) => {
+      const answer = await mounted.fetch(new Request(`https://site.test${path}`, init));
+      const { data } = (await answer.json()) as { data?: object };
+      return [answer.status, Object.keys(data ?? {}).at(-1)];
+    };
+    expect(await ask('/a/b/permissions')).toEqual([200, 'permissions']);
+    expect(await ask('/a/b/permissions/?action=files')).toEqual([200, 'permissions']);
+    for (const mount of ['/a/b/', '/a/b', '/', '/a%20b/']) {
+      expect(await ask(`${mount}?action=files`)).toEqual([200, 'sources']);
+      expect(await ask(mount, { method: 'POST', body: new URLSearchParams({ action: 'files' }) })).toEqual([
+        200,
+        'sources',
+      ]);
+      expect(await ask(mount)).toEqual([404, 'messages']);
+      expect(await ask(`${mount}?action=nonsense`)).toEqual([404, 'messages']);
+    }
+    expect((await mounted.fetch(new Request('https://site.test/a/b/ping'))).status).toBe(200);
+  });
+
   it('hands on what the host gives as native', async () => {
     const context = { session: 1 };
     await router.fetch(new Request(`${base}/permissions`), context);
