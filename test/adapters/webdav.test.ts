@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, it } from 'vitest';
 import { describeStorageConformance, withFaults, type SkippedCase } from 'stowage/testing';
-import { openWebdavAdapter } from '../../dist/adapters/webdav/factory.js';
+import { openWebdavAdapter } from '../../dist/adapters/webdav/open.js';
 import { parseWebdavOptions } from '../../dist/adapters/webdav/options.js';
 import { login, programs, startApache, startNginx, startRclone, type DavServer } from './servers/webdav.js';
 

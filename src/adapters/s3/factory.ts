@@ -1,5 +1,4 @@
 import type { StorageFactory } from '../../storage/registry.ts';
-import { S3Adapter } from './adapter.ts';
 import { KnownServices } from './conditional-writes.ts';
 import { parseS3Options, type S3Options } from './options.ts';
 
@@ -11,6 +10,9 @@ export const createS3Factory = (): StorageFactory => {
   const services = new KnownServices();
   return {
     parseOptions: parseS3Options,
-    create: ({ options, root }) => new S3Adapter(options as S3Options, root, services),
+    create: async ({ options, root }) => {
+      const { S3Adapter } = await import('./adapter.ts');
+      return new S3Adapter(options as S3Options, root, services);
+    },
   };
 };

@@ -1,8 +1,7 @@
-import type { StorageFactory } from '../../storage/registry.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { WebdavAdapter } from './adapter.ts';
 import { DavClient } from './client.ts';
-import { parseWebdavOptions, type WebdavOptions } from './options.ts';
+import type { WebdavOptions } from './options.ts';
 import { Resources } from './resources.ts';
 import { Store } from './store.ts';
 
@@ -14,11 +13,4 @@ export const openWebdavAdapter = (options: WebdavOptions, root = ''): WebdavAdap
   const base = new Resources(client, url, SourcePath.root);
   const resources = prefix.isRoot ? base : new Resources(client, url, prefix);
   return new WebdavAdapter(new Store(resources, base, prefix));
-};
-
-/** Makes stores on WebDAV servers; `storageAdapter: "webdav"`. */
-export const webdavFactory: StorageFactory = {
-  parseOptions: parseWebdavOptions,
-  // What `parseOptions` has returned.
-  create: ({ options, root }) => openWebdavAdapter(options as WebdavOptions, root),
 };
