@@ -5,11 +5,16 @@ import type { SourcePath } from '../storage/source-path.ts';
 /** What a thumbnail folder held when it was looked at: the wanted entries by name. */
 export type Shelf = ReadonlyMap<string, Entry>;
 
+/** An empty file is what a power failure leaves of a thumbnail that was just written. */
+const isThumbnail = ({ kind, size }: Entry): boolean => kind === 'file' && size !== 0;
+
 /** Up to here a store that can is asked for single names; beyond it, one listing is the cheaper question. */
 const MAX_NAMES = 500;
 
 const fromNames = (entries: readonly (Entry | undefined)[]): Shelf =>
-  new Map(entries.flatMap((entry) => (entry?.kind === 'file' ? [[entry.name, entry]] : [])));
+  new Map(
+    entries.flatMap((entry) => (entry !== undefined && isThumbnail(entry) ? [[entry.name, entry]] : [])),
+  );
 
 /**
  * Looks up names in a thumbnail folder with one question to the store: never one per image. A folder that does not exist is empty.
@@ -28,8 +33,7 @@ export const readShelf = async (
     }
     const shelf = new Map<string, Entry>();
     for await (const page of storage.list(folder, { signal })) {
-      for (const entry of page)
-        if (entry.kind === 'file' && names.has(entry.name)) shelf.set(entry.name, entry);
+      for (const entry of page) if (isThumbnail(entry) && names.has(entry.name)) shelf.set(entry.name, entry);
     }
     return shelf;
   } catch (error) {

@@ -75,6 +75,11 @@ export interface WriteOptions extends PutOptions {
   readonly size?: number | undefined;
   /** Replaces only this version, else throws ChangedMeanwhileError. */
   readonly ifMatch?: string | undefined;
+  /**
+   * False for content that can be made again: the store need not wait until it would survive a power failure, after which the file may be
+   * missing or empty. Default: true. What everybody else sees is the same.
+   */
+  readonly durable?: boolean | undefined;
 }
 
 /**

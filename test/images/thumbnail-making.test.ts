@@ -149,6 +149,17 @@ describe('making thumbnails', () => {
     expect(isNear(await colourAt(bytes, 10, 10), [32, 208, 32])).toBe(true);
   });
 
+  it('makes a thumbnail anew of which a power failure has left an empty file', async () => {
+    const gallery = createGallery();
+    await gallery.show('a.png', await flat('#d02020'));
+    await put(gallery.storage, '_thumbs/a.png', '');
+    // As after a restart: nothing is known of what was made before.
+    const restarted = createGallery({}, { storage: gallery.storage });
+    expect(await restarted.list()).toEqual({ 'a.png': '_thumbs/a.png' });
+    const bytes = await bytesAt(gallery.storage, '_thumbs/a.png');
+    expect(isNear(await colourAt(bytes, 10, 10), [208, 32, 32])).toBe(true);
+  });
+
   it('does not make the thumbnail of an image from the future again and again', async () => {
     const clock = { now: Date.UTC(2030, 0, 1) };
     const { storage, calls } = counting(new MemoryAdapter({}, () => clock.now));

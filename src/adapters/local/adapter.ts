@@ -97,7 +97,7 @@ export class LocalAdapter implements StorageAdapter {
   write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
     return consumeContent(content, options, async (chunks) => {
       refuseTarget(path, options);
-      const staged = await stageChunks(this.#store, chunks);
+      const staged = await stageChunks(this.#store, chunks, options);
       try {
         return await staged.commit(path, options);
       } finally {

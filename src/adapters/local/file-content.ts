@@ -1,3 +1,4 @@
+import type { WriteOptions } from '../../storage/adapter.ts';
 import { fromSystemError, systemCode } from '../../storage/system-errors.ts';
 import { flushData, readPart, writeParts } from './system.ts';
 
@@ -27,12 +28,14 @@ const flushFile = async (fd: number): Promise<void> => {
 /** Writes to one open file, in order, and sends it down to the disk while more is coming: little is left to wait for at the end. */
 class FileWriter {
   readonly #fd: number;
+  readonly #durable: boolean;
   #writing: Promise<void> = Promise.resolve();
   #flushing: Promise<void> | undefined;
   #unflushed = 0;
 
-  constructor(fd: number) {
+  constructor(fd: number, durable: boolean) {
     this.#fd = fd;
+    this.#durable = durable;
   }
 
   /** Waits for the write before; resolves while this one is still running. */
@@ -43,9 +46,10 @@ class FileWriter {
     this.#writing.catch(() => undefined);
   }
 
-  /** All that was written is on the disk. */
+  /** All is written, and on the disk if it has to be. */
   async finish(): Promise<void> {
     await this.#writing;
+    if (!this.#durable) return;
     // The system tells a failed flush only once: that of an early one is the failure of all.
     await this.#flushing;
     await flushFile(this.#fd);
@@ -66,7 +70,7 @@ class FileWriter {
   }
 
   #flushEarly(): void {
-    if (this.#flushing !== undefined) return;
+    if (!this.#durable || this.#flushing !== undefined) return;
     this.#unflushed = 0;
     const flushing = flushFile(this.#fd);
     this.#flushing = flushing;
@@ -81,12 +85,16 @@ class FileWriter {
 }
 
 /**
- * Writes chunks to an open file, at its position, and down to the disk. Gathers small chunks, and takes the next ones in while a batch is
+ * Writes chunks to an open file, at its position, and down to the disk unless `durable` is false. Gathers small chunks, and takes the next ones in while a batch is
  * being written: at most two batches are held.
  * @throws what the chunks throw, as it is; errors of the file system as ours
  */
-export const writeChunks = async (fd: number, chunks: AsyncIterable<Uint8Array>): Promise<void> => {
-  const writer = new FileWriter(fd);
+export const writeChunks = async (
+  fd: number,
+  chunks: AsyncIterable<Uint8Array>,
+  { durable = true }: Pick<WriteOptions, 'durable'> = {},
+): Promise<void> => {
+  const writer = new FileWriter(fd, durable);
   let parts: Uint8Array[] = [];
   let held = 0;
   const hand = async (): Promise<void> => {

@@ -32,7 +32,7 @@ export interface Staging {
   readonly places: Places;
 }
 
-/** Whole content in a temporary file of the root's own file system, on the disk and without a name. */
+/** Whole content in a temporary file of the root's own file system, without a name. */
 class StagedTemp implements StagedFile {
   readonly size: number;
   readonly #staging: Staging;
@@ -96,7 +96,7 @@ class StagedTemp implements StagedFile {
     }
     this.#ended = true;
     await this.#lease.release();
-    await flushFolder(folder);
+    if (options.durable !== false) await flushFolder(folder);
     return stats;
   }
 }
@@ -109,17 +109,18 @@ export const refuseTarget = (target: SourcePath, options: CommitOptions): void =
 };
 
 /**
- * Takes chunks into a temporary file, down to the disk. Leaves no file when that fails.
+ * Takes chunks into a temporary file, down to the disk unless `durable` is false. Leaves no file when that fails.
  * @throws what the chunks throw, as it is; StorageFullError and the like
  */
 export const stageChunks = async (
   staging: Staging,
   chunks: AsyncIterable<Uint8Array>,
+  options: Pick<WriteOptions, 'durable'> = {},
 ): Promise<StagedFile> => {
   const lease = await attempt('stage', {}, () => staging.area.lease());
   const name = randomUUID();
   try {
-    const stats = await fill(lease.folder, name, chunks);
+    const stats = await fill(lease.folder, name, chunks, options);
     return new StagedTemp(staging, lease, name, stats);
   } catch (error) {
     await unlinkFile(lease.folder.at(name)).catch(() => undefined);
@@ -132,10 +133,11 @@ const fill = async (
   folder: OpenFolder,
   name: string,
   chunks: AsyncIterable<Uint8Array>,
+  options: Pick<WriteOptions, 'durable'>,
 ): Promise<BigIntStats> => {
   const fd = await attempt('stage', {}, () => createFile(folder, name));
   try {
-    await writeChunks(fd, chunks);
+    await writeChunks(fd, chunks, options);
     return await attempt('stage', {}, () => exactFstat(fd));
   } finally {
     await closeFile(fd).catch(() => undefined);
