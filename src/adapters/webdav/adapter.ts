@@ -230,7 +230,9 @@ export class WebdavAdapter implements StorageAdapter {
     const headers = { destination, overwrite: 'F', depth: 'infinity' };
     const status = await resources.act(method, from, 'folder', { signal: options.signal, headers });
     if (isSuccess(status)) return;
-    if (status === 412) throw new AlreadyExistsError();
+    // Whoever moved into a target that appeared in between may be told anything.
+    if (status === 412 || (method === 'MOVE' && (await this.#store.find(to, options)) !== undefined))
+      throw new AlreadyExistsError();
     if (method === 'COPY') await resources.act('DELETE', to, 'folder', {}).catch(() => undefined);
     throw errorOfStatus({ method, path: from }, status);
   }

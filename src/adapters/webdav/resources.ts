@@ -11,6 +11,7 @@ import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './cli
 import { statOf } from './entry.ts';
 import { errorOfStatus, type Asked } from './errors.ts';
 import { readMultistatus, type DavResponse } from './multistatus.ts';
+import { patiently, type Patience } from './patience.ts';
 
 const PROPERTIES =
   '<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop>' +
@@ -38,15 +39,21 @@ export class Resources {
     return urlOf(this.#root, path, kind);
   }
 
-  /** Sends a request whose answer has no content of interest; gives the status, that of a refusal inside a multistatus too. */
+  /**
+   * Sends a request whose answer has no content of interest; gives the status, that of a refusal inside a multistatus too. Some servers lock
+   * what they work on for the time of each request, so what is locked is asked for again, unless its body cannot be sent twice; `again` may
+   * end that early.
+   */
   async act(
     method: string,
     path: SourcePath,
     kind: 'file' | 'folder',
-    more: Partial<DavRequest>,
+    { again, ...more }: Partial<DavRequest> & Pick<Patience, 'again'>,
   ): Promise<number> {
-    const asked = { method, path, url: this.url(path, kind), ...more };
-    return this.#finalStatus(asked, await this.client.send(asked));
+    const asked: DavRequest = { method, path, url: this.url(path, kind), ...more };
+    const send = async (): Promise<number> => this.#finalStatus(asked, await this.client.send(asked));
+    if (typeof asked.body === 'object' && !asked.body.repeatable) return send();
+    return patiently(send, { isPassing: (status) => status === 423, again, signal: asked.signal });
   }
 
   /** What lies at a path. @throws NotFoundError */

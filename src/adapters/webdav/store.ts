@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import {
   AlreadyExistsError,
   NotFoundError,
@@ -9,17 +8,12 @@ import {
 import type { OperationOptions, PutOptions, Stat } from '../../storage/adapter.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { errorOfStatus } from './errors.ts';
+import { patiently } from './patience.ts';
 import { isSuccess, type Resources } from './resources.ts';
 import { isTempName } from './temp-name.ts';
 
-const ATTEMPTS = 8;
-/** Locked, or refused in the middle of somebody else's step. */
-const MAYBE_LATER: ReadonlySet<number> = new Set([403, 409, 423, 500]);
-
-/** Longer with every attempt, and at random, so that racers part. */
-const pause = async (attempt: number, signal: AbortSignal | undefined): Promise<void> => {
-  await setTimeout(attempt * (10 + Math.random() * 30), undefined, signal === undefined ? {} : { signal });
-};
+/** Refused in the middle of somebody else's step, perhaps. */
+const MAYBE_LATER: ReadonlySet<number> = new Set([403, 409, 500]);
 
 const ROOT: Stat = { name: '', kind: 'folder', size: undefined, modifiedAt: undefined, etag: undefined };
 
@@ -82,7 +76,8 @@ export class Store {
     // Some servers answer 201 for a collection that is there.
     if (path.isRoot || (await this.find(path, options)) !== undefined) throw new AlreadyExistsError();
     await this.ensureFolder(path.parent, options);
-    const status = await this.resources.act('MKCOL', path, 'folder', options);
+    const again = async (): Promise<boolean> => (await this.find(path, options)) === undefined;
+    const status = await this.resources.act('MKCOL', path, 'folder', { ...options, again });
     if (isSuccess(status)) return;
     // A server that lost a race of two makers may call it anything.
     if (status === 405 || (await this.find(path, options)) !== undefined) throw new AlreadyExistsError();
@@ -112,12 +107,11 @@ export class Store {
     if (found !== undefined && createOnly === true) throw new AlreadyExistsError();
     if (found?.kind === 'folder') throw new WrongKindError();
     if (createOnly === true) throw errorOfStatus({ method, path: from }, status);
-    let second = status === 412 ? await send('T') : status;
     // Servers that check and replace in two steps trip over each other's steps; the content is still whole at its old name.
-    for (let attempt = 1; attempt < ATTEMPTS && MAYBE_LATER.has(second); attempt += 1) {
-      await pause(attempt, signal);
-      second = await send('T');
-    }
+    const second =
+      status === 412 || MAYBE_LATER.has(status)
+        ? await patiently(() => send('T'), { isPassing: (refusal) => MAYBE_LATER.has(refusal), signal })
+        : status;
     if (!isSuccess(second)) throw errorOfStatus({ method, path: from }, second);
   }
 

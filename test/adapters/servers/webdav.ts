@@ -5,6 +5,9 @@ import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { WebdavAdapter } from '../../../dist/adapters/webdav/adapter.js';
+import { openWebdavAdapter } from '../../../dist/adapters/webdav/open.js';
+import { parseWebdavOptions } from '../../../dist/adapters/webdav/options.js';
 
 /** A real WebDAV server on a free port of this machine, with a folder of its own. */
 export interface DavServer {
@@ -199,4 +202,29 @@ export const startRclone = async (): Promise<DavServer> => {
     '0s',
   ];
   return start(layout, '/usr/bin/rclone', args, environment);
+};
+
+/** The servers that tests run against, with the options that they want beside `url`. */
+export const davServers = [
+  {
+    name: 'Apache with Basic',
+    installed: programs.apache,
+    start: () => startApache('basic'),
+    options: login,
+  },
+  {
+    name: 'Apache with Digest',
+    installed: programs.apache,
+    start: () => startApache('digest'),
+    options: { ...login, auth: 'digest' },
+  },
+  { name: 'nginx', installed: programs.nginx, start: startNginx, options: login },
+  { name: 'rclone', installed: programs.rclone, start: startRclone, options: login },
+] as const;
+
+/** A store of the built package on a server; `root` is a folder below its collection. */
+export const openDavStore = (server: { readonly url: string }, options: object, root = ''): WebdavAdapter => {
+  const parsed = parseWebdavOptions({ url: server.url, ...options });
+  if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
+  return openWebdavAdapter(parsed.value, root);
 };
