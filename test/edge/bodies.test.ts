@@ -181,7 +181,7 @@ describe('forms', () => {
       ({ field, filename, size }) => [field, filename, size],
     );
     expect(sized).toEqual([
-      ['files[0]', 'фото %221%22.png', 300_000],
+      ['files[0]', 'фото "1".png', 300_000],
       ['files[1]', 'b.png', 2],
       ['files[]', 'c.png', 0],
       ['files', 'd.png', 4],

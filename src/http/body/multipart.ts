@@ -37,6 +37,9 @@ export interface FormContent {
   readonly uploads: readonly UploadedFile[];
 }
 
+/** A file name as it was before the browser put it between quotes. @see https://html.spec.whatwg.org/#multipart-form-data */
+const unquoted = (filename: string): string => filename.replaceAll('%22', '"');
+
 const createParser = (contentType: string): Busboy => {
   // RFC 2046 5.1.1: one to seventy characters.
   if (!/;\s*boundary\s*=\s*(?:"[^"]{1,70}"|[^\s";]{1,70})\s*(?:;|$)/iu.test(contentType)) {
@@ -145,7 +148,12 @@ class FormReader {
     const upload =
       filename === undefined || filename === ''
         ? undefined
-        : await this.#receiver.receive({ field, filename, content, fields: this.#fields });
+        : await this.#receiver.receive({
+            field,
+            filename: unquoted(filename),
+            content,
+            fields: this.#fields,
+          });
     if (upload === undefined) content.resume();
     else this.#uploads.push(upload);
   }
