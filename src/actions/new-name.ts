@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import { hasAllowedExtension, splitExtension } from '../content/extension.ts';
-import { isServerConfigName, sanitizeName, withExtension } from '../content/file-name.ts';
+import { isHiddenName, isServerConfigName, sanitizeName, withExtension } from '../content/file-name.ts';
 import { TypeNotAllowedError, UnsafeNameError } from '../errors/errors.ts';
 import { requireFreeName, type ReservingSettings } from './reserved.ts';
 
@@ -18,13 +18,14 @@ const requireAllowedName = (settings: NamingSettings, name: string): void => {
     throw new TypeNotAllowedError(`"${name}": this file type is not allowed.`);
   }
   if (isServerConfigName(name)) throw new TypeNotAllowedError(`"${name}": this name is not allowed.`);
+  if (isHiddenName(name)) throw new UnsafeNameError(`"${name}": a file name must not begin with a dot.`);
   requireFreeName(settings, name);
 };
 
 /**
  * The name that a new file gets for what the client sent. Every action that names a file goes through here or through
  * `renamedFileName`, so that none is laxer than the upload.
- * @throws UnsafeNameError (400) empty or reserved; TypeNotAllowedError (403) by extension, or a file that web servers obey
+ * @throws UnsafeNameError (400) empty, reserved or with a leading dot; TypeNotAllowedError (403) by extension, or a file that web servers obey
  */
 export const newFileName = (settings: NamingSettings, text: string): string => {
   const name = sanitized(text);

@@ -85,7 +85,10 @@ export const withExtension = (name: string, extension: string): string =>
     : fit(name, tailOf(extension));
 
 // Files that web servers obey. `extensions` may allow `ini` or `config`; these are never content.
-const SERVER_CONFIG = /^(?:web\.config|php\.ini|\..*)$/iu;
+const SERVER_CONFIG = /^(?:web\.config|php\.ini|\.user\.ini|\.ht.*)$/iu;
 
-/** Whether a file of this name could steer a web server or hides from people: `.htaccess`, `.user.ini`, `web.config`, any name with a leading dot. */
+/** Whether a file of this name could steer a web server: `.htaccess`, `.user.ini`, `web.config`. */
 export const isServerConfigName = (name: string): boolean => SERVER_CONFIG.test(name);
+
+/** Whether a file of this name hides from people and listings of the system: a leading dot, as `../a` gets one too. */
+export const isHiddenName = (name: string): boolean => name.startsWith('.');

@@ -23,7 +23,7 @@ describe('fileRename', () => {
     const files = service.source('files');
     await files.put({ [`sub/${name}`]: 'content' });
     const answer = await service.call('fileRename', { path: 'sub/', name, newname });
-    expect(answer.status).toBe(expected.startsWith('.') ? 403 : 200);
+    expect(answer.status).toBe(expected.startsWith('.') ? 400 : 200);
     const stored = expected.startsWith('.') ? name : expected;
     expect(await files.paths()).toEqual(['sub/', `sub/${stored}`]);
     expect(await files.text(`sub/${stored}`)).toBe('content');
@@ -56,6 +56,8 @@ describe('fileRename', () => {
     ['its own name', { name: 'a.txt', newname: 'a.txt' }, 400],
     ['a hidden name', { name: 'noext.tmb', newname: 'x' }, 404],
     ['a name that servers obey', { name: 'a.txt', newname: '.htaccess' }, 403],
+    ['a name that hides', { name: 'a.txt', newname: '.a' }, 400],
+    ['a name that would lead out', { name: 'a.txt', newname: '../a' }, 400],
     ['an unknown file', { name: 'z.txt', newname: 'x' }, 404],
     ['an unknown source', { name: 'a.txt', newname: 'x', source: 'nowhere' }, 404],
     ['a file of a type that is not shown', { name: 'id_rsa', newname: 'x.txt' }, 404],

@@ -123,6 +123,7 @@ describe('fileUpload', () => {
       { file: ['files[1]', 'x.php.', 'x'] as const, status: 403 },
       { file: ['files[1]', 'x.php ', 'x'] as const, status: 403 },
       { file: ['files[1]', 'aux.png', 'x'] as const, status: 403 },
+      { file: ['files[1]', '.hidden.png', 'x'] as const, status: 400 },
     ];
     for (const { file, status } of refused) {
       const answer = await service.upload([good, file]);
@@ -131,6 +132,13 @@ describe('fileUpload', () => {
       expect(answer.messages).toHaveLength(1);
     }
     expect(await service.source('files').paths()).toEqual([]);
+  });
+
+  it('reads quotes in a name as browsers write them', async () => {
+    const service = await startService();
+    // FormData escapes the quotes as every browser does: %22.
+    await service.upload([['files[0]', 'the "best".txt', 'x']]);
+    expect(await service.source('files').paths()).toEqual(['the _best_.txt']);
   });
 
   it('applies the limits and types of the source that is meant', async () => {

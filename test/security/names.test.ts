@@ -231,7 +231,7 @@ describe('names made of other names', () => {
       '.user.ini',
       'web.config',
       'Web.Config',
-      '.hidden.png',
+      '.htaccess.txt',
       'php.ini',
     ]) {
       expect(isServerConfigName(name), name).toBe(true);
