@@ -16,16 +16,20 @@ const AVIF_EFFORTS: readonly (readonly [pixels: number, effort: number])[] = [
   [6_000_000, 2],
 ];
 
-/** Keeps the depth and the greys of the original; without it everything becomes RGB of 8 bits. */
-const keepDepth = (picture: Sharp, { metadata }: OpenedPicture): Sharp => {
+const isPrint = ({ metadata }: OpenedPicture): boolean => metadata?.space === 'cmyk';
+
+/** Keeps the print colours, the greys and the depth of the original; without it everything becomes RGB of 8 bits. */
+const keepColours = (picture: Sharp, original: OpenedPicture): Sharp => {
+  const { metadata } = original;
+  if (isPrint(original)) return picture.pipelineColourspace('cmyk').toColourspace('cmyk');
   const isGrey = metadata?.space === 'b-w' || metadata?.space === 'grey16';
   if (metadata?.depth === 'ushort') return picture.toColourspace(isGrey ? 'grey16' : 'rgb16');
   return isGrey ? picture.toColourspace('b-w') : picture;
 };
 
-/** The print colours of CMYK become sRGB; every other profile goes on describing the pixels that it belongs to. */
+/** A profile goes on describing the pixels that it belongs to. */
 const keepProfile = (picture: Sharp, { metadata }: OpenedPicture): Sharp =>
-  metadata?.hasProfile === true && metadata.space !== 'cmyk' ? picture.keepIccProfile() : picture;
+  metadata?.hasProfile === true ? picture.keepIccProfile() : picture;
 
 const apply = (picture: Sharp, edit: Edit): Sharp =>
   edit.kind === 'resize'
@@ -61,7 +65,7 @@ const encodeJpeg = ({ picture, original: { metadata } }: Edited): Promise<Buffer
     .jpeg({
       quality: JPEG_QUALITY,
       progressive: metadata?.isProgressive ?? false,
-      chromaSubsampling: metadata?.chromaSubsampling === '4:4:4' ? '4:4:4' : '4:2:0',
+      chromaSubsampling: metadata?.chromaSubsampling?.startsWith('4:4:4') === true ? '4:4:4' : '4:2:0',
     })
     .toBuffer();
 
@@ -76,7 +80,8 @@ const ENCODERS: Readonly<Record<PictureFormat, (edited: Edited) => Promise<Buffe
   jpeg: encodeJpeg,
   png: ({ picture, original: { metadata } }) =>
     picture.png({ progressive: metadata?.isProgressive ?? false }).toBuffer(),
-  gif: ({ picture }) => picture.gif().toBuffer(),
+  // A box in which nothing moves is still as long as the animation.
+  gif: ({ picture }) => picture.gif({ keepDuplicateFrames: true }).toBuffer(),
   webp: ({ picture, file }) =>
     picture.webp(isLosslessWebp(file) ? { lossless: true } : { quality: WEBP_QUALITY }).toBuffer(),
   heif: encodeAvif,
@@ -98,6 +103,6 @@ export const renderEdit = async (original: OpenedPicture, file: Buffer, edit: Ed
   const size = edit.kind === 'resize' ? edit.to : edit.box;
   requireEditable(original, size);
   const upright = (await original.decode()).autoOrient();
-  const picture = keepProfile(keepDepth(apply(upright, edit), original), original);
+  const picture = keepProfile(keepColours(apply(upright, edit), original), original);
   return ENCODERS[original.format]({ picture, size, original, file });
 };

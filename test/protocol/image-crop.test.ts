@@ -73,6 +73,30 @@ describe('imageCrop', () => {
     expect(isNear(await colourAt(last, 7, 10), [32, 32, 224])).toBe(true);
   });
 
+  it('keeps the length of an animation in a box where nothing moves', async () => {
+    const { put, service, shown } = await startImages();
+    const still = { create: { width: 20, height: 40, channels: 3 as const, background: '#808080' } };
+    const corner = await sharp(still).png().toBuffer();
+    const frames = await Promise.all(
+      ['#e02020', '#20e020', '#2020e0'].map((background) =>
+        sharp({ create: { width: 60, height: 40, channels: 3, background } })
+          .composite([{ input: corner, left: 0, top: 0 }])
+          .png()
+          .toBuffer(),
+      ),
+    );
+    const delay = [30, 700, 250];
+    await put(
+      'a.gif',
+      await sharp(frames, { join: { animated: true } })
+        .gif({ loop: 2, delay })
+        .toBuffer(),
+    );
+    await service.call('imageCrop', { name: 'a.gif', ...boxOf({ x: 2, y: 2, w: 10, h: 10 }) });
+    const { metadata } = await shown('a.gif');
+    expect([metadata.pages, metadata.delay, metadata.loop]).toEqual([3, delay, 2]);
+  });
+
   it.each([
     ['as the client computes them', { x: '265.3063763608087', y: '10.6', w: '100.49', h: '33.5' }, [100, 34]],
     [

@@ -76,7 +76,7 @@ describe('imageResize', () => {
         ...boxOf({ w: 9, h: 9 }),
       });
       expect([status, data['newPath']]).toEqual(
-        stored?.startsWith('.') ? [403, undefined] : [200, `https://files.example/files/${stored ?? ''}`],
+        stored?.startsWith('.') ? [400, undefined] : [200, `https://files.example/files/${stored ?? ''}`],
       );
       if (status === 200) expect((await shown(stored ?? '')).format).toBe('png');
     }
@@ -148,19 +148,27 @@ describe('imageResize', () => {
     expect(isNear([...pixels.subarray(0, 3)], [0, 255, 0], 2)).toBe(true);
   });
 
-  it('turns CMYK into sRGB colours that look the same', async () => {
+  it.each([
+    ['with its profile', true],
+    ['without one', false],
+  ])('leaves the print colours of CMYK as they are, %s', async (_, hasProfile) => {
     const { put, service, shown } = await startImages();
-    const cmyk = await quarters()
-      .toColourspace('cmyk')
-      .withIccProfile('cmyk')
-      .jpeg({ quality: 95 })
-      .toBuffer();
-    const before = await colourAt(cmyk, 20, 10);
+    const print = quarters().toColourspace('cmyk');
+    const cmyk = await (hasProfile ? print.withIccProfile('cmyk') : print).jpeg({ quality: 95 }).toBuffer();
+    const before = await sharp(cmyk).metadata();
     await put('a.jpg', cmyk);
     await service.call('imageResize', { name: 'a.jpg', ...boxOf({ w: 40, h: 20 }) });
-    const made = await shown('a.jpg');
-    expect([made.metadata.space, made.metadata.channels]).toEqual(['srgb', 3]);
-    expect(isNear(await colourAt(made.bytes, 10, 5), before)).toBe(true);
+    const { metadata, bytes } = await shown('a.jpg');
+    expect([metadata.space, metadata.channels, metadata.hasProfile]).toEqual(['cmyk', 4, before.hasProfile]);
+    expect(metadata.icc).toEqual(before.icc);
+    for (const [x, y] of [
+      [20, 10],
+      [60, 10],
+      [20, 30],
+      [60, 30],
+    ] as const) {
+      expect(isNear(await colourAt(bytes, x / 2, y / 2), await colourAt(cmyk, x, y))).toBe(true);
+    }
   });
 
   it.each([
