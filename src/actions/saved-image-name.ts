@@ -29,7 +29,10 @@ const missingExtension = async (
     return await services.images.verify(pictureOf(upload), signal);
   } catch (error) {
     if (!(error instanceof BrokenImageError)) throw error;
-    await cleanedUpload({ sanitizeSvg: true }, upload, 'picture.svg', signal);
+    await cleanedUpload({ sanitizeSvg: true }, upload, 'picture.svg', signal).catch((reason: unknown) => {
+      // Of what is neither, nobody said that it is an SVG file.
+      throw reason instanceof BrokenImageError ? error : reason;
+    });
     return 'svg';
   }
 };

@@ -137,6 +137,9 @@ describe('imageSave', () => {
       expect(await images.bytes('a.png')).toEqual(old);
     }
     expect((await save(images, [file(png)], { name: 'a.svg' })).status).toBe(400);
+    // Nobody has said that this would be SVG.
+    const { messages } = await save(images, [file(Buffer.from('no picture'))], { newname: 'b' });
+    expect(messages).toEqual(['The file is not an image that can be processed.']);
     expect(await images.service.source('files').paths()).toEqual(['a.png']);
   });
 
