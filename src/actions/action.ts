@@ -6,7 +6,7 @@ import type { Thumbnails } from '../images/thumbnails.ts';
 import type { Logger } from '../log/logger.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
-import type { FileAnswer } from './file-answer.ts';
+import type { FileAnswer, MadeFileAnswer } from './file-answer.ts';
 import type { NameReservations } from './name-reservations.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
@@ -36,7 +36,7 @@ export interface ActionContext {
 export type ActionData = Readonly<Record<string, unknown>>;
 
 /** What an action answers: data for the JSON envelope, or a file. */
-export type ActionResult = ActionData | FileAnswer;
+export type ActionResult = ActionData | FileAnswer | MadeFileAnswer;
 
 /** One action of the protocol. Routes, parameter checks, access keys, permissions and the interface description come from these. */
 export interface Action<Parameters extends z.ZodType = z.ZodType> {

@@ -22,3 +22,18 @@ export class FileAnswer {
     this.open = fields.open;
   }
 }
+
+/** An answer that is a file made for this request alone. It is made when its bytes are wanted, so that telling of it costs nothing. */
+export class MadeFileAnswer {
+  /** File name for `Content-Disposition: attachment`. */
+  readonly filename: string;
+  readonly contentType: string;
+  /** Makes the whole file. Called at most once. */
+  readonly make: () => Promise<Uint8Array>;
+
+  constructor(fields: { filename: string; contentType: string; make: () => Promise<Uint8Array> }) {
+    this.filename = fields.filename;
+    this.contentType = fields.contentType;
+    this.make = fields.make;
+  }
+}

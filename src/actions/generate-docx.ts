@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
-import { documentAnswer, documentJob } from './document-answer.ts';
+import { documentJob } from './document-job.ts';
+import { MadeFileAnswer } from './file-answer.ts';
 
 const DOCX_TYPE = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
 
@@ -16,7 +17,11 @@ export const generateDocxAction = defineAction({
   result: undefined,
   run: async (context, input) => {
     context.access.require('GENERATE_DOCX', input.path);
-    const bytes = await context.services.documents.docx(documentJob(context, input));
-    return documentAnswer('document.docx', DOCX_TYPE, bytes);
+    const job = documentJob(context, input);
+    return new MadeFileAnswer({
+      filename: 'document.docx',
+      contentType: DOCX_TYPE,
+      make: () => context.services.documents.docx(job),
+    });
   },
 });

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { orientations, paperFormats } from '../documents/pdf/paper.ts';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
-import { documentAnswer, documentJob } from './document-answer.ts';
+import { documentJob } from './document-job.ts';
+import { MadeFileAnswer } from './file-answer.ts';
 
 /** One of the values, undefined when absent or empty. */
 const choice = <Value extends string>(values: readonly [Value, ...Value[]]) =>
@@ -34,7 +35,11 @@ export const generatePdfAction = defineAction({
   run: async (context, input) => {
     context.access.require('GENERATE_PDF', input.path);
     const paper = { format: input.options?.format, orientation: input.options?.page_orientation };
-    const bytes = await context.services.documents.pdf({ ...documentJob(context, input), paper });
-    return documentAnswer('document.pdf', 'application/pdf', bytes);
+    const job = { ...documentJob(context, input), paper };
+    return new MadeFileAnswer({
+      filename: 'document.pdf',
+      contentType: 'application/pdf',
+      make: () => context.services.documents.pdf(job),
+    });
   },
 });

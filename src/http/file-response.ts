@@ -1,4 +1,5 @@
-import type { FileAnswer } from '../actions/file-answer.ts';
+import { Readable } from 'node:stream';
+import { FileAnswer, type MadeFileAnswer } from '../actions/file-answer.ts';
 import { StowageError } from '../errors/errors.ts';
 import type { ByteRange } from '../storage/adapter.ts';
 import { attachment } from './content-disposition.ts';
@@ -6,15 +7,16 @@ import type { ConnectorResponse, HookRequest } from './message.ts';
 import { judgePreconditions, rangeStillApplies } from './preconditions.ts';
 import { parseRange } from './range.ts';
 
+/** The answer depends on who asks; it may be kept, but not shown again without asking. */
+const CACHE_CONTROL = 'private, no-cache';
+
 const validatorHeaders = ({ stat: { etag, modifiedAt } }: FileAnswer): Record<string, string> => ({
   ...(etag === undefined ? {} : { etag }),
   ...(modifiedAt === undefined ? {} : { 'last-modified': new Date(modifiedAt).toUTCString() }),
-  // The answer depends on who asks; it may be kept, but not shown again without asking.
-  'cache-control': 'private, no-cache',
+  'cache-control': CACHE_CONTROL,
 });
 
-const contentHeaders = (answer: FileAnswer): Record<string, string> => ({
-  ...validatorHeaders(answer),
+const contentHeaders = (answer: FileAnswer | MadeFileAnswer): Record<string, string> => ({
   'content-type': answer.contentType,
   'content-disposition': attachment(answer.filename),
   'x-content-type-options': 'nosniff',
@@ -50,7 +52,7 @@ export const fileResponse = async (answer: FileAnswer, request: HookRequest): Pr
   }
   const { size } = answer.stat;
   const range = requestedRange(answer, request);
-  const headers = contentHeaders(answer);
+  const headers = { ...validatorHeaders(answer), ...contentHeaders(answer) };
   if (size !== undefined) {
     headers['accept-ranges'] = 'bytes';
     headers['content-length'] = String(range === undefined ? size : range.end - range.start + 1);
@@ -60,4 +62,29 @@ export const fileResponse = async (answer: FileAnswer, request: HookRequest): Pr
   }
   const body = request.method === 'HEAD' ? undefined : await answer.open(range);
   return { status: range === undefined ? 200 : 206, headers, body };
+};
+
+/** The bytes of a made file, whole or in part. Made anew at every request, so there is no version of it. */
+const ofBytes = ({ filename, contentType }: MadeFileAnswer, bytes: Uint8Array): FileAnswer =>
+  new FileAnswer({
+    filename,
+    contentType,
+    stat: { size: bytes.length, modifiedAt: undefined, etag: undefined },
+    open: async (range) =>
+      Readable.from([range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)], {
+        objectMode: false,
+      }),
+  });
+
+/**
+ * Answers with a file that has to be made. HEAD learns all but the length and makes nothing.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2
+ */
+export const madeFileResponse = async (
+  answer: MadeFileAnswer,
+  request: HookRequest,
+): Promise<ConnectorResponse> => {
+  if (request.method !== 'HEAD') return fileResponse(ofBytes(answer, await answer.make()), request);
+  const headers = { 'cache-control': CACHE_CONTROL, ...contentHeaders(answer) };
+  return { status: 200, headers, body: undefined };
 };

@@ -1,12 +1,12 @@
 import { accessKeyOf, type Action, type ActionContext, type ActionResult } from '../actions/action.ts';
-import { FileAnswer } from '../actions/file-answer.ts';
+import { FileAnswer, MadeFileAnswer } from '../actions/file-answer.ts';
 import type { Access } from '../access/access.ts';
 import { AccessDeniedError, ChangedMeanwhileError, StowageError } from '../errors/errors.ts';
 import { parseParameters } from '../parameters/parse.ts';
 import type { RawValue } from '../parameters/raw.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { headersOfJson, jsonResponse, SUCCESS_CODE } from './envelope.ts';
-import { fileResponse } from './file-response.ts';
+import { fileResponse, madeFileResponse } from './file-response.ts';
 import { writeJson } from './json-stream.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 import type { RequestInput } from './read-input.ts';
@@ -55,6 +55,7 @@ const answerWhole = async (
   starts = 1,
 ): Promise<ConnectorResponse> => {
   const result = await run();
+  if (result instanceof MadeFileAnswer) return madeFileResponse(result, request);
   if (!(result instanceof FileAnswer)) return dataResponse(result, request);
   try {
     return await fileResponse(result, request);

@@ -44,6 +44,17 @@ describe('generateDocx', () => {
     expect(messages.join()).toContain('html');
   });
 
+  it('tells HEAD what would come, and makes nothing for it', async () => {
+    const service = await startService();
+    const head = (query: string) => fetch(`${service.url}/generateDocx?${query}`, { method: 'HEAD' });
+    const { status, headers } = await head('html=x');
+    expect([status, headers.get('content-type')]).toEqual([200, TYPE]);
+    expect(headers.get('content-disposition')).toBe('attachment; filename="document.docx"');
+    // Only a document that was made has a length.
+    expect(headers.get('content-length')).toBe(null);
+    expect((await head('html=')).status).toBe(400);
+  });
+
   it('refuses denied roles, unknown sources, too large bodies, and documents beyond the limits', async () => {
     const denied = await startService({ accessControl: [{ GENERATE_DOCX: false }] });
     expect((await denied.call('generateDocx', { html: 'x' })).status).toBe(403);

@@ -84,6 +84,16 @@ describe.skipIf(noBrowser)(`generatePdf ${noBrowser}`, () => {
   });
 });
 
+describe('HEAD on generatePdf', () => {
+  it('tells what would come, and makes nothing', async () => {
+    const service = await startService();
+    const response = await fetch(`${service.url}/generatePdf?html=x`, { method: 'HEAD' });
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/pdf']);
+    // Only a document that was made has a length.
+    expect(response.headers.get('content-length')).toBe(null);
+  });
+});
+
 describe('generatePdf refuses', () => {
   it.each([
     [{}, 'html'],

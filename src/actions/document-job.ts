@@ -1,7 +1,5 @@
-import { Readable } from 'node:stream';
 import type { DocumentJob } from '../documents/documents.ts';
 import type { ActionContext } from './action.ts';
-import { FileAnswer } from './file-answer.ts';
 import { sourceFor } from './select-source.ts';
 
 /**
@@ -19,16 +17,3 @@ export const documentJob = (
     signal,
   };
 };
-
-/** A made document as an answer. */
-export const documentAnswer = (filename: string, contentType: string, bytes: Uint8Array): FileAnswer =>
-  new FileAnswer({
-    filename,
-    contentType,
-    // Made anew at every request, so there is no version of it.
-    stat: { size: bytes.length, modifiedAt: undefined, etag: undefined },
-    open: async (range) =>
-      Readable.from([range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)], {
-        objectMode: false,
-      }),
-  });
