@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { StorageUnavailableError } from '../../errors/errors.ts';
+import { StorageUnavailableError, type StowageError } from '../../errors/errors.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
 import { fromSystemError } from '../../storage/system-errors.ts';
@@ -30,9 +30,16 @@ const chooseConfinement = async (root: string, wanted: LocalOptions['confinement
   return handles ? new HandleConfinement(root) : new PathConfinement(root);
 };
 
+/** A root that is a file, or lies below one, is a fault of the service, whatever the system says of it. */
+const asRootFailure = (thrown: unknown): StowageError => {
+  const error = fromSystemError(thrown, 'opening the root');
+  if (error.status >= 500) return error;
+  return new StorageUnavailableError({ detail: 'the root cannot be used as a folder', cause: error });
+};
+
 /**
  * Opens a folder as a store: makes it when it is missing, and removes what killed processes left in it.
- * @throws StorageDeniedError and the like when the folder cannot be made or opened
+ * @throws StorageDeniedError, StorageUnavailableError and the like when the folder cannot be made or opened
  */
 export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdapter> => {
   const { log } = options;
@@ -56,7 +63,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
     };
     return new LocalAdapter({ root, places, area, scans: scans.thread }, capabilities, scans.release);
   } catch (error) {
-    throw fromSystemError(error, 'opening the root');
+    throw asRootFailure(error);
   }
 };
 
