@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
 import type { Settings } from '../config/settings.ts';
 import { HttpError, StowageError } from '../errors/errors.ts';
 import { errorTable } from '../errors/table.ts';
@@ -35,7 +36,9 @@ const describe = (error: unknown): Failure => {
   if (!(error instanceof HttpError)) return internal;
   const { status, message } = error;
   if (!Number.isInteger(status) || status < 400 || status > 599) return internal;
-  return { status, messages: [message], headers: {} };
+  // A hook written in JavaScript may give no message; what `messages` holds is shown to people.
+  const text = message.trim() === '' ? (STATUS_CODES[status] ?? errorTable.INTERNAL.message) : message;
+  return { status, messages: [text], headers: {} };
 };
 
 /** What the reason phrase may hold: printable ASCII, at most 120 characters. */

@@ -214,6 +214,20 @@ describe('errors', () => {
     }
   });
 
+  it('gives an HttpError without a message the words of its status', async () => {
+    for (const [status, words] of [
+      [401, 'Unauthorized'],
+      [499, 'Internal error.'],
+    ] as const) {
+      const edge = await startEdge({
+        authenticate: () => {
+          throw new HttpError(status, ' ');
+        },
+      });
+      expect(await ask(edge, '/echo')).toMatchObject({ status, messages: [words] });
+    }
+  });
+
   it('never tells what went wrong inside', async () => {
     const edge = await startEdge();
     const response = await fetch(`${edge.url}/crash`);
