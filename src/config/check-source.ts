@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { StorageFactories } from '../storage/registry.ts';
 import { withSlash } from './baseurl.ts';
-import { loadSettings, overrideSettings, settingKeys } from './load-settings.ts';
+import { globalKeys, loadSettings, overrideSettings, settingKeys } from './load-settings.ts';
 import { freezeDeep, isPlainObject, without, withoutNulls, type PlainObject } from './plain-values.ts';
 import { mustBe, problemAt } from './problems.ts';
 import type { Settings } from './settings.ts';
@@ -71,6 +71,7 @@ const checkWritten = (
       storageAdapter: adapter,
       adapterOptions: options,
       settings: overrideSettings(settings, loaded.written),
+      withoutEffect: globalKeys.filter((name) => loaded.written[name] !== undefined),
     }),
   };
 };

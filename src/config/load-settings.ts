@@ -7,7 +7,8 @@ import { keysAt } from './schema-keys.ts';
 /** The names of all settings. */
 export const settingKeys: readonly string[] = Object.keys(settingsShape);
 
-const globalKeys: readonly string[] = Object.entries(settingsShape)
+/** The names of settings that act before a source is known. */
+export const globalKeys: readonly string[] = Object.entries(settingsShape)
   .filter(([, schema]) => settingMeta.get(schema)?.scope === 'global')
   .map(([key]) => key);
 

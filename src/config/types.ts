@@ -50,6 +50,8 @@ export interface SourceConfig {
   readonly adapterOptions: unknown;
   /** Global settings with this source's overrides. */
   readonly settings: Settings;
+  /** Settings that the source overrides in vain, because they act before a source is known. */
+  readonly withoutEffect: readonly string[];
 }
 
 /** The accepted configuration, deeply frozen. */

@@ -32,6 +32,13 @@ export const configWarnings = (
         'Set SOURCE_BASEURL, or baseurl of the source, to where the files are served.',
     );
   }
+  for (const { name, withoutEffect } of config.sources) {
+    if (withoutEffect.length === 0) continue;
+    warnings.push(
+      `source ${JSON.stringify(name)}: without effect in a source: ${withoutEffect.join(', ')}. ` +
+        'Such settings act before the source of a request is known; write them at the top of the configuration.',
+    );
+  }
   const { allowCrossOrigin, allowedOrigins, accessControl } = config.settings;
   if (allowCrossOrigin && allowedOrigins === null) {
     warnings.push(

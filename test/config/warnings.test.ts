@@ -28,6 +28,19 @@ describe('start-up warnings', () => {
     expect(configWarnings(load({ ...open, allowedOrigins: [] }))).toEqual([]);
   });
 
+  it('name settings of a source that act before a source is known', () => {
+    const changes = {
+      accessControl: [{ FILE_REMOVE: false }],
+      onlyPOST: null,
+      thumbSize: 80,
+      defaultRole: 'x',
+    };
+    const config = load({ ...safe, sources: { a: source(), b: source(changes) } });
+    expect(configWarnings(config)).toEqual([
+      expect.stringMatching(/^source "b": without effect in a source: accessControl, defaultRole\./u),
+    ]);
+  });
+
   it('name keys of rules that belong to no action', () => {
     const config = load({
       ...safe,
