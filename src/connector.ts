@@ -2,7 +2,7 @@ import { compileRules } from './access/judge.ts';
 import { accessKeyOf, type ActionServices } from './actions/action.ts';
 import { createNameReservations } from './actions/name-reservations.ts';
 import { reportedActions } from './actions/permissions.ts';
-import { createActions } from './actions/registry.ts';
+import { createActions, type Actions } from './actions/registry.ts';
 import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { createS3Factory } from './adapters/s3/factory.ts';
@@ -14,7 +14,7 @@ import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
 import { createDocuments } from './documents/create-documents.ts';
 import { StowageError } from './errors/errors.ts';
-import { rulesFor, tenantOf, type ConnectorHooks } from './hooks.ts';
+import { checkHooks, rulesFor, tenantOf, type ConnectorHooks } from './hooks.ts';
 import type { Handle, HookRequest } from './http/message.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { createThumbnails } from './images/create-thumbnails.ts';
@@ -109,9 +109,33 @@ const openAtStart = ({ all }: SourceGroup, log: Logger): void => {
   }
 };
 
+/** What a connector is built on. Nothing of it is open yet. */
+interface Groundwork {
+  readonly config: ConnectorConfig;
+  readonly factories: StorageFactories;
+  readonly actions: Actions;
+}
+
+const prepare = (input: ConfigInput | null | undefined, hooks: ConnectorHooks, log: Logger): Groundwork => {
+  checkHooks(hooks);
+  const factories = factoriesOf();
+  const config = loadConfig(input, factories, readSourceEnvironment());
+  const actions = createActions();
+  warnAtStart(config, hooks, [...new Set([...reportedActions, ...actions.keys()])].map(accessKeyOf), log);
+  return { config, factories, actions };
+};
+
+/**
+ * Checks a configuration and writes its warnings to the log, as building a connector would, and neither makes nor opens anything.
+ * @throws ConfigError listing every problem of the configuration.
+ */
+export const checkConfiguration = (input: ConfigInput | null | undefined, log: Logger): void => {
+  prepare(input, {}, log);
+};
+
 /**
  * Builds a connector: checks the configuration and begins to open the configured stores.
- * @throws ConfigError listing every problem of the configuration.
+ * @throws ConfigError listing every problem of the configuration, or of the hooks.
  */
 export const createConnector = (
   input: ConfigInput | null | undefined,
@@ -119,11 +143,8 @@ export const createConnector = (
   options: ConnectorOptions = {},
 ): Connector => {
   const log = options.logger ?? createStderrLogger();
-  const factories = factoriesOf();
-  const config = loadConfig(input, factories, readSourceEnvironment());
+  const { config, factories, actions } = prepare(input, hooks, log);
   const { settings } = config;
-  const actions = createActions();
-  warnAtStart(config, hooks, [...new Set([...reportedActions, ...actions.keys()])].map(accessKeyOf), log);
 
   const statics = createSourceGroup(config.sources, { factories, log });
   openAtStart(statics, log);

@@ -1,8 +1,9 @@
 import { compileRules, type RuleBook } from './access/judge.ts';
 import type { AccessRule } from './config/access-rule.ts';
 import { loadAccessRules } from './config/load-access-rules.ts';
+import { mustBe, problemAt, unknownKey } from './config/problems.ts';
 import type { SourcesInput } from './config/types.ts';
-import { StowageError } from './errors/errors.ts';
+import { ConfigError, StowageError } from './errors/errors.ts';
 import type { HookRequest } from './http/message.ts';
 import type { SvgGenerator } from './images/svg-generator.ts';
 
@@ -30,6 +31,31 @@ export interface ConnectorHooks {
   /** Draws the icon of an entry: returns SVG markup, with names escaped. */
   readonly svgGenerator?: SvgGenerator;
 }
+
+const hookNames: Readonly<Record<keyof ConnectorHooks, true>> = {
+  checkAuthentication: true,
+  resolveSources: true,
+  accessControl: true,
+  allowedOrigins: true,
+  svgGenerator: true,
+};
+
+const hookProblem = (name: string, hook: unknown): string | undefined => {
+  if (!Object.hasOwn(hookNames, name)) return unknownKey(name, Object.keys(hookNames));
+  return hook === undefined || typeof hook === 'function' ? undefined : mustBe('a function', hook);
+};
+
+/**
+ * Refuses hooks that would never be called: a misspelt `checkAuthentication` would let everybody in.
+ * @throws ConfigError with every problem.
+ */
+export const checkHooks = (hooks: ConnectorHooks): void => {
+  const problems = Object.entries(hooks).flatMap(([name, hook]) => {
+    const problem = hookProblem(name, hook);
+    return problem === undefined ? [] : [problemAt(['hooks', name], problem)];
+  });
+  if (problems.length > 0) throw new ConfigError(problems);
+};
 
 /**
  * The rules in force for the request: the hook's, else the configured ones.

@@ -10,6 +10,10 @@ const status = await run(process.argv.slice(2), {
     // createApp checks every key and value of what was read.
     return createApp(config as ConfigInput | undefined, {}, { logger });
   },
+  checkConfiguration: async (config, logger) => {
+    const { checkConfiguration } = await import('../connector.ts');
+    checkConfiguration(config as ConfigInput | undefined, logger);
+  },
   print: (text) => process.stdout.write(text),
   complain: (text) => process.stderr.write(text),
 });

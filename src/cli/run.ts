@@ -12,6 +12,8 @@ export interface World {
   readonly environment: Environment;
   /** Builds the service from a configuration as written. Rejects with ConfigError. */
   readonly createService: (config: unknown, log: Logger) => Promise<Service>;
+  /** Checks a configuration as written and tells its warnings to the log; opens nothing. Rejects with ConfigError. */
+  readonly checkConfiguration: (config: unknown, log: Logger) => Promise<void>;
   readonly print: (text: string) => void;
   readonly complain: (text: string) => void;
 }
@@ -22,8 +24,7 @@ const checkConfig = async (file: string | undefined, world: World): Promise<void
     const { message } = JSON.parse(line) as { readonly message: string };
     world.print(`Note: ${message}\n`);
   });
-  const service = await world.createService(config, log);
-  await service.close();
+  await world.checkConfiguration(config, log);
   world.print('The configuration is valid.\n');
 };
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFolder, portOf, runToEnd, start, type Folder } from './service.ts';
 
@@ -123,6 +123,14 @@ describe('the configuration', () => {
     const file = join(folder.path, 'marked.json');
     await writeFile(file, `\uFEFF${JSON.stringify(good())}`);
     expect(await runToEnd(['check-config', '--config', file])).toMatchObject({ status: 0 });
+  });
+
+  it('is checked without making or opening anything', async () => {
+    const root = join(folder.path, 'not-yet', 'photos');
+    const sources = { photos: { title: 'Photos', root, baseurl: 'https://cdn.example.com/' } };
+    const config = await folder.config({ sources });
+    expect(await runToEnd(['check-config', '--config', config])).toMatchObject({ status: 0, stderr: '' });
+    expect(await readdir(folder.path)).not.toContain('not-yet');
   });
 
   it('is checked with its warnings told', async () => {

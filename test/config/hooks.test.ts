@@ -1,0 +1,39 @@
+import { createApp, createRouter, ConfigError, type ConnectorHooks } from 'stowage';
+import { describe, expect, it } from 'vitest';
+import { createSilentLogger } from '../../dist/log/logger.js';
+
+const logger = createSilentLogger();
+
+/** As code without types may hand them over. */
+const problemsOf = async (hooks: object): Promise<readonly string[]> => {
+  try {
+    await createApp({ sources: {} }, hooks, { logger }).close();
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+};
+
+describe('hooks', () => {
+  it('that nobody would call stop the start', async () => {
+    expect(await problemsOf({ check_authentication: () => 'editor', acessControl: () => [] })).toEqual([
+      'hooks.check_authentication: is not a known key; did you mean "checkAuthentication"?',
+      'hooks.acessControl: is not a known key; did you mean "accessControl"?',
+    ]);
+    expect(() =>
+      createRouter({ sources: {} }, { onRequest: () => null } as ConnectorHooks, { logger }),
+    ).toThrow('hooks.onRequest: is not a known key');
+  });
+
+  it('that are no functions stop the start', async () => {
+    expect(await problemsOf({ checkAuthentication: 'editor', resolveSources: null })).toEqual([
+      'hooks.checkAuthentication: must be a function, not the text "editor"',
+      'hooks.resolveSources: must be a function, not null',
+    ]);
+  });
+
+  it('may be left undefined', async () => {
+    expect(await problemsOf({ checkAuthentication: undefined, svgGenerator: undefined })).toEqual([]);
+  });
+});
