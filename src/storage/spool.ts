@@ -49,11 +49,11 @@ const createFile = async (): Promise<{ handle: FileHandle; path: string; folder:
   const base = await ensurePrivateFolder();
   const folder = join(base, await readProcessMark());
   for (let attempt = 0; ; attempt += 1) {
-    const made = await mkdir(folder, { mode: 0o700, recursive: true });
-    // The folder was not there: the first file of this process, the moment to look for what dead processes left.
-    if (made !== undefined && attempt === 0) await sweep(base).catch(ignore);
     const path = join(folder, randomUUID());
     try {
+      const made = await mkdir(folder, { mode: 0o700, recursive: true });
+      // The folder was not there: the first file of this process, the moment to look for what dead processes left.
+      if (made !== undefined && attempt === 0) await sweep(base).catch(ignore);
       return { handle: await open(path, 'wx', 0o600), path, folder };
     } catch (error) {
       if (systemCode(error) !== 'ENOENT' || attempt === 8) throw error;
