@@ -28,7 +28,7 @@ export const fileCopyAction = defineAction({
       requireBothEnds(access, 'FILE_COPY', { from, to, kind: 'file' });
     };
     judge(folder.child(from.name));
-    await requireItem(context, open, { key: 'FILE_COPY', path: from, kind: 'file' });
+    const { stat: seen } = await requireItem(context, open, { key: 'FILE_COPY', path: from, kind: 'file' });
     await requireFolder(target, folder, signal);
     const numbered = fileCopyNames(from.name);
     const isReserved = reservedNames(source.settings);
@@ -42,7 +42,7 @@ export const fileCopyAction = defineAction({
     };
     const to = await takeFreeName(search, async (place) => {
       judge(place);
-      if (isSame) await storage.copyFile(from, place, { createOnly: true, signal });
+      if (isSame) await storage.copyFile(from, place, { createOnly: true, seen, signal });
       else
         await cross(context, {
           verb: 'COPY',

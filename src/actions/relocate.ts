@@ -60,7 +60,7 @@ export const relocate = async (
     // Thumbnails of what is inside travel inside.
     await moveFolder(storage, from, to, { signal });
   } else {
-    await storage.moveFile(from, to, { createOnly: true, signal });
+    await storage.moveFile(from, to, { createOnly: true, seen: stat, signal });
   }
   await services.thumbnails.moved({ source, path: from }, { source, path: to });
 };

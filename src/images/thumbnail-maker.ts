@@ -60,7 +60,8 @@ const store = async (
 ): Promise<Outcome> => {
   try {
     const stream = Readable.from([content], { objectMode: false });
-    const options = { size: content.length, signal, durable: false };
+    // Nobody can put a folder into a thumbnail folder.
+    const options = { size: content.length, noFolder: true, signal, durable: false };
     const { modifiedAt } = await target.storage.write(target.path, stream, options);
     ledger.note(target, { version, outcome: 'made', modifiedAt });
     return 'made';

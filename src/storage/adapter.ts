@@ -70,6 +70,11 @@ export interface PutOptions extends OperationOptions {
   readonly createOnly?: boolean;
 }
 
+export interface TransferFileOptions extends PutOptions {
+  /** The source as the caller has just looked it up: spares the store asking again. It may have changed since. */
+  readonly seen?: Stat | undefined;
+}
+
 export interface WriteOptions extends PutOptions {
   /** Bytes that `content` yields, when known. A content of another length fails with CorruptError and nothing is stored. */
   readonly size?: number | undefined;
@@ -80,6 +85,8 @@ export interface WriteOptions extends PutOptions {
    * missing or empty. Default: true. What everybody else sees is the same.
    */
   readonly durable?: boolean | undefined;
+  /** The caller knows that no folder has the name: spares the question to a store that would have to ask. */
+  readonly noFolder?: boolean | undefined;
 }
 
 /**
@@ -136,10 +143,10 @@ export interface StorageAdapter {
   removeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 
   /** Copies one file; the copy has a fresh modification time. @throws NotFoundError, WrongKindError, AlreadyExistsError. */
-  copyFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void>;
+  copyFile(from: SourcePath, to: SourcePath, options?: TransferFileOptions): Promise<void>;
 
   /** Moves one file, keeping its modification time where the store can. Errors as copyFile. */
-  moveFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void>;
+  moveFile(from: SourcePath, to: SourcePath, options?: TransferFileOptions): Promise<void>;
 
   /**
    * Optional, else the port copies file by file. Always create-only: AlreadyExistsError when anything has the target's name.

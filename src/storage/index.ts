@@ -15,6 +15,7 @@ export type {
   Stat,
   StorageAdapter,
   StorageCapabilities,
+  TransferFileOptions,
   WriteOptions,
 } from './adapter.ts';
 export { consumeContent, type ContentOptions } from './content.ts';

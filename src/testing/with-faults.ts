@@ -4,13 +4,13 @@ import type {
   Entry,
   ListOptions,
   OperationOptions,
-  PutOptions,
   ReadOptions,
   ReadResult,
   StagedFile,
   Stat,
   StorageAdapter,
   StorageCapabilities,
+  TransferFileOptions,
   WriteOptions,
 } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -159,11 +159,11 @@ class FaultyAdapter implements StorageAdapter {
     return run(this.#plan.next('removeFolder', path), options, () => this.#inner.removeFolder(path, options));
   }
 
-  copyFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void> {
+  copyFile(from: SourcePath, to: SourcePath, options?: TransferFileOptions): Promise<void> {
     return run(this.#plan.next('copyFile', to), options, () => this.#inner.copyFile(from, to, options));
   }
 
-  moveFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void> {
+  moveFile(from: SourcePath, to: SourcePath, options?: TransferFileOptions): Promise<void> {
     return run(this.#plan.next('moveFile', to), options, () => this.#inner.moveFile(from, to, options));
   }
 

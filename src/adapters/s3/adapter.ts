@@ -11,17 +11,17 @@ import type {
   Entry,
   ListOptions,
   OperationOptions,
-  PutOptions,
   ReadOptions,
   ReadResult,
   Stat,
   StorageAdapter,
   StorageCapabilities,
+  TransferFileOptions,
   WriteOptions,
 } from '../../storage/adapter.ts';
 import { consumeContent } from '../../storage/content.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { Bucket } from './bucket.ts';
+import { Bucket, strongEtag } from './bucket.ts';
 import { ConditionalWrites, KnownServices } from './conditional-writes.ts';
 import { Copier } from './copy-object.ts';
 import { createKeys, type Keys } from './keys.ts';
@@ -30,6 +30,8 @@ import { createNameLocks, type NameLocks } from './name-locks.ts';
 import type { S3Options } from './options.ts';
 import { publicUrlOf } from './public-url.ts';
 import { passBody } from './read-object.ts';
+import type { Doomed } from './remove-keys.ts';
+import { removeMoved, type SourceObject } from './remove-moved.ts';
 import { fileStat, folderStat, wholeSize } from './stats.ts';
 import { copyObjects, moveObjects, removeObjects, type TransferContext } from './transfer-folder.ts';
 import { upload } from './upload.ts';
@@ -52,7 +54,7 @@ export class S3Adapter implements StorageAdapter {
     this.#keys = createKeys(options.prefix, root);
     this.#bucket = new Bucket(options);
     this.#conditional = new ConditionalWrites(this.#bucket, this.#keys.root, options.endpoint, services);
-    this.#copier = new Copier(this.#bucket);
+    this.#copier = new Copier(this.#bucket, this.#conditional);
   }
 
   /** `atomicCreate` and `ifMatch` are false until the first conditional write has shown that the service has them. */
@@ -89,7 +91,7 @@ export class S3Adapter implements StorageAdapter {
     options.signal?.throwIfAborted();
     const key = this.#keys.ofFolder(folder);
     let exists = folder.isRoot;
-    for await (const page of this.#bucket.pages(key, options, '/')) {
+    for await (const page of this.#bucket.pages(key, options, { delimiter: '/' })) {
       exists ||= page.objects.length > 0 || page.prefixes.length > 0;
       const entries = entriesOf(page, key);
       if (entries.length > 0) yield entries;
@@ -122,7 +124,9 @@ export class S3Adapter implements StorageAdapter {
   async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
     const { createOnly = false, ifMatch, signal } = options;
     return consumeContent(content, options, async (chunks) => {
-      const key = await this.#freeOfFolder(path, createOnly, { signal });
+      const key = options.noFolder
+        ? this.#keys.toMake(path)
+        : await this.#freeOfFolder(path, createOnly, { signal });
       const context = { bucket: this.#bucket, conditional: this.#conditional, locks: this.#locks };
       const request = { key, createOnly, ifMatch, chunks, size: options.size };
       const { size, etag } = await upload(context, request, { signal });
@@ -138,7 +142,7 @@ export class S3Adapter implements StorageAdapter {
 
   async removeFile(path: SourcePath, options: OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
-    const key = await this.#requireFile(path, options).then(({ key: found }) => found);
+    const { key } = await this.#requireFile(path, options);
     await this.#bucket.remove(key, options);
   }
 
@@ -153,21 +157,23 @@ export class S3Adapter implements StorageAdapter {
     }
   }
 
-  async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+  async copyFile(from: SourcePath, to: SourcePath, options: TransferFileOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     await this.#transferFile(from, to, options, async () => undefined);
   }
 
-  async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+  /** Where the service removes single versions (AWS), a source that was replaced after its copy stays, and the move fails. */
+  async moveFile(from: SourcePath, to: SourcePath, options: TransferFileOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     await this.#transferFile(from, to, options, async (source, target) => {
       try {
-        // Without the signal: the copy is made, and the move ends with it.
-        await this.#bucket.remove(source, {});
+        await removeMoved(this.#bucket, this.#conditional.known, source);
       } catch (error) {
         // Refused for certain, so that the source is whole: nothing has moved.
-        if (error instanceof StorageDeniedError && options.createOnly === true) {
-          await this.#bucket.remove(target, {}).catch(() => undefined);
+        const refused = error instanceof StorageDeniedError || error instanceof ChangedMeanwhileError;
+        if (refused && options.createOnly === true) {
+          const version = this.#conditional.known.remove ? target.etag : undefined;
+          await this.#bucket.remove(target.key, {}, version).catch(() => undefined);
         }
         throw error;
       }
@@ -199,14 +205,12 @@ export class S3Adapter implements StorageAdapter {
     throw other ? new WrongKindError() : new NotFoundError();
   }
 
-  async #requireFile(
-    path: SourcePath,
-    options: OperationOptions,
-  ): Promise<{ readonly key: string; readonly size: number }> {
+  async #requireFile(path: SourcePath, options: OperationOptions): Promise<SourceObject> {
     if (path.isRoot) throw new WrongKindError();
     const key = this.#keys.of(path);
     const head = await this.#bucket.find(key, options);
-    return head === undefined ? this.#refuse(path, 'file', options) : { key, size: head.ContentLength ?? 0 };
+    if (head === undefined) return this.#refuse(path, 'file', options);
+    return { key, size: head.ContentLength ?? 0, etag: strongEtag(head.ETag) };
   }
 
   /** The key of a file that is to be made, unless a folder has the name. */
@@ -221,23 +225,26 @@ export class S3Adapter implements StorageAdapter {
   async #transferFile(
     from: SourcePath,
     to: SourcePath,
-    options: PutOptions,
-    after: (source: string, target: string) => Promise<void>,
+    options: TransferFileOptions,
+    after: (source: SourceObject, target: Doomed) => Promise<void>,
   ): Promise<void> {
-    const { createOnly = false, signal } = options;
+    const { createOnly = false, signal, seen } = options;
     const work = async (): Promise<void> => {
-      const { key, size } = await this.#requireFile(from, options);
+      const source =
+        seen?.kind === 'file' && seen.size !== undefined
+          ? { key: this.#keys.of(from), size: seen.size, etag: seen.etag }
+          : await this.#requireFile(from, options);
       if (from.equals(to)) {
         if (createOnly) throw new AlreadyExistsError();
         return;
       }
-      const [target, taken] = await Promise.all([
+      const [target] = await Promise.all([
         this.#freeOfFolder(to, createOnly, options),
-        createOnly ? this.#bucket.find(this.#keys.of(to), options) : undefined,
+        createOnly ? this.#copier.requireFree(this.#keys.of(to), options) : undefined,
       ]);
-      if (taken !== undefined) throw new AlreadyExistsError();
-      await this.#copier.copy({ from: key, to: target, size, createOnly }, { signal });
-      await after(key, target);
+      const { key, size, etag } = source;
+      const made = await this.#copier.copy({ from: key, to: target, size, etag, createOnly }, { signal });
+      await after(source, { key: target, etag: made });
     };
     await (createOnly ? this.#locks.hold(this.#keys.toMake(to), options, work) : work());
   }
@@ -278,6 +285,7 @@ export class S3Adapter implements StorageAdapter {
     const context: TransferContext = {
       bucket: this.#bucket,
       copier: this.#copier,
+      support: this.#conditional.known,
       claim: (_key, metadata) => this.#claimFolder(to, metadata, options),
     };
     await this.#locks.hold(`${ends.to}*`, options, () => transfer(context, ends, options));

@@ -109,16 +109,16 @@ export class Bucket {
     return (answer.Contents ?? []).length > 0;
   }
 
-  /** All keys that begin so, in the order of their bytes; with a delimiter those of one folder. One request per 1,000. */
+  /** All keys that begin so, in the order of their bytes; with a delimiter those of one folder. One request per page of 1,000 or fewer. */
   async *pages(
     prefix: string,
     { signal }: OperationOptions,
-    Delimiter?: string,
+    { delimiter, size = 1000 }: { readonly delimiter?: string; readonly size?: number } = {},
   ): AsyncGenerator<ObjectPage, void, undefined> {
     let token: string | undefined;
     do {
-      const input = { Bucket: this.name, Prefix: prefix, MaxKeys: 1000, EncodingType: 'url' as const };
-      const more = present({ Delimiter, ContinuationToken: token });
+      const input = { Bucket: this.name, Prefix: prefix, MaxKeys: size, EncodingType: 'url' as const };
+      const more = present({ Delimiter: delimiter, ContinuationToken: token });
       const answer = await this.connection.send('ListObjectsV2', signal, ({ sdk, client, http }) =>
         client.send(new sdk.ListObjectsV2Command({ ...input, ...more }), http),
       );
@@ -160,10 +160,15 @@ export class Bucket {
     return strongEtag(answer.ETag);
   }
 
-  /** Succeeds also when nothing has the key. */
-  async remove(key: string, { signal }: OperationOptions): Promise<void> {
+  /**
+   * Succeeds also when nothing has the key.
+   * @param etag only this version; for services that are known to obey it
+   * @throws ChangedMeanwhileError for another version
+   */
+  async remove(key: string, { signal }: OperationOptions, etag?: string): Promise<void> {
+    const input = { Bucket: this.name, Key: key, ...present({ IfMatch: etag }) };
     await this.connection.send('DeleteObject', signal, ({ sdk, client, http }) =>
-      client.send(new sdk.DeleteObjectCommand({ Bucket: this.name, Key: key }), http),
+      client.send(new sdk.DeleteObjectCommand(input), http),
     );
   }
 

@@ -14,10 +14,21 @@ export interface Support {
   readonly match: 'quoted' | 'bare' | undefined;
   /** CompleteMultipartUpload obeys both. Services that have the others may ignore it here, so only AWS is trusted. */
   readonly complete: boolean;
+  /** CopyObject obeys `If-None-Match: *`. Most services ignore it, so only AWS is trusted. */
+  readonly copy: boolean;
+  /** DeleteObject and DeleteObjects remove only the version that is named. Only AWS is trusted. */
+  readonly remove: boolean;
 }
 
-const AWS: Support = { create: true, match: 'quoted', complete: true };
-const NOTHING: Support = { create: false, match: undefined, complete: false };
+/** What is promised of a service that has not been asked. */
+export const NOTHING: Support = {
+  create: false,
+  match: undefined,
+  complete: false,
+  copy: false,
+  remove: false,
+};
+const AWS: Support = { create: true, match: 'quoted', complete: true, copy: true, remove: true };
 const MAX_SITES = 200;
 
 /** What has been learnt of services, shared by the stores of one connector, so that a tenant's new store need not ask again. Bounded. */
@@ -89,7 +100,7 @@ export class ConditionalWrites {
         // Refused at first: the answer to an attempt was lost, and a later one met its object.
         first !== 'unknown header' &&
         (first === 'refused' || (await this.#put(key, { IfNoneMatch: '*' })) === 'refused');
-      const support = { create, match: create ? await this.#tryMatch(key) : undefined, complete: false };
+      const support = { ...NOTHING, create, match: create ? await this.#tryMatch(key) : undefined };
       this.#remember(support);
       return support;
     } finally {

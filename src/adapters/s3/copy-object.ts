@@ -2,7 +2,9 @@ import type { HeadObjectCommandOutput } from '@aws-sdk/client-s3';
 import { AlreadyExistsError, ChangedMeanwhileError, UnsupportedError } from '../../errors/errors.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import { createLimiter } from '../../storage/limiter.ts';
-import type { Bucket } from './bucket.ts';
+import { strongEtag, type Bucket } from './bucket.ts';
+import type { ConditionalWrites } from './conditional-writes.ts';
+import { attemptsOf } from './errors.ts';
 import { inParts, partBytes, PART_BYTES, type SendParts } from './multipart.ts';
 
 const RANGES_AT_ONCE = 4;
@@ -14,6 +16,8 @@ export interface Copy {
   readonly to: string;
   /** Bytes of the source, as just seen. */
   readonly size: number;
+  /** Version of the source, as just seen. */
+  readonly etag: string | undefined;
   /** Refuse a taken key, as far as the service decides that for copies. */
   readonly createOnly: boolean;
 }
@@ -35,32 +39,53 @@ const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput) => ({
 /** Copies objects at the service, without their bytes passing through here. */
 export class Copier {
   readonly #bucket: Bucket;
+  readonly #conditional: ConditionalWrites;
   // Sent until a service refuses the header: some obey it, some ignore it.
   #sendsCondition = true;
 
-  constructor(bucket: Bucket) {
+  constructor(bucket: Bucket, conditional: ConditionalWrites) {
     this.#bucket = bucket;
+    this.#conditional = conditional;
+  }
+
+  /** To be asked before a create-only copy: looks where the service does not decide by itself. @throws AlreadyExistsError */
+  async requireFree(key: string, options: OperationOptions): Promise<void> {
+    if (this.#conditional.known.copy) return;
+    if ((await this.#bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
   }
 
   /**
-   * Copies an object with its metadata: in one request up to 8 MB, else in parts (one request per 16 MB, and two or three more).
+   * Copies an object with its metadata: in one request up to 8 MB, else in parts (one request per 16 MB, and two or three more). Returns
+   * the version of the copy.
    * @throws NotFoundError (the source), AlreadyExistsError
    */
-  async copy(copy: Copy, options: OperationOptions): Promise<void> {
+  async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     if (copy.size > PART_BYTES) return this.#copyParts(copy, options);
     const conditional = copy.createOnly && this.#sendsCondition;
     try {
-      await this.#copyWhole(copy, conditional, options);
+      return await this.#copyWhole(copy, conditional, options);
     } catch (error) {
-      if (conditional && error instanceof ChangedMeanwhileError)
-        throw new AlreadyExistsError({ cause: error });
+      if (conditional && error instanceof ChangedMeanwhileError) return this.#ownCopy(copy, error, options);
       if (!conditional || !(error instanceof UnsupportedError)) throw error;
       this.#sendsCondition = false;
-      await this.#copyWhole(copy, false, options);
+      return this.#copyWhole(copy, false, options);
     }
   }
 
-  async #copyWhole({ from, to }: Copy, conditional: boolean, { signal }: OperationOptions): Promise<void> {
+  /** A later attempt may have met what an earlier one put there, whose answer was lost. */
+  async #ownCopy(copy: Copy, refusal: ChangedMeanwhileError, options: OperationOptions): Promise<string> {
+    if (attemptsOf(refusal.cause) > 1 && copy.etag !== undefined) {
+      const found = await this.#bucket.find(copy.to, options);
+      if (strongEtag(found?.ETag) === copy.etag) return copy.etag;
+    }
+    throw new AlreadyExistsError({ cause: refusal });
+  }
+
+  async #copyWhole(
+    { from, to }: Copy,
+    conditional: boolean,
+    { signal }: OperationOptions,
+  ): Promise<string | undefined> {
     const input = {
       ...this.#bucket.storedAs,
       ...(conditional ? { IfNoneMatch: '*' } : {}),
@@ -68,27 +93,34 @@ export class Copier {
       Key: to,
       CopySource: sourceOf(this.#bucket, from),
     };
-    await this.#bucket.connection.send('CopyObject', signal, ({ sdk, client, http }) =>
+    const answer = await this.#bucket.connection.send('CopyObject', signal, ({ sdk, client, http }) =>
       client.send(new sdk.CopyObjectCommand(input), http),
     );
+    return strongEtag(answer.CopyObjectResult?.ETag);
   }
 
-  async #copyParts(copy: Copy, options: OperationOptions): Promise<void> {
+  async #copyParts(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     const head = await this.#bucket.head(copy.from, options);
     const size = head.ContentLength ?? copy.size;
+    const conditional = copy.createOnly && this.#sendsCondition;
     // An object that has shrunk meanwhile, down to nothing, has no ranges.
-    if (size === 0) return this.#copyWhole(copy, false, options);
+    if (size === 0) return this.#copyWhole(copy, conditional, options);
     const target = {
       key: copy.to,
       attributes: attributesOf(this.#bucket, head),
-      condition: copy.createOnly && this.#sendsCondition ? { IfNoneMatch: '*' } : {},
-      check: copy.createOnly ? () => this.#requireFree(copy.to, options) : undefined,
+      condition: conditional ? { IfNoneMatch: '*' } : {},
+      check: copy.createOnly ? () => this.requireFree(copy.to, options) : undefined,
     };
-    await inParts(this.#bucket, target, options, this.#ranges(copy, { size, etag: head.ETag }, options));
-  }
-
-  async #requireFree(key: string, options: OperationOptions): Promise<void> {
-    if ((await this.#bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
+    const ranges = this.#ranges(copy, { size, etag: head.ETag }, options);
+    try {
+      return (await inParts(this.#bucket, target, options, ranges)).etag;
+    } catch (error) {
+      // Refused is either end: a source that has changed, or a target that is taken.
+      const refused = conditional && error instanceof ChangedMeanwhileError;
+      if (refused && (await this.#bucket.find(copy.to, options)) !== undefined)
+        throw new AlreadyExistsError({ cause: error });
+      throw error;
+    }
   }
 
   #ranges(

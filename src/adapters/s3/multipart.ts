@@ -83,7 +83,8 @@ const complete = async (
     );
     return strongEtag(answer.ETag);
   } catch (error) {
-    if (error instanceof NotFoundError && attemptsOf(error.cause) > 1) {
+    const vanished = error instanceof NotFoundError || error instanceof ChangedMeanwhileError;
+    if (vanished && attemptsOf(error.cause) > 1) {
       return completedBefore(bucket, target.key, size, parts.length);
     }
     throw error;

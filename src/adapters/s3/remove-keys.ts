@@ -1,4 +1,9 @@
-import { StorageDeniedError, StorageUnavailableError, StowageError } from '../../errors/errors.ts';
+import {
+  ChangedMeanwhileError,
+  StorageDeniedError,
+  StorageUnavailableError,
+  StowageError,
+} from '../../errors/errors.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import { createLimiter } from '../../storage/limiter.ts';
 import type { Bucket } from './bucket.ts';
@@ -7,6 +12,12 @@ import { statusOf } from './errors.ts';
 const SINGLES_AT_ONCE = 16;
 const NAMED = 20;
 const NO_BATCHES: ReadonlySet<number | undefined> = new Set([400, 405, 411, 501]);
+
+/** An object that is to go: with an etag only in this version, for services that are known to obey it. */
+export interface Doomed {
+  readonly key: string;
+  readonly etag?: string | undefined;
+}
 
 /** One key that is still there, and why. */
 interface Failure {
@@ -21,22 +32,28 @@ export class Remover {
   readonly #bucket: Bucket;
   readonly #failures: Failure[] = [];
   #failed = 0;
+  #changed = 0;
   #batches = true;
 
   constructor(bucket: Bucket) {
     this.#bucket = bucket;
   }
 
-  /** Removes at most 1,000 keys in one request; one by one, 16 at once, where the service has no request for many. */
-  async remove(keys: readonly string[], options: OperationOptions): Promise<void> {
-    if (keys.length === 0) return;
-    if (!this.#batches) return this.#removeSingly(keys, options);
+  /** How many are still there because they were another version. */
+  get changed(): number {
+    return this.#changed;
+  }
+
+  /** Removes at most 1,000 objects in one request; one by one, 16 at once, where the service has no request for many. */
+  async remove(objects: readonly Doomed[], options: OperationOptions): Promise<void> {
+    if (objects.length === 0) return;
+    if (!this.#batches) return this.#removeSingly(objects, options);
     try {
-      await this.#removeBatch(keys, options);
+      await this.#removeBatch(objects, options);
     } catch (error) {
       if (!(error instanceof StowageError) || !NO_BATCHES.has(statusOf(error.cause))) throw error;
       this.#batches = false;
-      await this.#removeSingly(keys, options);
+      await this.#removeSingly(objects, options);
     }
   }
 
@@ -54,12 +71,19 @@ export class Remover {
   }
 
   #note(failure: Failure): void {
+    if (failure.code === 'PreconditionFailed') {
+      this.#changed += 1;
+      return;
+    }
     this.#failed += 1;
     if (this.#failures.length < NAMED) this.#failures.push(failure);
   }
 
-  async #removeBatch(keys: readonly string[], { signal }: OperationOptions): Promise<void> {
-    const Delete = { Quiet: true, Objects: keys.map((Key) => ({ Key })) };
+  async #removeBatch(objects: readonly Doomed[], { signal }: OperationOptions): Promise<void> {
+    const Objects = objects.map(({ key, etag }) =>
+      etag === undefined ? { Key: key } : { Key: key, ETag: etag },
+    );
+    const Delete = { Quiet: true, Objects };
     const answer = await this.#bucket.connection.send('DeleteObjects', signal, ({ sdk, client, http }) =>
       client.send(new sdk.DeleteObjectsCommand({ Bucket: this.#bucket.name, Delete }), http),
     );
@@ -68,17 +92,20 @@ export class Remover {
     }
   }
 
-  async #removeSingly(keys: readonly string[], options: OperationOptions): Promise<void> {
+  async #removeSingly(objects: readonly Doomed[], options: OperationOptions): Promise<void> {
     const limiter = createLimiter(SINGLES_AT_ONCE);
+    const codeOf = (error: unknown): string => {
+      if (error instanceof ChangedMeanwhileError) return 'PreconditionFailed';
+      return error instanceof StorageDeniedError ? 'AccessDenied' : 'failed';
+    };
     try {
-      for (const key of keys) {
+      for (const { key, etag } of objects) {
         await limiter.add(async () => {
           try {
-            await this.#bucket.remove(key, options);
+            await this.#bucket.remove(key, options, etag);
           } catch (error) {
             options.signal?.throwIfAborted();
-            const denied = error instanceof StorageDeniedError;
-            this.#note({ key, code: denied ? 'AccessDenied' : 'failed' });
+            this.#note({ key, code: codeOf(error) });
           }
         });
       }

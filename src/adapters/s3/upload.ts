@@ -4,7 +4,7 @@ import { AlreadyExistsError, ChangedMeanwhileError, UnsupportedError } from '../
 import type { OperationOptions } from '../../storage/adapter.ts';
 import { spool } from '../../storage/spool.ts';
 import { strongEtag, type Bucket, type Condition } from './bucket.ts';
-import { writtenVersion, type ConditionalWrites, type Support } from './conditional-writes.ts';
+import { NOTHING, writtenVersion, type ConditionalWrites, type Support } from './conditional-writes.ts';
 import { attemptsOf } from './errors.ts';
 import { contentParts, inParts, PART_BYTES } from './multipart.ts';
 import type { NameLocks } from './name-locks.ts';
@@ -157,8 +157,6 @@ const large = (
     : byParts(bucket, task, first, options);
 };
 
-const NOT_ASKED: Support = { create: false, match: undefined, complete: false };
-
 /**
  * Stores a content under its key, whole or not at all. Up to 8 MB: one request, repeated when it fails. Above: parts of 8 MB, three at
  * once; a conditional write goes as one stream where the service ignores conditions on the completion of parts (up to 5 GB; beyond, and
@@ -170,7 +168,7 @@ export const upload = async (
   request: Upload,
   options: OperationOptions,
 ): Promise<Uploaded> => {
-  const support = isConditional(request) ? await conditional.learn(options) : NOT_ASKED;
+  const support = isConditional(request) ? await conditional.learn(options) : NOTHING;
   if (request.ifMatch !== undefined && support.match === undefined) {
     throw new UnsupportedError({ detail: 'the service has no PutObject with If-Match' });
   }

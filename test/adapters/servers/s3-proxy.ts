@@ -63,6 +63,7 @@ export class S3Proxy {
   readonly endpoint: string;
   readonly #close: () => Promise<void>;
   #faults: { readonly fault: ProxyFault; calls: number }[] = [];
+  #interludes: { readonly operation: string; left: number; readonly work: () => Promise<unknown> }[] = [];
 
   private constructor(endpoint: string, close: () => Promise<void>) {
     this.endpoint = endpoint;
@@ -100,10 +101,16 @@ export class S3Proxy {
     this.#faults = faults.map((fault) => ({ fault, calls: 0 }));
   }
 
-  /** Forgets what was seen and every fault. */
+  /** Does something before the request with this number of its kind, from 1, gets through to the server. */
+  before(operation: string, number: number, work: () => Promise<unknown>): void {
+    this.#interludes.push({ operation, left: number, work });
+  }
+
+  /** Forgets what was seen, every fault and every interlude. */
   reset(): void {
     this.seen.length = 0;
     this.#faults = [];
+    this.#interludes = [];
   }
 
   /** How many requests of each kind were seen. */
@@ -129,10 +136,18 @@ export class S3Proxy {
     return undefined;
   }
 
+  async #interlude(operation: string): Promise<void> {
+    for (const entry of this.#interludes.filter((one) => one.operation === operation)) {
+      entry.left -= 1;
+      if (entry.left === 0) await entry.work();
+    }
+  }
+
   async #pass(target: URL, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { method = 'GET', url = '/', headers } = incoming;
     const operation = operationOf(incoming);
     this.seen.push({ operation, method, url });
+    await this.#interlude(operation);
     const effect = this.#effectOn(operation);
     if (effect?.kind === 'reset') return void incoming.socket.resetAndDestroy();
     if (effect?.kind === 'stall') return void incoming.resume();

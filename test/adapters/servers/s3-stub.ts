@@ -1,15 +1,18 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { etagOf, unescaped, xml } from './s3-text.ts';
 
 /** How a service differs from what the SDK expects. */
 export interface Dialect {
   /** Conditional PutObject: obeyed, refused with 501, or ignored. */
   readonly conditionalPut?: 'obeyed' | 'refused' | 'ignored';
-  /** CopyObject with a condition: ignored or refused with 501. */
-  readonly conditionalCopy?: 'ignored' | 'refused';
+  /** CopyObject with a condition: ignored, refused with 501, or obeyed. */
+  readonly conditionalCopy?: 'ignored' | 'refused' | 'obeyed';
+  /** Removals of one version: ignored, so that any goes, or obeyed. */
+  readonly conditionalDelete?: 'ignored' | 'obeyed';
   /** DeleteObjects without Content-MD5 answers 400; `absent` knows no such request at all (501). */
   readonly deleteObjects?: 'needs-md5' | 'absent';
   /** Error answers have no body. */
@@ -22,21 +25,35 @@ export interface Dialect {
 
 interface StoredObject {
   readonly bytes: Buffer;
+  readonly etag: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly modifiedAt: Date;
 }
 
-const xml = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-const unescaped = (text: string): string =>
-  text
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>')
-    .replaceAll('&quot;', '"')
-    .replaceAll('&apos;', "'")
-    .replace(/&#x([0-9a-f]+);/giu, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 16)))
-    .replaceAll('&amp;', '&');
-const etagOf = (bytes: Buffer): string => `"${createHash('md5').update(bytes).digest('hex')}"`;
+/** A request as it came. */
+interface SeenRequest {
+  readonly operation: string;
+  readonly host: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** What a service keeps of the headers that an object was stored with. */
+const storedHeaders = (headers: IncomingHttpHeaders): Readonly<Record<string, string>> => {
+  const kept = Object.entries(headers).filter(([name]) =>
+    /^(?:content-type|cache-control|x-amz-meta-.*)$/u.test(name),
+  );
+  return {
+    'content-type': 'binary/octet-stream',
+    ...Object.fromEntries(kept.map(([name, value]) => [name, String(value)])),
+  };
+};
+
+/** The bucket in the path, or, where a bucket's host is asked, no bucket there. */
+const keyOf = ({ pathname }: URL, host: string): string => {
+  const parts = pathname.split('/').slice(/^[a-z-]+\.localhost(?::|$)/u.test(host) ? 1 : 2);
+  return parts.map(decodeURIComponent).join('/');
+};
 
 /** A few requests of S3 in memory, in the dialect of an unusual service. No signatures are checked. */
 export class S3Stub {
@@ -44,9 +61,12 @@ export class S3Stub {
   readonly uploads = new Map<string, Map<number, Buffer>>();
   /** `operation` of each request that was answered. */
   readonly seen: string[] = [];
+  readonly requests: SeenRequest[] = [];
   readonly endpoint: string;
   readonly #dialect: Dialect;
   readonly #close: () => Promise<void>;
+  readonly #headers = new Map<string, Readonly<Record<string, string>>>();
+  #begun = 0;
 
   private constructor(dialect: Dialect, endpoint: string, close: () => Promise<void>) {
     this.#dialect = dialect;
@@ -75,14 +95,24 @@ export class S3Stub {
     return this.#close();
   }
 
-  put(key: string, bytes: string | Buffer, headers: Readonly<Record<string, string>> = {}): void {
-    this.objects.set(key, { bytes: Buffer.from(bytes), headers, modifiedAt: new Date() });
+  put(
+    key: string,
+    content: string | Buffer,
+    headers: Readonly<Record<string, string>> = {},
+    etag?: string,
+  ): void {
+    const bytes = Buffer.from(content);
+    this.objects.set(key, { bytes, etag: etag ?? etagOf(bytes), headers, modifiedAt: new Date() });
+  }
+
+  #note(operation: string, { headers, url = '' }: IncomingMessage): void {
+    this.seen.push(operation);
+    this.requests.push({ operation, headers, path: url, host: headers.host ?? '' });
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://stub');
-    const [, , ...parts] = url.pathname.split('/');
-    const key = parts.map(decodeURIComponent).join('/');
+    const key = keyOf(url, request.headers.host ?? '');
     const { method } = request;
     const query = url.searchParams;
     // A body of unknown length, or one in the SDK's own framing, is what older services do not take.
@@ -91,23 +121,17 @@ export class S3Stub {
     if (String(request.headers['content-encoding']).includes('aws-chunked'))
       return this.#fail(response, 501, 'NotImplemented');
     const body = await buffer(request);
-    if (method === 'GET' && query.has('list-type')) return this.#list(query, response);
+    if (method === 'GET' && query.has('list-type')) return this.#list(query, request, response);
     if (method === 'POST' && query.has('delete')) return this.#deleteMany(request, body, response);
-    if (method === 'POST') return this.#multipart(key, query, body, response);
+    if (method === 'POST') return this.#multipart(key, query, request, response);
     if (method === 'PUT') return this.#put(key, query, { request, body }, response);
-    if (method === 'DELETE') {
-      this.seen.push('DeleteObject');
-      if (query.has('uploadId')) this.uploads.delete(query.get('uploadId') ?? '');
-      else this.objects.delete(key);
-      return void response.writeHead(204).end();
-    }
-    this.seen.push(method === 'HEAD' ? 'HeadObject' : 'GetObject');
+    if (method === 'DELETE') return this.#delete(key, query, request, response);
+    this.#note(method === 'HEAD' ? 'HeadObject' : 'GetObject', request);
     const found = this.objects.get(key);
     if (found === undefined) return this.#fail(response, 404, 'NoSuchKey', method === 'HEAD');
-    const { bytes, headers, modifiedAt } = found;
+    const { bytes, etag, headers, modifiedAt } = found;
     const wanted = request.headers['if-match'];
-    if (wanted !== undefined && wanted !== etagOf(bytes))
-      return this.#fail(response, 412, 'PreconditionFailed');
+    if (wanted !== undefined && wanted !== etag) return this.#fail(response, 412, 'PreconditionFailed');
     const [, start, end] = /^bytes=(\d+)-(\d+)$/u.exec(request.headers.range ?? '') ?? [];
     const isRange = start !== undefined && end !== undefined;
     const sent = isRange ? bytes.subarray(Number(start), Number(end) + 1) : bytes;
@@ -115,7 +139,7 @@ export class S3Stub {
       ...headers,
       ...(isRange ? { 'content-range': `bytes ${start}-${end}/${bytes.length}` } : {}),
       'content-length': sent.length,
-      etag: etagOf(bytes),
+      etag,
       'last-modified': modifiedAt.toUTCString(),
     });
     response.end(method === 'HEAD' ? undefined : sent);
@@ -141,70 +165,121 @@ export class S3Stub {
     const { headers } = request;
     const source = headers['x-amz-copy-source'];
     const conditional = headers['if-none-match'] ?? headers['if-match'];
-    if (query.has('partNumber')) {
-      this.seen.push('UploadPart');
-      this.uploads.get(query.get('uploadId') ?? '')?.set(Number(query.get('partNumber')), body);
-      return void response.writeHead(200, { etag: etagOf(body) }).end();
-    }
-    if (typeof source === 'string') return this.#copy(key, decodeURIComponent(source), conditional, response);
-    this.seen.push('PutObject');
+    if (query.has('partNumber')) return this.#part(query, { request, body }, response);
+    if (typeof source === 'string') return this.#copy(key, source, request, response);
+    this.#note('PutObject', request);
     const { conditionalPut = 'obeyed' } = this.#dialect;
     if (conditional !== undefined && conditionalPut === 'refused')
       return this.#fail(response, 501, 'NotImplemented');
     const old = this.objects.get(key);
     const refused =
       (headers['if-none-match'] === '*' && old !== undefined) ||
-      (headers['if-match'] !== undefined && (old === undefined || etagOf(old.bytes) !== headers['if-match']));
+      (headers['if-match'] !== undefined && (old === undefined || old.etag !== headers['if-match']));
     if (conditionalPut === 'obeyed' && refused) return this.#fail(response, 412, 'PreconditionFailed');
-    this.put(key, body, { 'content-type': headers['content-type'] ?? 'binary/octet-stream' });
+    this.put(key, body, storedHeaders(headers));
     response.writeHead(200, { etag: etagOf(body) }).end();
   }
 
-  #copy(key: string, source: string, conditional: string | undefined, response: ServerResponse): void {
-    this.seen.push('CopyObject');
-    if (conditional !== undefined && this.#dialect.conditionalCopy === 'refused')
+  #delete(key: string, query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
+    this.#note(query.has('uploadId') ? 'AbortMultipartUpload' : 'DeleteObject', request);
+    const wanted = request.headers['if-match'];
+    const obeys = this.#dialect.conditionalDelete === 'obeyed' && wanted !== undefined;
+    if (query.has('uploadId')) this.uploads.delete(query.get('uploadId') ?? '');
+    else if (obeys && this.objects.get(key)?.etag !== wanted)
+      return this.#fail(response, 412, 'PreconditionFailed');
+    else this.objects.delete(key);
+    response.writeHead(204).end();
+  }
+
+  #part(
+    query: URLSearchParams,
+    { request, body }: { readonly request: IncomingMessage; readonly body: Buffer },
+    response: ServerResponse,
+  ): void {
+    const source = request.headers['x-amz-copy-source'];
+    const add = (bytes: Buffer): string => {
+      this.uploads.get(query.get('uploadId') ?? '')?.set(Number(query.get('partNumber')), bytes);
+      return etagOf(bytes);
+    };
+    this.#note(typeof source === 'string' ? 'UploadPartCopy' : 'UploadPart', request);
+    if (typeof source !== 'string') return void response.writeHead(200, { etag: add(body) }).end();
+    const found = this.#source(source);
+    const range = String(request.headers['x-amz-copy-source-range']);
+    const [, start, end] = /^bytes=(\d+)-(\d+)$/u.exec(range) ?? [];
+    if (found === undefined) return this.#fail(response, 404, 'NoSuchKey');
+    const etag = add(found.bytes.subarray(Number(start), Number(end) + 1));
+    this.#xml(response, `<CopyPartResult><ETag>${xml(etag)}</ETag></CopyPartResult>`);
+  }
+
+  #source(source: string): StoredObject | undefined {
+    return this.objects.get(decodeURIComponent(source).split('/').slice(1).join('/'));
+  }
+
+  #copy(key: string, source: string, request: IncomingMessage, response: ServerResponse): void {
+    this.#note('CopyObject', request);
+    const conditional = request.headers['if-none-match'];
+    const { conditionalCopy } = this.#dialect;
+    if (conditional !== undefined && conditionalCopy === 'refused')
       return this.#fail(response, 501, 'NotImplemented');
-    const found = this.objects.get(source.split('/').slice(1).join('/'));
+    if (conditional !== undefined && conditionalCopy === 'obeyed' && this.objects.has(key))
+      return this.#fail(response, 412, 'PreconditionFailed');
+    const found = this.#source(source);
     if (found === undefined) return this.#fail(response, 404, 'NoSuchKey');
     this.put(key, found.bytes, found.headers);
     this.#xml(response, `<CopyObjectResult><ETag>${xml(etagOf(found.bytes))}</ETag></CopyObjectResult>`);
   }
 
-  #multipart(key: string, query: URLSearchParams, _body: Buffer, response: ServerResponse): void {
+  #multipart(key: string, query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
     if (query.has('uploads')) {
-      const id = `upload-${this.uploads.size + 1}`;
+      this.#note('CreateMultipartUpload', request);
+      this.#begun += 1;
+      const id = `upload-${this.#begun}`;
       this.uploads.set(id, new Map());
+      this.#headers.set(id, storedHeaders(request.headers));
       return this.#xml(
         response,
         `<InitiateMultipartUploadResult><UploadId>${id}</UploadId></InitiateMultipartUploadResult>`,
       );
     }
+    this.#note('CompleteMultipartUpload', request);
     const id = query.get('uploadId') ?? '';
     const parts = [...(this.uploads.get(id) ?? [])].sort(([one], [other]) => one - other);
     this.uploads.delete(id);
-    this.put(key, Buffer.concat(parts.map(([, bytes]) => bytes)));
+    const etag = `"x-${parts.length}"`;
+    this.put(key, Buffer.concat(parts.map(([, bytes]) => bytes)), this.#headers.get(id), etag);
     this.#xml(
       response,
-      `<CompleteMultipartUploadResult><ETag>"x-${parts.length}"</ETag></CompleteMultipartUploadResult>`,
+      `<CompleteMultipartUploadResult><ETag>${xml(etag)}</ETag></CompleteMultipartUploadResult>`,
     );
   }
 
   #deleteMany(request: IncomingMessage, body: Buffer, response: ServerResponse): void {
-    this.seen.push('DeleteObjects');
-    const { deleteObjects, keeps } = this.#dialect;
+    this.#note('DeleteObjects', request);
+    const { deleteObjects, keeps, conditionalDelete } = this.#dialect;
     if (deleteObjects === 'absent') return this.#fail(response, 501, 'NotImplemented');
     const digest = createHash('md5').update(body).digest('base64');
     if (deleteObjects === 'needs-md5' && request.headers['content-md5'] !== digest)
       return this.#fail(response, 400, 'InvalidRequest');
-    const keys = [...body.toString().matchAll(/<Key>([^<]*)<\/Key>/gu)].map(([, key = '']) => unescaped(key));
-    const kept = keys.filter((key) => keeps?.(key) === true);
-    for (const key of keys) if (!kept.includes(key)) this.objects.delete(key);
-    const errors = kept.map((key) => `<Error><Key>${xml(key)}</Key><Code>AccessDenied</Code></Error>`);
+    const objects = [...body.toString().matchAll(/<Object>(.*?)<\/Object>/gsu)].map(([, text = '']) => ({
+      key: unescaped(/<Key>([^<]*)<\/Key>/u.exec(text)?.[1] ?? ''),
+      etag: unescaped(/<ETag>([^<]*)<\/ETag>/u.exec(text)?.[1] ?? ''),
+    }));
+    const refusal = ({ key, etag }: (typeof objects)[number]): string | undefined => {
+      const changed = etag !== '' && this.objects.get(key)?.etag !== etag;
+      if (conditionalDelete === 'obeyed' && changed) return 'PreconditionFailed';
+      return keeps?.(key) === true ? 'AccessDenied' : undefined;
+    };
+    const errors = objects.flatMap((object) => {
+      const code = refusal(object);
+      if (code !== undefined) return [`<Error><Key>${xml(object.key)}</Key><Code>${code}</Code></Error>`];
+      this.objects.delete(object.key);
+      return [];
+    });
     this.#xml(response, `<DeleteResult>${errors.join('')}</DeleteResult>`);
   }
 
-  #list(query: URLSearchParams, response: ServerResponse): void {
-    this.seen.push('ListObjectsV2');
+  #list(query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
+    this.#note('ListObjectsV2', request);
     const [prefix, delimiter] = [query.get('prefix') ?? '', query.get('delimiter') ?? ''];
     const after = query.get('continuation-token') ?? '';
     const limit = Number(query.get('max-keys') ?? '1000');
@@ -225,14 +300,13 @@ export class S3Stub {
       last = name;
       if (end !== -1) folders.add(name);
       else {
-        const { bytes, modifiedAt } = this.objects.get(key) ?? {
+        const { bytes, modifiedAt, etag } = this.objects.get(key) ?? {
           bytes: Buffer.alloc(0),
           modifiedAt: new Date(),
+          etag: '',
         };
         const facts = `<Size>${bytes.length}</Size><LastModified>${modifiedAt.toISOString()}</LastModified>`;
-        items.push(
-          `<Contents><Key>${written(key)}</Key>${facts}<ETag>${xml(etagOf(bytes))}</ETag></Contents>`,
-        );
+        items.push(`<Contents><Key>${written(key)}</Key>${facts}<ETag>${xml(etag)}</ETag></Contents>`);
       }
     }
     const prefixes = [...folders].map(

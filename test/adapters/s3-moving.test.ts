@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
+import { KnownServices } from '../../dist/adapters/s3/conditional-writes.js';
+import { parseS3Options } from '../../dist/adapters/s3/options.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
+import { makeBucket, optionsFor } from './servers/bucket.ts';
+import { radosgwMissing, startRadosgw } from './servers/radosgw.ts';
+import { S3Proxy } from './servers/s3-proxy.ts';
+import { S3Stub } from './servers/s3-stub.ts';
+
+const MB = 1024 * 1024;
+const at = (path: string) => SourcePath.parse(path);
+const credentials = { accessKeyId: 'testkey', secretAccessKey: 'testsecret' };
+
+/** A service with a bucket. `decides`: it obeys conditions on copies and removals, as AWS does. */
+interface Service {
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly decides: boolean;
+  stop(): Promise<void>;
+}
+
+const ceph = async (): Promise<Service> => {
+  const server = await startRadosgw();
+  const bucket = await makeBucket(server);
+  const stop = async (): Promise<void> => {
+    bucket.client.destroy();
+    await server.stop();
+  };
+  return { endpoint: server.endpoint, bucket: bucket.name, decides: false, stop };
+};
+
+const likeAws = async (): Promise<Service> => {
+  const stub = await S3Stub.start({ conditionalCopy: 'obeyed', conditionalDelete: 'obeyed' });
+  return { endpoint: stub.endpoint, bucket: 'bucket', decides: true, stop: () => stub.close() };
+};
+
+const withoutCeph = radosgwMissing === undefined ? '' : ` (skipped: ${radosgwMissing})`;
+
+const services = [
+  [`Ceph${withoutCeph}`, ceph, radosgwMissing === undefined],
+  ['a service that decides as AWS does', likeAws, true],
+] as const;
+
+for (const [what, start, runs] of services) {
+  describe.skipIf(!runs)(`moving while others write, on ${what}`, () => {
+    let service: Service;
+    let proxy: S3Proxy;
+    const open: S3Adapter[] = [];
+
+    beforeAll(async () => {
+      service = await start();
+      proxy = await S3Proxy.start(service.endpoint);
+    });
+    afterEach(async () => {
+      proxy.reset();
+      await Promise.all(open.splice(0).map((adapter) => adapter.close()));
+    });
+    afterAll(async () => {
+      await proxy?.close();
+      await service?.stop();
+    });
+
+    const openAdapter = (endpoint: string, prefix: string): S3Adapter => {
+      const known = new KnownServices();
+      const support = { create: true, complete: true, copy: true, remove: true } as const;
+      if (service.decides) known.set(`${endpoint} ${service.bucket}`, { ...support, match: 'quoted' });
+      const parsed = parseS3Options(optionsFor({ endpoint, credentials }, service.bucket, { prefix }));
+      if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
+      const adapter = new S3Adapter(parsed.value, undefined, known);
+      open.push(adapter);
+      return adapter;
+    };
+
+    /** The instance whose requests go through the proxy, and another one that works on the same folder past it. */
+    const openStores = () => {
+      const prefix = randomUUID();
+      const [mover, other] = [openAdapter(proxy.endpoint, prefix), openAdapter(service.endpoint, prefix)];
+      const put = (path: string, content: string, options = {}) =>
+        other.write(at(path), Readable.from([Buffer.from(content)], { objectMode: false }), options);
+      const contents = async (folder: string): Promise<Readonly<Record<string, string>>> => {
+        const found: Record<string, string> = {};
+        for await (const page of other.list(at(folder))) {
+          for (const { name } of page) {
+            const { stream } = await other.read(at(`${folder}/${name}`));
+            found[name] = await text(stream);
+          }
+        }
+        return found;
+      };
+      return { mover, other, put, contents };
+    };
+
+    const isGone = (adapter: S3Adapter, path: string) =>
+      expect(adapter.stat(at(path))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+
+    it('a file that is replaced after its copy arrives in its new version', async () => {
+      const { mover, other, put, contents } = openStores();
+      await put('f/a.txt', 'old');
+      await put('f/b.txt', 'other');
+      // The third listing of the mover is the one that removals are decided by.
+      let listings = 0;
+      const replace = async (): Promise<void> => {
+        listings += 1;
+        await put('f/a.txt', 'new content');
+      };
+      proxy.before('CopyObject', 2, async () => {
+        proxy.before('ListObjectsV2', 1, replace);
+      });
+      await mover.moveFolder(at('f'), at('g'));
+      expect(listings).toBe(1);
+      expect(await contents('g')).toEqual({ 'a.txt': 'new content', 'b.txt': 'other' });
+      await isGone(other, 'f');
+    });
+
+    it('a file that is uploaded into the target meanwhile is not overwritten: the move fails and the source is whole', async () => {
+      const { mover, put, contents } = openStores();
+      await put('f/a.txt', 'mine');
+      await put('f/b.txt', 'mine too');
+      // After the target was claimed and before anything is copied.
+      proxy.before('ListObjectsV2', 3, () => put('g/b.txt', 'yours', { createOnly: true }));
+      await expect(mover.moveFolder(at('f'), at('g'))).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+      expect(await contents('f')).toEqual({ 'a.txt': 'mine', 'b.txt': 'mine too' });
+      expect(await contents('g')).toEqual({ 'b.txt': 'yours' });
+    });
+
+    it.each(['copyFolder', 'moveFolder'] as const)(
+      'a %s that fails takes away its own copies, and nothing that others have stored in their place',
+      async (operation) => {
+        const { mover, put, contents } = openStores();
+        for (let index = 0; index < 20; index += 1) await put(`f/${index}.txt`, `mine ${index}`);
+        proxy.before('CopyObject', 18, async () => {
+          await put('g/0.txt', 'replaced by others');
+          await put('g/more.txt', 'added by others');
+        });
+        const denied = { kind: 'answer', status: 403, code: 'AccessDenied' } as const;
+        proxy.fail({ operation: 'CopyObject', from: 18, effect: denied });
+        await expect(mover[operation](at('f'), at('g'))).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+        expect(await contents('g')).toEqual({
+          '0.txt': 'replaced by others',
+          'more.txt': 'added by others',
+        });
+        expect(Object.keys(await contents('f'))).toHaveLength(20);
+      },
+    );
+
+    it('repeating a move that was cut off never takes a file of the same size for its copy', async () => {
+      const { mover, put, contents } = openStores();
+      await put('f/a.txt', 'first');
+      await put('f/b.txt', 'b');
+      const down = { kind: 'answer', status: 503, code: 'ServiceUnavailable' } as const;
+      proxy.fail({ operation: 'DeleteObjects', effect: down });
+      await expect(mover.moveFolder(at('f'), at('g'))).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
+      proxy.reset();
+      await put('f/a.txt', 'other');
+      await expect(mover.moveFolder(at('f'), at('g'))).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+      expect(await contents('f')).toMatchObject({ 'a.txt': 'other' });
+      await put('f/a.txt', 'first');
+      await mover.moveFolder(at('f'), at('g'));
+      expect(await contents('g')).toEqual({ 'a.txt': 'first', 'b.txt': 'b' });
+      await isGone(mover, 'f');
+    });
+
+    it('a file of more than 8 MB that is replaced while its parts are copied is not removed', async () => {
+      const { mover, put, contents } = openStores();
+      await put('f/a.bin', 'a'.repeat(9 * MB));
+      proxy.before('CompleteMultipartUpload', 1, () => put('f/a.bin', 'new'));
+      const move = mover.moveFile(at('f/a.bin'), at('f/b.bin'), { createOnly: true });
+      await expect(move).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' });
+      expect(await contents('f')).toEqual({ 'a.bin': 'new' });
+    });
+
+    it('a service that removes single versions keeps what is replaced in the very last moment', async ({
+      skip,
+    }) => {
+      skip(!service.decides, 'this service removes whatever has the key');
+      const { mover, put, contents } = openStores();
+      await put('f/a.txt', 'old');
+      await put('f/b.txt', 'b');
+      proxy.before('DeleteObjects', 1, () => put('f/a.txt', 'new'));
+      await mover.moveFolder(at('f'), at('g'));
+      expect(await contents('g')).toEqual({ 'a.txt': 'new', 'b.txt': 'b' });
+      await put('f/c.txt', 'old');
+      proxy.before('DeleteObject', 1, () => put('f/c.txt', 'new'));
+      const move = mover.moveFile(at('f/c.txt'), at('f/d.txt'), { createOnly: true });
+      await expect(move).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' });
+      expect(await contents('f')).toEqual({ 'c.txt': 'new' });
+    });
+
+    it('a move asks nothing that the caller or the service knows', async () => {
+      const { mover, put, contents } = openStores();
+      await put('f/a.txt', 'a');
+      const seen = await mover.stat(at('f/a.txt'));
+      proxy.reset();
+      await mover.moveFile(at('f/a.txt'), at('f/b.txt'), { createOnly: true, seen });
+      const questions = service.decides ? { ListObjectsV2: 1 } : { ListObjectsV2: 1, HeadObject: 1 };
+      expect(proxy.counts()).toEqual({ ...questions, CopyObject: 1, DeleteObject: 1 });
+      expect(await contents('f')).toEqual({ 'b.txt': 'a' });
+    });
+
+    it('answers that get lost are no failures of a copy that only the service decided', async ({ skip }) => {
+      skip(!service.decides, 'this service ignores conditions on copies');
+      const { mover, put, contents } = openStores();
+      await put('f/a.txt', 'a');
+      for (const operation of ['CopyObject', 'DeleteObject']) {
+        proxy.fail({ operation, effect: { kind: 'lose' }, times: 1 });
+        const [from, to] = operation === 'CopyObject' ? ['f/a.txt', 'f/b.txt'] : ['f/b.txt', 'f/c.txt'];
+        await mover.moveFile(at(from), at(to), { createOnly: true });
+      }
+      expect(await contents('f')).toEqual({ 'c.txt': 'a' });
+    });
+  });
+}
