@@ -12,9 +12,9 @@ export interface Instance {
 
 const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 
-/** Starts the built service with this configuration on a free port. */
-export const startInstance = async (config: object): Promise<Instance> => {
-  const child = spawn(process.execPath, [MAIN, 'serve', '--host', '127.0.0.1', '--port', '0'], {
+/** Starts the built service, or another copy of it, with this configuration on a free port. */
+export const startInstance = async (config: object, main: string = MAIN): Promise<Instance> => {
+  const child = spawn(process.execPath, [main, 'serve', '--host', '127.0.0.1', '--port', '0'], {
     env: { ...process.env, CONFIG: JSON.stringify(config) },
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startInstance } from './servers/instance.ts';
+
+const project = fileURLToPath(new URL('../..', import.meta.url));
+
+const config = {
+  sources: {
+    files: { title: 'Files', baseurl: 'http://files.example/', storageAdapter: 'memory' },
+    bucket: {
+      title: 'Bucket',
+      baseurl: 'http://bucket.example/',
+      storageAdapter: 's3',
+      s3: {
+        bucket: 'secret-bucket',
+        endpoint: 'http://127.0.0.1:9/',
+        credentials: { accessKeyId: 'k', secretAccessKey: 's' },
+      },
+    },
+  },
+};
+
+/** Asks each source for several actions, and tells statuses and messages. */
+const SCRIPT = `
+  import { createApp } from 'stowage';
+  const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+  const app = createApp(${JSON.stringify(config)}, {}, { logger: quiet });
+  const ask = async (path, body) => {
+    const init = body === undefined ? {} : { method: 'POST', body };
+    const response = await app.fetch(new Request('http://x/' + path, init));
+    const { data } = await response.json();
+    return [response.status, ...(data.messages ?? [])];
+  };
+  const form = (source) => {
+    const body = new FormData();
+    body.set('source', source);
+    body.set('files[0]', new Blob(['text']), 'a.txt');
+    return body;
+  };
+  const answers = {};
+  for (const source of ['bucket', 'files'])
+    for (const path of ['files?', 'folders?', 'folderCreate?name=f&', 'fileRemove?name=a.txt&', 'permissions?'])
+      answers[source + ' ' + path.replace(/\\?.*/, '')] = await ask(path + 'source=' + source);
+  for (const source of ['bucket', 'files']) answers[source + ' fileUpload'] = await ask('fileUpload', form(source));
+  answers.everything = await ask('files');
+  answers.ping = [(await app.fetch(new Request('http://x/ping'))).status];
+  await app.close();
+  console.log(JSON.stringify(answers));`;
+
+describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () => {
+  let folder = '';
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'stowage-no-sdk-'));
+    const installed = join(folder, 'node_modules', 'stowage');
+    await mkdir(installed, { recursive: true });
+    await cp(join(project, 'dist'), join(installed, 'dist'), { recursive: true });
+    await cp(join(project, 'package.json'), join(installed, 'package.json'));
+    await writeFile(join(folder, 'ask.mjs'), SCRIPT);
+    const { dependencies } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>;
+    };
+    for (const name of Object.keys(dependencies)) {
+      const target = join(folder, 'node_modules', name);
+      await mkdir(dirname(target), { recursive: true });
+      await symlink(join(project, 'node_modules', name), target);
+    }
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it('answer 501 and name what to install, while other sources and actions work', async () => {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['ask.mjs'], { cwd: folder });
+    const missing = [
+      501,
+      'S3 storage needs the npm package "@aws-sdk/client-s3", which is not installed here.',
+    ];
+    expect(JSON.parse(stdout)).toEqual({
+      'bucket files': missing,
+      'bucket folders': missing,
+      'bucket folderCreate': missing,
+      'bucket fileRemove': missing,
+      'bucket fileUpload': missing,
+      'bucket permissions': [200],
+      'files files': [200],
+      'files folders': [200],
+      'files folderCreate': [200, expect.any(String)],
+      'files fileRemove': [404, expect.any(String)],
+      'files fileUpload': [200, expect.any(String)],
+      'files permissions': [200],
+      // A listing covers every source, so it needs all of them.
+      everything: missing,
+      ping: [200],
+    });
+    expect(stderr).toBe('');
+  });
+
+  it('let the service start', async () => {
+    const main = join(folder, 'node_modules', 'stowage', 'dist', 'cli', 'main.js');
+    const instance = await startInstance(config, main);
+    try {
+      expect((await fetch(`${instance.url}/files?source=files`)).status).toBe(200);
+      expect((await fetch(`${instance.url}/files?source=bucket`)).status).toBe(501);
+    } finally {
+      await instance.stop();
+    }
+  });
+});
