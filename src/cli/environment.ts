@@ -6,3 +6,8 @@ export const variable = (environment: Environment, name: string): string | undef
   const text = environment[name];
   return text === '' ? undefined : text;
 };
+
+/** Keeps the AWS SDK from printing advice about the version of Node.js between the lines of the log. */
+export const quietSdk = (environment: Record<string, string | undefined>): void => {
+  environment['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
+};

@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 import type { ConfigInput } from '../config/types.ts';
+import { quietSdk } from './environment.ts';
 import { run } from './run.ts';
 
+quietSdk(process.env);
 const status = await run(process.argv.slice(2), {
   environment: process.env,
   createService: async (config, logger) => {

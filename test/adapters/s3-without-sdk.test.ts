@@ -101,7 +101,7 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
 
   it('let the service start', async () => {
     const main = join(folder, 'node_modules', 'stowage', 'dist', 'cli', 'main.js');
-    const instance = await startInstance(config, main);
+    const instance = await startInstance(config, { main });
     try {
       expect((await fetch(`${instance.url}/files?source=files`)).status).toBe(200);
       expect((await fetch(`${instance.url}/files?source=bucket`)).status).toBe(501);

@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 /** A service in a process of its own. */
 export interface Instance {
   readonly url: string;
+  /** What it has written to standard error. */
+  log(): string;
   /** Kills it without a chance to clear anything away. */
   kill(): Promise<void>;
   stop(): Promise<void>;
@@ -12,10 +14,19 @@ export interface Instance {
 
 const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 
-/** Starts the built service, or another copy of it, with this configuration on a free port. */
-export const startInstance = async (config: object, main: string = MAIN): Promise<Instance> => {
+/** Where an instance differs from one of the built service in the environment of the tests. */
+export interface InstanceOptions {
+  readonly main?: string;
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
+/** Starts the service with this configuration on a free port. */
+export const startInstance = async (
+  config: object,
+  { main = MAIN, environment = {} }: InstanceOptions = {},
+): Promise<Instance> => {
   const child = spawn(process.execPath, [main, 'serve', '--host', '127.0.0.1', '--port', '0'], {
-    env: { ...process.env, CONFIG: JSON.stringify(config) },
+    env: { ...process.env, ...environment, CONFIG: JSON.stringify(config) },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const ended = once(child, 'exit');
@@ -32,5 +43,5 @@ export const startInstance = async (config: object, main: string = MAIN): Promis
     child.kill(signal);
     await ended;
   };
-  return { url, kill: () => end('SIGKILL'), stop: () => end('SIGTERM') };
+  return { url, log: () => log, kill: () => end('SIGKILL'), stop: () => end('SIGTERM') };
 };

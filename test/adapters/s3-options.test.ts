@@ -1,0 +1,240 @@
+import { spawn } from 'node:child_process';
+import dns from 'node:dns';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
+import { parseS3Options } from '../../dist/adapters/s3/options.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
+import { startInstance } from './servers/instance.ts';
+import { S3Stub } from './servers/s3-stub.ts';
+
+const MB = 1024 * 1024;
+const at = (path: string) => SourcePath.parse(path);
+const credentials = { accessKeyId: 'key-of-the-options', secretAccessKey: 'secret' };
+
+const openAdapter = (options: Readonly<Record<string, unknown>>): S3Adapter => {
+  const parsed = parseS3Options({ bucket: 'bucket', credentials: { ...credentials }, ...options });
+  if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
+  const adapter = new S3Adapter(parsed.value);
+  onTestFinished(() => adapter.close());
+  return adapter;
+};
+
+const startStub = async (): Promise<S3Stub> => {
+  const stub = await S3Stub.start();
+  onTestFinished(() => stub.close());
+  return stub;
+};
+
+const put = (adapter: S3Adapter, path: string, content: string | Buffer, options = {}) =>
+  adapter.write(at(path), Readable.from([Buffer.from(content)], { objectMode: false }), options);
+
+describe('what objects of an s3 source are stored with', () => {
+  const all = {
+    serverSideEncryption: 'aws:kms',
+    sseKmsKeyId: 'key-1',
+    storageClass: 'STANDARD_IA',
+    cacheControl: 'max-age=60',
+  };
+  const sealed = {
+    'x-amz-server-side-encryption': 'aws:kms',
+    'x-amz-server-side-encryption-aws-kms-key-id': 'key-1',
+    'x-amz-storage-class': 'STANDARD_IA',
+  };
+
+  it('is sent with every request that makes an object, also with copies and uploads in parts', async () => {
+    const stub = await startStub();
+    const adapter = openAdapter({ endpoint: stub.endpoint, forcePathStyle: true, ...all });
+    await put(adapter, 'small.jpg', 'small');
+    await put(adapter, 'large.mp4', Buffer.alloc(9 * MB));
+    await adapter.makeFolder(at('folder'));
+    await adapter.copyFile(at('small.jpg'), at('copy.jpg'));
+    await adapter.copyFile(at('large.mp4'), at('copy.mp4'));
+    const headersOf = (operation: string, key: string) =>
+      stub.requests.find((one) => one.operation === operation && one.path.startsWith(`/bucket/${key}?`))
+        ?.headers;
+    const own = { ...sealed, 'cache-control': 'max-age=60' };
+    expect(headersOf('PutObject', 'small.jpg')).toMatchObject({ ...own, 'content-type': 'image/jpeg' });
+    expect(headersOf('PutObject', 'folder/')).toMatchObject(own);
+    expect(headersOf('CreateMultipartUpload', 'large.mp4')).toMatchObject({
+      ...own,
+      'content-type': 'video/mp4',
+    });
+    // What the copy of a whole object takes along by itself must not be given.
+    expect(headersOf('CopyObject', 'copy.jpg')).toMatchObject(sealed);
+    expect(headersOf('CopyObject', 'copy.jpg')).not.toHaveProperty('x-amz-metadata-directive');
+    expect(headersOf('CreateMultipartUpload', 'copy.mp4')).toMatchObject({
+      ...own,
+      'content-type': 'video/mp4',
+    });
+    expect(headersOf('UploadPartCopy', 'copy.mp4')).toMatchObject({
+      'x-amz-copy-source': 'bucket/large.mp4',
+      'x-amz-copy-source-range': `bytes=0-${9 * MB - 1}`,
+    });
+    const acl = stub.requests
+      .flatMap(({ headers }) => Object.keys(headers))
+      .filter((name) => /acl|grant/u.test(name));
+    expect(acl).toEqual([]);
+  });
+
+  it('is nothing of its own where the options say nothing', async () => {
+    const stub = await startStub();
+    const adapter = openAdapter({ endpoint: stub.endpoint, forcePathStyle: true });
+    await put(adapter, 'a.jpg', 'a');
+    const names = stub.requests.flatMap(({ headers }) => Object.keys(headers));
+    expect(names.filter((name) => /server-side|storage-class|cache-control/u.test(name))).toEqual([]);
+  });
+});
+
+describe('how an s3 source finds its bucket', () => {
+  it('in the path or in the host, as the options say', async () => {
+    const stub = await startStub();
+    const { port } = new URL(stub.endpoint);
+    const endpoint = `http://store.test:${port}`;
+    const { lookup } = dns;
+    // No resolver knows the name of a bucket on this machine.
+    dns.lookup = ((_host: string, options: { all?: boolean }, done: (...found: unknown[]) => void) => {
+      if (options.all === true) done(null, [{ address: '127.0.0.1', family: 4 }]);
+      else done(null, '127.0.0.1', 4);
+    }) as typeof lookup;
+    onTestFinished(() => {
+      dns.lookup = lookup;
+    });
+    for (const [forcePathStyle, host, path] of [
+      [true, `store.test:${port}`, '/bucket/a.txt?'],
+      [false, `bucket.store.test:${port}`, '/a.txt?'],
+      [undefined, `bucket.store.test:${port}`, '/a.txt?'],
+    ] as const) {
+      stub.requests.length = 0;
+      await put(
+        openAdapter({ endpoint, ...(forcePathStyle === undefined ? {} : { forcePathStyle }) }),
+        'a.txt',
+        'a',
+      );
+      const sent = stub.requests.find(({ operation }) => operation === 'PutObject');
+      expect(sent?.host).toBe(host);
+      expect(sent?.path.startsWith(path)).toBe(true);
+    }
+  });
+
+  it.each([
+    [{ publicBaseUrl: 'https://cdn.example/files' }, 'https://cdn.example/files/p/%C3%A4%20b.jpg'],
+    [{ publicBaseUrl: 'https://cdn.example/files/' }, 'https://cdn.example/files/p/%C3%A4%20b.jpg'],
+    [{}, 'https://bucket.s3.us-east-1.amazonaws.com/p/%C3%A4%20b.jpg'],
+    [
+      { region: 'eu-central-1', forcePathStyle: true },
+      'https://s3.eu-central-1.amazonaws.com/bucket/p/%C3%A4%20b.jpg',
+    ],
+    [
+      { endpoint: 'https://s3.example/base', forcePathStyle: true },
+      'https://s3.example/base/bucket/p/%C3%A4%20b.jpg',
+    ],
+    [{ endpoint: 'https://s3.example', forcePathStyle: false }, 'https://bucket.s3.example/p/%C3%A4%20b.jpg'],
+  ])('public URLs with %j begin with %s', (options, url) => {
+    expect(openAdapter({ prefix: 'p', ...options }).publicUrl(at('ä b.jpg'))).toBe(url);
+  });
+});
+
+describe('who signs the requests of an s3 source', () => {
+  const keyOf = ({ requests }: S3Stub): string | undefined =>
+    /Credential=([^/]+)\//u.exec(requests[0]?.headers.authorization ?? '')?.[1];
+
+  it('is the key of the options, with its session token', async () => {
+    const stub = await startStub();
+    const own = { ...credentials, sessionToken: 'token-of-the-options' };
+    await put(openAdapter({ endpoint: stub.endpoint, forcePathStyle: true, credentials: own }), 'a.txt', 'a');
+    expect(keyOf(stub)).toBe('key-of-the-options');
+    expect(stub.requests[0]?.headers['x-amz-security-token']).toBe('token-of-the-options');
+  });
+
+  /** What a service sees of an instance in this environment whose source names no key. */
+  const ask = async (environment: NodeJS.ProcessEnv) => {
+    const stub = await startStub();
+    const source = {
+      title: 'Bucket',
+      baseurl: 'https://files.example/',
+      storageAdapter: 's3',
+      s3: { bucket: 'bucket', endpoint: stub.endpoint, forcePathStyle: true },
+    };
+    const none = {
+      AWS_EC2_METADATA_DISABLED: 'true',
+      AWS_ACCESS_KEY_ID: '',
+      AWS_SECRET_ACCESS_KEY: '',
+      AWS_PROFILE: '',
+    };
+    const nowhere = { AWS_SHARED_CREDENTIALS_FILE: '/dev/null', AWS_CONFIG_FILE: '/dev/null' };
+    const instance = await startInstance(
+      { sources: { bucket: source } },
+      { environment: { ...none, ...nowhere, ...environment } },
+    );
+    onTestFinished(() => instance.stop());
+    const answer = await fetch(`${instance.url}/files`);
+    return { stub, status: answer.status, text: await answer.text(), log: instance.log() };
+  };
+
+  it('is the key of the environment, with its session token, and the SDK prints nothing', async () => {
+    const { stub, status, log } = await ask({
+      AWS_ACCESS_KEY_ID: 'key-of-the-environment',
+      AWS_SECRET_ACCESS_KEY: 'secret',
+      AWS_SESSION_TOKEN: 'token-of-the-environment',
+    });
+    expect(status).toBe(200);
+    expect(keyOf(stub)).toBe('key-of-the-environment');
+    expect(stub.requests[0]?.headers['x-amz-security-token']).toBe('token-of-the-environment');
+    // Every line is one of the log.
+    for (const line of log.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('message');
+  });
+
+  it('is the key of the profile in the shared file', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-aws-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'credentials');
+    const profile = (name: string): string =>
+      `[${name}]\naws_access_key_id = key-of-${name}\naws_secret_access_key = secret\n`;
+    await writeFile(file, `${profile('default')}\n${profile('uploads')}`);
+    const asDefault = await ask({ AWS_SHARED_CREDENTIALS_FILE: file });
+    expect(keyOf(asDefault.stub)).toBe('key-of-default');
+    const named = await ask({ AWS_SHARED_CREDENTIALS_FILE: file, AWS_PROFILE: 'uploads' });
+    expect(keyOf(named.stub)).toBe('key-of-uploads');
+  });
+
+  it('is nobody where no key is found: an error that says nothing of the machine', async () => {
+    const { stub, status, text } = await ask({});
+    expect(status).toBe(500);
+    expect(JSON.parse(text)).toMatchObject({ success: false, data: { code: 500 } });
+    expect(text).not.toMatch(/credential|profile|\/|aws/iu);
+    expect(stub.requests).toEqual([]);
+  });
+});
+
+describe('how long an s3 source waits', () => {
+  it('connectTimeout for each attempt where nobody answers to a connection', async () => {
+    const program = fileURLToPath(new URL('./servers/deaf-port.mjs', import.meta.url));
+    const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const fillers: Socket[] = [];
+    onTestFinished(() => {
+      for (const socket of fillers) socket.destroy();
+      child.kill('SIGKILL');
+    });
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const port = Number(line.toString());
+    // The queue is full when a connection is not answered any more.
+    for (let answered = true; answered;) {
+      const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+      fillers.push(socket);
+      const connected = once(socket, 'connect').then(() => true);
+      answered = await Promise.race([connected, sleep(300, false)]);
+    }
+    const limits = { connectTimeout: 0.5, readTimeout: 30, maxAttempts: 2 };
+    const adapter = openAdapter({ endpoint: `http://127.0.0.1:${port}`, forcePathStyle: true, ...limits });
+    await expect(adapter.stat(at('a.txt'))).rejects.toMatchObject({ code: 'STORAGE_TIMEOUT' });
+    await expect(put(adapter, 'a.txt', 'a')).rejects.toMatchObject({ code: 'STORAGE_TIMEOUT' });
+  }, 20_000);
+});
