@@ -26,7 +26,7 @@ import { ConditionalWrites, KnownServices } from './conditional-writes.ts';
 import { Copier } from './copy-object.ts';
 import { createKeys, type Keys } from './keys.ts';
 import { entriesOf } from './listing.ts';
-import { createNameLocks, type NameLocks } from './name-locks.ts';
+import { createNameLocks, type NameLocks } from '../../storage/name-locks.ts';
 import type { S3Options } from './options.ts';
 import { publicUrlOf } from './public-url.ts';
 import { passBody } from './read-object.ts';

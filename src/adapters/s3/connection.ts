@@ -3,7 +3,7 @@ import { StorageUnavailableError } from '../../errors/errors.ts';
 import { fromS3Error } from './errors.ts';
 import type { S3Options } from './options.ts';
 import { createClient, loadSdk, type Sdk } from './sdk.ts';
-import { createSlots, type Slots } from './slots.ts';
+import { createSlots, type Slots } from '../../storage/slots.ts';
 
 // Reads and other requests have places of their own: a download that waits for its reader must not keep an upload from starting, or both
 // would wait for each other when one feeds the other.

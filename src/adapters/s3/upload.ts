@@ -7,7 +7,7 @@ import { strongEtag, type Bucket, type Condition } from './bucket.ts';
 import { NOTHING, writtenVersion, type ConditionalWrites, type Support } from './conditional-writes.ts';
 import { attemptsOf } from './errors.ts';
 import { contentParts, inParts, PART_BYTES } from './multipart.ts';
-import type { NameLocks } from './name-locks.ts';
+import type { NameLocks } from '../../storage/name-locks.ts';
 import { PartReader } from './part-reader.ts';
 
 // The most that services take in one request.

@@ -1,9 +1,9 @@
-import type { OperationOptions } from '../../storage/adapter.ts';
+import type { OperationOptions } from './adapter.ts';
 import { createSlots, type Slots } from './slots.ts';
 
 const MAY_WAIT = 1000;
 
-/** Lets the create-only operations of this process on one key follow one another, as far as the service does not decide between them. */
+/** Lets the operations of this process on one name follow one another, as far as the store does not decide between them. */
 export interface NameLocks {
   /** @throws the signal's reason while waiting, BusyError when too many wait, and what `work` throws */
   hold<T>(key: string, options: OperationOptions, work: () => Promise<T>): Promise<T>;

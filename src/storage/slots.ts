@@ -1,4 +1,4 @@
-import { BusyError } from '../../errors/errors.ts';
+import { BusyError } from '../errors/errors.ts';
 
 /** A bounded number of places, and a bounded queue of those who wait for one. */
 export interface Slots {
@@ -35,7 +35,7 @@ export const createSlots = (places: number, mayWait: number): Slots => {
         free -= 1;
         return once();
       }
-      if (waiting.size >= mayWait) throw new BusyError({ detail: 'too many requests wait for the bucket' });
+      if (waiting.size >= mayWait) throw new BusyError({ detail: 'too many operations wait for their turn' });
       await new Promise<void>((resolve, reject) => {
         const enter = (): void => {
           signal?.removeEventListener('abort', leave);
