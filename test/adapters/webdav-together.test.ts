@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,6 +16,12 @@ const textOf = async (adapter: WebdavAdapter, path: string): Promise<string> =>
 const times = <T>(count: number, make: (index: number) => T): readonly T[] =>
   Array.from({ length: count }, (_, index) => make(index));
 
+/** Names of all files of a server, and of its temporary folders. */
+const namesOnDisk = async ({ data }: DavServer): Promise<readonly string[]> => {
+  const entries = await readdir(data, { recursive: true, withFileTypes: true });
+  return entries.flatMap((entry) => (entry.isFile() || entry.name.startsWith('.') ? [entry.name] : []));
+};
+
 for (const { name, installed, start, options } of davServers) {
   describe.skipIf(!installed)(`many at once on ${name}${installed ? '' : ' (not installed)'}`, () => {
     let server: DavServer;
@@ -27,7 +35,11 @@ for (const { name, installed, start, options } of davServers) {
     const open = async (count: number) => {
       const root = `case-${randomUUID()}`;
       const stores = times(count, () => openDavStore(server, options, root));
-      return { stores, close: () => Promise.all(stores.map((store) => store.close())) };
+      const close = async (): Promise<void> => {
+        await Promise.all(stores.map((store) => store.close()));
+        await rm(join(server.data, root), { recursive: true, force: true });
+      };
+      return { stores, close };
     };
 
     it('folders and files below one missing parent are all made, also by several clients', async () => {
@@ -53,6 +65,46 @@ for (const { name, installed, start, options } of davServers) {
         for (const { kind } of page) kinds[kind] = (kinds[kind] ?? 0) + 1;
       expect(kinds).toEqual({ folder: 30, file: 30 });
       expect(await textOf(store, 'a/b/file-2-19.txt')).toBe('2 19');
+      await close();
+    });
+
+    it('of several clients that create one name one wins, whole, by writing, copying or moving', async () => {
+      const { stores, close } = await open(3);
+      const [store] = stores;
+      if (store === undefined) throw new Error('no store');
+      const createOnly = true;
+      await Promise.all(times(30, (index) => put(store, `from/${String(index)}.txt`, String(index))));
+      for (const round of ['a', 'b', 'c']) {
+        const target = at(`to/${round}.txt`);
+        const outcomes = await Promise.allSettled(
+          times(30, (index) => {
+            const client = stores[index % 3] ?? store;
+            const from = at(`from/${String(index)}.txt`);
+            if (round === 'a') return put(client, target.toString(), String(index), { createOnly });
+            if (round === 'b') return client.copyFile(from, target, { createOnly });
+            return client.moveFile(from, target, { createOnly });
+          }),
+        );
+        const winners = outcomes.flatMap(({ status }, index) => (status === 'fulfilled' ? [index] : []));
+        expect(winners).toHaveLength(1);
+        expect(await textOf(store, target.toString())).toBe(String(winners[0]));
+        for (const outcome of outcomes)
+          if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'ALREADY_EXISTS' });
+      }
+      // What lost a move is where it was, and nothing temporary remains anywhere.
+      expect(await namesOnDisk(server)).toHaveLength(29 + 3);
+      await close();
+    });
+
+    it('of several clients that replace one file one leaves its content whole', async () => {
+      const { stores, close } = await open(3);
+      const [store] = stores;
+      if (store === undefined) throw new Error('no store');
+      const contents = times(30, (index) => String(index).repeat(2000));
+      await put(store, 'f/a.txt', 'first');
+      await Promise.all(contents.map((text, index) => put(stores[index % 3] ?? store, 'f/a.txt', text)));
+      expect(contents).toContain(await textOf(store, 'f/a.txt'));
+      expect(await namesOnDisk(server)).toEqual(['a.txt']);
       await close();
     });
 

@@ -3,12 +3,6 @@ import { afterAll, describe, it } from 'vitest';
 import { describeStorageConformance, withFaults, type SkippedCase } from 'stowage/testing';
 import { davServers, openDavStore, type DavServer } from './servers/webdav.ts';
 
-const racing: SkippedCase = {
-  test: 'write: 20 writers that replace one file leave one of their contents whole',
-  reason:
-    'servers replace by removing and renaming, and locks are not used: racing moves meet moments without the file',
-};
-
 const skips: Readonly<Record<string, readonly SkippedCase[]>> = {
   nginx: [
     {
@@ -29,7 +23,7 @@ for (const { name, installed, start, options } of davServers) {
       await (await server)?.stop();
     });
     const open = async () => openDavStore(await (server ??= start()), options, `case-${randomUUID()}`);
-    const skip = [racing, ...(skips[name] ?? [])];
+    const skip = skips[name] ?? [];
     describeStorageConformance({ describe, it }, name, {
       open: async () => ({ adapter: await open() }),
       skip,

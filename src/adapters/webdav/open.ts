@@ -12,5 +12,5 @@ export const openWebdavAdapter = (options: WebdavOptions, root = ''): WebdavAdap
   const url = new URL(options.url);
   const base = new Resources(client, url, SourcePath.root);
   const resources = prefix.isRoot ? base : new Resources(client, url, prefix);
-  return new WebdavAdapter(new Store(resources, base, prefix));
+  return new WebdavAdapter(new Store(resources, base, prefix, options.timeout));
 };

@@ -8,7 +8,7 @@ import type { OperationOptions, Stat } from '../../storage/adapter.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { relationOf, segmentsOfHref, urlOf } from './address.ts';
 import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
-import { statOf } from './entry.ts';
+import { statOf, timeOf } from './entry.ts';
 import { errorOfStatus, type Asked } from './errors.ts';
 import { readMultistatus, type DavResponse } from './multistatus.ts';
 import { patiently, type Patience } from './patience.ts';
@@ -58,10 +58,24 @@ export class Resources {
 
   /** What lies at a path. @throws NotFoundError */
   async stat(path: SourcePath, { signal }: OperationOptions): Promise<Stat> {
-    const asked: DavRequest = { method: 'PROPFIND', path, url: this.url(path, 'file'), signal };
-    const [found] = await this.#small({ ...asked, headers: { ...XML, depth: '0' }, body: PROPERTIES });
+    const { found } = await this.#self(path, 'file', signal);
     if (found === undefined) throw new NotFoundError({ detail: 'an empty multistatus' });
     return statOf(path.name, found);
+  }
+
+  /** How long ago something was changed, by the server's own clock; `ms` undefined where it does not tell. Undefined: nothing lies there. */
+  async age(
+    path: SourcePath,
+    { signal }: OperationOptions,
+  ): Promise<{ readonly ms: number | undefined } | undefined> {
+    try {
+      const { found, date } = await this.#self(path, 'file', signal);
+      const [now, then] = [timeOf(date), timeOf(found?.lastModified)];
+      return { ms: now === undefined || then === undefined ? undefined : now - then };
+    } catch (error) {
+      if (error instanceof NotFoundError) return undefined;
+      throw error;
+    }
   }
 
   /** The entries of a folder and the folder itself, while the server tells them. @throws NotFoundError */
@@ -100,9 +114,7 @@ export class Resources {
   }
 
   async #askRoot(signal: AbortSignal | undefined): Promise<readonly string[]> {
-    const path = SourcePath.root;
-    const asked: DavRequest = { method: 'PROPFIND', path, url: this.url(path, 'folder'), signal };
-    const [found] = await this.#small({ ...asked, headers: { ...XML, depth: '0' }, body: PROPERTIES });
+    const { found } = await this.#self(SourcePath.root, 'folder', signal);
     const segments = found === undefined ? undefined : segmentsOfHref(found.href);
     if (segments === undefined)
       throw new CorruptError({ detail: 'the server does not tell where the root is' });
@@ -111,14 +123,19 @@ export class Resources {
     return segments;
   }
 
-  async #small(asked: DavRequest): Promise<readonly DavResponse[]> {
-    const answer = await this.client.send(asked);
+  /** What the server says of one resource, and when. */
+  async #self(
+    path: SourcePath,
+    kind: 'file' | 'folder',
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly found: DavResponse | undefined; readonly date: string | undefined }> {
+    const asked: DavRequest = { method: 'PROPFIND', path, url: this.url(path, kind), signal };
+    const answer = await this.client.send({ ...asked, headers: { ...XML, depth: '0' }, body: PROPERTIES });
     await this.#requireMultistatus(asked, answer);
-    const responses: DavResponse[] = [];
-    for await (const batch of this.#responses(asked, answer, MOST_SMALL)) responses.push(...batch);
-    const [first] = responses;
-    if (first?.status !== undefined && !isSuccess(first.status)) throw errorOfStatus(asked, first.status);
-    return responses;
+    let found: DavResponse | undefined;
+    for await (const [first] of this.#responses(asked, answer, MOST_SMALL)) found ??= first;
+    if (found?.status !== undefined && !isSuccess(found.status)) throw errorOfStatus(asked, found.status);
+    return { found, date: answer.headers['date'] };
   }
 
   async #requireMultistatus(asked: Asked, answer: DavAnswer): Promise<void> {

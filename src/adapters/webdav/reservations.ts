@@ -1,0 +1,125 @@
+import { AlreadyExistsError, StorageTimeoutError } from '../../errors/errors.ts';
+import type { OperationOptions } from '../../storage/adapter.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { Leftovers } from './leftovers.ts';
+import { pause } from './patience.ts';
+import { isSuccess, type Resources } from './resources.ts';
+import { reservationName } from './temp-name.ts';
+
+/** How long to wait for a name that another process is taking. */
+const WAIT_MS = 3000;
+/** A folder just made must not look older, or younger, than this by the server's own clock. */
+const OLDEST_NEW_MS = 15_000;
+const YOUNGEST_NEW_MS = -5000;
+const MARGIN_MS = 30_000;
+/** How often a name that nobody seems to hold is asked for on a server that has not granted one yet. */
+const BLIND_ATTEMPTS = 3;
+
+/**
+ * Lets processes decide who creates a name. `Overwrite: F` is a look and a move on common servers, and two processes may both look before one of
+ * them moves; making a folder is one step. So whoever wants to create a name makes a hidden folder first that stands for it, and removes it
+ * afterwards. It costs two requests, and two more for the first name.
+ *
+ * What a killed process has left blocks its name until it is older than any holder can live, by the server's clock. Where the
+ * server makes one folder twice, makes none, or does not tell its age, names are not reserved, and `Overwrite: F` alone decides.
+ */
+export class Reservations {
+  readonly #resources: Resources;
+  readonly #leftovers: Leftovers;
+  /** Longest time that a holder works. */
+  readonly #holdMs: number;
+  /** The age from which on nobody can be holding it any more, whatever is still on its way to the server. */
+  readonly #staleMs: number;
+  #grants: boolean | undefined;
+
+  constructor(resources: Resources, leftovers: Leftovers, timeoutSeconds: number) {
+    this.#resources = resources;
+    this.#leftovers = leftovers;
+    this.#holdMs = 2 * timeoutSeconds * 1000;
+    this.#staleMs = this.#holdMs + timeoutSeconds * 1000 + MARGIN_MS;
+  }
+
+  /** The server is known to let exactly one process have a name. */
+  get areKept(): boolean {
+    return this.#grants === true;
+  }
+
+  /**
+   * Runs `work`, which creates `target`, while no other process can be creating it.
+   * @throws AlreadyExistsError when another one keeps the name for longer than three seconds or has created it; StorageTimeoutError when `work` takes longer than twice the timeout
+   */
+  async hold<T>(
+    target: SourcePath,
+    options: OperationOptions,
+    work: (options: OperationOptions) => Promise<T>,
+  ): Promise<T> {
+    const place = target.parent.child(reservationName(target.name));
+    const since = await this.#take(place, target, options);
+    if (since === undefined) return work(options);
+    const limit = AbortSignal.timeout(this.#holdMs);
+    const { signal } = options;
+    try {
+      return await work({ signal: signal === undefined ? limit : AbortSignal.any([signal, limit]) });
+    } catch (error) {
+      if (error !== limit.reason) throw error;
+      throw new StorageTimeoutError({ detail: 'a new name could not be taken in time', cause: error });
+    } finally {
+      await this.#leftovers.remove({ path: place, kind: 'folder', until: since + this.#staleMs });
+    }
+  }
+
+  /** Since when the place is held, in milliseconds since 1970; undefined: the server keeps no places. */
+  async #take(place: SourcePath, target: SourcePath, options: OperationOptions): Promise<number | undefined> {
+    if (this.#grants === false) return undefined;
+    const end = Date.now() + WAIT_MS;
+    for (let attempt = 1; ; attempt += 1) {
+      const since = Date.now();
+      const status = await this.#make(place, options);
+      if (isSuccess(status)) return (await this.#isProved(place, options)) ? since : undefined;
+      const found = await this.#resources.age(place, options);
+      // Given back meanwhile, or never granted.
+      const isHopeless = status !== 405 || (this.#grants === undefined && attempt >= BLIND_ATTEMPTS);
+      if (found === undefined && isHopeless) return undefined;
+      if ((found?.ms ?? 0) > this.#staleMs) await this.#clear(place, options);
+      if ((await this.#resources.age(target, options)) !== undefined) throw new AlreadyExistsError();
+      if (Date.now() > end) throw new AlreadyExistsError({ detail: 'another process is taking the name' });
+      await pause(attempt, options.signal);
+    }
+  }
+
+  async #make(place: SourcePath, { signal }: OperationOptions): Promise<number> {
+    return this.#resources.act('MKCOL', place, 'folder', { signal });
+  }
+
+  /** Tries at the first place, which is held, whether the server refuses it to others and tells its age. */
+  async #isProved(place: SourcePath, options: OperationOptions): Promise<boolean> {
+    if (this.#grants !== undefined) return this.#grants;
+    try {
+      const refused = !isSuccess(await this.#make(place, options));
+      const ms = refused ? (await this.#resources.age(place, options))?.ms : undefined;
+      this.#grants = ms !== undefined && ms <= OLDEST_NEW_MS && ms >= YOUNGEST_NEW_MS;
+    } finally {
+      if (this.#grants !== true) await this.#leftovers.remove({ path: place, kind: 'folder' });
+    }
+    return this.#grants;
+  }
+
+  /**
+   * Removes a place that a killed process has left. Several may find it at once, and the second must not remove what the first has just taken
+   * anew: so only whoever holds the guard removes, and looks again before.
+   */
+  async #clear(place: SourcePath, options: OperationOptions): Promise<void> {
+    const guard = place.parent.child(reservationName(`${place.name}/guard`));
+    if (!isSuccess(await this.#make(guard, options))) {
+      // Whoever held it may have been killed as well.
+      if (((await this.#resources.age(guard, options))?.ms ?? 0) <= this.#staleMs) return;
+      return this.#leftovers.remove({ path: guard, kind: 'folder' });
+    }
+    try {
+      const found = await this.#resources.age(place, options);
+      if ((found?.ms ?? 0) > this.#staleMs) await this.#resources.act('DELETE', place, 'folder', options);
+    } finally {
+      await this.#leftovers.remove({ path: guard, kind: 'folder' });
+    }
+  }
+}
