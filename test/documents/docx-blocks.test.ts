@@ -375,6 +375,32 @@ describe('pictures', () => {
     expect((await sharp(rgb).metadata()).space).toBe('srgb');
   });
 
+  it('drawings that stand in the page are drawn', async () => {
+    const docx = await convert(`<p>a<svg width="80" height="40" viewBox="0 0 8 4" aria-label="sun &amp; moon">
+      <style>.r { fill: #f00 }</style><rect class="r" width="8" height="4"/><text>a &lt; b &nbsp;&copy;</text></svg>b
+      <svg viewBox="0 0 10 10" style="width:30px;float:right"><g><lineargradient id="g"><stop stop-color="#0f0"></lineargradient><rect fill="url(#g)" width="10" height="10"/></g></svg></p>`);
+    expect(sizes(docx)).toEqual([
+      [80, 40],
+      [30, 30],
+    ]);
+    expect(textIn(docx.body).trim()).toBe('ab');
+    expect(first(docx.body, 'wp:docPr').attributes['descr']).toBe('sun & moon');
+    const [red, green] = await Promise.all([...docx.media.values()].map((png) => sharp(png).stats()));
+    expect(red?.dominant).toMatchObject({ r: 248, g: 8, b: 8 });
+    expect(green?.dominant).toMatchObject({ r: 8, g: 248, b: 8 });
+    expect(all(docx.body, 'wp:anchor')).toHaveLength(1);
+  });
+
+  it('drawings in the page load nothing, run nothing and break nothing', async () => {
+    const { media, body } =
+      await convert(`<p>x<svg width="10" height="10" onload="x()" a:b="1" xmlns:a="urn:a" 1x="2"><script>x</script>
+      <foreignObject><p>inner</p></foreignObject><image href="file:///etc/passwd" xlink:href="http://127.0.0.1/" width="10" height="10"/>
+      <rect fill="#00f" width="10" height="10"/>${'<g>'.repeat(400)}</svg><svg width="100000" height="100000"></svg><svg></svg></p>`);
+    expect(textIn(body)).toBe('x');
+    expect(media.size).toBe(1);
+    expect((await sharp([...media.values()][0]).stats()).dominant.b).toBeGreaterThan(240);
+  });
+
   it('what cannot be shown is left out', async () => {
     // A picture of one pixel that claims to be one of 400 million.
     const bomb = await sharp({ create: { width: 1, height: 1, channels: 3, background: '#fff' } })

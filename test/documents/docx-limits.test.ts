@@ -24,8 +24,8 @@ describe('what a DOCX may not load', () => {
     const html = `<p>before</p>${referencesTo(url)}<p>after</p>`;
     const docx = readDocx(await documents.docx(jobOf(html)));
     expect(textIn(docx.body)).toMatch(/^before.*link.*after/su);
-    // The drawing that stands in the page itself.
-    expect(docx.media.size).toBe(1);
+    // The drawings that stand in the page itself.
+    expect(docx.media.size).toBe(2);
     expect(canary.connections).toBe(0);
     await canary.close();
   });
@@ -43,11 +43,14 @@ describe('what a DOCX may not load', () => {
       <rect width="50" height="50" fill="#0f0"/><image href="${url}" width="50" height="50"/><image xlink:href="${folder}/secret.png" width="50" height="50"/></svg>`;
     const html = `<link rel="stylesheet" href="file://${folder}/secret.css"><p>text</p><img src="${url}"><img src="${folder}/secret.png">
       <img src="data:image/svg+xml,${encodeURIComponent(svg)}"><iframe src="${url}"></iframe>`;
-    const docx = readDocx(await documents.docx(jobOf(html)));
+    // Of another size, because one file would do for two equal drawings.
+    const inside = svg.replace('width="50"', 'width="60"');
+    const docx = readDocx(await documents.docx(jobOf(html + inside)));
     expect(textIn(docx.body)).toBe('text');
-    expect(docx.media.size).toBe(1);
-    const [drawn] = docx.media.values();
-    expect((await sharp(drawn).stats()).dominant).toMatchObject({ r: expect.closeTo(8, -1) as number });
+    expect(docx.media.size).toBe(2);
+    for (const drawn of docx.media.values()) {
+      expect((await sharp(drawn).stats()).dominant).toMatchObject({ r: expect.closeTo(8, -1) as number });
+    }
     await rm(folder, { recursive: true });
   });
 });

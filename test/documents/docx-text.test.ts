@@ -32,6 +32,7 @@ describe('white space', () => {
     ['<div>a<div>b<p>c</p>d</div>e</div>', ['a', 'b', 'c', 'd', 'e']],
     ['<p>&lt;&amp;&gt;"\' &#128512;</p>', ['<&>"\' 😀']],
     ['<p>a\u0001b&#2;c\ufffe</p>', ['abc']],
+    ['<p>a <q>b <q>c</q></q></p>', ['a “b ‘c’”']],
     ['<script>x</script><style>y</style><p>z</p><template>t</template><title>q</title>', ['z']],
     ['<p style="display:none">x</p><p hidden>y</p><p>z</p>', ['z']],
     ['<noscript><p>shown</p></noscript>', ['shown']],
@@ -142,6 +143,21 @@ describe('right to left', () => {
       [' 123 וגם', true],
     ]);
     expect(textIn(docx.body)).toBe('שלום עולם with English 123 וגם');
+  });
+
+  it.each([
+    ['<p dir="auto">שלום world</p>', true],
+    ['<p dir="auto">world שלום</p>', false],
+    ['<p dir="AUTO">12 – «مرحبا»</p>', true],
+    ['<p dir="auto">123</p>', false],
+    ['<p dir="auto"><bdi>שלום</bdi> <span dir="rtl">שלום</span> world</p>', false],
+    ['<p dir="auto"><!-- x --><b><i></i>שלום</b> world</p>', true],
+    ['<div dir="auto"><p>שלום</p></div>', true],
+    ['<div dir="rtl"><p dir="auto">world</p></div>', false],
+    ['<html dir="auto"><p>שלום', true],
+  ])('finds the direction of %j by its first letter', async (html, rtl) => {
+    const { paragraphs } = await convert(html);
+    expect(paragraphs.map((paragraph) => all(paragraph, 'w:bidi').length > 0)).toEqual([rtl]);
   });
 
   it('turns sides around, as Word means them', async () => {

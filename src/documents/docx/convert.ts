@@ -2,6 +2,7 @@ import type { Located } from './css/selector.ts';
 import { initialStyle } from './css/style.ts';
 import { computeStyle } from './css/cascade.ts';
 import { readSheet, StyleRules } from './css/stylesheet.ts';
+import { readAnchors } from './flow/anchors.ts';
 import { topContext } from './flow/block-context.ts';
 import { FlowBuilder } from './flow/flow-builder.ts';
 import { ListRegistry } from './flow/list-registry.ts';
@@ -68,7 +69,7 @@ const pictureSources = ({ body, base }: HtmlDocument): ReadonlyMap<ElementNode, 
   const sources = new Map<ElementNode, string>();
   const open: ElementNode[] = [body];
   for (let node = open.pop(); node !== undefined && sources.size < MAX_PICTURES; node = open.pop()) {
-    const source = node.tag === 'img' ? node.attributes.get('src')?.trim() : undefined;
+    const source = node.tag === 'img' || node.tag === 'svg' ? node.attributes.get('src')?.trim() : undefined;
     const url = source === undefined ? undefined : absolute(source, base);
     if (url !== undefined) sources.set(node, url);
     for (const child of node.children.toReversed()) if (child.kind === 'element') open.push(child);
@@ -93,7 +94,9 @@ const buildFlow = async (html: string, loader: ConverterLoader): Promise<Flow> =
   for (const reference of page.sheets) await sheets.add(reference, page.base);
   const pictureOf = await loadPictures(page, loader);
   const lists = new ListRegistry();
-  const builder = new FlowBuilder({ rules: sheets.rules, lists, base: page.base, pictureOf });
+  const anchors = readAnchors(page.body);
+  const { rules } = sheets;
+  const builder = new FlowBuilder({ rules, lists, base: page.base, pictureOf, anchors, marked: new Set() });
   const body: Located = { node: page.body, parent: undefined, index: 0, siblings: [page.body] };
   const style = computeStyle(body, { ...initialStyle, lang: page.lang, rtl: page.rtl }, sheets.rules);
   const context = topContext(style, TEXT_WIDTH);

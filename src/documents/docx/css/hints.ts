@@ -1,3 +1,4 @@
+import { autoDirection } from '../html/auto-direction.ts';
 import type { Located } from './selector.ts';
 
 /** Sizes 1 to 7 of `<font size>`. */
@@ -47,7 +48,17 @@ const listHints = (list: Located): string[] => {
 };
 
 /** Elements that a width or height attribute sizes. */
-const SIZED: ReadonlySet<string> = new Set(['table', 'td', 'th', 'col', 'colgroup', 'img', 'hr', 'tr']);
+const SIZED: ReadonlySet<string> = new Set([
+  'table',
+  'td',
+  'th',
+  'col',
+  'colgroup',
+  'img',
+  'svg',
+  'hr',
+  'tr',
+]);
 /** Elements that `align` moves as a whole; elsewhere it moves the text. */
 const MOVED: Readonly<Record<string, (align: string) => string>> = {
   table: (align) => (align === 'center' ? 'margin-left:auto;margin-right:auto' : `float:${align}`),
@@ -73,7 +84,10 @@ export const presentationHints = (located: Located): string => {
   });
   hint('valign', (value) => `vertical-align:${value}`);
   hint('bgcolor', (value) => `background-color:${value}`);
-  hint('dir', (value) => `direction:${value}`);
+  hint('dir', (value) => {
+    const direction = value.toLowerCase();
+    return `direction:${direction === 'auto' ? autoDirection(located.node) : direction}`;
+  });
   if (attributes.has('nowrap')) hints.push('white-space:nowrap');
   if (attributes.has('hidden')) hints.push('display:none');
   if (tag === 'a' && attributes.has('href')) hints.push('color:#0563c1;text-decoration:underline');

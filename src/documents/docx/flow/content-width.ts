@@ -40,7 +40,7 @@ const measureInline = (inline: Inline, measure: Measure): void => {
   else if (inline.kind === 'break') {
     measure.line = 0;
     measure.word = 0;
-  } else {
+  } else if (inline.kind === 'picture') {
     measure.line += inline.width;
     // A picture gives way, but not altogether.
     measure.min = Math.max(measure.min, Math.min(inline.width, 48));

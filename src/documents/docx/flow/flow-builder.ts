@@ -1,6 +1,8 @@
 import { computeStyle } from '../css/cascade.ts';
 import type { Located } from '../css/selector.ts';
 import { isBlock, type Style } from '../css/style.ts';
+import type { ElementNode } from '../html/nodes.ts';
+import { placeNames } from './anchors.ts';
 import { insideBlock, LIST_INDENT, MARKER_INDENT, topContext, type BlockContext } from './block-context.ts';
 import { BlockStack } from './block-stack.ts';
 import { locateChildren, type FlowParts } from './flow-parts.ts';
@@ -29,8 +31,11 @@ export class FlowBuilder {
   /** The blocks, at least one paragraph. */
   finish(context: BlockContext): readonly Block[] {
     const blocks = this.#stack.finish();
+    const marks = this.#line.takeMarks();
+    const last = blocks.at(-1);
     // A page and a cell must end with a paragraph.
-    return blocks.at(-1)?.kind === 'paragraph' ? blocks : [...blocks, this.#paragraph(context, [])];
+    if (last?.kind !== 'paragraph') return [...blocks, this.#paragraph(context, marks)];
+    return [...blocks.slice(0, -1), { ...last, inlines: [...last.inlines, ...marks] }];
   }
 
   #addChildren(located: Located, style: Style, context: BlockContext, link: string | undefined): void {
@@ -47,16 +52,36 @@ export class FlowBuilder {
   #addElement(located: Located, parent: Style, context: BlockContext, link: string | undefined): void {
     const style = computeStyle(located, parent, this.#parts.rules);
     if (style.display === 'none') return;
-    const { tag, attributes } = located.node;
+    const { tag } = located.node;
+    const isBox = isBlock(style) && !/^(?:br|img|svg)$/u.test(tag);
+    if (isBox) this.#endParagraph(context);
+    this.#mark(located.node);
     if (tag === 'br') this.#line.addBreak();
-    else if (tag === 'img') this.#addPicture(located, style, context, link);
-    else if (!isBlock(style)) {
-      const own = tag === 'a' ? linkTarget(attributes.get('href'), this.#parts.base) : undefined;
-      this.#addChildren(located, style, context, own ?? link);
-    } else {
-      this.#endParagraph(context);
-      this.#addBlock(located, style, context, link);
-    }
+    else if (tag === 'img' || tag === 'svg') this.#addPicture(located, style, context, link);
+    else if (isBox) this.#addBlock(located, style, context, link);
+    else this.#addInline(located, style, context, link);
+  }
+
+  #addInline(located: Located, style: Style, context: BlockContext, link: string | undefined): void {
+    const { tag, attributes } = located.node;
+    const own = tag === 'a' ? linkTarget(attributes.get('href'), this.#parts) : undefined;
+    const [opening, closing] = tag === 'q' ? quotes(located) : ['', ''];
+    this.#line.addText(opening, style, link);
+    this.#addChildren(located, style, context, own ?? link);
+    this.#line.addText(closing, style, link);
+  }
+
+  /** Notes the places at an element to which links lead. */
+  #mark(node: ElementNode): void {
+    if (this.#parts.anchors.size === 0) return;
+    const names = placeNames(node).flatMap((place) => {
+      const name = this.#parts.anchors.get(place);
+      // The first of several elements with one name is meant.
+      if (name === undefined || this.#parts.marked.has(name)) return [];
+      this.#parts.marked.add(name);
+      return [{ kind: 'mark' as const, name }];
+    });
+    this.#line.addMarks(names);
   }
 
   #addBlock(located: Located, style: Style, context: BlockContext, link: string | undefined): void {
@@ -138,6 +163,9 @@ export class FlowBuilder {
   readonly #readCell: ReadCell = (located, style, width) => {
     const builder = new FlowBuilder(this.#parts);
     const context = topContext(style, width);
+    // Links to the table lead to its first cell.
+    builder.#line.addMarks(this.#line.takeMarks());
+    builder.#mark(located.node);
     builder.addContent(located, style, context);
     return builder.finish(context);
   };
@@ -187,5 +215,12 @@ export class FlowBuilder {
     return { kind: 'paragraph', inlines, format, before: 0, after: 0 };
   }
 }
+
+/** Quotation marks change with the depth. */
+const quotes = ({ parent }: Located): readonly [string, string] => {
+  let depth = 0;
+  for (let at = parent; at !== undefined; at = at.parent) if (at.node.tag === 'q') depth += 1;
+  return depth % 2 === 0 ? ['“', '”'] : ['‘', '’'];
+};
 
 const initialPadding = { top: 0, right: 0, bottom: 0, left: 0 };

@@ -9,7 +9,11 @@ export interface FlowParts {
   readonly rules: StyleRules;
   readonly lists: ListRegistry;
   readonly base: string | undefined;
-  /** The picture of an `img` element; undefined when there is none to show. */
+  /** Places that links of the page lead to, by their names, with the names of their bookmarks. */
+  readonly anchors: ReadonlyMap<string, string>;
+  /** Bookmarks that have got their place. */
+  readonly marked: Set<string>;
+  /** The picture of an `img` or `svg` element; undefined when there is none to show. */
   readonly pictureOf: (node: ElementNode) => Picture | undefined;
 }
 

@@ -1,5 +1,5 @@
 import type { Style } from '../css/style.ts';
-import type { Inline, PictureInline, TextFormat, TextInline } from './model.ts';
+import type { Inline, MarkInline, PictureInline, TextFormat, TextInline } from './model.ts';
 
 /** What letters in an element look like. */
 export const textFormat = (style: Style): TextFormat => ({
@@ -31,6 +31,8 @@ const UNSPEAKABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Sur
 /** The content of one paragraph as it comes in, with white space collapsed as CSS wants it. */
 export class LineCollector {
   readonly #inlines: Inline[] = [];
+  /** Places that wait for something to stand at. */
+  readonly #marks: MarkInline[] = [];
   /** True where a blank would be the first of its line or the second of two. */
   #afterBlank = true;
 
@@ -50,6 +52,16 @@ export class LineCollector {
     }
   }
 
+  /** Notes that links lead to this paragraph. No content by itself. */
+  addMarks(marks: readonly MarkInline[]): void {
+    this.#marks.push(...marks);
+  }
+
+  /** Gives the places away that have been noted. */
+  takeMarks(): readonly MarkInline[] {
+    return this.#marks.splice(0);
+  }
+
   addBreak(): void {
     this.#trimEnd();
     this.#inlines.push({ kind: 'break' });
@@ -62,11 +74,11 @@ export class LineCollector {
     if (picture.float === undefined) this.#afterBlank = false;
   }
 
-  /** What has come in. A line break at the very end only ends the line, so it goes; blanks there are not seen either. */
+  /** What has come in, behind the places to which links lead. A line break at the very end only ends the line, so it goes; blanks there are not seen either. */
   finish(): readonly Inline[] {
     this.#trimEnd();
     if (this.#inlines.at(-1)?.kind === 'break') this.#inlines.pop();
-    return this.#inlines;
+    return [...this.#marks, ...this.#inlines];
   }
 
   #collapsed(line: string): string {

@@ -22,7 +22,15 @@ export interface TextInline {
   /** May hold tabs, no line breaks. */
   readonly text: string;
   readonly format: TextFormat;
+  /** An address, or `#` and the name of a bookmark. */
   readonly link: string | undefined;
+}
+
+/** A place that links lead to. */
+export interface MarkInline {
+  readonly kind: 'mark';
+  /** Of the bookmark. */
+  readonly name: string;
 }
 
 export interface BreakInline {
@@ -52,7 +60,7 @@ export interface PictureInline {
   readonly link: string | undefined;
 }
 
-export type Inline = TextInline | BreakInline | PictureInline;
+export type Inline = TextInline | BreakInline | PictureInline | MarkInline;
 
 export type HeadingLevel = 1 | 2 | 3 | 4 | 5 | 6;
 

@@ -42,7 +42,7 @@ export const pictureInline = (
   picture,
   ...fitted(shownSize(picture, style, place.width), place.width),
   float: style.float,
-  alt: node.attributes.get('alt')?.trim() ?? '',
+  alt: (node.attributes.get('alt') ?? node.attributes.get('aria-label'))?.trim() ?? '',
   link: place.link,
 });
 

@@ -6,6 +6,8 @@ import {
   type TreeAdapter,
 } from 'parse5';
 import { DocumentLimitError } from '../../../errors/errors.ts';
+import { autoDirection } from './auto-direction.ts';
+import { drawingFile } from './drawing.ts';
 import type { ElementNode, HtmlDocument, HtmlNode, SheetReference } from './nodes.ts';
 
 type Types = DefaultTreeAdapterTypes.DefaultTreeAdapterMap;
@@ -35,7 +37,6 @@ const SKIPPED: ReadonlySet<string> = new Set([
   'video',
   'canvas',
   'math',
-  'svg',
   'select',
   'datalist',
   'textarea',
@@ -134,12 +135,24 @@ const copyTree = (root: Types['parentNode'], facts: PageFacts): readonly HtmlNod
     if ('value' in node) draft.children.push({ kind: 'text', text: node.value });
     else if (isElement(node)) {
       noteFacts(node, facts);
+      if (node.tagName === 'svg') draft.children.push(drawingOf(node));
       if (SKIPPED.has(node.tagName) || node.namespaceURI !== names.NS.HTML) continue;
       open.push(draftOf(node, draft));
       positions.push(0);
     }
   }
   return top;
+};
+
+/** A drawing is a picture whose file stands in the page. */
+const drawingOf = (svg: Types['element']): ElementNode => {
+  const source = `data:image/svg+xml;base64,${Buffer.from(drawingFile(svg)).toString('base64')}`;
+  return {
+    kind: 'element',
+    tag: 'svg',
+    attributes: new Map([...attributesOf(svg), ['src', source]]),
+    children: [],
+  };
 };
 
 const draftOf = (node: Types['element'], { children, depth }: Draft): Draft => {
@@ -163,5 +176,6 @@ export const parseHtml = (text: string): HtmlDocument => {
   const body = findElement(html?.children ?? [], 'body');
   const empty: ElementNode = { kind: 'element', tag: 'body', attributes: new Map(), children: [] };
   const direction = html?.attributes.get('dir')?.toLowerCase();
-  return { ...facts, body: body ?? empty, lang: html?.attributes.get('lang'), rtl: direction === 'rtl' };
+  const rtl = direction === 'rtl' || (direction === 'auto' && autoDirection(body ?? empty) === 'rtl');
+  return { ...facts, body: body ?? empty, lang: html?.attributes.get('lang'), rtl };
 };

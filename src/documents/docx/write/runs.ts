@@ -1,6 +1,8 @@
 import {
+  Bookmark,
   ExternalHyperlink,
   ImageRun,
+  InternalHyperlink,
   Tab,
   TextRun,
   TextWrappingType,
@@ -94,7 +96,7 @@ const pictureRun = ({ picture, width, height, float, alt }: PictureInline): Imag
     ...(float === undefined ? {} : { floating: floatingOptions(float) }),
   });
 
-const runsOf = (inline: Inline, base: BaseFormat, rtlParagraph: boolean): readonly (TextRun | ImageRun)[] => {
+const runsOf = (inline: Inline, base: BaseFormat, rtlParagraph: boolean): readonly ParagraphChild[] => {
   switch (inline.kind) {
     case 'text':
       return textRuns(inline, base, rtlParagraph);
@@ -102,6 +104,8 @@ const runsOf = (inline: Inline, base: BaseFormat, rtlParagraph: boolean): readon
       return [new TextRun({ break: 1 })];
     case 'picture':
       return [pictureRun(inline)];
+    case 'mark':
+      return [new Bookmark({ id: inline.name, children: [] })];
   }
 };
 
@@ -118,11 +122,16 @@ export const paragraphChildren = (
     while (end < inlines.length && link !== undefined && linkOf(inlines[end]) === link) end += 1;
     const runs = inlines.slice(at, end).flatMap((inline) => runsOf(inline, base, rtlParagraph));
     if (link === undefined) children.push(...runs);
-    else children.push(new ExternalHyperlink({ link, children: runs }));
+    else children.push(hyperlink(link, runs));
     at = end;
   }
   return children;
 };
 
+const hyperlink = (link: string, children: readonly ParagraphChild[]): ParagraphChild =>
+  link.startsWith('#')
+    ? new InternalHyperlink({ anchor: link.slice(1), children })
+    : new ExternalHyperlink({ link, children });
+
 const linkOf = (inline: Inline | undefined): string | undefined =>
-  inline === undefined || inline.kind === 'break' ? undefined : inline.link;
+  inline?.kind === 'text' || inline?.kind === 'picture' ? inline.link : undefined;

@@ -1,0 +1,31 @@
+import { html as names, type DefaultTreeAdapterTypes } from 'parse5';
+import { escapeXml } from '../../../images/icon.ts';
+
+type Element = DefaultTreeAdapterTypes.Element;
+type Parent = DefaultTreeAdapterTypes.ParentNode;
+
+/** Deeper parts are left out: nobody draws so, and readers of drawings have limits of their own. */
+const MAX_DEPTH = 100;
+const XML_NAME = /^[A-Za-z_][\w.-]*$/u;
+
+const attributesOf = ({ attrs }: Element): string =>
+  attrs
+    .filter(({ name, prefix }) => XML_NAME.test(name) && (prefix ?? '') !== 'xmlns' && name !== 'xmlns')
+    .map(({ name, prefix, value }) => ` ${prefix ? `${prefix}:` : ''}${name}="${escapeXml(value)}"`)
+    .join('');
+
+const isDrawn = (node: Parent['childNodes'][number]): node is Element =>
+  'tagName' in node && node.namespaceURI === names.NS.SVG && XML_NAME.test(node.tagName);
+
+const contentOf = (parent: Parent, depth: number): string =>
+  parent.childNodes
+    .map((node) => {
+      if (node.nodeName === '#text' && 'value' in node) return escapeXml(node.value);
+      if (!isDrawn(node) || depth > MAX_DEPTH) return '';
+      return `<${node.tagName}${attributesOf(node)}>${contentOf(node, depth + 1)}</${node.tagName}>`;
+    })
+    .join('');
+
+/** An `svg` element of a page as an SVG file of its own: XML, with the namespaces that HTML leaves unsaid. */
+export const drawingFile = (svg: Element): string =>
+  `<svg xmlns="${names.NS.SVG}" xmlns:xlink="${names.NS.XLINK}"${attributesOf(svg)}>${contentOf(svg, 1)}</svg>`;
