@@ -80,6 +80,7 @@ describe.skipIf(radosgwMissing !== undefined)(
         adapter.write(at(path), contentOf(bytes), options);
       return {
         adapter,
+        prefix,
         put,
         text: async (path: string) => (await buffer((await adapter.read(at(path))).stream)).toString(),
         keys: () => bucket.keys(`${prefix}/`),
@@ -175,6 +176,7 @@ describe.skipIf(radosgwMissing !== undefined)(
     });
 
     const UPLOADS: readonly (readonly [what: string, operation: string, effect: Effect])[] = [
+      ['whose beginning is answered by nobody', 'CreateMultipartUpload', { kind: 'lose' }],
       ['whose first part is reset', 'UploadPart', { kind: 'cut-upload' }],
       ['whose parts are no longer taken', 'UploadPart', { kind: 'stall-upload' }],
       ['whose parts are refused', 'UploadPart', { kind: 'answer', status: 403, code: 'AccessDenied' }],
@@ -230,6 +232,18 @@ describe.skipIf(radosgwMissing !== undefined)(
       expect(await text('moved.txt')).toBe('created');
       const { stream } = await adapter.read(at('large.bin'));
       expect((await buffer(stream)).equals(bytesOf(17 * MB))).toBe(true);
+    });
+
+    it('what a first attempt began is given up when a later one began again, and no upload of others', async () => {
+      const { put, prefix, uploads, text } = openStore();
+      const other = await bucket.beginUpload(`${prefix}/a.bin`);
+      await bucket.addPart(other, 'of somebody else');
+      await bucket.beginUpload(`${prefix}/a.bin.old`);
+      proxy.fail({ operation: 'CreateMultipartUpload', effect: { kind: 'lose' }, times: 1 });
+      await put('a.bin', bytesOf(9 * MB));
+      expect(await uploads()).toEqual(['a.bin', 'a.bin.old']);
+      expect(await text('a.bin')).toHaveLength(bytesOf(9 * MB).toString().length);
+      await bucket.giveUp(other);
     });
 
     it('a folder move that fails while copying leaves the source whole and nothing else', async () => {

@@ -43,6 +43,8 @@ export class Bucket {
   readonly connection: Connection;
   readonly name: string;
   readonly storedAs: StoredAs;
+  /** Ids of the uploads in parts that run through here. */
+  readonly runningUploads: Set<string> = new Set();
   readonly #cacheControl: string | undefined;
 
   constructor(options: S3Options) {

@@ -1,9 +1,10 @@
 import type { CompletedPart, CreateMultipartUploadCommandInput } from '@aws-sdk/client-s3';
-import { ChangedMeanwhileError, NotFoundError, StorageFullError } from '../../errors/errors.ts';
+import { ChangedMeanwhileError, NotFoundError, StorageFullError, StowageError } from '../../errors/errors.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import { createLimiter } from '../../storage/limiter.ts';
 import { strongEtag, type Bucket, type Condition } from './bucket.ts';
-import { attemptsOf } from './errors.ts';
+import { attemptsOf, statusOf } from './errors.ts';
+import { giveUp, giveUpLost, type LostBeginning } from './lost-uploads.ts';
 import type { PartReader } from './part-reader.ts';
 
 const MB = 1024 * 1024;
@@ -39,25 +40,32 @@ export const partBytes = (size: number | undefined, before: number): number =>
     ? PART_BYTES * 2 ** Math.floor(before / PARTS_OF_ONE_SIZE)
     : Math.max(PART_BYTES, Math.ceil(size / MAX_PARTS / MB) * MB);
 
+interface Begun extends OpenUpload {
+  /** What an attempt may have begun besides, whose answer was lost. */
+  readonly lost: LostBeginning | undefined;
+}
+
 const begin = async (
   bucket: Bucket,
   { key, attributes }: MultipartTarget,
   { signal }: OperationOptions,
-): Promise<OpenUpload> => {
-  const answer = await bucket.connection.send('CreateMultipartUpload', signal, ({ sdk, client, http }) =>
-    client.send(new sdk.CreateMultipartUploadCommand({ ...attributes, Bucket: bucket.name, Key: key }), http),
-  );
-  return { key, id: answer.UploadId ?? '' };
-};
-
-/** Without the caller's signal: an aborted upload must be cleared away as well. Never rejects. */
-const giveUp = async (bucket: Bucket, { key, id }: OpenUpload): Promise<void> => {
-  const input = { Bucket: bucket.name, Key: key, UploadId: id };
-  await bucket.connection
-    .send('AbortMultipartUpload', undefined, ({ sdk, client, http }) =>
-      client.send(new sdk.AbortMultipartUploadCommand(input), http),
-    )
-    .catch(() => undefined);
+): Promise<Begun> => {
+  const from = Date.now();
+  const lost = (id?: string): LostBeginning => ({ key, id, from, to: Date.now() });
+  try {
+    const answer = await bucket.connection.send('CreateMultipartUpload', signal, ({ sdk, client, http }) =>
+      client.send(
+        new sdk.CreateMultipartUploadCommand({ ...attributes, Bucket: bucket.name, Key: key }),
+        http,
+      ),
+    );
+    const id = answer.UploadId ?? '';
+    return { key, id, lost: (answer.$metadata.attempts ?? 1) > 1 ? lost(id) : undefined };
+  } catch (error) {
+    const status = error instanceof StowageError ? statusOf(error.cause) : undefined;
+    if (status === undefined || status >= 500) await giveUpLost(bucket, lost());
+    throw error;
+  }
 };
 
 /** The version of an object that was completed although the answer got lost, so that the next attempt found the upload gone. */
@@ -100,14 +108,18 @@ export const inParts = async (
 ): Promise<{ readonly size: number; readonly etag: string | undefined }> => {
   const upload = await begin(bucket, target, options);
   const parts: CompletedPart[] = [];
+  bucket.runningUploads.add(upload.id);
   try {
     const size = await send(upload, (part) => parts.push(part));
     options.signal?.throwIfAborted();
     await target.check?.();
     return { size, etag: await complete(bucket, target, { id: upload.id, parts, size }, options) };
   } catch (error) {
-    await giveUp(bucket, upload);
+    await giveUp(bucket, upload.key, upload.id);
     throw error;
+  } finally {
+    bucket.runningUploads.delete(upload.id);
+    if (upload.lost !== undefined) await giveUpLost(bucket, upload.lost);
   }
 };
 

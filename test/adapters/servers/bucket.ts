@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import {
+  AbortMultipartUploadCommand,
   CreateBucketCommand,
+  CreateMultipartUploadCommand,
   HeadObjectCommand,
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
+  UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import type { Radosgw } from './radosgw.ts';
 
@@ -19,6 +22,17 @@ export interface PlainBucket {
   keys(prefix: string): Promise<string[]>;
   /** Keys of multipart uploads that were neither completed nor given up. */
   uploads(prefix: string): Promise<string[]>;
+  /** Begins an upload in parts. */
+  beginUpload(key: string): Promise<BegunUpload>;
+  addPart(upload: BegunUpload, body: string): Promise<void>;
+  giveUp(upload: BegunUpload): Promise<void>;
+}
+
+/** An upload in parts as requests name it. */
+export interface BegunUpload {
+  readonly Bucket: string;
+  readonly Key: string;
+  readonly UploadId: string;
 }
 
 /** Options of the adapter for a bucket of this server, reached at another address if need be. */
@@ -74,6 +88,16 @@ export const makeBucket = async (
     uploads: async (Prefix) => {
       const answer = await client.send(new ListMultipartUploadsCommand({ Bucket: name, Prefix }));
       return (answer.Uploads ?? []).map(({ Key = '' }) => Key.slice(Prefix.length));
+    },
+    beginUpload: async (Key) => {
+      const { UploadId = '' } = await client.send(new CreateMultipartUploadCommand({ Bucket: name, Key }));
+      return { Bucket: name, Key, UploadId };
+    },
+    addPart: async (upload, Body) => {
+      await client.send(new UploadPartCommand({ ...upload, PartNumber: 1, Body }));
+    },
+    giveUp: async (upload) => {
+      await client.send(new AbortMultipartUploadCommand(upload));
     },
   };
 };

@@ -45,6 +45,7 @@ export interface ProxyFault {
 const operationOf = ({ method = '', url = '', headers }: IncomingMessage): string => {
   const query = new URL(url, 'http://proxy').searchParams;
   const copies = headers['x-amz-copy-source'] !== undefined;
+  if (method === 'GET' && query.has('uploadId')) return 'ListParts';
   if (method === 'GET')
     return query.has('list-type') ? 'ListObjectsV2' : query.has('uploads') ? 'ListUploads' : 'GetObject';
   if (method === 'HEAD') return 'HeadObject';
