@@ -20,15 +20,14 @@ import { copyFolderByFiles } from '../../storage/folders.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { openForReading } from './across.ts';
 import { attempt } from './attempt.ts';
-import { statNames } from './direct-scan.ts';
 import { etagOf, statOf } from './entry.ts';
 import { chunksOfFile } from './file-content.ts';
 import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeFolder } from './folder-operations.ts';
 import { listFolder } from './listing.ts';
 import type { LocalStore } from './local-store.ts';
-import { decomposed, visibleName, type SeenName } from './names.ts';
 import { refuseTarget, stageChunks } from './staged-temp.ts';
+import { statSeveral } from './stat-several.ts';
 import { closeFile, exactLstat, followedStat } from './system.ts';
 
 const READ_BYTES = 256 * 1024;
@@ -164,26 +163,9 @@ export class LocalAdapter implements StorageAdapter {
     options: OperationOptions = {},
   ): Promise<readonly (Entry | undefined)[]> {
     return attempt('statMany', options, () =>
-      this.#store.places.within(path, { file: 'wrong-kind' }, async ({ folder }) => {
-        const found = new Array<Entry | undefined>(names.length).fill(undefined);
-        const ask = async (asked: readonly (SeenName & { readonly index: number })[]): Promise<void> => {
-          const entries = await statNames(folder, asked, options.signal);
-          for (const [position, { index }] of asked.entries()) found[index] = entries[position];
-        };
-        const valid = names.flatMap((name, index) =>
-          visibleName(name) === name ? [{ name, raw: name, index }] : [],
-        );
-        await ask(valid);
-        // Names that lie decomposed on the disk are asked for once more.
-        const missing = valid.filter(({ index }) => found[index] === undefined);
-        await ask(
-          missing.flatMap(({ name, index }) => {
-            const raw = decomposed(name);
-            return raw === undefined ? [] : [{ name, raw, index }];
-          }),
-        );
-        return found;
-      }),
+      this.#store.places.within(path, { file: 'wrong-kind' }, ({ folder }) =>
+        statSeveral(folder, names, options.signal),
+      ),
     );
   }
 

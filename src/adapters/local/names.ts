@@ -25,14 +25,36 @@ export const decomposed = (name: string): string | undefined => {
 };
 
 /**
- * What a name on disk is shown as: itself, or composed where it is stored decomposed. Undefined for names that no path can hold, that
- * are reserved, or that could not be found again.
+ * Whether a name may also lie on the disk partly composed and partly decomposed, as some keyboards write Vietnamese: two of its letters, or
+ * two marks of one, can come apart.
+ */
+export const hasMixedSpellings = (name: string): boolean =>
+  (decomposed(name) ?? name).length - name.length > 1;
+
+/** Whether a name on disk is a partly decomposed spelling of this name. Mostly told by its length alone. */
+const isMixedSpelling = (raw: string, name: string): boolean =>
+  raw.length > name.length && raw.length < name.normalize('NFD').length && raw.normalize('NFC') === name;
+
+/** The partly decomposed spelling of a name among the names of a folder; of several the first in code-unit order. */
+export const mixedSpelling = (raws: readonly string[], name: string): string | undefined => {
+  const longest = name.normalize('NFD').length;
+  let found: string | undefined;
+  for (const raw of raws) {
+    if (raw.length <= name.length || raw.length >= longest || raw.normalize('NFC') !== name) continue;
+    if (found === undefined || raw < found) found = raw;
+  }
+  return found;
+};
+
+/**
+ * What a name on disk is shown as: itself, or composed where it is stored decomposed, wholly or in part. Undefined for names that no path
+ * can hold, that are reserved, or that could not be found again.
  */
 export const visibleName = (raw: string): string | undefined => {
   if (PLAIN.test(raw) && !raw.startsWith('.')) return raw;
   const name = raw.normalize('NFC');
   if (!isSegment(name) || isReserved(name)) return undefined;
-  return name === raw || name.normalize('NFD') === raw ? name : undefined;
+  return name === raw || name.normalize('NFD') === raw || isMixedSpelling(raw, name) ? name : undefined;
 };
 
 /** A name as it lies on disk and as it is shown. */
@@ -42,11 +64,12 @@ export interface SeenName {
 }
 
 /**
- * The names of a folder that can be shown, in their order. Where a composed and a decomposed form of one name lie side by side, the composed
- * one is it: that is the one which a path reaches.
+ * The names of a folder that can be shown. Where several spellings of one name lie side by side it is the one that a path reaches: the
+ * composed, else the decomposed, else the first of the others.
  */
 export const visibleNames = (raws: readonly string[]): SeenName[] => {
   const seen: SeenName[] = [];
+  const mixed = new Map<string, string>();
   let all: ReadonlySet<string> | undefined;
   for (const raw of raws) {
     const name = visibleName(raw);
@@ -54,8 +77,15 @@ export const visibleNames = (raws: readonly string[]): SeenName[] => {
     if (name !== raw) {
       all ??= new Set(raws);
       if (all.has(name)) continue;
+      const whole = name.normalize('NFD');
+      if (raw !== whole) {
+        const other = mixed.get(name);
+        if (!all.has(whole) && (other === undefined || raw < other)) mixed.set(name, raw);
+        continue;
+      }
     }
     seen.push({ raw, name });
   }
+  for (const [name, raw] of mixed) seen.push({ raw, name });
   return seen;
 };

@@ -3,8 +3,8 @@ import { NotFoundError, UnsafeNameError, WrongKindError } from '../../errors/err
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../storage/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
-import { decomposed, isReserved } from './names.ts';
-import { closeFile, exactLstat, flushAll, lstatOf, makeDirectory, openFile } from './system.ts';
+import { decomposed, hasMixedSpellings, isReserved, mixedSpelling } from './names.ts';
+import { closeFile, exactLstat, flushAll, lstatOf, makeDirectory, openFile, readNames } from './system.ts';
 
 /** An open folder and the names, as they lie on disk, that led to it. */
 export interface Place {
@@ -36,6 +36,17 @@ export const flushFolder = async (folder: OpenFolder): Promise<void> => {
   }
 };
 
+/**
+ * The partly decomposed spelling under which a name lies in a folder. Reads the names of the folder, but only for a name that can have such
+ * a spelling; to be asked when there is neither a composed nor a decomposed one.
+ */
+export const findMixedSpelling = async (folder: OpenFolder, name: string): Promise<string | undefined> => {
+  if (!hasMixedSpellings(name)) return undefined;
+  // A folder that may be entered and not read shows no names either.
+  const raws = await readNames(folder.self).catch(() => []);
+  return mixedSpelling(raws, name);
+};
+
 /** Finds folders and names inside a root, without ever going through a link. Errors of the system pass as they are. */
 export class Places {
   readonly confinement: Confinement;
@@ -60,14 +71,15 @@ export class Places {
   }
 
   /**
-   * The name under which an entry lies on disk, or would be made: composed, unless only a decomposed one is there.
+   * The name under which an entry lies on disk, or would be made: composed, unless only a decomposed one, wholly or in part, is there.
    * @throws NotFoundError for a reserved name, which has nothing to be found
    */
   async diskName(folder: OpenFolder, name: string): Promise<string> {
     if (isReserved(name)) throw new NotFoundError({ detail: 'a reserved name' });
     const other = decomposed(name);
     if (other === undefined || (await this.#isThere(folder, name))) return name;
-    return (await this.#isThere(folder, other)) ? other : name;
+    if (await this.#isThere(folder, other)) return other;
+    return (await findMixedSpelling(folder, name)) ?? name;
   }
 
   /** As `diskName`, for an entry that is to be made. @throws UnsafeNameError for a reserved name */
@@ -107,8 +119,13 @@ export class Places {
     options: EnterOptions,
   ): Promise<{ folder: OpenFolder; diskName: string }> {
     if (isReserved(segment)) throw options.create === true ? new UnsafeNameError() : new NotFoundError();
-    const other = decomposed(segment);
-    for (const diskName of other === undefined ? [segment] : [segment, other]) {
+    for (const spelling of [
+      () => segment,
+      () => decomposed(segment),
+      () => findMixedSpelling(parent, segment),
+    ]) {
+      const diskName = await spelling();
+      if (diskName === undefined) continue;
       try {
         return { folder: await this.confinement.openChild(parent, diskName), diskName };
       } catch (error) {
