@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+/** A request as it passed by. */
+export interface SeenRequest {
+  readonly operation: string;
+  readonly method: string;
+  /** Path and query as sent. */
+  readonly url: string;
+}
+
+/** What goes wrong with a request. */
+export type Effect =
+  /** The connection is reset before the server sees anything. */
+  | { readonly kind: 'reset' }
+  /** The server has done it; its answer is lost. */
+  | { readonly kind: 'lose' }
+  /** Half of the answer, then a reset. */
+  | { readonly kind: 'cut' }
+  /** Half of the answer, then nothing. */
+  | { readonly kind: 'stall-answer' }
+  /** No answer at all. */
+  | { readonly kind: 'stall' }
+  /** The request's body is no longer read after some bytes. */
+  | { readonly kind: 'stall-upload' }
+  /** The connection is reset in the middle of the request's body. */
+  | { readonly kind: 'cut-upload' }
+  /** Half of the answer, then the end of the connection, as if that were all. */
+  | { readonly kind: 'end-early' }
+  /** A whole answer with fewer bytes than there are, under the length of what is sent. */
+  | { readonly kind: 'short' }
+  /** An answer of the proxy. */
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      /** S3's word for it, in the body. */
+      readonly code?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    };
+
+/** A fault for some of the requests. */
+export interface ProxyFault {
+  readonly operation: string;
+  readonly effect: Effect;
+  /** The first of the matching requests that goes wrong, from 1. Default: 1. */
+  readonly from?: number;
+  /** How many go wrong. Default: all from there. */
+  readonly times?: number;
+}
+
+/** Stands between an adapter and its server: counts requests, and lets chosen ones go wrong. */
+export class FaultProxy {
+  readonly seen: SeenRequest[] = [];
+  readonly endpoint: string;
+  readonly #close: () => Promise<void>;
+  #faults: { readonly fault: ProxyFault; calls: number }[] = [];
+  #interludes: { readonly operation: string; left: number; readonly work: () => Promise<unknown> }[] = [];
+
+  private constructor(endpoint: string, close: () => Promise<void>) {
+    this.endpoint = endpoint;
+    this.#close = close;
+  }
+
+  /** `operationOf` names the requests, for faults and counts. */
+  static async start(
+    target: string,
+    operationOf: (incoming: IncomingMessage) => string,
+  ): Promise<FaultProxy> {
+    const sockets = new Set<Socket>();
+    const server = createServer((incoming, outgoing) => {
+      outgoing.on('error', () => undefined);
+      incoming.on('error', () => undefined);
+      proxy
+        .#pass(new URL(target), operationOf(incoming), incoming, outgoing)
+        .catch(() => incoming.socket.destroy());
+    });
+    server.on('connection', (socket) => {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => sockets.delete(socket));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const proxy: FaultProxy = new FaultProxy(
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      async () => {
+        const closed = once(server, 'close');
+        server.close();
+        for (const socket of sockets) socket.destroy();
+        await closed;
+      },
+    );
+    return proxy;
+  }
+
+  /** From now on these requests go wrong, and only these. */
+  fail(...faults: readonly ProxyFault[]): void {
+    this.#faults = faults.map((fault) => ({ fault, calls: 0 }));
+  }
+
+  /** Does something before the request with this number of its kind, from 1, gets through to the server. */
+  before(operation: string, number: number, work: () => Promise<unknown>): void {
+    this.#interludes.push({ operation, left: number, work });
+  }
+
+  /** Forgets what was seen, every fault and every interlude. */
+  reset(): void {
+    this.seen.length = 0;
+    this.#faults = [];
+    this.#interludes = [];
+  }
+
+  /** How many requests of each kind were seen. */
+  counts(): Readonly<Record<string, number>> {
+    const counts: Record<string, number> = {};
+    for (const { operation } of this.seen) counts[operation] = (counts[operation] ?? 0) + 1;
+    return counts;
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+
+  #effectOn(operation: string): Effect | undefined {
+    for (const entry of this.#faults) {
+      const { fault } = entry;
+      if (fault.operation !== operation && fault.operation !== '*') continue;
+      entry.calls += 1;
+      const from = fault.from ?? 1;
+      if (entry.calls >= from && entry.calls < from + (fault.times ?? Number.POSITIVE_INFINITY))
+        return fault.effect;
+    }
+    return undefined;
+  }
+
+  async #interlude(operation: string): Promise<void> {
+    for (const entry of this.#interludes.filter((one) => one.operation === operation)) {
+      entry.left -= 1;
+      if (entry.left === 0) await entry.work();
+    }
+  }
+
+  async #pass(
+    target: URL,
+    operation: string,
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+  ): Promise<void> {
+    const { method = 'GET', url = '/', headers } = incoming;
+    this.seen.push({ operation, method, url });
+    await this.#interlude(operation);
+    const effect = this.#effectOn(operation);
+    if (effect?.kind === 'reset') return void incoming.socket.resetAndDestroy();
+    if (effect?.kind === 'stall') return void incoming.resume();
+    if (effect?.kind === 'stall-upload') return void incoming.once('data', () => incoming.pause());
+    if (effect?.kind === 'cut-upload')
+      return void incoming.once('data', () => incoming.socket.resetAndDestroy());
+    if (effect?.kind === 'answer') {
+      incoming.resume();
+      const body = `<?xml version="1.0"?><Error><Code>${effect.code ?? 'Fault'}</Code></Error>`;
+      const type = { 'content-type': 'application/xml', 'content-length': body.length };
+      outgoing.writeHead(effect.status, { ...type, ...effect.headers });
+      return void outgoing.end(method === 'HEAD' ? undefined : body);
+    }
+    const upstream = request({ host: target.hostname, port: target.port, method, path: url, headers });
+    upstream.on('error', () => incoming.socket.destroy());
+    incoming.pipe(upstream);
+    incoming.once('close', () => {
+      if (!incoming.complete) upstream.destroy();
+    });
+    const [answer] = (await once(upstream, 'response')) as [IncomingMessage];
+    if (effect === undefined) {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      outgoing.once('close', () => answer.destroy());
+      return void answer.pipe(outgoing);
+    }
+    const body = await buffer(answer);
+    if (effect.kind === 'lose') return void incoming.socket.resetAndDestroy();
+    const half = body.subarray(0, Math.floor(body.length / 2));
+    const { 'content-length': _length, 'transfer-encoding': _encoding, ...rest } = answer.headers;
+    const length = effect.kind === 'short' ? half.length : Math.max(body.length, 2);
+    outgoing.writeHead(answer.statusCode ?? 502, { ...rest, 'content-length': length });
+    outgoing.write(half, () => {
+      if (effect.kind === 'cut') incoming.socket.resetAndDestroy();
+      if (effect.kind === 'end-early') incoming.socket.end();
+      if (effect.kind === 'short') outgoing.end();
+    });
+  }
+}
