@@ -99,7 +99,7 @@ It includes html, htm and js. Uploaded pages and scripts run on the domain of ${
 
 ## Global settings
 
-They act before a source is known. In a source they are checked, and have no effect.
+They act before a source is known. In a source they are checked, and have no effect; a warning at the start names them.
 
 ${table(HEAD, settingRows(global))}
 
