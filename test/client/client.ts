@@ -11,9 +11,10 @@ import { writeFiles, type Files } from './pictures.ts';
 
 /** What the service under the page holds and how it is set up. */
 export interface ClientSetup {
-  readonly photos: () => Promise<Files>;
+  readonly photos?: () => Promise<Files>;
   readonly documents?: () => Promise<Files>;
-  readonly config?: ConfigInput;
+  /** Settings that replace those of the demo; a function makes them when the service is started. */
+  readonly config?: ConfigInput | (() => Promise<ConfigInput>);
   readonly hooks?: ConnectorHooks;
 }
 
@@ -34,14 +35,14 @@ const open = async (setup: ClientSetup) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'stowage-client-'));
   const dataDir = path.join(folder, 'data');
   const desktop = path.join(folder, 'desktop');
-  await writeFiles(path.join(dataDir, 'photos'), await setup.photos());
+  await writeFiles(path.join(dataDir, 'photos'), (await setup.photos?.()) ?? {});
   await writeFiles(path.join(dataDir, 'documents'), (await setup.documents?.()) ?? {});
   await writeFiles(desktop, {});
   const demo = await startDemo({
     connectorPort: 0,
     pagePort: 0,
     dataDir,
-    config: setup.config,
+    config: typeof setup.config === 'function' ? await setup.config() : setup.config,
     hooks: setup.hooks,
     logger: silent,
   });
