@@ -168,6 +168,17 @@ describe('what a listing shows', () => {
     ]);
   });
 
+  it.each([{ FOLDERS: false }, { path: '/', FOLDERS: false }, { path: '/tree', FOLDERS: false }])(
+    'shows no folders where a rule denies them: %j',
+    async (rule) => {
+      const service = await startService({ createThumb: false, accessControl: [rule] });
+      await service.source('files').put({ 'a.txt': '', 'tree/inner/b.txt': '' });
+      expect(await list(service)).toEqual(['a.txt']);
+      expect(await list(service, { path: 'tree' })).toEqual([]);
+      expect(await list(service, { path: 'tree/inner' })).toEqual(['b.txt']);
+    },
+  );
+
   it('counts only what it shows for its pages', async () => {
     const service = await startService({
       createThumb: false,

@@ -37,7 +37,10 @@ const extensionTest = (settings: Settings, onlyImages: boolean): Test => {
 
 /** An entry whose path would be too long for any request is out of reach, and no rule could speak of it: it is left out. */
 const accessTest = (access: Access, key: string, folder: SourcePath): Test => {
-  if (!access.dependsOnItem(key)) return () => true;
+  if (!access.dependsOnItem(key)) {
+    const isAllowed = access.allows(key, folder);
+    return () => isAllowed;
+  }
   return ({ name, kind }) => {
     try {
       return access.allows(key, folder.child(name), kind === 'file' ? extensionOf(name) : undefined);
