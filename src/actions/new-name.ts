@@ -1,11 +1,17 @@
 import type { Settings } from '../config/settings.ts';
 import { hasAllowedExtension, splitExtension } from '../content/extension.ts';
-import { isHiddenName, isServerConfigName, sanitizeName, withExtension } from '../content/file-name.ts';
+import {
+  isHiddenName,
+  isServerConfigName,
+  sanitizeName,
+  withExtension,
+  withSingleExtension,
+} from '../content/file-name.ts';
 import { TypeNotAllowedError, UnsafeNameError } from '../errors/errors.ts';
 import { requireFreeName, type ReservingSettings } from './reserved.ts';
 
 /** The settings that decide about names of files. */
-export type NamingSettings = ReservingSettings & Pick<Settings, 'extensions'>;
+export type NamingSettings = ReservingSettings & Pick<Settings, 'extensions' | 'forceSingleExtension'>;
 
 const sanitized = (text: string): string => {
   const name = sanitizeName(text);
@@ -13,13 +19,15 @@ const sanitized = (text: string): string => {
   return name;
 };
 
-const requireAllowedName = (settings: NamingSettings, name: string): void => {
+const allowedName = (settings: NamingSettings, sanitizedName: string): string => {
+  const name = settings.forceSingleExtension ? withSingleExtension(sanitizedName) : sanitizedName;
   if (!hasAllowedExtension(name, settings.extensions)) {
     throw new TypeNotAllowedError(`"${name}": this file type is not allowed.`);
   }
   if (isServerConfigName(name)) throw new TypeNotAllowedError(`"${name}": this name is not allowed.`);
   if (isHiddenName(name)) throw new UnsafeNameError(`"${name}": a file name must not begin with a dot.`);
   requireFreeName(settings, name);
+  return name;
 };
 
 /**
@@ -27,21 +35,15 @@ const requireAllowedName = (settings: NamingSettings, name: string): void => {
  * `renamedFileName`, so that none is laxer than the upload.
  * @throws UnsafeNameError (400) empty, reserved or with a leading dot; TypeNotAllowedError (403) by extension, or a file that web servers obey
  */
-export const newFileName = (settings: NamingSettings, text: string): string => {
-  const name = sanitized(text);
-  requireAllowedName(settings, name);
-  return name;
-};
+export const newFileName = (settings: NamingSettings, text: string): string =>
+  allowedName(settings, sanitized(text));
 
 /**
  * The new name of a file that keeps its extension: `b` and `b.php` for `a.jpg` give `b.jpg` and `b.php.jpg`.
  * Errors as `newFileName`.
  */
-export const renamedFileName = (settings: NamingSettings, current: string, text: string): string => {
-  const name = withExtension(sanitized(text), splitExtension(current).extension);
-  requireAllowedName(settings, name);
-  return name;
-};
+export const renamedFileName = (settings: NamingSettings, current: string, text: string): string =>
+  allowedName(settings, withExtension(sanitized(text), splitExtension(current).extension));
 
 /** The name of a new or renamed folder. @throws UnsafeNameError (400) empty or reserved */
 export const newFolderName = (settings: ReservingSettings, text: string): string => {

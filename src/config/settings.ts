@@ -220,6 +220,12 @@ export const settingsShape = {
   ),
   svgThumbWidth: setting(positive.default(100), source('Width handed to the icon generator, in pixels.')),
   svgThumbHeight: setting(positive.default(100), source('Height handed to the icon generator, in pixels.')),
+  forceSingleExtension: setting(
+    z.boolean().default(false),
+    source(
+      'New names keep only their last dot (`a.php.jpg` becomes `a_php.jpg`): for file hosts that run a file by any of its extensions.',
+    ),
+  ),
   sanitizeSvg: setting(
     z.boolean().default(true),
     source(

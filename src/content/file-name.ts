@@ -65,7 +65,8 @@ export const sanitizeName = (text: string): string => {
     .replace(ONLY_DOTS, REPLACEMENT)
     .replace(WINDOWS_DEVICE, REPLACEMENT);
   const { stem, extension } = splitExtension(replaceTail(safe));
-  return fit(stem, tailOf(extension));
+  // The stem may have been cut to the name of a device.
+  return fit(stem, tailOf(extension)).replace(WINDOWS_DEVICE, REPLACEMENT);
 };
 
 /** `photo.jpg` with `-1` is `photo-1.jpg`. Cuts the stem where the name would pass 255 bytes. */
@@ -83,6 +84,12 @@ export const withExtension = (name: string, extension: string): string =>
   splitExtension(name).extension.toLowerCase() === extension.toLowerCase()
     ? name
     : fit(name, tailOf(extension));
+
+/** `a.php.jpg` becomes `a_php.jpg`: some web servers run a file by any of its extensions. A leading dot stays what it is. */
+export const withSingleExtension = (name: string): string => {
+  const { stem, extension } = splitExtension(name);
+  return stem.replaceAll(/(?<!^)\./gu, REPLACEMENT) + tailOf(extension);
+};
 
 // Files that web servers obey. `extensions` may allow `ini` or `config`; these are never content.
 const SERVER_CONFIG = /^(?:web\.config|php\.ini|\.user\.ini|\.ht.*)$/iu;

@@ -8,6 +8,7 @@ import {
   withExtension,
   withFileSuffix,
   withFolderSuffix,
+  withSingleExtension,
 } from '../../dist/content/file-name.js';
 import { isSegment } from '../../dist/storage/source-path.js';
 
@@ -104,6 +105,10 @@ describe('sanitizeName', () => {
     const emoji = sanitizeName(`${'😀'.repeat(100)}.webp`);
     expect(emoji).toBe(`${'😀'.repeat(62)}.webp`);
     expect(bytes(sanitizeName(`a.${'b'.repeat(400)}`))).toBe(255);
+  });
+
+  it('finds a Windows device also where only the cut has made one', () => {
+    expect(sanitizeName(`nulls.${'x'.repeat(251)}`)).toBe('_');
   });
 
   it('gives for any text nothing, or one short harmless segment that stays as it is', () => {
@@ -222,6 +227,20 @@ describe('names made of other names', () => {
     expect(withExtension('b.JPG', 'jpg')).toBe('b.JPG');
     expect(withExtension('b.jpg', 'JPG')).toBe('b.jpg');
     expect(withExtension('photo.v2', 'png')).toBe('photo.v2.png');
+  });
+
+  it('lose all but their last extension', () => {
+    for (const [name, single] of [
+      ['a.php.jpg', 'a_php.jpg'],
+      ['a.php.txt.JPG', 'a_php_txt.JPG'],
+      ['a.jpg', 'a.jpg'],
+      ['a', 'a'],
+      ['a..jpg', 'a_.jpg'],
+      ['.a.b.jpg', '.a_b.jpg'],
+      ['.htaccess', '.htaccess'],
+    ] as const) {
+      expect(withSingleExtension(name)).toBe(single);
+    }
   });
 
   it('know files that steer web servers', () => {
