@@ -31,19 +31,10 @@ export const decomposed = (name: string): string | undefined => {
 export const hasMixedSpellings = (name: string): boolean =>
   (decomposed(name) ?? name).length - name.length > 1;
 
-/** Whether a name on disk is a partly decomposed spelling of this name. Mostly told by its length alone. */
-const isMixedSpelling = (raw: string, name: string): boolean =>
-  raw.length > name.length && raw.length < name.normalize('NFD').length && raw.normalize('NFC') === name;
-
-/** The partly decomposed spelling of a name among the names of a folder; of several the first in code-unit order. */
-export const mixedSpelling = (raws: readonly string[], name: string): string | undefined => {
+/** Makes the test whether a name on disk is a partly decomposed spelling of this name: mostly told by its length alone. */
+export const mixedSpellingOf = (name: string): ((raw: string) => boolean) => {
   const longest = name.normalize('NFD').length;
-  let found: string | undefined;
-  for (const raw of raws) {
-    if (raw.length <= name.length || raw.length >= longest || raw.normalize('NFC') !== name) continue;
-    if (found === undefined || raw < found) found = raw;
-  }
-  return found;
+  return (raw) => raw.length > name.length && raw.length < longest && raw.normalize('NFC') === name;
 };
 
 /**
@@ -54,7 +45,7 @@ export const visibleName = (raw: string): string | undefined => {
   if (PLAIN.test(raw) && !raw.startsWith('.')) return raw;
   const name = raw.normalize('NFC');
   if (!isSegment(name) || isReserved(name)) return undefined;
-  return name === raw || name.normalize('NFD') === raw || isMixedSpelling(raw, name) ? name : undefined;
+  return name === raw || name.normalize('NFD') === raw || mixedSpellingOf(name)(raw) ? name : undefined;
 };
 
 /** A name as it lies on disk and as it is shown. */

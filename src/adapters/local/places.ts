@@ -3,8 +3,16 @@ import { NotFoundError, UnsafeNameError, WrongKindError } from '../../errors/err
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../storage/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
-import { decomposed, hasMixedSpellings, isReserved, mixedSpelling } from './names.ts';
-import { closeFile, exactLstat, flushAll, lstatOf, makeDirectory, openFile, readNames } from './system.ts';
+import { decomposed, hasMixedSpellings, isReserved, mixedSpellingOf } from './names.ts';
+import {
+  closeFile,
+  exactLstat,
+  flushAll,
+  lstatOf,
+  makeDirectory,
+  openDirectory,
+  openFile,
+} from './system.ts';
 
 /** An open folder and the names, as they lie on disk, that led to it. */
 export interface Place {
@@ -36,15 +44,25 @@ export const flushFolder = async (folder: OpenFolder): Promise<void> => {
   }
 };
 
+/** Entries that are read in one go while a spelling is searched. */
+const BATCH = 1000;
+
 /**
- * The partly decomposed spelling under which a name lies in a folder. Reads the names of the folder, but only for a name that can have such
- * a spelling; to be asked when there is neither a composed nor a decomposed one.
+ * The partly decomposed spelling under which a name lies in a folder; of several the first in code-unit order. Reads the names of the folder,
+ * but only for a name that can have such a spelling; to be asked when there is neither a composed nor a decomposed one.
  */
-export const findMixedSpelling = async (folder: OpenFolder, name: string): Promise<string | undefined> => {
+const findMixedSpelling = async (folder: OpenFolder, name: string): Promise<string | undefined> => {
   if (!hasMixedSpellings(name)) return undefined;
+  const isSpelling = mixedSpellingOf(name);
   // A folder that may be entered and not read shows no names either.
-  const raws = await readNames(folder.self).catch(() => []);
-  return mixedSpelling(raws, name);
+  const directory = await openDirectory(folder.self, { encoding: 'utf8', bufferSize: BATCH }).catch(
+    () => undefined,
+  );
+  let found: string | undefined;
+  for await (const { name: raw } of directory ?? []) {
+    if (isSpelling(raw) && (found === undefined || raw < found)) found = raw;
+  }
+  return found;
 };
 
 /** Finds folders and names inside a root, without ever going through a link. Errors of the system pass as they are. */
