@@ -202,7 +202,9 @@ export const settingsShape = {
   ),
   thumbSize: setting(
     positive.max(4096).default(250),
-    source('Side in pixels of the square that thumbnails fit into.'),
+    source(
+      'Side in pixels of the square that thumbnails fit into. Thumbnails that exist keep their size until their image changes.',
+    ),
   ),
   thumbFolderName: setting(
     segment.default('_thumbs'),
