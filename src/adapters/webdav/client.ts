@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { Agent, request, type Dispatcher } from 'undici';
-import { StorageDeniedError, StorageUnavailableError } from '../../errors/errors.ts';
+import { StorageDeniedError, StorageTimeoutError, StorageUnavailableError } from '../../errors/errors.ts';
+import { createSlots, type Slots } from '../../storage/slots.ts';
 import { createAuthorization, type Authorization } from './authorization.ts';
 import { errorOfFailure, isConnectionLoss, type Asked } from './errors.ts';
 import type { WebdavOptions } from './options.ts';
@@ -25,6 +26,7 @@ export interface DavAnswer {
 }
 
 const MOST_REDIRECTS = 5;
+const MAY_WAIT = 1000;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 307, 308]);
 /** Safe to send again after a lost connection. */
 const REPEATABLE: ReadonlySet<string> = new Set(['PROPFIND', 'GET', 'HEAD', 'OPTIONS']);
@@ -53,9 +55,13 @@ export class DavClient {
   readonly #agent: Agent;
   readonly #authorization: Authorization;
   readonly #origin: string;
+  readonly #slots: Slots;
+  readonly #waitMs: number;
 
   constructor(options: WebdavOptions) {
     const wait = options.timeout * 1000;
+    this.#waitMs = wait;
+    this.#slots = createSlots(options.connections, MAY_WAIT);
     this.#agent = new Agent({
       connections: options.connections,
       pipelining: 1,
@@ -74,7 +80,7 @@ export class DavClient {
 
   /**
    * Sends a request and follows redirects; on other hosts without the login.
-   * @throws the signal's reason, StorageTimeoutError, StorageUnavailableError; errors of the body's content as they are
+   * @throws the signal's reason, StorageUnavailableError, StorageTimeoutError, also when no connection becomes free in time; errors of the body's content as they are
    */
   async send(asked: DavRequest): Promise<DavAnswer> {
     let { url } = asked;
@@ -134,10 +140,10 @@ export class DavClient {
     }
   }
 
-  async #once(
-    { method, url, headers, body, signal }: DavRequest,
-    login: string | undefined,
-  ): Promise<DavAnswer> {
+  async #once(asked: DavRequest, login: string | undefined): Promise<DavAnswer> {
+    const { method, url, headers, body, signal } = asked;
+    // Downloads keep their connection as long as their reader takes, so waiting for one needs an end of its own.
+    const free = await this.#turn(signal);
     const content = typeof body === 'object' ? body.open() : undefined;
     let contentError: unknown;
     content?.on('error', (error) => {
@@ -155,17 +161,30 @@ export class DavClient {
         body: content ?? (typeof body === 'string' ? body : null),
         signal: signal ?? null,
       });
-      return {
-        status: response.statusCode,
-        headers: plainHeaders(response.headers),
-        body: response.body,
-        url,
-      };
+      response.body.once('close', free);
+      const { statusCode: status } = response;
+      return { status, headers: plainHeaders(response.headers), body: response.body, url };
     } catch (error) {
+      free();
       if (contentError !== undefined) throw new ContentError(contentError);
       throw error;
     } finally {
       content?.destroy();
+    }
+  }
+
+  /** Waits for a connection. Returns the function that gives it back. */
+  async #turn(signal: AbortSignal | undefined): Promise<() => void> {
+    const limit = new AbortController();
+    const timer = setTimeout(() => {
+      limit.abort(new StorageTimeoutError({ detail: 'all connections to the server are in use' }));
+    }, this.#waitMs);
+    try {
+      return await this.#slots.take(
+        signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]),
+      );
+    } finally {
+      clearTimeout(timer);
     }
   }
 }

@@ -1,5 +1,5 @@
 import { Readable, Transform, type TransformCallback } from 'node:stream';
-import { ChangedMeanwhileError } from '../../errors/errors.ts';
+import { ChangedMeanwhileError, CorruptError } from '../../errors/errors.ts';
 import type { ByteRange, ReadOptions, ReadResult, Stat } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { dropBody, type DavAnswer, type DavRequest } from './client.ts';
@@ -48,47 +48,63 @@ const headersFor = ({ range, ifMatch }: ReadOptions): Record<string, string> => 
   ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
 });
 
-/** The body in chunks of 64 KiB; its failures in our terms. */
+/** The body in chunks of 64 KiB, `length` bytes in all where that is known; its failures in our terms. */
 const streamOf = (
   resources: Resources,
   asked: DavRequest,
   body: Readable,
-  cut: Cut | undefined,
+  { cut, length }: { readonly cut: Cut | undefined; readonly length: number | undefined },
 ): Readable => {
   const source = cut === undefined ? body : body.pipe(cut);
   // A pipe does not carry errors on.
   if (cut !== undefined) body.once('error', (error) => cut.destroy(error));
   async function* chunks(): AsyncGenerator<Uint8Array> {
+    let seen = 0;
     try {
-      for await (const chunk of source as AsyncIterable<Uint8Array>) yield chunk;
+      for await (const chunk of source as AsyncIterable<Uint8Array>) {
+        seen += chunk.byteLength;
+        yield chunk;
+      }
+      if (length !== undefined && seen !== length)
+        throw new CorruptError({ detail: `the server sent ${String(seen)} of ${String(length)} bytes` });
     } catch (error) {
       asked.signal?.throwIfAborted();
       throw resources.client.failure(asked, error);
-    } finally {
-      body.destroy();
     }
   }
-  return Readable.from(chunks(), { objectMode: false, highWaterMark: CHUNK });
+  const stream = Readable.from(chunks(), { objectMode: false, highWaterMark: CHUNK });
+  // Also when nobody has begun to read.
+  stream.once('close', () => body.destroy());
+  return stream;
 };
+
+/** Whether an answer is another part of the file than the one that was asked for. */
+const isOtherPart = ({ status, headers }: DavAnswer, range: ByteRange | undefined): boolean => {
+  if (status !== 206) return false;
+  const start = /^bytes (\d+)-/iu.exec(headers['content-range'] ?? '')?.[1];
+  return range === undefined || start !== String(range.start);
+};
+
+const isSameVersion = (one: Stat, other: Stat): boolean =>
+  one.size === other.size && one.modifiedAt === other.modifiedAt && one.etag === other.etag;
+
+/** How often a file that is being replaced is opened again, until its size is the one that was told before. */
+const REOPENINGS = 2;
 
 /**
  * Opens a file that is known to be one.
- * @throws NotFoundError, ChangedMeanwhileError
+ * @throws NotFoundError, ChangedMeanwhileError, CorruptError
  */
 export const openFile = async (
   resources: Resources,
   path: SourcePath,
   known: Stat,
   options: ReadOptions,
+  reopenings = REOPENINGS,
 ): Promise<ReadResult> => {
   const { range, ifMatch, signal } = options;
-  const asked: DavRequest = {
-    method: 'GET',
-    path,
-    url: resources.url(path, 'file'),
-    signal,
-    headers: headersFor(options),
-  };
+  const url = resources.url(path, 'file');
+  const asked: DavRequest = { method: 'GET', path, url, signal, headers: headersFor(options) };
   const answer = await resources.client.send(asked);
   if (answer.status !== 200 && answer.status !== 206) {
     await dropBody(answer);
@@ -99,6 +115,17 @@ export const openFile = async (
     answer.body.destroy();
     throw new ChangedMeanwhileError();
   }
+  if (isOtherPart(answer, range)) {
+    answer.body.destroy();
+    throw new CorruptError({ detail: 'the server sent another part of the file' });
+  }
+  if (known.size !== undefined && stat.size !== known.size && reopenings > 0) {
+    answer.body.destroy();
+    const now = await resources.stat(path, options);
+    if (isSameVersion(now, known)) throw new CorruptError({ detail: 'the server sent another length' });
+    return openFile(resources, path, now, options, reopenings - 1);
+  }
   const cut = range === undefined || answer.status === 206 ? undefined : new Cut(range);
-  return { stat, stream: streamOf(resources, asked, answer.body, cut) };
+  const length = range === undefined ? stat.size : range.end - range.start + 1;
+  return { stat, stream: streamOf(resources, asked, answer.body, { cut, length }) };
 };

@@ -74,7 +74,11 @@ export class Reservations {
     const end = Date.now() + WAIT_MS;
     for (let attempt = 1; ; attempt += 1) {
       const since = Date.now();
-      const status = await this.#make(place, options);
+      const status = await this.#make(place, options).catch((error: unknown) => {
+        // It may be held without our knowing; nobody else can tell either, so it is cleared like that of a killed process.
+        this.#leftovers.later(since + this.#staleMs, () => this.#clear(place, {}));
+        throw error;
+      });
       if (isSuccess(status)) return (await this.#isProved(place, options)) ? since : undefined;
       const found = await this.#resources.age(place, options);
       // Given back meanwhile, or never granted.
@@ -105,19 +109,21 @@ export class Reservations {
   }
 
   /**
-   * Removes a place that a killed process has left. Several may find it at once, and the second must not remove what the first has just taken
-   * anew: so only whoever holds the guard removes, and looks again before.
+   * Removes a place that a killed process has left, and tells whether it is as it should be now. Several may find it at once, and the second
+   * must not remove what the first has just taken anew: so only whoever holds the guard removes, and looks again before.
    */
-  async #clear(place: SourcePath, options: OperationOptions): Promise<void> {
+  async #clear(place: SourcePath, options: OperationOptions): Promise<boolean> {
+    const isStale = async (path: SourcePath): Promise<boolean> =>
+      ((await this.#resources.age(path, options))?.ms ?? 0) > this.#staleMs;
     const guard = place.parent.child(reservationName(`${place.name}/guard`));
     if (!isSuccess(await this.#make(guard, options))) {
       // Whoever held it may have been killed as well.
-      if (((await this.#resources.age(guard, options))?.ms ?? 0) <= this.#staleMs) return;
-      return this.#leftovers.remove({ path: guard, kind: 'folder' });
+      if (await isStale(guard)) await this.#leftovers.remove({ path: guard, kind: 'folder' });
+      return !(await isStale(place));
     }
     try {
-      const found = await this.#resources.age(place, options);
-      if ((found?.ms ?? 0) > this.#staleMs) await this.#resources.act('DELETE', place, 'folder', options);
+      if (!(await isStale(place))) return true;
+      return isSuccess(await this.#resources.act('DELETE', place, 'folder', options));
     } finally {
       await this.#leftovers.remove({ path: guard, kind: 'folder' });
     }
