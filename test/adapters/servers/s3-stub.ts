@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { listPage, type StoredObject } from './s3-listing.ts';
 import { etagOf, unescaped, xml } from './s3-text.ts';
 
 /** How a service differs from what the SDK expects. */
@@ -21,13 +22,6 @@ export interface Dialect {
   readonly plainKeys?: boolean;
   /** Keys whose removal in a batch is refused. */
   readonly keeps?: (key: string) => boolean;
-}
-
-interface StoredObject {
-  readonly bytes: Buffer;
-  readonly etag: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly modifiedAt: Date;
 }
 
 /** A request as it came. */
@@ -78,6 +72,8 @@ export class S3Stub {
     const server = createServer((request, response) => {
       stub.#answer(request, response).catch((error: unknown) => response.destroy(error as Error));
     });
+    // As long as any test: only clients end connections.
+    server.keepAliveTimeout = 60_000;
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const stub: S3Stub = new S3Stub(
@@ -280,43 +276,7 @@ export class S3Stub {
 
   #list(query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
     this.#note('ListObjectsV2', request);
-    const [prefix, delimiter] = [query.get('prefix') ?? '', query.get('delimiter') ?? ''];
-    const after = query.get('continuation-token') ?? '';
-    const limit = Number(query.get('max-keys') ?? '1000');
     const encodes = this.#dialect.plainKeys !== true && query.get('encoding-type') === 'url';
-    const written = (text: string): string => (encodes ? encodeURIComponent(text) : xml(text));
-    const items: string[] = [];
-    const folders = new Set<string>();
-    let last = '';
-    let isTruncated = false;
-    for (const key of [...this.objects.keys()].filter((one) => one.startsWith(prefix)).sort()) {
-      const end = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
-      const name = end === -1 ? key : key.slice(0, end + 1);
-      if (name <= after || folders.has(name)) continue;
-      if (items.length + folders.size === limit) {
-        isTruncated = true;
-        break;
-      }
-      last = name;
-      if (end !== -1) folders.add(name);
-      else {
-        const { bytes, modifiedAt, etag } = this.objects.get(key) ?? {
-          bytes: Buffer.alloc(0),
-          modifiedAt: new Date(),
-          etag: '',
-        };
-        const facts = `<Size>${bytes.length}</Size><LastModified>${modifiedAt.toISOString()}</LastModified>`;
-        items.push(`<Contents><Key>${written(key)}</Key>${facts}<ETag>${xml(etag)}</ETag></Contents>`);
-      }
-    }
-    const prefixes = [...folders].map(
-      (one) => `<CommonPrefixes><Prefix>${written(one)}</Prefix></CommonPrefixes>`,
-    );
-    const more = isTruncated ? `<NextContinuationToken>${xml(last)}</NextContinuationToken>` : '';
-    const encoding = encodes ? '<EncodingType>url</EncodingType>' : '';
-    this.#xml(
-      response,
-      `<ListBucketResult>${encoding}<IsTruncated>${isTruncated}</IsTruncated>${more}${items.join('')}${prefixes.join('')}</ListBucketResult>`,
-    );
+    this.#xml(response, listPage(this.objects, query, encodes));
   }
 }

@@ -1,0 +1,51 @@
+import { xml } from './s3-text.ts';
+
+/** An object of the stub. */
+export interface StoredObject {
+  readonly bytes: Buffer;
+  readonly etag: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly modifiedAt: Date;
+}
+
+/** The answer to ListObjectsV2. `encodes`: keys are written as in URLs. */
+export const listPage = (
+  objects: ReadonlyMap<string, StoredObject>,
+  query: URLSearchParams,
+  encodes: boolean,
+): string => {
+  const [prefix, delimiter] = [query.get('prefix') ?? '', query.get('delimiter') ?? ''];
+  const after = query.get('continuation-token') ?? '';
+  const limit = Number(query.get('max-keys') ?? '1000');
+  const written = (text: string): string => (encodes ? encodeURIComponent(text) : xml(text));
+  const items: string[] = [];
+  const folders = new Set<string>();
+  let last = '';
+  let isTruncated = false;
+  for (const key of [...objects.keys()].filter((one) => one.startsWith(prefix)).sort()) {
+    const end = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
+    const name = end === -1 ? key : key.slice(0, end + 1);
+    if (name <= after || folders.has(name)) continue;
+    if (items.length + folders.size === limit) {
+      isTruncated = true;
+      break;
+    }
+    last = name;
+    if (end !== -1) folders.add(name);
+    else {
+      const { bytes, modifiedAt, etag } = objects.get(key) ?? {
+        bytes: Buffer.alloc(0),
+        modifiedAt: new Date(),
+        etag: '',
+      };
+      const facts = `<Size>${bytes.length}</Size><LastModified>${modifiedAt.toISOString()}</LastModified>`;
+      items.push(`<Contents><Key>${written(key)}</Key>${facts}<ETag>${xml(etag)}</ETag></Contents>`);
+    }
+  }
+  const prefixes = [...folders].map(
+    (one) => `<CommonPrefixes><Prefix>${written(one)}</Prefix></CommonPrefixes>`,
+  );
+  const more = isTruncated ? `<NextContinuationToken>${xml(last)}</NextContinuationToken>` : '';
+  const encoding = encodes ? '<EncodingType>url</EncodingType>' : '';
+  return `<ListBucketResult>${encoding}<IsTruncated>${isTruncated}</IsTruncated>${more}${items.join('')}${prefixes.join('')}</ListBucketResult>`;
+};
