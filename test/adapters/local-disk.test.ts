@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import {
+  chmod,
   link,
   lstat,
   mkdir,
@@ -306,6 +307,22 @@ describe('what lies on the disk', () => {
     }
     for (const path of ['f', 'g', 'h'])
       expect((await stat(join(root, path))).mode & 0o777, path).toBe(0o777 & ~umask);
+  });
+
+  it('has the rights of the file that it replaces, and stays readable and writable for us', async () => {
+    for (const [mode, expected] of [
+      [0o640, 0o640],
+      [0o660, 0o660],
+      [0o444, 0o644],
+      [0o600, 0o600],
+    ] as const) {
+      await writeFile(join(root, 'a.txt'), 'old');
+      await chmod(join(root, 'a.txt'), mode);
+      await adapter.write(at('a.txt'), content('new'));
+      expect((await stat(join(root, 'a.txt'))).mode & 0o777).toBe(expected);
+      expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('new');
+      await rm(join(root, 'a.txt'));
+    }
   });
 
   it('keeps its time through a move, and gets a new one by a copy', async () => {

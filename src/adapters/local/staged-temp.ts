@@ -18,7 +18,7 @@ import { writeChunks } from './file-content.ts';
 import { attempt } from './attempt.ts';
 import { flushFolder, type Place, type Places } from './places.ts';
 import { place } from './placing.ts';
-import { closeFile, exactFstat, unlinkFile, type Name } from './system.ts';
+import { changeMode, closeFile, exactFstat, lstatOf, unlinkFile, type Name } from './system.ts';
 import { createFile, type TempArea, type TempLease } from './temp-area.ts';
 
 const READ_BYTES = 256 * 1024;
@@ -81,6 +81,7 @@ class StagedTemp implements StagedFile {
     const createOnly = options.createOnly === true;
     let stats = this.#stats;
     try {
+      if (!createOnly) await takeRights(this.#path, folder.at(name));
       await place(this.#path, folder, name, createOnly);
     } catch (error) {
       if (systemCode(error) !== 'EXDEV') throw error;
@@ -100,6 +101,14 @@ class StagedTemp implements StagedFile {
     return stats;
   }
 }
+
+/** Content that replaces a file is for those whom the old file was for; we ourselves may read and write it in any case. */
+const takeRights = async (from: Name, target: Name): Promise<void> => {
+  const old = await lstatOf(target).catch(() => undefined);
+  if (old?.isFile() !== true) return;
+  // Some file systems know no rights, and say so: no reason not to store.
+  await changeMode(from, (old.mode & 0o777) | 0o600).catch(() => undefined);
+};
 
 /** Refuses what no write can do: the root as a target, and a version that this store cannot hold others to. */
 export const refuseTarget = (target: SourcePath, options: CommitOptions): void => {
