@@ -144,7 +144,7 @@ export const settingsShape = {
   extensions: setting(
     z.array(extension).default([...defaultExtensions]),
     source(
-      'Allowed extensions, lower case, without dot. Other types are refused on upload (403) and left out of listings.',
+      'Allowed extensions, lower case, without dot. Other types are refused on upload (403), left out of listings, and not found by any action.',
     ),
   ),
   maxUploadFileSize: setting(

@@ -18,6 +18,8 @@ const KINDS: Readonly<Record<string, string>> = {
 /** Plain words for what the schema library says in terms of types; undefined leaves its own message. */
 const plainWords: z.core.$ZodErrorMap = (issue) => {
   if (issue.code !== 'invalid_type') return undefined;
+  // A name that stands several times in a query or form.
+  if (issue.expected === 'string' && Array.isArray(issue.input)) return 'must be given only once';
   return issue.input === undefined ? 'is required' : `must be ${KINDS[issue.expected] ?? issue.expected}`;
 };
 

@@ -73,7 +73,10 @@ describe('precedence of other parameters', () => {
   it('refuses a name that is given twice where one text is expected', async () => {
     const edge = await startEdge();
     expect(await ask(edge, '/picky?name=a&size=1')).toMatchObject({ status: 200 });
-    expect(await ask(edge, '/picky?name=a&name=b&size=1')).toMatchObject({ status: 400 });
+    expect(await ask(edge, '/picky?name=a&name=b&size=1')).toMatchObject({
+      status: 400,
+      messages: ['name: must be given only once'],
+    });
     expect(
       await ask(
         edge,
