@@ -161,6 +161,8 @@ export class DavClient {
         body: content ?? (typeof body === 'string' ? body : null),
         signal: signal ?? null,
       });
+      // A body that is dropped before anybody reads it has nobody else to hear of it.
+      response.body.on('error', () => undefined);
       response.body.once('close', free);
       const { statusCode: status } = response;
       return { status, headers: plainHeaders(response.headers), body: response.body, url };
