@@ -5,6 +5,7 @@ import type { Edit, PictureSize } from './engine.ts';
 import { encodeIco, requireIconSize } from './ico-writer.ts';
 import type { OpenedPicture } from './open-picture.ts';
 import type { PictureFormat } from './picture-format.ts';
+import { isAnimatedPng } from './png.ts';
 import { isLosslessWebp } from './webp.ts';
 
 const JPEG_QUALITY = 92;
@@ -90,10 +91,18 @@ const ENCODERS: Readonly<Record<PictureFormat, (edited: Edited) => Promise<Buffe
   ico: async ({ picture, size }) => encodeIco(await picture.png().toBuffer(), size),
 };
 
-const requireEditable = ({ format, frames, metadata }: OpenedPicture, result: PictureSize): void => {
+/** Refuses what the library could only give back in part, or with its frames in one heap. */
+const requireEditable = (
+  { format, frames, metadata }: OpenedPicture,
+  file: Buffer,
+  result: PictureSize,
+): void => {
   if (format === 'ico') requireIconSize(result);
-  if (format === 'tiff' && frames > 1) {
+  if ((format === 'tiff' || format === 'heif') && frames > 1) {
     throw new BrokenImageError('Pictures of several pages cannot be edited.');
+  }
+  if (format === 'png' && isAnimatedPng(file)) {
+    throw new BrokenImageError('Animated PNG images cannot be edited.');
   }
   if (format === 'heif' && metadata?.compression !== 'av1') throw new BrokenImageError();
 };
@@ -101,7 +110,7 @@ const requireEditable = ({ format, frames, metadata }: OpenedPicture, result: Pi
 /** Decodes, turns upright, edits and encodes. @throws BrokenImageError; errors of the library */
 export const renderEdit = async (original: OpenedPicture, file: Buffer, edit: Edit): Promise<Buffer> => {
   const size = edit.kind === 'resize' ? edit.to : edit.box;
-  requireEditable(original, size);
+  requireEditable(original, file, size);
   const upright = (await original.decode()).autoOrient();
   const picture = keepProfile(keepColours(apply(upright, edit), original), original);
   return ENCODERS[original.format]({ picture, size, original, file });

@@ -2,6 +2,7 @@ import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { bmpFile, gradient, icoFile, iconBitmap, packColours } from '../images/bitmaps.ts';
 import { longGif } from '../images/long-gif.ts';
+import { animatedPng, pagedAvif, pagedTiff } from '../images/several-frames.ts';
 import { animation, claimingPng, colourAt, isNear, QUARTERS, quarters, turned } from '../images/pictures.ts';
 import { boxOf, startImages } from './images.ts';
 
@@ -320,6 +321,25 @@ describe('imageResize', () => {
     expect(messages.length).toBe(2);
     expect((await service.call('imageResize', { name: 'sub/a.png', ...boxOf({ w: 1, h: 1 }) })).status).toBe(
       400,
+    );
+  });
+
+  it('refuses pictures of several frames that would come back as one, and leaves them alone', async () => {
+    const { put, service, bytes } = await startImages();
+    const files = { 'a.png': await animatedPng(2), 'b.tif': await pagedTiff(), 'c.avif': pagedAvif };
+    for (const [name, content] of Object.entries(files)) {
+      await put(name, content);
+      const answer = await service.call('imageResize', { name, ...boxOf({ w: 10, h: 10 }) });
+      expect([name, answer.status, answer.messages.join()]).toEqual([
+        name,
+        400,
+        expect.stringMatching(/several pages|Animated/u),
+      ]);
+      expect(await bytes(name)).toEqual(content);
+    }
+    await put('d.png', await animatedPng(1));
+    expect((await service.call('imageResize', { name: 'd.png', ...boxOf({ w: 10, h: 10 }) })).status).toBe(
+      200,
     );
   });
 
