@@ -108,7 +108,7 @@ describe('fileUploadRemote refuses before it asks', () => {
     ['no extension', { url: '/a' }, 403],
     ['a URL without a name', { url: '/' }, 403],
     ['a server config file', { url: '/.htaccess.txt' }, 403],
-    ['a way upwards', { url: '/..%2F..%2Fetc.png' }, 403],
+    ['a way upwards', { url: '/..%2F..%2Fetc.png' }, 400],
     ['an unknown folder', { url: '/a.png', path: 'nowhere' }, 404],
     ['a folder that is a file', { url: '/a.png', path: 'file.txt' }, 400],
     ['a reserved folder', { url: '/a.png', path: '_thumbs' }, 404],
