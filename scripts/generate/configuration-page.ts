@@ -117,7 +117,7 @@ ${code('accessControl')} is a list of rules. A rule has an optional ${code('role
 }
 ~~~
 
-An action key is the name of the action in capitals, with underscores between its words: ${code('fileUploadRemote')} is ${code('FILE_UPLOAD_REMOTE')}.
+An action key is the name of the action in capitals, with underscores between its words: ${code('fileUploadRemote')} is ${code('FILE_UPLOAD_REMOTE')}. Listings leave out what a rule denies: files by ${code('FILES')}, folders by ${code('FILES')} or ${code('FOLDERS')}.
 
 ## Sources
 
