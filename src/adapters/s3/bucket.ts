@@ -1,7 +1,16 @@
 import type { Readable } from 'node:stream';
-import type { HeadObjectCommandOutput, PutObjectCommandInput } from '@aws-sdk/client-s3';
+import type {
+  GetObjectCommandOutput,
+  HeadObjectCommandOutput,
+  PutObjectCommandInput,
+} from '@aws-sdk/client-s3';
 import { mimeTypeOf } from '../../content/mime-type.ts';
-import { ChangedMeanwhileError, NotFoundError } from '../../errors/errors.ts';
+import {
+  ChangedMeanwhileError,
+  NotFoundError,
+  StorageDeniedError,
+  StowageError,
+} from '../../errors/errors.ts';
 import type { ByteRange, OperationOptions } from '../../storage/adapter.ts';
 import { Connection } from './connection.ts';
 import type { S3Options } from './options.ts';
@@ -77,27 +86,46 @@ export class Bucket {
     try {
       return await this.head(key, options);
     } catch (error) {
-      if (error instanceof NotFoundError) return undefined;
+      if (error instanceof NotFoundError || (await this.isMissing(error, key, options))) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Whether a refusal only hides that nothing has the key: whoever may list below a prefix only (a condition of the policy) is told 403
+   * for what does not exist. One request.
+   */
+  async isMissing(refusal: unknown, key: string, options: OperationOptions): Promise<boolean> {
+    if (!(refusal instanceof StorageDeniedError)) return false;
+    try {
+      for await (const { objects } of this.pages(key, options, { size: 1 })) return objects[0]?.key !== key;
+      return true;
+    } catch (error) {
+      if (error instanceof StowageError) return false;
       throw error;
     }
   }
 
   /** The body's connection is given back by `release`. @throws NotFoundError, ChangedMeanwhileError */
-  get(
+  async get(
     key: string,
     request: OperationOptions & {
       readonly range?: ByteRange | undefined;
       readonly ifMatch?: string | undefined;
     },
-  ) {
+  ): Promise<{ readonly output: GetObjectCommandOutput; readonly release: () => void }> {
     const { signal, range, ifMatch } = request;
     const conditions = present({
       Range: range === undefined ? undefined : `bytes=${range.start}-${range.end}`,
       IfMatch: ifMatch,
     });
-    return this.connection.sendRead('GetObject', signal, ({ sdk, client, http }) =>
-      client.send(new sdk.GetObjectCommand({ Bucket: this.name, Key: key, ...conditions }), http),
-    );
+    try {
+      return await this.connection.sendRead('GetObject', signal, ({ sdk, client, http }) =>
+        client.send(new sdk.GetObjectCommand({ Bucket: this.name, Key: key, ...conditions }), http),
+      );
+    } catch (error) {
+      throw (await this.isMissing(error, key, { signal })) ? new NotFoundError({ cause: error }) : error;
+    }
   }
 
   /** Whether any key begins so. One request. */

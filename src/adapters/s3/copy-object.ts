@@ -1,5 +1,10 @@
 import type { HeadObjectCommandOutput } from '@aws-sdk/client-s3';
-import { AlreadyExistsError, ChangedMeanwhileError, UnsupportedError } from '../../errors/errors.ts';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  NotFoundError,
+  UnsupportedError,
+} from '../../errors/errors.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import { createLimiter } from '../../storage/limiter.ts';
 import { strongEtag, type Bucket } from './bucket.ts';
@@ -25,6 +30,12 @@ export interface Copy {
 const sourceOf = (bucket: Bucket, key: string): string =>
   `${encodeURIComponent(bucket.name)}/${key.split('/').map(encodeURIComponent).join('/')}`;
 
+/** `Expires` as it was stored, where it is a date. */
+const expiryOf = ({ ExpiresString }: HeadObjectCommandOutput): { readonly Expires?: Date } => {
+  const time = Date.parse(ExpiresString ?? '');
+  return Number.isNaN(time) ? {} : { Expires: new Date(time) };
+};
+
 /** Attributes of the source that parts do not take along by themselves. */
 const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput) => ({
   ...(head.ContentType === undefined ? {} : { ContentType: head.ContentType }),
@@ -32,6 +43,7 @@ const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput) => ({
   ...(head.ContentDisposition === undefined ? {} : { ContentDisposition: head.ContentDisposition }),
   ...(head.ContentEncoding === undefined ? {} : { ContentEncoding: head.ContentEncoding }),
   ...(head.ContentLanguage === undefined ? {} : { ContentLanguage: head.ContentLanguage }),
+  ...expiryOf(head),
   ...(head.Metadata === undefined ? {} : { Metadata: head.Metadata }),
   ...bucket.storedAs,
 });
@@ -93,10 +105,15 @@ export class Copier {
       Key: to,
       CopySource: sourceOf(this.#bucket, from),
     };
-    const answer = await this.#bucket.connection.send('CopyObject', signal, ({ sdk, client, http }) =>
-      client.send(new sdk.CopyObjectCommand(input), http),
-    );
-    return strongEtag(answer.CopyObjectResult?.ETag);
+    try {
+      const answer = await this.#bucket.connection.send('CopyObject', signal, ({ sdk, client, http }) =>
+        client.send(new sdk.CopyObjectCommand(input), http),
+      );
+      return strongEtag(answer.CopyObjectResult?.ETag);
+    } catch (error) {
+      const isMissing = await this.#bucket.isMissing(error, from, { signal });
+      throw isMissing ? new NotFoundError({ cause: error }) : error;
+    }
   }
 
   async #copyParts(copy: Copy, options: OperationOptions): Promise<string | undefined> {

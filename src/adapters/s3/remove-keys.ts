@@ -46,14 +46,17 @@ export class Remover {
 
   /** Removes at most 1,000 objects in one request; one by one, 16 at once, where the service has no request for many. */
   async remove(objects: readonly Doomed[], options: OperationOptions): Promise<void> {
-    if (objects.length === 0) return;
+    const [first, ...others] = objects;
+    if (first === undefined) return;
     if (!this.#batches) return this.#removeSingly(objects, options);
     try {
-      await this.#removeBatch(objects, options);
+      return await this.#removeBatch(objects, options);
     } catch (error) {
-      if (!(error instanceof StowageError) || !NO_BATCHES.has(statusOf(error.cause))) throw error;
+      if (!(error instanceof StowageError)) throw error;
+      if (error instanceof StorageDeniedError) await this.#removeDenied(first, error, options);
+      else if (!NO_BATCHES.has(statusOf(error.cause))) throw error;
       this.#batches = false;
-      await this.#removeSingly(objects, options);
+      await this.#removeSingly(error instanceof StorageDeniedError ? others : objects, options);
     }
   }
 
@@ -77,6 +80,15 @@ export class Remover {
     }
     this.#failed += 1;
     if (this.#failures.length < NAMED) this.#failures.push(failure);
+  }
+
+  /** Some services judge the request for many by the bucket, and that for one by its key. @throws the refusal when one is refused as well */
+  async #removeDenied({ key, etag }: Doomed, refusal: Error, options: OperationOptions): Promise<void> {
+    try {
+      await this.#bucket.remove(key, options, etag);
+    } catch (error) {
+      throw error instanceof StorageDeniedError ? refusal : error;
+    }
   }
 
   async #removeBatch(objects: readonly Doomed[], { signal }: OperationOptions): Promise<void> {

@@ -28,10 +28,18 @@ const missing = PROGRAMS.filter((name) => !FOLDERS.some((folder) => isThere(join
 export const radosgwMissing: string | undefined =
   missing.length === 0 ? undefined : `Ceph is not installed: ${missing.join(', ')}`;
 
+/** Who signs requests. */
+export interface Keys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
 /** A started Ceph object gateway with one user. */
 export interface Radosgw {
   readonly endpoint: string;
-  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+  readonly credentials: Keys;
+  /** Makes another user, who may do nothing until a policy says so. */
+  addUser(name: string): Promise<Keys>;
   stop(): Promise<void>;
 }
 
@@ -210,9 +218,14 @@ export const startRadosgw = async (): Promise<Radosgw> => {
     await writeFile(join(folder, 'ceph.conf'), configOf(folder, base));
     await startMonitor(cluster, base);
     await startDisk(cluster);
-    const credentials = { accessKeyId: 'testkey', secretAccessKey: 'testsecret' };
-    const keys = ['--access-key', credentials.accessKeyId, '--secret-key', credentials.secretAccessKey];
-    await cluster.ceph('radosgw-admin', 'user', 'create', '--uid=test', '--display-name=test', ...keys);
+    const addUser = async (name: string): Promise<Keys> => {
+      const user = [`--uid=${name}`, `--display-name=${name}`];
+      const made = { accessKeyId: `${name}key`, secretAccessKey: `${name}secret` };
+      const keys = ['--access-key', made.accessKeyId, '--secret-key', made.secretAccessKey];
+      await cluster.ceph('radosgw-admin', 'user', 'create', ...user, ...keys);
+      return made;
+    };
+    const credentials = await addUser('test');
     const port = base + 2;
     const frontend = `beast endpoint=127.0.0.1:${port} tcp_nodelay=1`;
     await cluster.daemon(
@@ -224,7 +237,7 @@ export const startRadosgw = async (): Promise<Radosgw> => {
     );
     const endpoint = `http://127.0.0.1:${port}`;
     await until('the gateway', async () => (await fetch(endpoint)).ok);
-    return { endpoint, credentials, stop: () => cluster.stop() };
+    return { endpoint, credentials, addUser, stop: () => cluster.stop() };
   } catch (error) {
     await cluster.stop();
     throw error;
