@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
 import { parseS3Options } from '../../dist/adapters/s3/options.js';
 import { SourcePath } from '../../dist/storage/source-path.js';
@@ -93,20 +93,43 @@ describe('what objects of an s3 source are stored with', () => {
   });
 });
 
+/** Names of hosts are asked of this function until the test is over. */
+const resolveWith = (answer: (host: string, done: (...found: unknown[]) => void) => void): void => {
+  const { lookup } = dns;
+  dns.lookup = ((host: string, { all }: { all?: boolean }, done: (...found: unknown[]) => void) =>
+    answer(host, (error, found) => {
+      const [first] = (found ?? []) as readonly { address: string; family: number }[];
+      if (all === true) done(error, found);
+      else done(error, first?.address, first?.family);
+    })) as typeof lookup;
+  onTestFinished(() => {
+    dns.lookup = lookup;
+  });
+};
+
 describe('how an s3 source finds its bucket', () => {
+  it('at AWS where the options name no endpoint, whatever the environment says', async () => {
+    const stub = await startStub();
+    vi.stubEnv('AWS_ENDPOINT_URL_S3', stub.endpoint);
+    vi.stubEnv('AWS_ENDPOINT_URL', stub.endpoint);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const hosts: string[] = [];
+    resolveWith((host, done) => {
+      hosts.push(host);
+      done(Object.assign(new Error('no such host'), { code: 'ENOTFOUND' }));
+    });
+    const adapter = openAdapter({ region: 'eu-central-1', maxAttempts: 1 });
+    await expect(adapter.stat(at('a.txt'))).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
+    expect(hosts).toEqual(['bucket.s3.eu-central-1.amazonaws.com']);
+    expect(stub.requests).toEqual([]);
+  });
+
   it('in the path or in the host, as the options say', async () => {
     const stub = await startStub();
     const { port } = new URL(stub.endpoint);
     const endpoint = `http://store.test:${port}`;
-    const { lookup } = dns;
     // No resolver knows the name of a bucket on this machine.
-    dns.lookup = ((_host: string, options: { all?: boolean }, done: (...found: unknown[]) => void) => {
-      if (options.all === true) done(null, [{ address: '127.0.0.1', family: 4 }]);
-      else done(null, '127.0.0.1', 4);
-    }) as typeof lookup;
-    onTestFinished(() => {
-      dns.lookup = lookup;
-    });
+    resolveWith((_host, done) => done(null, [{ address: '127.0.0.1', family: 4 }]));
     for (const [forcePathStyle, host, path] of [
       [true, `store.test:${port}`, '/bucket/a.txt?'],
       [false, `bucket.store.test:${port}`, '/a.txt?'],

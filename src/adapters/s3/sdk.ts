@@ -60,6 +60,8 @@ export const createClient = async (sdk: Sdk, options: S3Options, sockets: number
     responseChecksumValidation: 'WHEN_REQUIRED',
     // It would open connections outside of the pool.
     expectContinueHeader: false,
+    // A variable of the environment must not lead to a service that is not AWS while its guarantees are trusted.
+    ignoreConfiguredEndpointUrls: true,
     requestHandler: {
       connectionTimeout: options.connectTimeout * 1000,
       socketTimeout: options.readTimeout * 1000,
