@@ -268,25 +268,49 @@ describe.skipIf(radosgwMissing !== undefined)(
       await expect(adapter.moveFolder(at('f'), at('g'))).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
     }, 120_000);
 
-    it('uploads into a folder that is being moved by another instance are lost nowhere', async () => {
-      const { adapter: mover, prefix } = openStore();
-      const { adapter: uploader } = openStore({ prefix });
-      for (let index = 0; index < 50; index += 1) await put(mover, `f/old-${index}.txt`, 'old');
-      const moving = mover.moveFolder(at('f'), at('g'));
-      const uploads: string[] = [];
-      for (let index = 0; index < 40; index += 1) {
-        await put(uploader, `f/new-${index}.txt`, 'new', { createOnly: true });
-        uploads.push(`new-${index}.txt`);
+    it('files that two processes upload into a folder while a third one moves it are lost nowhere', async () => {
+      const prefix = randomUUID();
+      const source = {
+        title: 'Bucket',
+        baseurl: 'https://files.example/',
+        storageAdapter: 's3',
+        s3: optionsFor(server, bucket.name, { prefix }),
+      };
+      const config = { createThumb: false, sources: { bucket: source } };
+      const [mover, ...uploaders] = await Promise.all(Array.from({ length: 3 }, () => startInstance(config)));
+      if (mover === undefined) throw new Error('no instance');
+      endings.push(...[mover, ...uploaders].map((instance) => () => instance.stop()));
+      const expected: Record<string, string> = {};
+      for (let index = 0; index < 30; index += 1) {
+        expected[`old-${index}.txt`] = `old ${index}`;
+        await bucket.put(`${prefix}/f/old-${index}.txt`, `old ${index}`);
       }
-      await moving;
-      const seen = new Set(
-        (await bucket.keys(`${prefix}/`))
-          .map((key) => key.replace(/^[fg]\//u, ''))
-          .filter((key) => key !== ''),
-      );
-      const expected = [...uploads, ...Array.from({ length: 50 }, (_, index) => `old-${index}.txt`)];
-      expect([...seen].sort()).toEqual(expected.sort());
-    });
+      const upload = async ({ url }: Instance, name: string): Promise<boolean> => {
+        const body = formOf([['files[0]', name, `content of ${name}`]], { path: 'f' });
+        const answer = await fetch(`${url}/fileUpload`, { method: 'POST', body });
+        if (answer.ok) expected[name] = `content of ${name}`;
+        return answer.status !== 404;
+      };
+      const uploadUntilGone = async (instance: Instance, who: number): Promise<void> => {
+        for (let index = 1; index < 40; index += 1) {
+          if (!(await upload(instance, `new-${who}-${index}.txt`))) return;
+        }
+      };
+      for (const [who, instance] of uploaders.entries()) await upload(instance, `new-${who}-0.txt`);
+      const uploading = uploaders.map((instance, who) => uploadUntilGone(instance, who));
+      const moved = await fetch(`${mover.url}/folderRename?name=f&newname=g`);
+      expect(moved.status).toBe(200);
+      await Promise.all(uploading);
+      const found: Record<string, string> = {};
+      const { adapter } = openStore({ prefix });
+      for (const key of await bucket.keys(`${prefix}/`)) {
+        if (key.endsWith('/')) continue;
+        const { stream } = await adapter.read(at(key));
+        found[key.slice('f/'.length)] = (await buffer(stream)).toString();
+      }
+      expect(found).toEqual(expected);
+      expect(Object.keys(expected).length).toBeGreaterThanOrEqual(32);
+    }, 60_000);
 
     it('three processes that upload 300 files of one name store 300 distinct whole files', async () => {
       const prefix = randomUUID();
