@@ -23,7 +23,7 @@ import type {
 import { consumeContent } from '../../storage/content.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { spool } from '../../storage/spool.ts';
-import { putFile, relocateFile, relocateFolder } from './placing.ts';
+import { putFile, relocateFile, relocateFolder, Waiting } from './placing.ts';
 import { openFile } from './reading.ts';
 import type { Store } from './store.ts';
 import { isTempName } from './temp-name.ts';
@@ -104,10 +104,12 @@ export class WebdavAdapter implements StorageAdapter {
 
   async stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
     const file = await spool(content, options);
+    const body = { open: () => file.open(), size: file.size, repeatable: true };
+    const waiting = new Waiting(this.#store, body);
     let ended = false;
     const end = async (): Promise<void> => {
       ended = true;
-      await file.remove();
+      await Promise.all([file.remove(), waiting.drop()]);
     };
     return {
       size: file.size,
@@ -116,8 +118,7 @@ export class WebdavAdapter implements StorageAdapter {
         if (ended)
           throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
         requireWritable(target, commitOptions);
-        const body = { open: () => file.open(), size: file.size, repeatable: true };
-        const stat = await putFile(this.#store, target, body, commitOptions);
+        const stat = await waiting.place(target, commitOptions);
         await end();
         return stat;
       },

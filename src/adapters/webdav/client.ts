@@ -57,6 +57,8 @@ export class DavClient {
   readonly #origin: string;
   readonly #slots: Slots;
   readonly #waitMs: number;
+  /** When a connection was last given back. */
+  #freedAt = 0;
 
   constructor(options: WebdavOptions) {
     const wait = options.timeout * 1000;
@@ -80,7 +82,7 @@ export class DavClient {
 
   /**
    * Sends a request and follows redirects; on other hosts without the login.
-   * @throws the signal's reason, StorageUnavailableError, StorageTimeoutError, also when no connection becomes free in time; errors of the body's content as they are
+   * @throws the signal's reason, StorageUnavailableError, StorageTimeoutError, also when no connection has become free for that long; errors of the body's content as they are
    */
   async send(asked: DavRequest): Promise<DavAnswer> {
     let { url } = asked;
@@ -175,16 +177,27 @@ export class DavClient {
     }
   }
 
-  /** Waits for a connection. Returns the function that gives it back. */
+  /**
+   * Waits for a connection, as long as connections become free from time to time. Returns the function that gives it back.
+   * @throws the signal's reason, StorageTimeoutError
+   */
   async #turn(signal: AbortSignal | undefined): Promise<() => void> {
     const limit = new AbortController();
-    const timer = setTimeout(() => {
-      limit.abort(new StorageTimeoutError({ detail: 'all connections to the server are in use' }));
-    }, this.#waitMs);
+    const since = performance.now();
+    const check = (): void => {
+      const idle = performance.now() - Math.max(since, this.#freedAt);
+      if (idle < this.#waitMs) timer = setTimeout(check, this.#waitMs - idle);
+      else limit.abort(new StorageTimeoutError({ detail: 'all connections to the server are in use' }));
+    };
+    let timer = setTimeout(check, this.#waitMs);
     try {
-      return await this.#slots.take(
+      const free = await this.#slots.take(
         signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]),
       );
+      return () => {
+        this.#freedAt = performance.now();
+        free();
+      };
     } finally {
       clearTimeout(timer);
     }

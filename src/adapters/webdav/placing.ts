@@ -26,6 +26,25 @@ const withTemp = async <T>(
   }
 };
 
+/** Sends content to a temporary name in a folder, which is made when it is missing. */
+const sendTo = async (
+  store: Store,
+  temp: SourcePath,
+  path: SourcePath,
+  body: Content,
+  options: OperationOptions,
+): Promise<Stat> => {
+  const { resources } = store;
+  const headers = { 'content-type': 'application/octet-stream' };
+  const status = await resources.act('PUT', temp, 'file', { body, signal: options.signal, headers });
+  if (!isSuccess(status)) throw errorOfStatus({ method: 'PUT', path }, status);
+  const written = await resources.stat(temp, options);
+  if (written.size !== undefined && written.size !== body.size) {
+    throw new CorruptError({ detail: `stored ${String(written.size)} of ${String(body.size)} bytes` });
+  }
+  return written;
+};
+
 /** Content goes to a temporary name first, and from there over its target: nobody ever sees a part of it. */
 export const putFile = async (
   store: Store,
@@ -33,22 +52,61 @@ export const putFile = async (
   body: Content,
   options: PutOptions,
 ): Promise<Stat> => {
-  const { resources } = store;
-  const { signal } = options;
   await store.prepare(path, options, true);
   await store.ensureFolder(path.parent, options);
   return withTemp(store, path.parent, 'file', async (temp) => {
-    const headers = { 'content-type': 'application/octet-stream' };
-    const status = await resources.act('PUT', temp, 'file', { body, signal, headers });
-    if (!isSuccess(status)) throw errorOfStatus({ method: 'PUT', path }, status);
-    const written = await resources.stat(temp, options);
-    if (written.size !== undefined && written.size !== body.size) {
-      throw new CorruptError({ detail: `stored ${String(written.size)} of ${String(body.size)} bytes` });
-    }
+    const written = await sendTo(store, temp, path, body, options);
     await store.place(temp, path, options);
     return { ...written, name: path.name, size: body.size };
   });
 };
+
+/** Content that waits for its name. It is sent once per folder, however many names are tried. */
+export class Waiting {
+  readonly #store: Store;
+  readonly #body: Content;
+  #sent: { readonly temp: SourcePath; readonly stat: Stat } | undefined;
+
+  constructor(store: Store, body: Content) {
+    this.#store = store;
+    this.#body = body;
+  }
+
+  /** Gives it a name. After AlreadyExistsError it is kept on the server for the next name; after any other failure it is not. */
+  async place(path: SourcePath, options: PutOptions): Promise<Stat> {
+    await this.#store.prepare(path, options, true);
+    try {
+      const { temp, stat } = await this.#sendInto(path, options);
+      await this.#store.place(temp, path, options);
+      this.#sent = undefined;
+      return { ...stat, name: path.name, size: this.#body.size };
+    } catch (error) {
+      if (!(error instanceof AlreadyExistsError)) await this.drop();
+      throw error;
+    }
+  }
+
+  /** Removes what was sent and got no name. Never throws. */
+  async drop(): Promise<void> {
+    const sent = this.#sent;
+    this.#sent = undefined;
+    if (sent !== undefined) await this.#store.leftovers.remove({ path: sent.temp, kind: 'file' });
+  }
+
+  async #sendInto(
+    path: SourcePath,
+    options: OperationOptions,
+  ): Promise<{ readonly temp: SourcePath; readonly stat: Stat }> {
+    if (this.#sent?.temp.parent.equals(path.parent) === true) return this.#sent;
+    await this.drop();
+    await this.#store.ensureFolder(path.parent, options);
+    return withTemp(this.#store, path.parent, 'file', async (temp) => {
+      const stat = await sendTo(this.#store, temp, path, this.#body, options);
+      this.#sent = { temp, stat };
+      return this.#sent;
+    });
+  }
+}
 
 const requireFile = async (store: Store, from: SourcePath, options: OperationOptions): Promise<void> => {
   if ((await store.stat(from, options)).kind === 'folder') throw new WrongKindError();

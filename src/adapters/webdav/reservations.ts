@@ -7,13 +7,15 @@ import { isSuccess, type Resources } from './resources.ts';
 import { reservationName } from './temp-name.ts';
 
 /** How long to wait for a name that another process is taking. */
-const WAIT_MS = 3000;
+const WAIT_MS = 2000;
+/** Most names that are remembered for having been waited for in vain. */
+const MOST_BLOCKED = 1000;
 /** A folder just made must not look older, or younger, than this by the server's own clock. */
 const OLDEST_NEW_MS = 15_000;
 const YOUNGEST_NEW_MS = -5000;
 const MARGIN_MS = 30_000;
-/** How often a name that nobody seems to hold is asked for on a server that has not granted one yet. */
-const BLIND_ATTEMPTS = 3;
+/** How often a refused name is asked for before it is looked at who holds it since when. */
+const PATIENT_ATTEMPTS = 3;
 
 /**
  * Lets processes decide who creates a name. `Overwrite: F` is a look and a move on common servers, and two processes may both look before one of
@@ -31,6 +33,8 @@ export class Reservations {
   /** The age from which on nobody can be holding it any more, whatever is still on its way to the server. */
   readonly #staleMs: number;
   #grants: boolean | undefined;
+  /** Places that were waited for in vain, in the order of it: they are tried, and not waited for again. */
+  readonly #blocked = new Set<string>();
 
   constructor(resources: Resources, leftovers: Leftovers, timeoutSeconds: number) {
     this.#resources = resources;
@@ -46,7 +50,7 @@ export class Reservations {
 
   /**
    * Runs `work`, which creates `target`, while no other process can be creating it.
-   * @throws AlreadyExistsError when another one keeps the name for longer than three seconds or has created it; StorageTimeoutError when `work` takes longer than twice the timeout
+   * @throws AlreadyExistsError when another one keeps the name for longer than two seconds or has created it; StorageTimeoutError when `work` takes longer than twice the timeout
    */
   async hold<T>(
     target: SourcePath,
@@ -71,7 +75,8 @@ export class Reservations {
   /** Since when the place is held, in milliseconds since 1970; undefined: the server keeps no places. */
   async #take(place: SourcePath, target: SourcePath, options: OperationOptions): Promise<number | undefined> {
     if (this.#grants === false) return undefined;
-    const end = Date.now() + WAIT_MS;
+    const isBlocked = this.#blocked.delete(place.toString());
+    const end = Date.now() + (isBlocked ? 0 : WAIT_MS);
     for (let attempt = 1; ; attempt += 1) {
       const since = Date.now();
       const status = await this.#make(place, options).catch((error: unknown) => {
@@ -80,15 +85,36 @@ export class Reservations {
         throw error;
       });
       if (isSuccess(status)) return (await this.#isProved(place, options)) ? since : undefined;
-      const found = await this.#resources.age(place, options);
-      // Given back meanwhile, or never granted.
-      const isHopeless = status !== 405 || (this.#grants === undefined && attempt >= BLIND_ATTEMPTS);
-      if (found === undefined && isHopeless) return undefined;
-      if ((found?.ms ?? 0) > this.#staleMs) await this.#clear(place, options);
       if ((await this.#resources.age(target, options)) !== undefined) throw new AlreadyExistsError();
-      if (Date.now() > end) throw new AlreadyExistsError({ detail: 'another process is taking the name' });
+      // Mostly another process is at work and will be done in a moment.
+      const isUsual = status === 405 && attempt < PATIENT_ATTEMPTS && !isBlocked;
+      const state = isUsual ? 'held' : await this.#stateOf(place, status, options);
+      if (state === 'refused') return undefined;
+      if (state === 'stale' && (await this.#clear(place, options))) continue;
+      if (Date.now() >= end) {
+        this.#block(place);
+        throw new AlreadyExistsError({ detail: 'another process is taking the name' });
+      }
       await pause(attempt, options.signal);
     }
+  }
+
+  /** What the refusal of a place means. Stale: nobody can be holding it any more. */
+  async #stateOf(
+    place: SourcePath,
+    status: number,
+    options: OperationOptions,
+  ): Promise<'held' | 'stale' | 'refused'> {
+    const found = await this.#resources.age(place, options);
+    if (found !== undefined) return (found.ms ?? 0) > this.#staleMs ? 'stale' : 'held';
+    // Given back meanwhile, or never granted by this server.
+    return status === 405 && this.#grants === true ? 'held' : 'refused';
+  }
+
+  #block(place: SourcePath): void {
+    const [oldest] = this.#blocked;
+    if (this.#blocked.size >= MOST_BLOCKED && oldest !== undefined) this.#blocked.delete(oldest);
+    this.#blocked.add(place.toString());
   }
 
   async #make(place: SourcePath, { signal }: OperationOptions): Promise<number> {
@@ -97,8 +123,10 @@ export class Reservations {
 
   /** Tries at the first place, which is held, whether the server refuses it to others and tells its age. */
   async #isProved(place: SourcePath, options: OperationOptions): Promise<boolean> {
-    if (this.#grants !== undefined) return this.#grants;
+    if (this.#grants === true) return true;
     try {
+      // Others may have found out while this place was made.
+      if (this.#grants === false) return false;
       const refused = !isSuccess(await this.#make(place, options));
       const ms = refused ? (await this.#resources.age(place, options))?.ms : undefined;
       this.#grants = ms !== undefined && ms <= OLDEST_NEW_MS && ms >= YOUNGEST_NEW_MS;

@@ -6,12 +6,13 @@ import {
 } from '../../errors/errors.ts';
 import type { OperationOptions, Stat } from '../../storage/adapter.ts';
 import { SourcePath } from '../../storage/source-path.ts';
+import { orAborted } from './abort.ts';
 import { relationOf, segmentsOfHref, urlOf } from './address.ts';
 import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
 import { statOf, timeOf } from './entry.ts';
-import { errorOfStatus, type Asked } from './errors.ts';
+import { errorOfStatus } from './errors.ts';
 import { readMultistatus, type DavResponse } from './multistatus.ts';
-import { patiently, type Patience } from './patience.ts';
+import { patiently, pause, type Patience } from './patience.ts';
 
 const PROPERTIES =
   '<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop>' +
@@ -19,8 +20,40 @@ const PROPERTIES =
 const XML = { 'content-type': 'application/xml; charset=utf-8' };
 const MOST_LISTING = 512 * 1024 * 1024;
 const MOST_SMALL = 1024 * 1024;
+/** How often is asked what the server fails to tell. */
+const LOOKS = 4;
+const LOT = 1000;
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+
+/** One entry of a listed folder, or the folder itself. */
+interface Child {
+  readonly isSelf: boolean;
+  readonly stat: Stat;
+}
+
+const childOf = (folder: readonly string[], path: SourcePath, response: DavResponse): readonly Child[] => {
+  if (response.status !== undefined && !isSuccess(response.status)) return [];
+  const relation = relationOf(folder, response.href);
+  if (relation.kind === 'other') return [];
+  return [
+    relation.kind === 'self'
+      ? { isSelf: true, stat: statOf(path.name, response) }
+      : { isSelf: false, stat: statOf(relation.name, response) },
+  ];
+};
+
+/** Small batches put together. */
+async function* inLots<T>(batches: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {
+  let lot: T[] = [];
+  for await (const batch of batches) {
+    lot.push(...batch);
+    if (lot.length < LOT) continue;
+    yield lot;
+    lot = [];
+  }
+  if (lot.length > 0) yield lot;
+}
 
 /** The resources of one store: their addresses, and what the server says of them. */
 export class Resources {
@@ -78,34 +111,39 @@ export class Resources {
     }
   }
 
-  /** The entries of a folder and the folder itself, while the server tells them. @throws NotFoundError */
+  /**
+   * The entries of a folder and the folder itself, while the server tells them. Some servers break off when an entry vanishes meanwhile, so
+   * a listing that breaks within its first thousand entries is asked for again. @throws NotFoundError, CorruptError
+   */
   async *children(
     path: SourcePath,
     { signal }: OperationOptions,
-  ): AsyncGenerator<readonly { readonly isSelf: boolean; readonly stat: Stat }[], void, undefined> {
-    const folder = [...(await this.#reportedRoot(signal)), ...path.segments];
-    const asked: DavRequest = { method: 'PROPFIND', path, url: this.url(path, 'folder'), signal };
-    const answer = await this.client.send({ ...asked, headers: { ...XML, depth: '1' }, body: PROPERTIES });
-    await this.#requireMultistatus(asked, answer);
-    for await (const batch of this.#responses(asked, answer, MOST_LISTING)) {
-      yield batch.flatMap((response) => {
-        if (response.status !== undefined && !isSuccess(response.status)) return [];
-        const relation = relationOf(folder, response.href);
-        if (relation.kind === 'other') return [];
-        return [
-          relation.kind === 'self'
-            ? { isSelf: true, stat: statOf(path.name, response) }
-            : { isSelf: false, stat: statOf(relation.name, response) },
-        ];
-      });
+  ): AsyncGenerator<readonly Child[], void, undefined> {
+    const folder = [...(await orAborted(this.#reportedRoot(), signal)), ...path.segments];
+    const asked = this.#propfind(path, 'folder', '1', signal);
+    for (let attempt = 1; ; attempt += 1) {
+      let hasYielded = false;
+      try {
+        for await (const batch of inLots(
+          this.#responses(asked, await this.#multistatus(asked), MOST_LISTING),
+        )) {
+          hasYielded = true;
+          yield batch.flatMap((response) => childOf(folder, path, response));
+        }
+        return;
+      } catch (error) {
+        if (hasYielded || attempt === LOOKS || !(error instanceof CorruptError)) throw error;
+      }
+      await pause(attempt, signal);
     }
   }
 
   /** Where the server says that the root is: behind a proxy that may differ from where we ask. Asked once; a failure is not kept. */
-  #reportedRoot(signal: AbortSignal | undefined): Promise<readonly string[]> {
+  #reportedRoot(): Promise<readonly string[]> {
     const known = this.#rootSegments;
     if (known !== undefined) return known;
-    const asking = this.#askRoot(signal);
+    // Without a signal, because all who ask share it.
+    const asking = this.#askRoot();
     this.#rootSegments = asking;
     asking.catch(() => {
       if (this.#rootSegments === asking) this.#rootSegments = undefined;
@@ -113,8 +151,8 @@ export class Resources {
     return asking;
   }
 
-  async #askRoot(signal: AbortSignal | undefined): Promise<readonly string[]> {
-    const { found } = await this.#self(SourcePath.root, 'folder', signal);
+  async #askRoot(): Promise<readonly string[]> {
+    const { found } = await this.#self(SourcePath.root, 'folder', undefined);
     const segments = found === undefined ? undefined : segmentsOfHref(found.href);
     if (segments === undefined)
       throw new CorruptError({ detail: 'the server does not tell where the root is' });
@@ -129,22 +167,37 @@ export class Resources {
     kind: 'file' | 'folder',
     signal: AbortSignal | undefined,
   ): Promise<{ readonly found: DavResponse | undefined; readonly date: string | undefined }> {
-    const asked: DavRequest = { method: 'PROPFIND', path, url: this.url(path, kind), signal };
-    const answer = await this.client.send({ ...asked, headers: { ...XML, depth: '0' }, body: PROPERTIES });
-    await this.#requireMultistatus(asked, answer);
+    const asked = this.#propfind(path, kind, '0', signal);
+    const answer = await this.#multistatus(asked);
     let found: DavResponse | undefined;
     for await (const [first] of this.#responses(asked, answer, MOST_SMALL)) found ??= first;
     if (found?.status !== undefined && !isSuccess(found.status)) throw errorOfStatus(asked, found.status);
     return { found, date: answer.headers['date'] };
   }
 
-  async #requireMultistatus(asked: Asked, answer: DavAnswer): Promise<void> {
-    if (answer.status === 207) return;
-    await dropBody(answer);
-    if (answer.status === 405) {
-      throw new StorageDeniedError({ detail: 'PROPFIND is not allowed: url is not a WebDAV collection' });
+  #propfind(
+    path: SourcePath,
+    kind: 'file' | 'folder',
+    depth: '0' | '1',
+    signal: AbortSignal | undefined,
+  ): DavRequest {
+    const headers = { ...XML, depth };
+    return { method: 'PROPFIND', path, url: this.url(path, kind), headers, body: PROPERTIES, signal };
+  }
+
+  /** The answer to a PROPFIND. Some servers fail at what is being replaced in that moment, so it is asked for again. */
+  async #multistatus(asked: DavRequest): Promise<DavAnswer> {
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await this.client.send(asked);
+      if (answer.status === 207) return answer;
+      await dropBody(answer);
+      if (answer.status === 405) {
+        throw new StorageDeniedError({ detail: 'PROPFIND is not allowed: url is not a WebDAV collection' });
+      }
+      if (answer.status !== 500 || attempt === LOOKS)
+        throw errorOfStatus(asked, isSuccess(answer.status) ? 502 : answer.status);
+      await pause(attempt, asked.signal);
     }
-    throw errorOfStatus(asked, isSuccess(answer.status) ? 502 : answer.status);
   }
 
   async *#responses(

@@ -2,25 +2,22 @@ import {
   AlreadyExistsError,
   NotFoundError,
   StorageDeniedError,
-  StorageUnavailableError,
   StowageError,
   WrongKindError,
 } from '../../errors/errors.ts';
 import type { OperationOptions, PutOptions, Stat } from '../../storage/adapter.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { createNameLocks, type NameLocks } from '../../storage/name-locks.ts';
+import { orAborted } from './abort.ts';
 import { errorOfStatus, isConnectionLoss } from './errors.ts';
 import { Leftovers } from './leftovers.ts';
-import { patiently, pause } from './patience.ts';
+import { patiently } from './patience.ts';
 import { isSuccess, type Resources } from './resources.ts';
 import { Reservations } from './reservations.ts';
 import { isTempName } from './temp-name.ts';
 
 /** Refused in the middle of somebody else's step, perhaps. */
 const MAYBE_LATER: ReadonlySet<number> = new Set([403, 404, 409, 500]);
-
-/** How often a name is looked at whose look fails. */
-const LOOKS = 5;
 
 const ROOT: Stat = { name: '', kind: 'folder', size: undefined, modifiedAt: undefined, etag: undefined };
 
@@ -58,7 +55,7 @@ export class Store {
     if (this.#prefix.isRoot) return;
     const making = (this.#ready ??= this.#makePrefix());
     try {
-      await making;
+      await orAborted(making, signal);
     } catch (error) {
       if (this.#ready === making) this.#ready = undefined;
       throw error;
@@ -141,7 +138,7 @@ export class Store {
         throw new AlreadyExistsError();
       const status = await this.#move(from, to, 'file', 'F', signal);
       if (isSuccess(status)) return;
-      const found = await this.#findPatiently(to, signal);
+      const found = await this.find(to, { signal });
       if (found !== undefined && createOnly === true) throw new AlreadyExistsError();
       if (found?.kind === 'folder') throw new WrongKindError();
       const mayReplace = createOnly !== true && (status === 412 || MAYBE_LATER.has(status));
@@ -210,18 +207,6 @@ export class Store {
       () => this.resources.act('MOVE', from, kind, { signal, headers }),
       async () => !(await this.#isThere(from, signal)) && (await this.#isThere(to, signal)),
     );
-  }
-
-  /** For a name that others may be replacing, at which the looks of some servers fail. */
-  async #findPatiently(path: SourcePath, signal: AbortSignal | undefined): Promise<Stat | undefined> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await this.find(path, { signal });
-      } catch (error) {
-        if (!(error instanceof StorageUnavailableError) || attempt === LOOKS) throw error;
-        await pause(attempt, signal);
-      }
-    }
   }
 
   /** Looks at temporary names as well. */

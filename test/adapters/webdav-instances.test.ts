@@ -1,0 +1,250 @@
+import { readdir, readFile, utimes, mkdir, writeFile, chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { formOf } from '../protocol/service.ts';
+import { FaultProxy } from './servers/fault-proxy.ts';
+import { startInstance, type Instance } from './servers/instance.ts';
+import { login, programs, startApache, startNginx, startRclone, type DavServer } from './servers/webdav.ts';
+
+const configFor = (url: string, root?: string, options: object = {}) => ({
+  createThumb: false,
+  sources: {
+    dav: {
+      title: 'Dav',
+      baseurl: 'https://files.example/',
+      storageAdapter: 'webdav',
+      ...(root === undefined ? {} : { root }),
+      webdav: { url, ...login, ...options },
+    },
+  },
+});
+
+interface Answer {
+  readonly success: boolean;
+  readonly data: { readonly code: number; readonly files?: readonly string[] };
+}
+
+const call = async (
+  instance: Instance,
+  action: string,
+  fields: Readonly<Record<string, string>>,
+): Promise<Answer> => {
+  const answer = await fetch(`${instance.url}/${action}`, {
+    method: 'POST',
+    body: new URLSearchParams(fields),
+  });
+  return (await answer.json()) as Answer;
+};
+
+/** Uploads one file; gives the path that it got, undefined when nobody answered. */
+const upload = async (
+  instance: Instance,
+  name: string,
+  content: string,
+  path = '',
+): Promise<string | undefined> => {
+  const body = formOf([['files[0]', name, content]], { path });
+  const answer = await fetch(`${instance.url}/fileUpload`, { method: 'POST', body })
+    .then(async (response) => (await response.json()) as Answer)
+    .catch(() => undefined);
+  return answer === undefined ? undefined : (answer.data.files?.[0] ?? `refused: ${JSON.stringify(answer)}`);
+};
+
+const contentOf = (index: number): string => `upload ${String(index)};`.repeat(500);
+
+const endings: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+const startServer = async (start: () => Promise<DavServer>): Promise<DavServer> => {
+  const server = await start();
+  endings.push(() => server.stop());
+  return server;
+};
+const startInstances = async (count: number, config: object): Promise<readonly Instance[]> => {
+  const instances = await Promise.all(Array.from({ length: count }, () => startInstance(config)));
+  endings.push(...instances.map((instance) => () => instance.stop()));
+  return instances;
+};
+
+const servers = [
+  { name: 'Apache', installed: programs.apache, start: () => startApache('basic'), count: 300 },
+  { name: 'nginx', installed: programs.nginx, start: startNginx, count: 150 },
+  { name: 'rclone', installed: programs.rclone, start: startRclone, count: 60 },
+] as const;
+
+for (const { name, installed, start, count } of servers) {
+  describe.skipIf(!installed)(`three processes on ${name}${installed ? '' : ' (not installed)'}`, () => {
+    it(`that upload ${String(count)} files of one name store as many distinct whole files`, async () => {
+      const server = await startServer(start);
+      const instances = await startInstances(3, configFor(server.url));
+      const paths = await Promise.all(
+        Array.from({ length: count }, async (_, index) => {
+          const [instance] = [instances[index % 3]];
+          return instance === undefined ? undefined : upload(instance, 'a.txt', contentOf(index));
+        }),
+      );
+      expect(paths.filter((path) => path?.endsWith('.txt') !== true)).toEqual([]);
+      expect(new Set(paths).size).toBe(count);
+      expect((await readdir(server.data)).filter((one) => one !== '.DAV').sort()).toEqual([...paths].sort());
+      for (const [index, path] of paths.entries())
+        expect(await readFile(join(server.data, path ?? ''), 'utf8')).toBe(contentOf(index));
+    }, 120_000);
+  });
+}
+
+describe.skipIf(!programs.apache)(
+  `processes on one collection that are killed or race${programs.apache ? '' : ' (apache2 is not installed)'}`,
+  () => {
+    let server: DavServer;
+    let proxy: FaultProxy;
+    beforeAll(async () => {
+      server = await startApache('basic');
+      proxy = await FaultProxy.start(server.url, ({ method = '' }) => method);
+    });
+    afterEach(() => {
+      proxy.reset();
+    });
+    afterAll(async () => {
+      await proxy?.close();
+      await server?.stop();
+    });
+
+    /** A folder that the server may write to. */
+    const makeRoot = async (root: string): Promise<string> => {
+      const folder = join(server.data, root);
+      await mkdir(folder);
+      await chmod(folder, 0o777);
+      return folder;
+    };
+    const below = async (folder: string): Promise<readonly string[]> =>
+      (await readdir(folder, { recursive: true }).catch(() => [])).sort();
+
+    it('a name that a killed process was taking is passed over at first, and free again when nobody can hold it', async () => {
+      const folder = await makeRoot('killed-name');
+      const victim = await startInstance(configFor(`${proxy.endpoint}/dav/`, 'killed-name'));
+      const [other] = await startInstances(1, configFor(server.url, 'killed-name'));
+      if (other === undefined) throw new Error('no instance');
+      expect(await upload(victim, 'first.txt', 'first')).toBe('first.txt');
+      proxy.fail({ operation: 'MOVE', effect: { kind: 'stall' } });
+      const lost = upload(victim, 'a.txt', 'lost');
+      await expect.poll(() => proxy.counts()['MOVE'] ?? 0).toBeGreaterThanOrEqual(2);
+      await victim.kill();
+      expect(await lost).toBeUndefined();
+      expect(await upload(other, 'a.txt', 'second')).toBe('a-1.txt');
+      const long = new Date(Date.now() - 600_000);
+      const hidden = (await readdir(folder)).filter((name) => name.endsWith('.tmp'));
+      expect(hidden).toHaveLength(2);
+      for (const name of hidden) await utimes(join(folder, name), long, long);
+      expect(await upload(other, 'a.txt', 'third')).toBe('a.txt');
+      expect((await readdir(folder)).filter((name) => name.endsWith('.txt')).sort()).toEqual([
+        'a-1.txt',
+        'a.txt',
+        'first.txt',
+      ]);
+      expect(await readFile(join(folder, 'a.txt'), 'utf8')).toBe('third');
+    }, 60_000);
+
+    it('a process killed in the middle of a folder move loses nothing, and another one finishes the move', async () => {
+      const folder = await makeRoot('killed-move');
+      const config = configFor(`${proxy.endpoint}/dav/`, 'killed-move');
+      const names = Array.from({ length: 60 }, (_, index) => join('deep', `${String(index)}.txt`)).sort();
+      for (const one of ['f', join('f', 'deep')]) {
+        await mkdir(join(folder, one));
+        await chmod(join(folder, one), 0o777);
+      }
+      for (const name of names) await writeFile(join(folder, 'f', name), name);
+      const whole = ['deep', ...names];
+      const fields = { name: 'f', newname: 'g' };
+      // The request is lost at first, then its answer.
+      for (const [kind, source, target] of [
+        ['stall', whole, []],
+        ['stall-answer', [], whole],
+      ] as const) {
+        const victim = await startInstance(config);
+        proxy.reset();
+        proxy.fail({ operation: 'MOVE', effect: { kind } });
+        const moving = call(victim, 'folderRename', fields).catch(() => undefined);
+        await expect.poll(() => proxy.counts()['MOVE'] ?? 0).toBe(1);
+        await expect.poll(() => below(join(folder, 'g'))).toEqual(target);
+        await victim.kill();
+        await moving;
+        proxy.reset();
+        expect(await below(join(folder, 'f'))).toEqual(source);
+        // What stands for the name is old by now.
+        const long = new Date(Date.now() - 600_000);
+        for (const name of await readdir(folder))
+          if (name.endsWith('.tmp')) await utimes(join(folder, name), long, long);
+      }
+      const [finisher] = await startInstances(1, config);
+      if (finisher === undefined) throw new Error('no instance');
+      // The server had done it: nothing is left to move.
+      expect(await call(finisher, 'folderRename', fields)).toMatchObject({ data: { code: 404 } });
+      expect(await call(finisher, 'folderRename', { name: 'g', newname: 'h' })).toMatchObject({
+        success: true,
+      });
+      expect(await below(join(folder, 'h'))).toEqual(whole);
+      for (const name of names) expect(await readFile(join(folder, 'h', name), 'utf8')).toBe(name);
+    }, 60_000);
+
+    it('uploads into a folder that another process moves to and fro are lost nowhere', async () => {
+      const folder = await makeRoot('racing');
+      await mkdir(join(folder, 'f'));
+      await chmod(join(folder, 'f'), 0o777);
+      const [mover, ...uploaders] = await startInstances(3, configFor(server.url, 'racing'));
+      if (mover === undefined) throw new Error('no instance');
+      let isDone = false;
+      let moves = 0;
+      const moving = async (): Promise<void> => {
+        for (let round = 0; !isDone; round += 1) {
+          const [name, newname] = round % 2 === 0 ? ['f', 'g'] : ['g', 'f'];
+          if ((await call(mover, 'folderRename', { name, newname })).success) moves += 1;
+        }
+      };
+      const uploading = async (): Promise<readonly (readonly [string, string])[]> => {
+        const stored: (readonly [string, string])[] = [];
+        for (let index = 0; index < 100; index += 1) {
+          const instance = uploaders[index % uploaders.length] ?? mover;
+          const path = await upload(instance, 'a.txt', contentOf(index), index % 3 === 0 ? 'g' : 'f');
+          if (path?.endsWith('.txt') === true) stored.push([path, contentOf(index)]);
+        }
+        isDone = true;
+        return stored;
+      };
+      const [stored] = await Promise.all([uploading(), moving()]);
+      expect(stored.length).toBeGreaterThan(10);
+      expect(moves).toBeGreaterThan(1);
+      const contents = new Map<string, number>();
+      for (const name of await below(folder)) {
+        if (!name.endsWith('.txt')) continue;
+        const text = await readFile(join(folder, name), 'utf8');
+        contents.set(text, (contents.get(text) ?? 0) + 1);
+      }
+      // Each acknowledged upload is somewhere, whole and once.
+      for (const [path, text] of stored) expect([path, contents.get(text)]).toEqual([path, 1]);
+    }, 60_000);
+
+    it('a process killed during uploads leaves only whole files under names that anybody sees', async () => {
+      const folder = await makeRoot('storm');
+      const config = configFor(server.url, 'storm');
+      const victim = await startInstance(config);
+      const survivors = await startInstances(2, config);
+      const uploads = Array.from({ length: 90 }, (_, index) =>
+        upload([victim, ...survivors][index % 3] ?? victim, 'a.txt', contentOf(index)),
+      );
+      await Promise.any(uploads.filter((_, index) => index % 3 === 0));
+      await victim.kill();
+      const paths = await Promise.all(uploads);
+      const visible = (await readdir(folder)).filter((name) => name.endsWith('.txt'));
+      const expected = new Set(Array.from({ length: 90 }, (_, index) => contentOf(index)));
+      for (const name of visible)
+        expect(expected.delete(await readFile(join(folder, name), 'utf8'))).toBe(true);
+      for (const [index, path] of paths.entries()) {
+        if (index % 3 !== 0) expect(path).toMatch(/^a(?:-\d+)?\.txt$/u);
+        if (path?.endsWith('.txt') === true)
+          expect(await readFile(join(folder, path), 'utf8')).toBe(contentOf(index));
+      }
+    }, 60_000);
+  },
+);
