@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { startCanary, startSite } from '../remote/loopback.ts';
 import { door, jobOf, startDocuments } from './documents.ts';
 import { all, readDocx, textIn, valueOf } from './docx-reader.ts';
+import { drawingProcesses, stillRunning } from './processes.ts';
 import { referencesTo } from './references.ts';
 
 const PATIENT = { timeout: 20_000 };
@@ -142,6 +143,36 @@ describe('limits of DOCX files', () => {
     expect(other.status).toBe('fulfilled');
     expect((await documents.docx(jobOf('<p>next</p>'))).length).toBeGreaterThan(1000);
   });
+
+  it.skipIf(process.platform !== 'linux')(
+    'a drawing that takes too long is left out, and nobody goes on with it (looks at /proc)',
+    async () => {
+      const documents = startDocuments({ docxLimits: { drawMs: 500 } });
+      const size = 'width="2500" height="2500"';
+      const endless = `<svg ${size}><filter id="f" x="0" y="0" width="1" height="1"><feTurbulence baseFrequency="0.5" numOctaves="9999"/></filter>
+        <rect ${size} filter="url(#f)"/></svg>`;
+      const docx = readDocx(await documents.docx(jobOf(`<p>text${endless}</p>`)));
+      expect([textIn(docx.body), docx.media.size]).toEqual(['text', 0]);
+      await expect.poll(drawingProcesses, PATIENT).toEqual([]);
+    },
+  );
+
+  it.skipIf(process.platform !== 'linux')(
+    'drawings are drawn by a process that ends with the service, or when it is killed (looks at /proc)',
+    async () => {
+      const documents = startDocuments();
+      const drawing = jobOf('<svg width="9" height="9"><rect width="9" height="9"/></svg>');
+      expect(readDocx(await documents.docx(drawing)).media.size).toBe(1);
+      const [first = 0, ...others] = await drawingProcesses();
+      expect(others).toEqual([]);
+      process.kill(first, 'SIGKILL');
+      await expect.poll(() => stillRunning([first]), PATIENT).toEqual([]);
+      expect(readDocx(await documents.docx(drawing)).media.size).toBe(1);
+      expect(await drawingProcesses()).toHaveLength(1);
+      await documents.close();
+      await expect.poll(drawingProcesses, PATIENT).toEqual([]);
+    },
+  );
 
   it('what takes too much memory is stopped, and the service lives', async () => {
     const documents = startDocuments({ docxLimits: { maxHeapMb: 40 } });

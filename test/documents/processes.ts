@@ -21,6 +21,15 @@ const all = async (): Promise<readonly Running[]> => {
 export const childrenOf = async (pid: number): Promise<number[]> =>
   (await all()).filter(({ parent }) => parent === pid).map((child) => child.pid);
 
+/** Ids of the processes that draw for this one. */
+export const drawingProcesses = async (): Promise<number[]> => {
+  const children = await childrenOf(process.pid);
+  const lines = await Promise.all(
+    children.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
+  );
+  return children.filter((_pid, index) => lines[index]?.includes('process-main.js'));
+};
+
 /** Ids of all that a process has started, directly or not. */
 export const descendantsOf = async (pid: number): Promise<number[]> => {
   const running = await all();

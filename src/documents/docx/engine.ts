@@ -7,6 +7,7 @@ import type { RemoteFetcher } from '../../remote/remote.ts';
 import { createDocumentResources } from '../document-resources.ts';
 import type { DocumentJob } from '../documents.ts';
 import { requireInstalled } from '../optional-package.ts';
+import { Drawings } from './drawing/drawings.ts';
 import type { DocxLimits } from './limits.ts';
 import { createThingLoader } from './thing-loader.ts';
 import { ThreadPool } from './thread-pool.ts';
@@ -39,13 +40,22 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
   const pictureLanes = createLanes({ capacity: PARALLEL_PICTURES, maxWaiting: 1000, maxWaitMs });
   const sharp = createSharpLoader();
   const pool = new ThreadPool(limits.maxHeapMb, limits.idleMs);
+  const drawings = new Drawings(limits);
   const closing = new AbortController();
 
   const convertIn = async (job: DocumentJob, deadline: Deadline): Promise<Uint8Array> => {
     const { signal } = deadline;
     const resources = createDocumentResources(remote, { resources: job.resources, signal }, log);
     const { maxPixels } = limits;
-    const load = createThingLoader({ resources, sharp, lanes: pictureLanes, maxPixels, signal, log });
+    const load = createThingLoader({
+      resources,
+      sharp,
+      drawings,
+      lanes: pictureLanes,
+      maxPixels,
+      signal,
+      log,
+    });
     const thread = pool.take();
     try {
       const bytes = await deadline.race(thread.convert(job.html, load));
@@ -80,6 +90,7 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
     },
     close: async () => {
       closing.abort();
+      drawings.close();
       await pool.close();
     },
   };

@@ -13,7 +13,9 @@ export interface DocxLimits {
   readonly maxHeapMb: number;
   /** Pixels of one picture that has to be decoded. */
   readonly maxPixels: number;
-  /** Milliseconds after which an idle thread ends. */
+  /** Milliseconds for one drawing; one that takes longer is left out. */
+  readonly drawMs: number;
+  /** Milliseconds after which an idle thread, or process that draws, ends. */
   readonly idleMs: number;
 }
 
@@ -25,5 +27,6 @@ export const defaultDocxLimits: DocxLimits = {
   maxHtmlLength: 16 * 1024 * 1024,
   maxHeapMb: 512,
   maxPixels: 50_000_000,
+  drawMs: 15_000,
   idleMs: 60_000,
 };

@@ -1,13 +1,10 @@
-import type { Metadata } from 'sharp';
 import { BrokenImageError } from '../../errors/errors.ts';
 import { openPicture, type OpenedPicture } from '../../images/open-picture.ts';
-import { asBroken, READ_OPTIONS, type SharpLibrary } from '../../images/sharp-library.ts';
+import { asBroken, type SharpLibrary } from '../../images/sharp-library.ts';
 import type { Picture, PictureType } from './flow/model.ts';
 
 /** Longest side of a picture that has to be converted: more than any page shows. */
 const MAX_SIDE = 3000;
-/** Dots per inch at which drawings are rendered; their size is meant for 72. */
-const SVG_DENSITY = 144;
 
 const KEPT: Readonly<Record<string, PictureType>> = { png: 'png', jpeg: 'jpg', gif: 'gif' };
 
@@ -20,23 +17,8 @@ const keptType = ({ format, metadata }: OpenedPicture): PictureType | undefined 
 /** A copy with memory of its own, which can be handed to a thread. */
 const owned = (bytes: Buffer): Uint8Array => new Uint8Array(bytes);
 
-const isSvg = (bytes: Buffer): boolean =>
-  /^\s*(?:<\?xml|<!--|<!doctype svg|<svg)/iu.test(bytes.toString('utf8', 0, 256)) && bytes.includes('<svg');
-
 const requireSize = ({ width, height }: { width: number; height: number }, maxPixels: number): void => {
   if (width * height > maxPixels) throw new BrokenImageError('The image has too many pixels.');
-};
-
-/** Given as bytes, a drawing cannot pull in other files. */
-const fromSvg = async (sharp: SharpLibrary, bytes: Buffer, maxPixels: number): Promise<Picture> => {
-  const options = { ...READ_OPTIONS, limitInputPixels: maxPixels };
-  const natural: Metadata = await sharp(bytes, options).metadata();
-  requireSize(natural, maxPixels / 4);
-  const png = await sharp(bytes, { ...options, density: SVG_DENSITY })
-    .resize({ width: MAX_SIDE, height: MAX_SIDE, fit: 'inside', withoutEnlargement: true })
-    .png()
-    .toBuffer();
-  return { type: 'png', bytes: owned(png), width: natural.width, height: natural.height };
 };
 
 const converted = async (opened: OpenedPicture): Promise<Picture> => {
@@ -51,12 +33,11 @@ const converted = async (opened: OpenedPicture): Promise<Picture> => {
 };
 
 /**
- * Makes a picture one that word processors show: PNG, JPEG and GIF stay as they are, everything else is converted, SVG is drawn.
+ * Makes a picture one that word processors show: PNG, JPEG and GIF stay as they are, everything else is converted. Drawings are not for here.
  * @throws BrokenImageError when the bytes are no picture, or one beyond the limits
  */
 export const preparePicture = (sharp: SharpLibrary, bytes: Buffer, maxPixels: number): Promise<Picture> =>
   asBroken(async () => {
-    if (isSvg(bytes)) return fromSvg(sharp, bytes, maxPixels);
     const opened = await openPicture(sharp, bytes, 'first');
     requireSize(opened, maxPixels);
     const type = keptType(opened);

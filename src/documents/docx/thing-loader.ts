@@ -4,6 +4,8 @@ import type { Logger } from '../../log/logger.ts';
 import type { DocumentResources } from '../document-resources.ts';
 import type { LoadThing } from './converter-thread.ts';
 import { readDataUrl } from './data-url.ts';
+import { isSvg } from './drawing/draw-svg.ts';
+import type { Drawings } from './drawing/drawings.ts';
 import type { Picture } from './flow/model.ts';
 import { preparePicture } from './prepare-picture.ts';
 
@@ -11,6 +13,7 @@ import { preparePicture } from './prepare-picture.ts';
 export interface ThingLoaderParts {
   readonly resources: DocumentResources;
   readonly sharp: () => Promise<SharpLibrary>;
+  readonly drawings: Drawings;
   /** Where pictures wait for their turn to be decoded. */
   readonly lanes: Lanes;
   readonly maxPixels: number;
@@ -20,12 +23,15 @@ export interface ThingLoaderParts {
 
 /** Loads the pictures and style sheets of one document, through the guarded door or from the document itself. */
 export const createThingLoader = (parts: ThingLoaderParts): LoadThing => {
-  const { resources, lanes, maxPixels, signal, log } = parts;
+  const { resources, drawings, lanes, maxPixels, signal, log } = parts;
 
   const picture = async (url: string): Promise<Picture | undefined> => {
     const bytes = readDataUrl(url) ?? (await resources.load(url, 'image/*,*/*;q=0.1'))?.bytes;
     if (bytes === undefined) return undefined;
     try {
+      if (isSvg(bytes)) {
+        return await lanes.run(() => drawings.draw({ svg: bytes, maxPixels }, signal), 1, signal);
+      }
       const sharp = await parts.sharp();
       return await lanes.run(() => preparePicture(sharp, bytes, maxPixels), 1, signal);
     } catch (reason) {
