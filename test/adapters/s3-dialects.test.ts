@@ -5,6 +5,7 @@ import { createApp, type Logger } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { describeStorageConformance } from 'stowage/testing';
 import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
+import { KnownServices, type Support } from '../../dist/adapters/s3/conditional-writes.js';
 import { createS3Factory } from '../../dist/adapters/s3/factory.js';
 import { parseS3Options } from '../../dist/adapters/s3/options.js';
 import { StowageError } from '../../dist/errors/errors.js';
@@ -18,15 +19,17 @@ const nothing = (): void => undefined;
 const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 const credentials = { accessKeyId: 'testkey', secretAccessKey: 'testsecret' };
 
-const adapterFor = ({ endpoint }: S3Stub): S3Adapter => {
+const adapterFor = ({ endpoint }: S3Stub, support?: Support): S3Adapter => {
   const parsed = parseS3Options(optionsFor({ endpoint, credentials }, 'bucket', { prefix: 'p' }));
   if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
-  return new S3Adapter(parsed.value);
+  const services = new KnownServices();
+  if (support !== undefined) services.set(`${endpoint} bucket`, support);
+  return new S3Adapter(parsed.value, undefined, services);
 };
 
-const open = async (dialect: Dialect) => {
+const open = async (dialect: Dialect, support?: Support) => {
   const stub = await S3Stub.start(dialect);
-  const adapter = adapterFor(stub);
+  const adapter = adapterFor(stub, support);
   onTestFinished(async () => {
     await adapter.close();
     await stub.close();
@@ -75,6 +78,24 @@ describe('dialects of S3', () => {
     await put('b.txt', 'b', { createOnly: true });
     expect(stub.seen.slice(before)).toEqual(['ListObjectsV2', 'PutObject']);
     expect(keys()).toEqual(['p/a.txt', 'p/b.txt']);
+  });
+
+  it('a service that is taken for AWS and lacks conditions on copies and removals is asked before', async () => {
+    const { stub, adapter, put, keys } = await open(
+      { conditionalCopy: 'refused', conditionalDelete: 'refused' },
+      { create: true, match: 'quoted', complete: true, copy: true, remove: true },
+    );
+    for (const name of ['a.txt', 'taken.txt', 'f/one.txt', 'f/two.txt']) await put(name, name);
+    const move = (from: string, to: string) => adapter.moveFile(at(from), at(to), { createOnly: true });
+    await expect(move('a.txt', 'taken.txt')).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    await move('a.txt', 'b.txt');
+    await expect(move('b.txt', 'taken.txt')).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    stub.seen.length = 0;
+    await adapter.moveFolder(at('f'), at('g'));
+    expect(keys()).toEqual(['p/b.txt', 'p/g/', 'p/g/one.txt', 'p/g/two.txt', 'p/taken.txt']);
+    // Of the claim one, and one before each copy.
+    expect(stub.seen.filter((operation) => operation === 'HeadObject')).toHaveLength(3);
+    expect(stub.objects.get('p/taken.txt')?.bytes.toString()).toBe('taken.txt');
   });
 
   it('DeleteObjects carries Content-MD5, and a service without it is served one by one', async () => {

@@ -10,6 +10,7 @@ import {
   NotFoundError,
   StorageDeniedError,
   StowageError,
+  UnsupportedError,
 } from '../../errors/errors.ts';
 import type { ByteRange, OperationOptions } from '../../storage/adapter.ts';
 import { Connection } from './connection.ts';
@@ -195,11 +196,17 @@ export class Bucket {
    * @param etag only this version; for services that are known to obey it
    * @throws ChangedMeanwhileError for another version
    */
-  async remove(key: string, { signal }: OperationOptions, etag?: string): Promise<void> {
+  async remove(key: string, options: OperationOptions, etag?: string): Promise<void> {
     const input = { Bucket: this.name, Key: key, ...present({ IfMatch: etag }) };
-    await this.connection.send('DeleteObject', signal, ({ sdk, client, http }) =>
-      client.send(new sdk.DeleteObjectCommand(input), http),
-    );
+    try {
+      await this.connection.send('DeleteObject', options.signal, ({ sdk, client, http }) =>
+        client.send(new sdk.DeleteObjectCommand(input), http),
+      );
+    } catch (error) {
+      // A region of AWS that lacks the condition.
+      if (etag === undefined || !(error instanceof UnsupportedError)) throw error;
+      await this.remove(key, options);
+    }
   }
 
   /** The version under this key, or ChangedMeanwhileError when it is another one. */

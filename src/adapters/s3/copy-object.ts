@@ -62,7 +62,7 @@ export class Copier {
 
   /** To be asked before a create-only copy: looks where the service does not decide by itself. @throws AlreadyExistsError */
   async requireFree(key: string, options: OperationOptions): Promise<void> {
-    if (this.#conditional.known.copy) return;
+    if (this.#conditional.known.copy && this.#sendsCondition) return;
     if ((await this.#bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
   }
 
@@ -74,13 +74,16 @@ export class Copier {
   async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     if (copy.size > PART_BYTES) return this.#copyParts(copy, options);
     const conditional = copy.createOnly && this.#sendsCondition;
+    // Whoever trusted the service to decide has not looked.
+    if (copy.createOnly && !conditional && this.#conditional.known.copy)
+      await this.requireFree(copy.to, options);
     try {
       return await this.#copyWhole(copy, conditional, options);
     } catch (error) {
       if (conditional && error instanceof ChangedMeanwhileError) return this.#ownCopy(copy, error, options);
       if (!conditional || !(error instanceof UnsupportedError)) throw error;
       this.#sendsCondition = false;
-      return this.#copyWhole(copy, false, options);
+      return this.copy(copy, options);
     }
   }
 
@@ -119,14 +122,14 @@ export class Copier {
   async #copyParts(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     const head = await this.#bucket.head(copy.from, options);
     const size = head.ContentLength ?? copy.size;
-    const conditional = copy.createOnly && this.#sendsCondition;
     // An object that has shrunk meanwhile, down to nothing, has no ranges.
-    if (size === 0) return this.#copyWhole(copy, conditional, options);
+    if (size === 0) return this.copy({ ...copy, size }, options);
+    const conditional = copy.createOnly && this.#conditional.known.complete;
     const target = {
       key: copy.to,
       attributes: attributesOf(this.#bucket, head),
       condition: conditional ? { IfNoneMatch: '*' } : {},
-      check: copy.createOnly ? () => this.requireFree(copy.to, options) : undefined,
+      check: copy.createOnly && !conditional ? () => this.requireFree(copy.to, options) : undefined,
     };
     const ranges = this.#ranges(copy, { size, etag: head.ETag }, options);
     try {

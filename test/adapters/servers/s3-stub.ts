@@ -12,8 +12,8 @@ export interface Dialect {
   readonly conditionalPut?: 'obeyed' | 'refused' | 'ignored';
   /** CopyObject with a condition: ignored, refused with 501, or obeyed. */
   readonly conditionalCopy?: 'ignored' | 'refused' | 'obeyed';
-  /** Removals of one version: ignored, so that any goes, or obeyed. */
-  readonly conditionalDelete?: 'ignored' | 'obeyed';
+  /** Removals of one version: ignored, so that any goes, refused with 501, or obeyed. */
+  readonly conditionalDelete?: 'ignored' | 'refused' | 'obeyed';
   /** DeleteObjects without Content-MD5 answers 400; `absent` knows no such request at all (501). */
   readonly deleteObjects?: 'needs-md5' | 'absent';
   /** Error answers have no body. */
@@ -180,6 +180,8 @@ export class S3Stub {
     this.#note(query.has('uploadId') ? 'AbortMultipartUpload' : 'DeleteObject', request);
     const wanted = request.headers['if-match'];
     const obeys = this.#dialect.conditionalDelete === 'obeyed' && wanted !== undefined;
+    if (wanted !== undefined && this.#dialect.conditionalDelete === 'refused')
+      return this.#fail(response, 501, 'NotImplemented');
     if (query.has('uploadId')) this.uploads.delete(query.get('uploadId') ?? '');
     else if (obeys && this.objects.get(key)?.etag !== wanted)
       return this.#fail(response, 412, 'PreconditionFailed');
@@ -260,6 +262,8 @@ export class S3Stub {
       key: unescaped(/<Key>([^<]*)<\/Key>/u.exec(text)?.[1] ?? ''),
       etag: unescaped(/<ETag>([^<]*)<\/ETag>/u.exec(text)?.[1] ?? ''),
     }));
+    if (conditionalDelete === 'refused' && objects.some(({ etag }) => etag !== ''))
+      return this.#fail(response, 501, 'NotImplemented');
     const refusal = ({ key, etag }: (typeof objects)[number]): string | undefined => {
       const changed = etag !== '' && this.objects.get(key)?.etag !== etag;
       if (conditionalDelete === 'obeyed' && changed) return 'PreconditionFailed';
