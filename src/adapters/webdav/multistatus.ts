@@ -16,6 +16,8 @@ const DAV = 'DAV:';
 /** No property that is asked for is longer, and no href can be. */
 const MOST_TEXT = 64 * 1024;
 const MOST_DEPTH = 64;
+/** Bytes without the end of any tag or text: the parser keeps what has not ended, names, attributes and comments too. */
+const MOST_UNENDED = 256 * 1024;
 
 type Mutable = { -readonly [Key in keyof DavResponse]: DavResponse[Key] };
 
@@ -121,7 +123,9 @@ export async function* readMultistatus(
   };
   parser.on('error', fail);
   parser.on('doctype', () => fail(new Error('document types are refused')));
+  let unended = 0;
   parser.on('opentag', (tag) => {
+    unended = 0;
     builder.open(tag);
   });
   parser.on('text', (text) => {
@@ -131,18 +135,21 @@ export async function* readMultistatus(
     builder.text(text);
   });
   parser.on('closetag', () => {
+    unended = 0;
     builder.close();
   });
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.byteLength;
+    unended += chunk.byteLength;
     if (bytes > mostBytes) throw new CorruptError({ detail: 'a listing that is too long' });
     try {
       parser.write(decoder.decode(chunk, { stream: true }));
     } catch (error) {
       fail(error);
     }
+    if (unended > MOST_UNENDED) fail(new Error('something that does not end'));
     if (batch.length > 0) {
       yield batch;
       batch = [];

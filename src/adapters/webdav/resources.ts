@@ -32,13 +32,17 @@ interface Child {
   readonly stat: Stat;
 }
 
-const childOf = (folder: readonly string[], path: SourcePath, response: DavResponse): readonly Child[] => {
-  if (response.status !== undefined && !isSuccess(response.status)) return [];
+/** @throws the error of a refusal of the folder itself, which some servers put into the multistatus; entries that are refused are left out */
+const childOf = (folder: readonly string[], asked: DavRequest, response: DavResponse): readonly Child[] => {
   const relation = relationOf(folder, response.href);
   if (relation.kind === 'other') return [];
+  if (response.status !== undefined && !isSuccess(response.status)) {
+    if (relation.kind === 'child') return [];
+    throw errorOfStatus(asked, response.status);
+  }
   return [
     relation.kind === 'self'
-      ? { isSelf: true, stat: statOf(path.name, response) }
+      ? { isSelf: true, stat: statOf(asked.path.name, response) }
       : { isSelf: false, stat: statOf(relation.name, response) },
   ];
 };
@@ -128,7 +132,7 @@ export class Resources {
           this.#responses(asked, await this.#multistatus(asked), MOST_LISTING),
         )) {
           hasYielded = true;
-          yield batch.flatMap((response) => childOf(folder, path, response));
+          yield batch.flatMap((response) => childOf(folder, asked, response));
         }
         return;
       } catch (error) {

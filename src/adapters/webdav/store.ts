@@ -133,9 +133,10 @@ export class Store {
   async place(from: SourcePath, to: SourcePath, options: PutOptions): Promise<void> {
     await this.#taking(to, options, async ({ signal }) => {
       const { createOnly } = options;
-      // Looked at as well, because some servers do not know Overwrite.
-      if (createOnly === true && (await this.find(to, { signal })) !== undefined)
-        throw new AlreadyExistsError();
+      // Looked at as well, because some servers do not know Overwrite, and would replace a folder too.
+      const before = await this.find(to, { signal });
+      if (before !== undefined && createOnly === true) throw new AlreadyExistsError();
+      if (before?.kind === 'folder') throw new WrongKindError();
       const status = await this.#move(from, to, 'file', 'F', signal);
       if (isSuccess(status)) return;
       const found = await this.find(to, { signal });

@@ -1,0 +1,300 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+/** How a server differs from what one would expect. */
+export interface DavDialect {
+  /** Collections without a slash at the end of their URL are redirected, for every method. */
+  readonly slash?: 301 | 308;
+  /** Instead of 201. */
+  readonly created?: 200 | 204;
+  /** Refusals come inside of a multistatus. */
+  readonly refusals?: 'multistatus';
+  /** How hrefs are written: as URLs, or with letters escaped that need not be. */
+  readonly hrefs?: 'absolute' | 'escaped';
+  /** MKCOL of what is there answers as if it had been made. */
+  readonly remakes?: boolean;
+  /** MKCOL is refused for hidden names. */
+  readonly refusesHidden?: 403 | 405;
+  /** These ignore `Overwrite: F`. */
+  readonly overwrites?: readonly string[];
+  /** Properties that are not told. */
+  readonly untold?: readonly ('getcontentlength' | 'getlastmodified' | 'getetag')[];
+  /** Bodies of more bytes are refused with 413. */
+  readonly mostBytes?: number;
+  /** Answers these instead, before anything else is looked at. */
+  readonly instead?: ((request: IncomingMessage) => StubAnswer | undefined) | undefined;
+}
+
+/** An answer that is not the stub's own. */
+export interface StubAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | AsyncIterable<string>;
+}
+
+/** A request as it came. */
+export interface StubRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+}
+
+type Node =
+  { readonly kind: 'folder' } | { readonly kind: 'file'; readonly bytes: Buffer; readonly time: Date };
+
+const ROOT = '/dav';
+const xml = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+const etagOf = (bytes: Buffer): string => `"${createHash('md5').update(bytes).digest('hex')}"`;
+const parentOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
+const pathOf = (url: string): string => {
+  const { pathname } = new URL(url, 'http://stub');
+  return decodeURIComponent(pathname).replace(/\/$/u, '');
+};
+
+/** A WebDAV server in memory that speaks a dialect. Paths are told from `/dav`. */
+export class DavStub {
+  readonly seen: StubRequest[] = [];
+  readonly url: string;
+  /** May be changed while it runs. */
+  dialect: DavDialect;
+  readonly #nodes = new Map<string, Node>([[ROOT, { kind: 'folder' }]]);
+  readonly #close: () => Promise<void>;
+
+  private constructor(dialect: DavDialect, url: string, close: () => Promise<void>) {
+    this.dialect = dialect;
+    this.url = url;
+    this.#close = close;
+  }
+
+  static async start(dialect: DavDialect = {}): Promise<DavStub> {
+    const server = createServer((request, response) => {
+      response.on('error', () => undefined);
+      stub.#answer(request, response).catch(() => response.destroy());
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const stub: DavStub = new DavStub(dialect, `http://127.0.0.1:${String(port)}${ROOT}/`, async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    });
+    return stub;
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+
+  /** Paths below the root, folders with a slash at the end. */
+  get paths(): readonly string[] {
+    return [...this.#nodes]
+      .filter(([path]) => path !== ROOT)
+      .map(([path, { kind }]) => path.slice(ROOT.length + 1) + (kind === 'folder' ? '/' : ''))
+      .sort();
+  }
+
+  text(path: string): string | undefined {
+    const node = this.#nodes.get(`${ROOT}/${path}`);
+    return node?.kind === 'file' ? node.bytes.toString() : undefined;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url = '/', headers } = request;
+    this.seen.push({ method, path: url, headers });
+    const { instead, slash, mostBytes } = this.dialect;
+    const own = instead?.(request);
+    if (own !== undefined) {
+      request.resume();
+      response.writeHead(own.status, own.headers);
+      if (typeof own.body === 'object')
+        for await (const piece of own.body) await this.#write(response, piece);
+      return void response.end(typeof own.body === 'string' ? own.body : undefined);
+    }
+    if (method === 'PUT' && headers['content-length'] === undefined)
+      return this.#status(request, response, 411);
+    if (Number(headers['content-length'] ?? 0) > (mostBytes ?? Infinity))
+      return this.#status(request, response, 413);
+    const body = await buffer(request);
+    const path = pathOf(url);
+    const node = this.#nodes.get(path);
+    if (slash !== undefined && node?.kind === 'folder' && !url.endsWith('/')) {
+      response.writeHead(slash, { location: `${new URL(url, this.url).pathname}/` });
+      return void response.end('<p>moved</p>');
+    }
+    if (method === 'PROPFIND') return this.#propfind(request, response, path);
+    if (method === 'GET') return this.#get(request, response, node);
+    const status = this.#change(method, path, request, body);
+    return this.#status(request, response, status === 201 ? (this.dialect.created ?? 201) : status);
+  }
+
+  async #write(response: ServerResponse, piece: string): Promise<void> {
+    if (response.destroyed) throw new Error('nobody listens');
+    if (response.write(piece)) return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        response.off('drain', done).off('close', done);
+        resolve();
+      };
+      response.on('drain', done).on('close', done);
+    });
+  }
+
+  #status(request: IncomingMessage, response: ServerResponse, status: number): void {
+    request.resume();
+    if (status < 400 || this.dialect.refusals === undefined) {
+      response.writeHead(status);
+      return void response.end();
+    }
+    response.writeHead(207, { 'content-type': 'application/xml' });
+    response.end(
+      `<d:multistatus xmlns:d="DAV:"><d:response>${this.#href(pathOf(request.url ?? '/'), 'file')}<d:status>HTTP/1.1 ${String(status)} No</d:status></d:response></d:multistatus>`,
+    );
+  }
+
+  #change(method: string, path: string, request: IncomingMessage, body: Buffer): number {
+    const node = this.#nodes.get(path);
+    const { remakes, refusesHidden } = this.dialect;
+    if (method === 'MKCOL') {
+      if (refusesHidden !== undefined && path.includes('/.')) return refusesHidden;
+      if (node !== undefined) return remakes === true && node.kind === 'folder' ? 201 : 405;
+      if (this.#nodes.get(parentOf(path))?.kind !== 'folder') return 409;
+      this.#nodes.set(path, { kind: 'folder' });
+      return 201;
+    }
+    if (method === 'PUT') {
+      if (node?.kind === 'folder') return 405;
+      if (this.#nodes.get(parentOf(path))?.kind !== 'folder') return 409;
+      this.#nodes.set(path, { kind: 'file', bytes: body, time: new Date() });
+      return node === undefined ? 201 : 204;
+    }
+    if (node === undefined) return 404;
+    if (method === 'DELETE') {
+      for (const one of this.#tree(path)) this.#nodes.delete(one);
+      return 204;
+    }
+    return method === 'COPY' || method === 'MOVE' ? this.#transfer(method, path, request) : 405;
+  }
+
+  #tree(path: string): readonly string[] {
+    return [...this.#nodes.keys()].filter((one) => one === path || one.startsWith(`${path}/`));
+  }
+
+  #transfer(method: 'COPY' | 'MOVE', from: string, { headers }: IncomingMessage): number {
+    const to = pathOf(String(headers['destination']));
+    const there = this.#nodes.has(to);
+    if (to === from || to.startsWith(`${from}/`)) return 403;
+    if (this.#nodes.get(parentOf(to))?.kind !== 'folder') return 409;
+    if (there && headers['overwrite'] === 'F' && this.dialect.overwrites?.includes(method) !== true)
+      return 412;
+    for (const one of this.#tree(to)) this.#nodes.delete(one);
+    for (const one of this.#tree(from)) {
+      const node = this.#nodes.get(one);
+      if (node === undefined) continue;
+      const isCopiedFile = method === 'COPY' && node.kind === 'file';
+      this.#nodes.set(to + one.slice(from.length), isCopiedFile ? { ...node, time: new Date() } : node);
+      if (method === 'MOVE') this.#nodes.delete(one);
+    }
+    return there ? 204 : 201;
+  }
+
+  #get(request: IncomingMessage, response: ServerResponse, node: Node | undefined): void {
+    if (node === undefined) return this.#status(request, response, 404);
+    if (node.kind === 'folder') return this.#status(request, response, 405);
+    const { bytes, time } = node;
+    const [, start, end] = /^bytes=(\d+)-(\d+)$/u.exec(request.headers.range ?? '') ?? [];
+    const isRange = start !== undefined && end !== undefined;
+    const sent = isRange ? bytes.subarray(Number(start), Number(end) + 1) : bytes;
+    const range = isRange ? { 'content-range': `bytes ${start}-${end}/${String(bytes.length)}` } : {};
+    const facts = { etag: etagOf(bytes), 'last-modified': time.toUTCString(), 'content-length': sent.length };
+    response.writeHead(isRange ? 206 : 200, { ...facts, ...range });
+    response.end(sent);
+  }
+
+  #href(path: string, kind: Node['kind']): string {
+    const { hrefs } = this.dialect;
+    const escaped = path.split('/').map(encodeURIComponent).join('/') + (kind === 'folder' ? '/' : '');
+    const odd = escaped.replaceAll(/%[0-9A-F]{2}|[a-f]/gu, (text) =>
+      text.length === 3 ? text.toLowerCase() : `%${text.charCodeAt(0).toString(16)}`,
+    );
+    const text = hrefs === 'absolute' ? new URL(escaped, this.url).href : hrefs === 'escaped' ? odd : escaped;
+    return `<d:href>${xml(text)}</d:href>`;
+  }
+
+  #propfind(request: IncomingMessage, response: ServerResponse, path: string): void {
+    const node = this.#nodes.get(path);
+    if (node === undefined) return this.#status(request, response, 404);
+    const isDeep = request.headers['depth'] === '1' && node.kind === 'folder';
+    const below = isDeep ? [...this.#nodes.keys()].filter((one) => parentOf(one) === path) : [];
+    const responses = [path, ...below].map((one) => this.#response(one));
+    response.writeHead(207, { 'content-type': 'application/xml; charset=utf-8' });
+    response.end(`<?xml version="1.0"?><d:multistatus xmlns:d="DAV:">${responses.join('')}</d:multistatus>`);
+  }
+
+  #response(path: string): string {
+    const node = this.#nodes.get(path) ?? { kind: 'folder' };
+    const isFolder = node.kind === 'folder';
+    const time = (isFolder ? new Date() : node.time).toUTCString();
+    const all = {
+      getlastmodified: time,
+      ...(isFolder ? {} : { getcontentlength: String(node.bytes.length), getetag: etagOf(node.bytes) }),
+    };
+    const told = Object.entries(all).filter(([name]) => !this.dialect.untold?.some((one) => one === name));
+    const properties = told.map(([name, text]) => `<d:${name}>${xml(text)}</d:${name}>`).join('');
+    const type = `<d:resourcetype>${isFolder ? '<d:collection/>' : ''}</d:resourcetype>`;
+    return `<d:response>${this.#href(path, node.kind)}<d:propstat><d:prop>${type}${properties}</d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat></d:response>`;
+  }
+}
+
+/** What a server with Digest wants, and how often it gives a new nonce. */
+export interface DigestWish {
+  readonly algorithm?: string;
+  readonly qop?: string;
+  /** Requests that a nonce is good for. */
+  readonly uses: number;
+}
+
+/** Refuses requests whose Digest login (bob, secret) is missing, wrong or too old. */
+export const digestGate = ({ algorithm, qop, uses }: DigestWish): DavDialect['instead'] => {
+  let nonce = randomUUID();
+  let left = uses;
+  const hash = (text: string): string =>
+    createHash(algorithm?.startsWith('SHA-256') === true ? 'sha256' : 'md5')
+      .update(text)
+      .digest('hex');
+  const challenge = (more: string): StubAnswer => {
+    const parts = [
+      'realm="dav"',
+      `nonce="${nonce}"`,
+      'opaque="o"',
+      ...(qop === undefined ? [] : [`qop="${qop}"`]),
+    ];
+    if (algorithm !== undefined) parts.push(`algorithm=${algorithm}`);
+    return {
+      status: 401,
+      headers: { 'www-authenticate': `Basic realm="other", Digest ${parts.join(', ')}${more}` },
+    };
+  };
+  return ({ method = '', url = '', headers }) => {
+    const given = headers.authorization ?? '';
+    const field = (name: string): string =>
+      new RegExp(`(?:^|[ ,])${name}="?([^",]+)"?`, 'u').exec(given)?.[1] ?? '';
+    if (!given.startsWith('Digest ')) return challenge('');
+    if (field('nonce') !== nonce || left === 0) {
+      nonce = randomUUID();
+      left = uses;
+      return challenge(', stale=true');
+    }
+    const secret = hash('bob:dav:secret');
+    const isSession = algorithm?.endsWith('-sess') === true;
+    const ha1 = isSession ? hash(`${secret}:${nonce}:${field('cnonce')}`) : secret;
+    const middle = qop === undefined ? '' : `${field('nc')}:${field('cnonce')}:auth:`;
+    const expected = hash(`${ha1}:${nonce}:${middle}${hash(`${method}:${url}`)}`);
+    if (field('response') !== expected || field('uri') !== url) return challenge('');
+    left -= 1;
+    return undefined;
+  };
+};

@@ -1,0 +1,401 @@
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { createApp, type Logger } from 'stowage';
+import { describeStorageConformance } from 'stowage/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { SourcePath } from '../../dist/storage/source-path.js';
+import { DavStub, digestGate, type DavDialect, type StubAnswer } from './servers/webdav-stub.ts';
+import { login, openDavStore } from './servers/webdav.ts';
+
+const at = (text: string) => SourcePath.parse(text);
+const nothing = (): void => undefined;
+const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+const open = async (dialect: DavDialect, options: object = {}, root = '') => {
+  const stub = await DavStub.start(dialect);
+  const adapter = openDavStore(stub, options, root);
+  onTestFinished(async () => {
+    await adapter.close();
+    await stub.close();
+  });
+  const put = (path: string, text: string | Buffer, more = {}) =>
+    adapter.write(at(path), Readable.from([Buffer.from(text)], { objectMode: false }), more);
+  const names = async (folder = ''): Promise<readonly string[]> => {
+    const found: string[] = [];
+    for await (const page of adapter.list(at(folder))) found.push(...page.map(({ name }) => name));
+    return found.sort();
+  };
+  const text = async (path: string) => (await buffer((await adapter.read(at(path))).stream)).toString();
+  return { stub, adapter, put, names, text };
+};
+
+/** Every operation once, in what must work in any dialect. */
+const workThrough = async ({ stub, adapter, put, names, text }: Awaited<ReturnType<typeof open>>) => {
+  await put('a b/ü.txt', 'one', { createOnly: true });
+  await put('a b/ü.txt', 'two');
+  await put('a b/deep/c.txt', 'three');
+  await expect(put('a b/ü.txt', 'four', { createOnly: true })).rejects.toMatchObject({
+    code: 'ALREADY_EXISTS',
+  });
+  await expect(adapter.makeFolder(at('a b'))).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+  await expect(adapter.removeFile(at('a b'))).rejects.toMatchObject({ code: 'WRONG_KIND' });
+  expect(await names('a b')).toEqual(['deep', 'ü.txt']);
+  await adapter.copyFile(at('a b/ü.txt'), at('copy.txt'), { createOnly: true });
+  await expect(
+    adapter.copyFile(at('a b/deep/c.txt'), at('copy.txt'), { createOnly: true }),
+  ).rejects.toMatchObject({
+    code: 'ALREADY_EXISTS',
+  });
+  await expect(
+    adapter.moveFile(at('a b/deep/c.txt'), at('copy.txt'), { createOnly: true }),
+  ).rejects.toMatchObject({
+    code: 'ALREADY_EXISTS',
+  });
+  await adapter.copyFolder(at('a b'), at('copied'));
+  await expect(adapter.moveFolder(at('a b'), at('copied'))).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+  await adapter.moveFolder(at('a b'), at('moved'));
+  await adapter.moveFile(at('moved/deep/c.txt'), at('c.txt'));
+  await adapter.removeFolder(at('moved/deep'));
+  await adapter.removeFile(at('moved/ü.txt'));
+  await expect(adapter.stat(at('moved/ü.txt'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  expect(stub.paths).toEqual([
+    'c.txt',
+    'copied/',
+    'copied/deep/',
+    'copied/deep/c.txt',
+    'copied/ü.txt',
+    'copy.txt',
+    'moved/',
+  ]);
+  expect([await text('copied/ü.txt'), await text('copy.txt'), await text('c.txt')]).toEqual([
+    'two',
+    'two',
+    'three',
+  ]);
+};
+
+const DIALECTS: readonly (readonly [what: string, dialect: DavDialect])[] = [
+  ['as expected', {}],
+  ['301 for collections without a slash', { slash: 301 }],
+  ['308 for collections without a slash', { slash: 308 }],
+  ['200 instead of 201', { created: 200 }],
+  ['204 instead of 201', { created: 204 }],
+  ['refusals inside of a multistatus', { refusals: 'multistatus' }],
+  ['hrefs that are URLs', { hrefs: 'absolute' }],
+  ['hrefs with other escapes than asked', { hrefs: 'escaped' }],
+  ['MKCOL of what is there answered with 201', { remakes: true }],
+  ['COPY that ignores Overwrite', { overwrites: ['COPY'] }],
+  ['COPY and MOVE that ignore Overwrite', { overwrites: ['COPY', 'MOVE'] }],
+  ['hidden folders refused with 403', { refusesHidden: 403 }],
+  ['hidden folders refused with 405', { refusesHidden: 405 }],
+  ['no times', { untold: ['getlastmodified'] }],
+  ['no sizes, times and versions', { untold: ['getcontentlength', 'getlastmodified', 'getetag'] }],
+];
+
+describe('dialects of WebDAV', () => {
+  it.each(DIALECTS)('a server with %s works', async (_what, dialect) => {
+    await workThrough(await open(dialect));
+  });
+
+  it('new names are promised only where the server decides about them and tells how old a folder is', async () => {
+    for (const [, dialect] of DIALECTS) {
+      const { adapter, put } = await open(dialect);
+      expect(adapter.capabilities.atomicCreate).toBe(false);
+      await put('a.txt', 'a', { createOnly: true });
+      const { remakes, refusesHidden, untold } = dialect;
+      const isKept = remakes === undefined && refusesHidden === undefined && untold === undefined;
+      expect([dialect, adapter.capabilities.atomicCreate]).toEqual([dialect, isKept]);
+    }
+  });
+
+  it('a folder whose clock is not that of the answers keeps no names', async () => {
+    const { stub, adapter, put } = await open({});
+    stub.dialect = {
+      instead: ({ method, url }) =>
+        method === 'PROPFIND' &&
+        url?.includes('/.') === true &&
+        url.endsWith('.tmp') &&
+        stub.paths.some((one) => one.endsWith('.tmp/'))
+          ? {
+              status: 207,
+              body: `<multistatus xmlns="DAV:"><response><href>${url}</href><propstat><prop><resourcetype><collection/></resourcetype><getlastmodified>Thu, 01 Jan 1970 00:00:00 GMT</getlastmodified></prop></propstat></response></multistatus>`,
+            }
+          : undefined,
+    };
+    await put('a.txt', 'a', { createOnly: true });
+    expect(adapter.capabilities.atomicCreate).toBe(false);
+    expect(stub.paths).toEqual(['a.txt']);
+  });
+
+  it('files without time and size are listed without them, and read whole', async () => {
+    const { adapter, put, text } = await open({ untold: ['getcontentlength', 'getlastmodified', 'getetag'] });
+    await put('a.txt', 'content');
+    for await (const page of adapter.list(at('')))
+      expect(page).toEqual([{ name: 'a.txt', kind: 'file', size: undefined, modifiedAt: undefined }]);
+    expect(await text('a.txt')).toBe('content');
+  });
+
+  it('the listing of the service leaves out time and size that it is not told', async () => {
+    const stub = await DavStub.start({ untold: ['getcontentlength', 'getlastmodified'] });
+    const source = {
+      title: 'Dav',
+      baseurl: 'https://files.example/',
+      storageAdapter: 'webdav',
+      webdav: { url: stub.url },
+    };
+    const app = createApp({ createThumb: false, sources: { dav: source } }, {}, { logger: silent });
+    onTestFinished(async () => {
+      await app.close();
+      await stub.close();
+    });
+    const form = new FormData();
+    form.append('files[0]', new Blob(['a']), 'a.txt');
+    await app.fetch(new Request('http://localhost/fileUpload', { method: 'POST', body: form }));
+    const answer = await app.fetch(new Request('http://localhost/files'));
+    const { data } = (await answer.json()) as { data: { sources: { files: object[] }[] } };
+    expect(data.sources[0]?.files).toEqual([{ file: 'a.txt', name: 'a.txt', type: 'file', isImage: false }]);
+  });
+
+  it('bodies have a length, and one that is too large is refused with nothing left', async () => {
+    const { stub, put } = await open({ mostBytes: 10_000 });
+    await put('a.txt', 'a'.repeat(10_000));
+    await put('b.txt', 'b'.repeat(10_000), { size: 10_000 });
+    await expect(put('c.txt', 'c'.repeat(10_001))).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+    expect(stub.paths).toEqual(['a.txt', 'b.txt']);
+    expect(stub.seen.filter(({ headers }) => headers['transfer-encoding'] !== undefined)).toEqual([]);
+  });
+
+  it.each(['MKCOL', 'PUT', 'MOVE', 'COPY', 'DELETE'])(
+    'what is locked for a moment at %s is waited for, what stays locked is busy',
+    async (method) => {
+      const { stub, adapter, put } = await open({});
+      await put('f/a.txt', 'a', { createOnly: true });
+      let locked = 2;
+      stub.dialect = {
+        instead: (request): StubAnswer | undefined =>
+          request.method === method && locked-- > 0 ? { status: 423 } : undefined,
+      };
+      const staged = await adapter.stage(Readable.from([Buffer.from('b')]));
+      await staged.commit(at('g/b.txt'));
+      await adapter.copyFile(at('g/b.txt'), at('g/c.txt'));
+      await adapter.removeFile(at('g/b.txt'));
+      await adapter.moveFolder(at('g'), at('h'));
+      expect(stub.paths).toEqual(['f/', 'f/a.txt', 'h/', 'h/c.txt']);
+      locked = Number.POSITIVE_INFINITY;
+      const operation = {
+        MKCOL: () => adapter.makeFolder(at('x')),
+        DELETE: () => adapter.removeFolder(at('f')),
+      }[method];
+      const other = async () => {
+        const again = await adapter.stage(Readable.from([Buffer.from('b')]));
+        await again.commit(at('new.txt')).finally(() => again.discard());
+      };
+      const copy = () => adapter.copyFolder(at('f'), at('x'));
+      await expect((operation ?? (method === 'COPY' ? copy : other))()).rejects.toMatchObject({
+        code: 'BUSY',
+      });
+      locked = 0;
+      expect(await adapter.stat(at('f/a.txt'))).toMatchObject({ size: 1 });
+    },
+  );
+});
+
+describe('logins on WebDAV', () => {
+  const digest = { ...login, auth: 'digest' };
+
+  it.each<readonly [algorithm: string | undefined, qop: string | undefined]>([
+    [undefined, 'auth'],
+    ['MD5', 'auth,auth-int'],
+    ['MD5-sess', 'auth'],
+    ['SHA-256', 'auth'],
+    [undefined, undefined],
+  ])(
+    'digest with algorithm %s and qop %s works, also with a nonce that gets stale',
+    async (algorithm, qop) => {
+      const wish = {
+        uses: 5,
+        ...(algorithm === undefined ? {} : { algorithm }),
+        ...(qop === undefined ? {} : { qop }),
+      };
+      await workThrough(await open({ instead: digestGate(wish) }, digest));
+    },
+  );
+
+  it('a wrong password ends after few requests, and one that the server asks for otherwise is a refusal', async () => {
+    const wrong = await open(
+      { instead: digestGate({ uses: 5, qop: 'auth' }) },
+      { ...digest, password: 'wrong' },
+    );
+    await expect(wrong.put('a.txt', 'a')).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+    expect(wrong.stub.seen.length).toBeLessThanOrEqual(6);
+    for (const gate of [
+      digestGate({ uses: 5, qop: 'auth-int' }),
+      digestGate({ uses: 5, algorithm: 'SHA-512' }),
+    ]) {
+      const { adapter } = await open({ instead: gate }, digest);
+      await expect(adapter.stat(at('a'))).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+    }
+    const basic = await open({ instead: digestGate({ uses: 5, qop: 'auth' }) }, login);
+    await expect(basic.adapter.stat(at('a'))).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+  });
+
+  it('a token is sent as it is, and no login at all without one', async () => {
+    const instead: DavDialect['instead'] = ({ headers }) =>
+      headers.authorization === 'Bearer t.o-k=' ? undefined : { status: 401 };
+    await workThrough(await open({ instead }, { token: 't.o-k=' }));
+    const { stub, put } = await open({});
+    await put('a.txt', 'a');
+    expect(stub.seen.filter(({ headers }) => headers.authorization !== undefined)).toEqual([]);
+  });
+
+  it.each([301, 302, 307, 308])(
+    'a %i to another port loses the login on the way there, and only there',
+    async (status) => {
+      const canary = await DavStub.start();
+      onTestFinished(() => canary.close());
+      const instead: DavDialect['instead'] = ({ method, url = '' }) =>
+        method === 'GET' || method === 'PUT'
+          ? { status, headers: { location: new URL(url, canary.url).href } }
+          : undefined;
+      const { stub, adapter, put } = await open({ instead }, login);
+      // Sent elsewhere, it is not where it should be.
+      await expect(put('a.txt', 'a')).rejects.toMatchObject({
+        name: expect.stringMatching(/Error$/u) as string,
+      });
+      expect(canary.seen.length).toBeGreaterThan(0);
+      expect(canary.seen.filter(({ headers }) => headers.authorization !== undefined)).toEqual([]);
+      expect(stub.seen.filter(({ headers }) => headers.authorization === undefined)).toEqual([]);
+      expect(await adapter.stat(at(''))).toMatchObject({ kind: 'folder' });
+    },
+  );
+
+  it('redirects without end, to nowhere and to no web address are an unavailable storage', async () => {
+    for (const location of ['again', 'http://', 'file:///etc/passwd']) {
+      const { stub, adapter } = await open({ instead: () => ({ status: 302, headers: { location } }) });
+      await expect(adapter.stat(at('a'))).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
+      expect(stub.seen.length).toBeLessThanOrEqual(12);
+    }
+  });
+});
+
+describe('XML from a WebDAV server', () => {
+  const listing = (body: StubAnswer['body'] & {}): DavDialect => ({
+    instead: ({ method, headers }) =>
+      method === 'PROPFIND' && headers['depth'] === '1' ? { status: 207, body } : undefined,
+  });
+  const entry = '<d:response><d:href>/dav/a.txt</d:href></d:response>';
+
+  it.each([
+    ['is no XML', 'Internal Server Error'],
+    ['ends in the middle', `<d:multistatus xmlns:d="DAV:">${entry}<d:response>`],
+    ['is another document', `<html><body>${entry}</body></html>`],
+    ['is empty', ''],
+    ['has a document type', `<!DOCTYPE d><d:multistatus xmlns:d="DAV:">${entry}</d:multistatus>`],
+    [
+      'expands entities',
+      `<!DOCTYPE d [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]><d:multistatus xmlns:d="DAV:"><d:response><d:href>/dav/&b;</d:href></d:response></d:multistatus>`,
+    ],
+    [
+      'reads files by entities',
+      `<!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]><d:multistatus xmlns:d="DAV:"><d:response><d:href>/dav/&x;</d:href></d:response></d:multistatus>`,
+    ],
+    [
+      'has unknown entities',
+      `<d:multistatus xmlns:d="DAV:"><d:response><d:href>/dav/&x;</d:href></d:response></d:multistatus>`,
+    ],
+    ['is nested too deep', `<d:multistatus xmlns:d="DAV:">${'<x>'.repeat(1000)}`],
+    [
+      'has a name without end',
+      `<d:multistatus xmlns:d="DAV:"><d:response><d:href>/dav/${'a'.repeat(1_000_000)}`,
+    ],
+  ])('that %s is damaged data', async (_what, body) => {
+    const { names } = await open(listing(body));
+    await expect(names()).rejects.toMatchObject({ code: 'CORRUPT' });
+  });
+
+  it('entries that lie elsewhere or have no path are left out', async () => {
+    const hrefs = [
+      '/dav/',
+      '/dav/a.txt',
+      '/dav/../etc/passwd',
+      '/other/b.txt',
+      '/dav/x/y.txt',
+      '/dav/%2e%2e/c',
+      '/dav/%ZZ',
+      '/dav/a%00b',
+      '/dav/c%2Fd',
+      '',
+    ];
+    const type = '<propstat><prop><resourcetype><collection/></resourcetype></prop></propstat>';
+    const responses = hrefs.map((href) => `<response><href>${href}</href>${type}</response>`).join('');
+    const { names } = await open(listing(`<multistatus xmlns="DAV:">${responses}</multistatus>`));
+    expect(await names()).toEqual(['a.txt']);
+  });
+
+  it('that has no end is read as long as it is listed, and stopped by the reader', async () => {
+    async function* endless() {
+      yield '<d:multistatus xmlns:d="DAV:">';
+      for (let index = 0; ; index += 1)
+        yield `<d:response><d:href>/dav/${String(index)}</d:href></d:response>`.repeat(1000);
+    }
+    const { adapter } = await open(listing(endless()));
+    let pages = 0;
+    for await (const page of adapter.list(at(''))) {
+      pages += page.length > 0 ? 1 : 0;
+      if (pages === 3) break;
+    }
+    expect(pages).toBe(3);
+  });
+
+  it.each([
+    ['an attribute', '<d:multistatus xmlns:d="DAV:"><d:response a="'],
+    ['a comment', '<d:multistatus xmlns:d="DAV:"><!-- '],
+    ['a tag', '<d:multistatus xmlns:d="DAV:"><d:resp'],
+    ['a text', '<d:multistatus xmlns:d="DAV:"><d:response><d:href>'],
+    ['nothing', ''],
+  ])('in which %s does not end is given up early', async (_what, start) => {
+    let sent = 0;
+    async function* endless() {
+      yield start;
+      for (;;) {
+        sent += 65_536;
+        yield (start === '' ? ' ' : 'a').repeat(65_536);
+      }
+    }
+    const { names } = await open(listing(endless()));
+    await expect(names()).rejects.toMatchObject({ code: 'CORRUPT' });
+    // What the sockets hold is sent as well, at each of the few attempts.
+    expect(sent).toBeLessThan(100 * 1024 * 1024);
+  });
+
+  it('of a single look is bounded, whatever the server sends', async () => {
+    let sent = 0;
+    async function* endless() {
+      yield '<d:multistatus xmlns:d="DAV:">';
+      for (;;) {
+        sent += 65_536;
+        yield ' '.repeat(65_536);
+      }
+    }
+    const { adapter } = await open({ instead: () => ({ status: 207, body: endless() }) });
+    await expect(adapter.stat(at('a.txt'))).rejects.toMatchObject({ code: 'CORRUPT' });
+    expect(sent).toBeLessThan(64 * 1024 * 1024);
+  });
+});
+
+// What odd servers are known for, all at once.
+const ODD: DavDialect = {
+  slash: 308,
+  created: 204,
+  refusals: 'multistatus',
+  hrefs: 'absolute',
+  remakes: true,
+  overwrites: ['COPY', 'MOVE'],
+};
+
+describeStorageConformance({ describe, it }, 'the webdav adapter on a server with an odd dialect', {
+  open: async () => {
+    const stub = await DavStub.start(ODD);
+    return { adapter: openDavStore(stub, {}), cleanup: () => stub.close() };
+  },
+});
