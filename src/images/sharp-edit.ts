@@ -1,5 +1,5 @@
 import type { Sharp } from 'sharp';
-import { BrokenImageError } from '../errors/errors.ts';
+import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
 import { encodeBmp } from './bmp-writer.ts';
 import type { Edit, PictureSize } from './engine.ts';
 import { encodeIco, requireIconSize } from './ico-writer.ts';
@@ -9,8 +9,12 @@ import { isAnimatedPng } from './png.ts';
 import { isLosslessWebp } from './webp.ts';
 
 const JPEG_QUALITY = 92;
+/** Larger ones are written row by row: the best tables of codes, and several passes, need the whole picture in memory, at up to 12 bytes a pixel. */
+const WHOLE_JPEG_PIXELS = 24_000_000;
 const WEBP_QUALITY = 90;
 const AVIF_QUALITY = 65;
+/** The largest picture of the AVIF Advanced Profile. The encoder takes 30 bytes a pixel, so that one of 100 megapixels would take three gigabytes. */
+const MAX_AVIF_PIXELS = 35_651_584;
 /** How hard the AVIF encoder tries, by size: at the highest effort a large picture takes minutes. */
 const AVIF_EFFORTS: readonly (readonly [pixels: number, effort: number])[] = [
   [1_000_000, 4],
@@ -61,14 +65,17 @@ interface Edited {
   readonly file: Buffer;
 }
 
-const encodeJpeg = ({ picture, original: { metadata } }: Edited): Promise<Buffer> =>
-  picture
+const encodeJpeg = ({ picture, size, original: { metadata } }: Edited): Promise<Buffer> => {
+  const isLarge = size.width * size.height > WHOLE_JPEG_PIXELS;
+  return picture
     .jpeg({
       quality: JPEG_QUALITY,
-      progressive: metadata?.isProgressive ?? false,
+      progressive: metadata?.isProgressive === true && !isLarge,
+      optimizeCoding: !isLarge,
       chromaSubsampling: metadata?.chromaSubsampling?.startsWith('4:4:4') === true ? '4:4:4' : '4:2:0',
     })
     .toBuffer();
+};
 
 const encodeAvif = ({ picture, size, original }: Edited): Promise<Buffer> => {
   const bits = original.metadata?.bitsPerSample;
@@ -105,6 +112,9 @@ const requireEditable = (
     throw new BrokenImageError('Animated PNG images cannot be edited.');
   }
   if (format === 'heif' && metadata?.compression !== 'av1') throw new BrokenImageError();
+  if (format === 'heif' && result.width * result.height > MAX_AVIF_PIXELS) {
+    throw new InvalidParametersError('The result would have too many pixels for AVIF.');
+  }
 };
 
 /** Decodes, turns upright, edits and encodes. @throws BrokenImageError; errors of the library */

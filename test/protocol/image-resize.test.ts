@@ -324,6 +324,30 @@ describe('imageResize', () => {
     );
   });
 
+  it('writes large JPEGs row by row, with the usual tables of codes', async () => {
+    const { put, service, bytes } = await startImages();
+    const usual = Buffer.from('0002010303020403050504040000017d', 'hex');
+    await put('a.jpg', await quarters().jpeg({ progressive: true }).toBuffer());
+    await service.call('imageResize', { name: 'a.jpg', newname: 'small', ...boxOf({ w: 100, h: 100 }) });
+    await service.call('imageResize', { name: 'a.jpg', newname: 'large', ...boxOf({ w: 6000, h: 4100 }) });
+    const [small, large] = [await bytes('small.jpg'), await bytes('large.jpg')];
+    expect([small.includes(usual), large.includes(usual)]).toEqual([false, true]);
+    expect([
+      (await sharp(small).metadata()).isProgressive,
+      (await sharp(large).metadata()).isProgressive,
+    ]).toEqual([true, false]);
+  });
+
+  it('refuses AVIF results that would take gigabytes to encode', async () => {
+    const { put, service } = await startImages();
+    await put('a.avif', await quarters().avif({ effort: 0 }).toBuffer());
+    const { status, messages } = await service.call('imageResize', {
+      name: 'a.avif',
+      ...boxOf({ w: 8000, h: 6000 }),
+    });
+    expect([status, messages]).toEqual([400, ['The result would have too many pixels for AVIF.']]);
+  });
+
   it('refuses pictures of several frames that would come back as one, and leaves them alone', async () => {
     const { put, service, bytes } = await startImages();
     const files = { 'a.png': await animatedPng(2), 'b.tif': await pagedTiff(), 'c.avif': pagedAvif };
