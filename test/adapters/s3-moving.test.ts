@@ -201,6 +201,25 @@ for (const [what, start, runs] of services) {
       expect(await contents('f')).toEqual({ 'b.txt': 'a' });
     });
 
+    it('a folder that is being made when its signal is aborted does not remain', async () => {
+      const { mover, other, put, contents } = openStores();
+      await put('f/a.txt', 'a');
+      await mover.makeFolder(at('learnt'));
+      for (const run of [
+        (signal: AbortSignal) => mover.makeFolder(at('g'), { signal }),
+        (signal: AbortSignal) => mover.copyFolder(at('f'), at('g'), { signal }),
+        (signal: AbortSignal) => mover.moveFolder(at('f'), at('g'), { signal }),
+      ]) {
+        const abort = new AbortController();
+        const reason = new Error('enough');
+        proxy.reset();
+        proxy.before('PutObject', 1, async () => abort.abort(reason));
+        await expect(run(abort.signal)).rejects.toBe(reason);
+        await isGone(other, 'g');
+        expect(await contents('f')).toEqual({ 'a.txt': 'a' });
+      }
+    });
+
     it('answers that get lost are no failures of a copy that only the service decided', async ({ skip }) => {
       skip(!service.decides, 'this service ignores conditions on copies');
       const { mover, put, contents } = openStores();

@@ -264,10 +264,14 @@ export class S3Adapter implements StorageAdapter {
       if (file !== undefined || below) throw new AlreadyExistsError();
       try {
         const condition = create ? { IfNoneMatch: '*' } : {};
-        await this.#bucket.put(key, Buffer.alloc(0), condition, options, metadata);
+        options.signal?.throwIfAborted();
+        // Without the signal: only when it has ended is it known whether there is something to take away.
+        await this.#bucket.put(key, Buffer.alloc(0), condition, {}, metadata);
       } catch (error) {
         throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
       }
+      if (options.signal?.aborted === true) await this.#bucket.remove(key, {});
+      options.signal?.throwIfAborted();
     });
   }
 
