@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
 import { KnownServices } from '../../dist/adapters/s3/conditional-writes.js';
@@ -200,6 +201,30 @@ for (const [what, start, runs] of services) {
       expect(proxy.counts()).toEqual({ ...questions, CopyObject: 1, DeleteObject: 1 });
       expect(await contents('f')).toEqual({ 'b.txt': 'a' });
     });
+
+    it.each(['copyFolder', 'moveFolder'] as const)(
+      'a %s that is aborted while a copy is under way leaves the source whole and nothing else',
+      async (operation) => {
+        const { mover, other, put, contents } = openStores();
+        for (const name of ['a', 'b', 'c']) await put(`f/${name}.txt`, name);
+        const abort = new AbortController();
+        const reason = new Error('enough');
+        // A service that is slower than whoever clears away.
+        const after = new Promise((resolve) => {
+          abort.signal.addEventListener('abort', () => setTimeout(resolve, 300));
+        });
+        proxy.fail({ operation: 'CopyObject', from: 2, times: 1, effect: { kind: 'late', after } });
+        proxy.before('CopyObject', 2, async () => {
+          setImmediate(() => abort.abort(reason));
+        });
+        const running = mover[operation](at('f'), at('g'), { signal: abort.signal });
+        await expect(running).rejects.toBe(reason);
+        await after;
+        await sleep(200);
+        await isGone(other, 'g');
+        expect(await contents('f')).toEqual({ 'a.txt': 'a', 'b.txt': 'b', 'c.txt': 'c' });
+      },
+    );
 
     it('a folder that is being made when its signal is aborted does not remain', async () => {
       const { mover, other, put, contents } = openStores();

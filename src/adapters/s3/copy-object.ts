@@ -108,8 +108,10 @@ export class Copier {
       Key: to,
       CopySource: sourceOf(this.#bucket, from),
     };
+    signal?.throwIfAborted();
     try {
-      const answer = await this.#bucket.connection.send('CopyObject', signal, ({ sdk, client, http }) =>
+      // Without the signal: a copy that was given up could appear after its folder was cleared away.
+      const answer = await this.#bucket.connection.send('CopyObject', undefined, ({ sdk, client, http }) =>
         client.send(new sdk.CopyObjectCommand(input), http),
       );
       return strongEtag(answer.CopyObjectResult?.ETag);

@@ -97,6 +97,7 @@ const copyPass = async (transfer: Transfer, pass: Pass, options: OperationOption
   try {
     for await (const { objects } of context.bucket.pages(ends.from, options)) {
       for (const object of objects) {
+        options.signal?.throwIfAborted();
         if (done.hasSource(object)) continue;
         // The folder's own object has been made by the claim.
         if (object.key === ends.from) done.noteSource(object);
@@ -169,6 +170,7 @@ export const copyObjects = async (
   const transfer = { context, ends, done: new TransferredObjects() };
   try {
     await copyPass(transfer, 'first', options);
+    options.signal?.throwIfAborted();
   } catch (error) {
     await undo(transfer);
     throw error;

@@ -17,6 +17,8 @@ export type Effect =
   | { readonly kind: 'reset' }
   /** The server has done it; its answer is lost. */
   | { readonly kind: 'lose' }
+  /** The server does it after this, even when whoever asked has gone. */
+  | { readonly kind: 'late'; readonly after: Promise<unknown> }
   /** Half of the answer, then a reset. */
   | { readonly kind: 'cut' }
   /** Half of the answer, then nothing. */
@@ -164,14 +166,17 @@ export class FaultProxy {
       outgoing.writeHead(effect.status, { ...type, ...effect.headers });
       return void outgoing.end(method === 'HEAD' ? undefined : body);
     }
+    const late = effect?.kind === 'late' ? await buffer(incoming) : undefined;
+    if (effect?.kind === 'late') await effect.after;
     const upstream = request({ host: target.hostname, port: target.port, method, path: url, headers });
     upstream.on('error', () => incoming.socket.destroy());
-    incoming.pipe(upstream);
+    if (late !== undefined) upstream.end(late);
+    else incoming.pipe(upstream);
     incoming.once('close', () => {
       if (!incoming.complete) upstream.destroy();
     });
     const [answer] = (await once(upstream, 'response')) as [IncomingMessage];
-    if (effect === undefined) {
+    if (effect === undefined || effect.kind === 'late') {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       outgoing.once('close', () => answer.destroy());
       return void answer.pipe(outgoing);
