@@ -102,6 +102,36 @@ describe.skipIf(!programs.apache)(
       };
     };
 
+    it('tells what it has made, moved or removed, also when the signal comes in the middle of it', async () => {
+      const { adapter, onDisk } = openStore();
+      await put(adapter, 'a.txt', 'a');
+      const during = async (method: string, run: (signal: AbortSignal) => Promise<unknown>) => {
+        const abort = new AbortController();
+        proxy.reset();
+        proxy.before(method, 1, async () => {
+          abort.abort(new Error('enough'));
+          // Time for the client to go away.
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        });
+        const outcome = await run(abort.signal).then(
+          () => 'done',
+          () => 'not done',
+        );
+        return [outcome, await onDisk()];
+      };
+      expect(await during('MKCOL', (signal) => adapter.makeFolder(at('f'), { signal }))).toEqual([
+        'done',
+        ['a.txt', 'f'],
+      ]);
+      expect(
+        await during('MOVE', (signal) => adapter.moveFile(at('a.txt'), at('b.txt'), { signal })),
+      ).toEqual(['done', ['b.txt', 'f']]);
+      expect(await during('DELETE', (signal) => adapter.removeFile(at('b.txt'), { signal }))).toEqual([
+        'done',
+        ['f'],
+      ]);
+    });
+
     const EVERY: readonly (readonly [what: string, effect: Effect, code: string])[] = [
       ['resets every connection', { kind: 'reset' }, 'STORAGE_UNAVAILABLE'],
       ['never answers', { kind: 'stall' }, 'STORAGE_TIMEOUT'],

@@ -30,6 +30,8 @@ const MAY_WAIT = 1000;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 307, 308]);
 /** Safe to send again after a lost connection. */
 const REPEATABLE: ReadonlySet<string> = new Set(['PROPFIND', 'GET', 'HEAD', 'OPTIONS']);
+/** Short requests that change something: the server goes on with one that is broken off, and nobody would know what it has done. */
+const UNBROKEN: ReadonlySet<string> = new Set(['MKCOL', 'MOVE', 'DELETE']);
 
 /** Reads what is left of a small answer, so that its connection can be used again. */
 export const dropBody = async ({ body }: DavAnswer): Promise<void> => {
@@ -81,7 +83,8 @@ export class DavClient {
   }
 
   /**
-   * Sends a request and follows redirects; on other hosts without the login.
+   * Sends a request and follows redirects; on other hosts without the login. What makes, moves or removes something is not broken off by
+   * the signal once it is on its way.
    * @throws the signal's reason, StorageUnavailableError, StorageTimeoutError, also when no connection has become free for that long; errors of the body's content as they are
    */
   async send(asked: DavRequest): Promise<DavAnswer> {
@@ -161,7 +164,7 @@ export class DavClient {
           ...(typeof body === 'object' ? { 'content-length': String(body.size) } : {}),
         },
         body: content ?? (typeof body === 'string' ? body : null),
-        signal: signal ?? null,
+        signal: UNBROKEN.has(method) ? null : (signal ?? null),
       });
       // A body that is dropped before anybody reads it has nobody else to hear of it.
       response.body.on('error', () => undefined);
