@@ -85,6 +85,9 @@ describe('blocks', () => {
     ['<p>a</p><p style="page-break-before:always">b</p>', [undefined, true]],
     ['<p>a</p><div style="page-break-after:always"></div><p>b</p>', [undefined, true]],
     ['<p style="break-after:page">a</p><p>b</p>', [undefined, true]],
+    // As Word writes it in web pages.
+    ['<p>a<br clear="all" style="page-break-before:always"></p><p>b</p>', [undefined, true]],
+    ['<p>a<br style="page-break-before:always">b</p>', [undefined, true]],
     ['<p style="page-break-before:always">a</p><p>b</p>', [undefined, undefined]],
     ['<p>a</p><p style="page-break-before:avoid">b</p>', [undefined, undefined]],
   ])('page breaks: %s', async (html, expected) => {

@@ -56,10 +56,19 @@ export class FlowBuilder {
     const isBox = isBlock(style) && !/^(?:br|img|svg)$/u.test(tag);
     if (isBox) this.#endParagraph(context);
     this.#mark(located.node);
-    if (tag === 'br') this.#line.addBreak();
+    if (tag === 'br') this.#addBreak(style, context);
     else if (tag === 'img' || tag === 'svg') this.#addPicture(located, style, context, link);
     else if (isBox) this.#addBlock(located, style, context, link);
     else this.#addInline(located, style, context, link);
+  }
+
+  #addBreak(style: Style, context: BlockContext): void {
+    if (!style.breakBefore && !style.breakAfter) {
+      this.#line.addBreak();
+      return;
+    }
+    this.#endParagraph(context);
+    this.#stack.breakPage();
   }
 
   #addInline(located: Located, style: Style, context: BlockContext, link: string | undefined): void {
