@@ -8,6 +8,7 @@ import { startUp } from './start-up.ts';
 import { formatTable } from './table.ts';
 import { thumbnails } from './thumbnails.ts';
 import { upload } from './upload.ts';
+import { webdavMemory } from './webdav-memory.ts';
 
 /** In the order of the table. `npm run bench -- listing start-up` runs only those. */
 const measurements: readonly Measurement[] = [
@@ -18,6 +19,7 @@ const measurements: readonly Measurement[] = [
   upload,
   download,
   memory,
+  webdavMemory,
 ];
 
 const chosen = process.argv.slice(2);

@@ -68,7 +68,7 @@ const memoryOf = async (child: ChildProcess, field: 'VmRSS' | 'VmHWM'): Promise<
   return Number(kilobytes) / 1024;
 };
 
-/** Starts `stowage serve` with one local source named `files`, and other settings when given. `scratch` takes the configuration file. */
+/** Starts `stowage serve` with one local source named `files`, and other settings when given, which may name other sources. `scratch` takes the configuration file. */
 export const startService = async (
   scratch: string,
   root: string,
@@ -78,7 +78,7 @@ export const startService = async (
   const url = `http://127.0.0.1:${String(port)}`;
   const config = join(scratch, `config-${String(port)}.json`);
   const sources = { files: { title: 'Files', root, baseurl: 'http://127.0.0.1/files/' } };
-  await writeFile(config, JSON.stringify({ ...settings, sources }));
+  await writeFile(config, JSON.stringify({ sources, ...settings }));
   const main = join(import.meta.dirname, '../dist/cli/main.js');
   const start = performance.now();
   const child = spawn(

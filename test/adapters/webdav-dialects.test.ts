@@ -4,6 +4,7 @@ import { createApp, type Logger } from 'stowage';
 import { describeStorageConformance } from 'stowage/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SourcePath } from '../../dist/storage/source-path.js';
+import { FaultProxy } from './servers/fault-proxy.ts';
 import { DavStub, digestGate, type DavDialect, type StubAnswer } from './servers/webdav-stub.ts';
 import { login, openDavStore } from './servers/webdav.ts';
 
@@ -125,6 +126,27 @@ describe('dialects of WebDAV', () => {
     await put('a.txt', 'a', { createOnly: true });
     expect(adapter.capabilities.atomicCreate).toBe(false);
     expect(stub.paths).toEqual(['a.txt']);
+  });
+
+  it('a name that one client is about to give is given by no other, even where MOVE ignores Overwrite', async () => {
+    const { stub, put: putOther } = await open({ overwrites: ['MOVE'] });
+    const proxy = await FaultProxy.start(stub.url, ({ method = '' }) => method);
+    const adapter = openDavStore({ url: `${proxy.endpoint}/dav/` }, {});
+    onTestFinished(async () => {
+      await adapter.close();
+      await proxy.close();
+    });
+    const outcomes: string[] = [];
+    proxy.before('MOVE', 1, () =>
+      putOther('a.txt', 'second', { createOnly: true }).then(
+        () => outcomes.push('created'),
+        (error: unknown) => outcomes.push((error as { code: string }).code),
+      ),
+    );
+    await adapter.write(at('a.txt'), Readable.from([Buffer.from('first')]), { createOnly: true });
+    expect(outcomes).toEqual(['ALREADY_EXISTS']);
+    expect(stub.paths).toEqual(['a.txt']);
+    expect(stub.text('a.txt')).toBe('first');
   });
 
   it('files without time and size are listed without them, and read whole', async () => {

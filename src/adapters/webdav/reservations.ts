@@ -10,7 +10,7 @@ import { reservationName } from './temp-name.ts';
 const WAIT_MS = 2000;
 /** Most names that are remembered for having been waited for in vain. */
 const MOST_BLOCKED = 1000;
-/** A folder just made must not look older, or younger, than this by the server's own clock. */
+/** A folder must not look older than it is by more, nor younger than nothing by more, by the server's own clock. */
 const OLDEST_NEW_MS = 15_000;
 const YOUNGEST_NEW_MS = -5000;
 const MARGIN_MS = 30_000;
@@ -84,7 +84,7 @@ export class Reservations {
         this.#leftovers.later(since + this.#staleMs, () => this.#clear(place, {}));
         throw error;
       });
-      if (isSuccess(status)) return (await this.#isProved(place, options)) ? since : undefined;
+      if (isSuccess(status)) return (await this.#isProved(place, since, options)) ? since : undefined;
       if ((await this.#resources.age(target, options)) !== undefined) throw new AlreadyExistsError();
       // Mostly another process is at work and will be done in a moment.
       const isUsual = status === 405 && attempt < PATIENT_ATTEMPTS && !isBlocked;
@@ -121,19 +121,25 @@ export class Reservations {
     return this.#resources.act('MKCOL', place, 'folder', { signal });
   }
 
-  /** Tries at the first place, which is held, whether the server refuses it to others and tells its age. */
-  async #isProved(place: SourcePath, options: OperationOptions): Promise<boolean> {
+  /** Tries at the first place, held since then, whether the server refuses it to others and tells its age; where that shows nothing, the next place is tried. */
+  async #isProved(place: SourcePath, since: number, options: OperationOptions): Promise<boolean> {
     if (this.#grants === true) return true;
     try {
       // Others may have found out while this place was made.
-      if (this.#grants === false) return false;
-      const refused = !isSuccess(await this.#make(place, options));
-      const ms = refused ? (await this.#resources.age(place, options))?.ms : undefined;
-      this.#grants = ms !== undefined && ms <= OLDEST_NEW_MS && ms >= YOUNGEST_NEW_MS;
+      this.#grants ??= await this.#try(place, since, options);
     } finally {
       if (this.#grants !== true) await this.#leftovers.remove({ path: place, kind: 'folder' });
     }
-    return this.#grants;
+    return this.#grants === true;
+  }
+
+  async #try(place: SourcePath, since: number, options: OperationOptions): Promise<boolean | undefined> {
+    const again = await this.#make(place, options);
+    if (isSuccess(again)) return false;
+    const found = await this.#resources.age(place, options);
+    if (again >= 500 || found === undefined) return undefined;
+    if (found.ms === undefined) return false;
+    return found.ms >= YOUNGEST_NEW_MS && found.ms <= Date.now() - since + OLDEST_NEW_MS;
   }
 
   /**
