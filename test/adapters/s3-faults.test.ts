@@ -133,6 +133,17 @@ describe.skipIf(radosgwMissing !== undefined)(
       },
     );
 
+    it('errors name the path for the log, and neither key id nor host nor bucket', async () => {
+      const { adapter, put } = openStore();
+      await put('f/a.txt', Buffer.from('a'));
+      proxy.fail({ operation: '*', effect: { kind: 'answer', status: 403, code: 'AccessDenied' } });
+      const error: unknown = await adapter.read(at('f/a.txt')).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(StowageError);
+      const { detail } = error as StowageError;
+      expect(detail).toMatch(/^GetObject \S*f\/a\.txt failed \(AccessDenied, 403\)$/u);
+      for (const secret of secrets()) expect(detail).not.toContain(secret);
+    });
+
     it('SlowDown is a busy service, and one that recovers is not noticed', async () => {
       const { put, text } = openStore();
       const effect: Effect = { kind: 'answer', status: 503, code: 'SlowDown' };
@@ -220,6 +231,8 @@ describe.skipIf(radosgwMissing !== undefined)(
       const lost = (operation: string) => proxy.fail({ operation, effect: { kind: 'lose' }, times: 1 });
       lost('PutObject');
       await put('created.txt', Buffer.from('created'), { createOnly: true });
+      lost('PutObject');
+      await adapter.makeFolder(at('folder'));
       lost('CompleteMultipartUpload');
       await put('large.bin', bytesOf(17 * MB));
       lost('CopyObject');
@@ -227,7 +240,7 @@ describe.skipIf(radosgwMissing !== undefined)(
       lost('DeleteObject');
       await adapter.removeFile(at('learn.txt'));
       proxy.reset();
-      expect(await keys()).toEqual(['large.bin', 'moved.txt']);
+      expect(await keys()).toEqual(['folder/', 'large.bin', 'moved.txt']);
       expect(await uploads()).toEqual([]);
       expect(await text('moved.txt')).toBe('created');
       const { stream } = await adapter.read(at('large.bin'));

@@ -24,6 +24,7 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import { Bucket, strongEtag } from './bucket.ts';
 import { ConditionalWrites, KnownServices } from './conditional-writes.ts';
 import { Copier } from './copy-object.ts';
+import { attemptsOf } from './errors.ts';
 import { createKeys, type Keys } from './keys.ts';
 import { entriesOf } from './listing.ts';
 import { createNameLocks, type NameLocks } from '../../storage/name-locks.ts';
@@ -31,7 +32,7 @@ import type { S3Options } from './options.ts';
 import { publicUrlOf } from './public-url.ts';
 import { passBody } from './read-object.ts';
 import type { Doomed } from './remove-keys.ts';
-import { removeMoved, type SourceObject } from './remove-moved.ts';
+import { finishMove, type SourceObject } from './finish-move.ts';
 import { fileStat, folderStat, wholeSize } from './stats.ts';
 import { copyObjects, moveObjects, removeObjects, type TransferContext } from './transfer-folder.ts';
 import { upload } from './upload.ts';
@@ -103,8 +104,9 @@ export class S3Adapter implements StorageAdapter {
     options.signal?.throwIfAborted();
     if (path.isRoot) throw new WrongKindError();
     const { signal, range } = options;
+    const key = this.#keys.of(path);
     try {
-      const { output, release } = await this.#bucket.get(this.#keys.of(path), options);
+      const { output, release } = await this.#bucket.get(key, options);
       const { Body, ContentLength, ContentRange } = output;
       if (Body === undefined) {
         release();
@@ -113,7 +115,7 @@ export class S3Adapter implements StorageAdapter {
       const length = range === undefined ? ContentLength : range.end - range.start + 1;
       return {
         stat: fileStat(path, output, wholeSize(ContentRange, ContentLength)),
-        stream: passBody(Body as Readable, { length, signal, release }),
+        stream: passBody(Body as Readable, { key, length, signal, release }),
       };
     } catch (error) {
       if (error instanceof NotFoundError) return this.#refuse(path, 'file', options);
@@ -165,19 +167,13 @@ export class S3Adapter implements StorageAdapter {
   /** Where the service removes single versions (AWS), a source that was replaced after its copy stays, and the move fails. */
   async moveFile(from: SourcePath, to: SourcePath, options: TransferFileOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
-    await this.#transferFile(from, to, options, async (source, target) => {
-      try {
-        await removeMoved(this.#bucket, this.#conditional.known, source);
-      } catch (error) {
-        // Refused for certain, so that the source is whole: nothing has moved.
-        const refused = error instanceof StorageDeniedError || error instanceof ChangedMeanwhileError;
-        if (refused && options.createOnly === true) {
-          const version = this.#conditional.known.remove ? target.etag : undefined;
-          await this.#bucket.remove(target.key, {}, version).catch(() => undefined);
-        }
-        throw error;
-      }
-    });
+    await this.#transferFile(from, to, options, (source, target) =>
+      finishMove(this.#bucket, this.#conditional.known, {
+        source,
+        target,
+        created: options.createOnly === true,
+      }),
+    );
   }
 
   async copyFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
@@ -268,7 +264,9 @@ export class S3Adapter implements StorageAdapter {
         // Without the signal: only when it has ended is it known whether there is something to take away.
         await this.#bucket.put(key, Buffer.alloc(0), condition, {}, metadata);
       } catch (error) {
-        throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
+        if (!(error instanceof ChangedMeanwhileError)) throw error;
+        // A later attempt has met what an earlier one made, whose answer was lost: nothing was there just before.
+        if (attemptsOf(error.cause) === 1) throw new AlreadyExistsError({ cause: error });
       }
       if (options.signal?.aborted === true) await this.#bucket.remove(key, {});
       options.signal?.throwIfAborted();

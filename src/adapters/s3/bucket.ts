@@ -77,7 +77,7 @@ export class Bucket {
 
   /** @throws NotFoundError */
   head(key: string, { signal }: OperationOptions): Promise<HeadObjectCommandOutput> {
-    return this.connection.send('HeadObject', signal, ({ sdk, client, http }) =>
+    return this.connection.send(`HeadObject ${key}`, signal, ({ sdk, client, http }) =>
       client.send(new sdk.HeadObjectCommand({ Bucket: this.name, Key: key }), http),
     );
   }
@@ -121,7 +121,7 @@ export class Bucket {
       IfMatch: ifMatch,
     });
     try {
-      return await this.connection.sendRead('GetObject', signal, ({ sdk, client, http }) =>
+      return await this.connection.sendRead(`GetObject ${key}`, signal, ({ sdk, client, http }) =>
         client.send(new sdk.GetObjectCommand({ Bucket: this.name, Key: key, ...conditions }), http),
       );
     } catch (error) {
@@ -131,7 +131,7 @@ export class Bucket {
 
   /** Whether any key begins so. One request. */
   async hasBelow(prefix: string, { signal }: OperationOptions): Promise<boolean> {
-    const answer = await this.connection.send('ListObjectsV2', signal, ({ sdk, client, http }) =>
+    const answer = await this.connection.send(`ListObjectsV2 ${prefix}`, signal, ({ sdk, client, http }) =>
       client.send(
         new sdk.ListObjectsV2Command({ Bucket: this.name, Prefix: prefix, MaxKeys: 1, EncodingType: 'url' }),
         http,
@@ -150,7 +150,7 @@ export class Bucket {
     do {
       const input = { Bucket: this.name, Prefix: prefix, MaxKeys: size, EncodingType: 'url' as const };
       const more = present({ Delimiter: delimiter, ContinuationToken: token });
-      const answer = await this.connection.send('ListObjectsV2', signal, ({ sdk, client, http }) =>
+      const answer = await this.connection.send(`ListObjectsV2 ${prefix}`, signal, ({ sdk, client, http }) =>
         client.send(new sdk.ListObjectsV2Command({ ...input, ...more }), http),
       );
       const { EncodingType: encoding } = answer;
@@ -185,7 +185,7 @@ export class Bucket {
       body instanceof Uint8Array ? [body, body.byteLength] : [body.stream, body.size];
     const attributes = { ...this.attributes(key), ...present({ Metadata }) };
     const input = { ...attributes, ...condition, Bucket: this.name, Key: key, Body, ContentLength };
-    const answer = await this.connection.send('PutObject', signal, ({ sdk, client, http }) =>
+    const answer = await this.connection.send(`PutObject ${key}`, signal, ({ sdk, client, http }) =>
       client.send(new sdk.PutObjectCommand(input), http),
     );
     return strongEtag(answer.ETag);
@@ -199,7 +199,7 @@ export class Bucket {
   async remove(key: string, options: OperationOptions, etag?: string): Promise<void> {
     const input = { Bucket: this.name, Key: key, ...present({ IfMatch: etag }) };
     try {
-      await this.connection.send('DeleteObject', options.signal, ({ sdk, client, http }) =>
+      await this.connection.send(`DeleteObject ${key}`, options.signal, ({ sdk, client, http }) =>
         client.send(new sdk.DeleteObjectCommand(input), http),
       );
     } catch (error) {

@@ -51,7 +51,7 @@ export class Connection {
 
   /**
    * Sends a request.
-   * @param operation what is tried, for the log
+   * @param operation what is tried and under which key, for the log
    * @throws the signal's reason, or one of our errors
    */
   async send<T>(

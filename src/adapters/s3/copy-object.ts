@@ -111,8 +111,10 @@ export class Copier {
     signal?.throwIfAborted();
     try {
       // Without the signal: a copy that was given up could appear after its folder was cleared away.
-      const answer = await this.#bucket.connection.send('CopyObject', undefined, ({ sdk, client, http }) =>
-        client.send(new sdk.CopyObjectCommand(input), http),
+      const answer = await this.#bucket.connection.send(
+        `CopyObject ${from}`,
+        undefined,
+        ({ sdk, client, http }) => client.send(new sdk.CopyObjectCommand(input), http),
       );
       return strongEtag(answer.CopyObjectResult?.ETag);
     } catch (error) {
@@ -165,7 +167,7 @@ export class Copier {
           const part = { Bucket: this.#bucket.name, Key: key, UploadId: id, PartNumber, CopySourceRange };
           await limiter.add(async () => {
             const answer = await this.#bucket.connection.send(
-              'UploadPartCopy',
+              `UploadPartCopy ${copy.from}`,
               options.signal,
               ({ sdk, client, http }) =>
                 client.send(new sdk.UploadPartCopyCommand({ ...source, ...part }), http),

@@ -14,8 +14,11 @@ export interface LostBeginning {
 }
 
 const uploadsOf = async (bucket: Bucket, key: string) => {
-  const answer = await bucket.connection.send('ListMultipartUploads', undefined, ({ sdk, client, http }) =>
-    client.send(new sdk.ListMultipartUploadsCommand({ Bucket: bucket.name, Prefix: key }), http),
+  const answer = await bucket.connection.send(
+    `ListMultipartUploads ${key}`,
+    undefined,
+    ({ sdk, client, http }) =>
+      client.send(new sdk.ListMultipartUploadsCommand({ Bucket: bucket.name, Prefix: key }), http),
   );
   return (answer.Uploads ?? []).flatMap(({ Key, UploadId, Initiated }) =>
     Key === key && UploadId !== undefined ? { id: UploadId, at: Initiated?.getTime() ?? 0 } : [],
@@ -23,7 +26,7 @@ const uploadsOf = async (bucket: Bucket, key: string) => {
 };
 
 const isEmpty = async (bucket: Bucket, key: string, UploadId: string): Promise<boolean> => {
-  const answer = await bucket.connection.send('ListParts', undefined, ({ sdk, client, http }) =>
+  const answer = await bucket.connection.send(`ListParts ${key}`, undefined, ({ sdk, client, http }) =>
     client.send(new sdk.ListPartsCommand({ Bucket: bucket.name, Key: key, UploadId, MaxParts: 1 }), http),
   );
   return (answer.Parts ?? []).length === 0;
@@ -33,7 +36,7 @@ const isEmpty = async (bucket: Bucket, key: string, UploadId: string): Promise<b
 export const giveUp = async (bucket: Bucket, key: string, id: string): Promise<void> => {
   const input = { Bucket: bucket.name, Key: key, UploadId: id };
   await bucket.connection
-    .send('AbortMultipartUpload', undefined, ({ sdk, client, http }) =>
+    .send(`AbortMultipartUpload ${key}`, undefined, ({ sdk, client, http }) =>
       client.send(new sdk.AbortMultipartUploadCommand(input), http),
     )
     .catch(() => undefined);

@@ -53,11 +53,14 @@ const begin = async (
   const from = Date.now();
   const lost = (id?: string): LostBeginning => ({ key, id, from, to: Date.now() });
   try {
-    const answer = await bucket.connection.send('CreateMultipartUpload', signal, ({ sdk, client, http }) =>
-      client.send(
-        new sdk.CreateMultipartUploadCommand({ ...attributes, Bucket: bucket.name, Key: key }),
-        http,
-      ),
+    const answer = await bucket.connection.send(
+      `CreateMultipartUpload ${key}`,
+      signal,
+      ({ sdk, client, http }) =>
+        client.send(
+          new sdk.CreateMultipartUploadCommand({ ...attributes, Bucket: bucket.name, Key: key }),
+          http,
+        ),
     );
     const id = answer.UploadId ?? '';
     return { key, id, lost: (answer.$metadata.attempts ?? 1) > 1 ? lost(id) : undefined };
@@ -86,8 +89,11 @@ const complete = async (
   const Parts = [...parts].sort((one, other) => (one.PartNumber ?? 0) - (other.PartNumber ?? 0));
   const input = { ...target.condition, Bucket: bucket.name, Key: target.key, UploadId: id };
   try {
-    const answer = await bucket.connection.send('CompleteMultipartUpload', signal, ({ sdk, client, http }) =>
-      client.send(new sdk.CompleteMultipartUploadCommand({ ...input, MultipartUpload: { Parts } }), http),
+    const answer = await bucket.connection.send(
+      `CompleteMultipartUpload ${target.key}`,
+      signal,
+      ({ sdk, client, http }) =>
+        client.send(new sdk.CompleteMultipartUploadCommand({ ...input, MultipartUpload: { Parts } }), http),
     );
     return strongEtag(answer.ETag);
   } catch (error) {
@@ -131,7 +137,7 @@ const sendPart = async (
   { signal }: OperationOptions,
 ): Promise<CompletedPart> => {
   const input = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber, Body };
-  const { ETag } = await bucket.connection.send('UploadPart', signal, ({ sdk, client, http }) =>
+  const { ETag } = await bucket.connection.send(`UploadPart ${key}`, signal, ({ sdk, client, http }) =>
     client.send(new sdk.UploadPartCommand({ ...input, ContentLength: Body.length }), http),
   );
   return { PartNumber, ETag };

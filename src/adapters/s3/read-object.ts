@@ -4,6 +4,8 @@ import { fromS3Error } from './errors.ts';
 
 /** How a body is passed on. */
 export interface BodyOptions {
+  /** Of the object, for the log. */
+  readonly key: string;
   /** Bytes that the service announced. */
   readonly length: number | undefined;
   readonly signal: AbortSignal | undefined;
@@ -18,7 +20,7 @@ const tooShort = (seen: number, length: number): CorruptError =>
  * The body of an object as a stream of ours: it fails with errors of ours, also when the body is shorter or longer than announced, and
  * destroying it ends the transfer at once.
  */
-export const passBody = (body: Readable, { length, signal, release }: BodyOptions): Readable => {
+export const passBody = (body: Readable, { key, length, signal, release }: BodyOptions): Readable => {
   let seen = 0;
   const gate = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -31,10 +33,9 @@ export const passBody = (body: Readable, { length, signal, release }: BodyOption
       done(length !== undefined && seen < length ? tooShort(seen, length) : null);
     },
   });
-  body.once('error', (error) => gate.destroy(fromS3Error(error, 'reading the body of an object')));
+  body.once('error', (error) => gate.destroy(fromS3Error(error, `GetObject ${key}`)));
   body.once('close', () => {
-    if (!body.readableEnded)
-      gate.destroy(fromS3Error(new Error('closed early'), 'reading the body of an object'));
+    if (!body.readableEnded) gate.destroy(fromS3Error(new Error('closed early'), `GetObject ${key}`));
   });
   gate.once('close', () => {
     body.destroy();

@@ -96,8 +96,11 @@ export class Remover {
       etag === undefined ? { Key: key } : { Key: key, ETag: etag },
     );
     const Delete = { Quiet: true, Objects };
-    const answer = await this.#bucket.connection.send('DeleteObjects', signal, ({ sdk, client, http }) =>
-      client.send(new sdk.DeleteObjectsCommand({ Bucket: this.#bucket.name, Delete }), http),
+    const answer = await this.#bucket.connection.send(
+      `DeleteObjects ${objects[0]?.key ?? ''} and so on`,
+      signal,
+      ({ sdk, client, http }) =>
+        client.send(new sdk.DeleteObjectsCommand({ Bucket: this.#bucket.name, Delete }), http),
     );
     for (const { Key, Code } of answer.Errors ?? []) {
       if (Code !== 'NoSuchKey') this.#note({ key: Key ?? '', code: Code ?? 'unknown' });
