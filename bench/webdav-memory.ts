@@ -18,7 +18,7 @@ export const webdavMemory: Measurement = {
   run: () =>
     withScratch(async (scratch) => {
       if (!programs.apache) return [];
-      const server = await startApache('basic');
+      const server = await startApache('basic', 'LimitRequestBody 0');
       const source = {
         title: 'Dav',
         baseurl: 'http://127.0.0.1/files/',
