@@ -4,6 +4,7 @@ import { listing } from './listing.ts';
 import type { Measurement, Row } from './measurement.ts';
 import { memory } from './memory.ts';
 import { permissions } from './permissions.ts';
+import { s3Memory } from './s3-memory.ts';
 import { startUp } from './start-up.ts';
 import { formatTable } from './table.ts';
 import { thumbnails } from './thumbnails.ts';
@@ -20,6 +21,7 @@ const measurements: readonly Measurement[] = [
   download,
   memory,
   webdavMemory,
+  s3Memory,
 ];
 
 const chosen = process.argv.slice(2);

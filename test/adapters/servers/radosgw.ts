@@ -67,7 +67,7 @@ const freeBlock = async (length: number): Promise<number> => {
 const OSD_PORTS = 12;
 
 /** One monitor, one disk daemon that keeps everything in memory, nothing replicated, and short pauses: it answers after two seconds. */
-const configOf = (folder: string, base: number): string => `[global]
+const configOf = (folder: string, base: number, bytes: number): string => `[global]
 fsid = ${randomUUID()}
 mon host = [v2:127.0.0.1:${base},v1:127.0.0.1:${base + 1}]
 auth cluster required = cephx
@@ -88,7 +88,7 @@ log file = ${folder}/log/$name.log
 mon data = ${folder}/mon
 osd data = ${folder}/osd
 osd objectstore = memstore
-memstore device bytes = 4294967296
+memstore device bytes = ${bytes}
 osd pool default size = 1
 osd pool default min size = 1
 osd pool default pg num = 1
@@ -208,14 +208,14 @@ const startDisk = async (cluster: Cluster): Promise<void> => {
   await until('the disk daemon', async () => (await cluster.ceph('ceph', 'osd', 'stat')).includes('1 up'));
 };
 
-/** Starts a gateway of its own in a fresh folder, on free ports of the loopback. */
-export const startRadosgw = async (): Promise<Radosgw> => {
+/** Starts a gateway of its own in a fresh folder, on free ports of the loopback, with room for so many bytes (in memory). */
+export const startRadosgw = async ({ bytes = 4 * 2 ** 30 } = {}): Promise<Radosgw> => {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-rgw-'));
   const cluster = new Cluster(folder);
   try {
     for (const name of ['mon', 'osd', 'run', 'log', 'rgw']) await mkdir(join(folder, name));
     const base = await freeBlock(3 + OSD_PORTS);
-    await writeFile(join(folder, 'ceph.conf'), configOf(folder, base));
+    await writeFile(join(folder, 'ceph.conf'), configOf(folder, base, bytes));
     await startMonitor(cluster, base);
     await startDisk(cluster);
     const addUser = async (name: string): Promise<Keys> => {
