@@ -131,9 +131,11 @@ for (const [what, start, runs] of services) {
     it.each(['copyFolder', 'moveFolder'] as const)(
       'a %s that fails takes away its own copies, and nothing that others have stored in their place',
       async (operation) => {
-        const { mover, put, contents } = openStores();
+        const { mover, other, put, contents } = openStores();
         for (let index = 0; index < 20; index += 1) await put(`f/${index}.txt`, `mine ${index}`);
         proxy.before('CopyObject', 18, async () => {
+          // Its copy was sent before, and may still be under way.
+          await expect.poll(() => other.stat(at('g/0.txt')).catch(() => undefined)).toBeDefined();
           await put('g/0.txt', 'replaced by others');
           await put('g/more.txt', 'added by others');
         });

@@ -253,7 +253,7 @@ describe('how long an s3 source waits', () => {
       const socket = connect(port, '127.0.0.1').on('error', () => undefined);
       fillers.push(socket);
       const connected = once(socket, 'connect').then(() => true);
-      answered = await Promise.race([connected, sleep(300, false)]);
+      answered = await Promise.race([connected, sleep(1000, false)]);
     }
     const limits = { connectTimeout: 0.5, readTimeout: 30, maxAttempts: 2 };
     const adapter = openAdapter({ endpoint: `http://127.0.0.1:${port}`, forcePathStyle: true, ...limits });
