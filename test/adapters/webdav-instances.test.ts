@@ -204,7 +204,7 @@ describe.skipIf(!programs.apache)(
       };
       const uploading = async (): Promise<readonly (readonly [string, string])[]> => {
         const stored: (readonly [string, string])[] = [];
-        for (let index = 0; index < 100; index += 1) {
+        for (let index = 0; stored.length < 30 || moves < 4; index += 1) {
           const instance = uploaders[index % uploaders.length] ?? mover;
           const path = await upload(instance, 'a.txt', contentOf(index), index % 3 === 0 ? 'g' : 'f');
           if (path?.endsWith('.txt') === true) stored.push([path, contentOf(index)]);
@@ -213,8 +213,6 @@ describe.skipIf(!programs.apache)(
         return stored;
       };
       const [stored] = await Promise.all([uploading(), moving()]);
-      expect(stored.length).toBeGreaterThan(10);
-      expect(moves).toBeGreaterThan(1);
       const contents = new Map<string, number>();
       for (const name of await below(folder)) {
         if (!name.endsWith('.txt')) continue;
