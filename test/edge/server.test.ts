@@ -36,7 +36,8 @@ describe('closing', () => {
     expect((await busy.answer()).status).toBe(200);
     expect(busy.received).toMatch(/connection: close/iu);
     await closed;
-    expect(busy.isClosed).toBe(true);
+    // The client learns of it a moment later.
+    await expect.poll(() => busy.isClosed).toBe(true);
     await expect(fetch(`${edge.url}/ping`)).rejects.toThrow();
     await edge.server.close();
   });
