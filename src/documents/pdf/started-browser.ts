@@ -79,7 +79,16 @@ export const startBrowser = async (
   }
 };
 
+/**
+ * A browser that is killed resets its pipes, and the library has stopped to listen by then: an error that nobody hears would end the
+ * whole service. That the browser is gone is told by its connection.
+ */
+const hearPipes = (browser: Browser): void => {
+  for (const pipe of browser.process()?.stdio ?? []) pipe?.on('error', () => undefined);
+};
+
 const watched = async (browser: Browser, profile: string): Promise<StartedBrowser> => {
+  hearPipes(browser);
   const gone = new AbortController();
   browser.once('disconnected', () => gone.abort());
   const session = await browser
