@@ -9,9 +9,11 @@ import { nodesToTest } from './setup/other-node.mjs';
 import { npm } from './setup/process.mjs';
 import { runTests } from './setup/vitest.mjs';
 
-/** The real client in a browser, and further WebDAV servers beside the first: ten minutes are better spent than on the same twice. */
+/** The real client in a browser, races that a server decides, further WebDAV servers beside the first: the minutes are better spent. */
 const ONCE = [
   'test/client/**',
+  'test/adapters/s3-bucket.test.ts',
+  'test/adapters/webdav-instances.test.ts',
   'test/adapters/webdav-apache-digest.test.ts',
   'test/adapters/webdav-nginx.test.ts',
   'test/adapters/webdav-rclone.test.ts',

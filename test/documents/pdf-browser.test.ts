@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startSite } from '../remote/loopback.ts';
 import { door, jobOf, startDocuments } from './documents.ts';
 import { noBrowser } from './pdf-tools.ts';
@@ -34,6 +35,16 @@ const startSlowSite = async () => {
 };
 
 describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
+  // Other tests print at the same time; what lies here is ours.
+  beforeAll(async () => {
+    vi.stubEnv('TMPDIR', await mkdtemp(join(tmpdir(), 'stowage-printing-')));
+  });
+  afterAll(async () => {
+    const own = tmpdir();
+    vi.unstubAllEnvs();
+    await rm(own, { recursive: true, force: true });
+  });
+
   it('is one for fifty documents, without growing, and is gone after close', async () => {
     const documents = startDocuments();
     await Promise.all(Array.from({ length: 10 }, () => documents.pdf(jobOf('<p>warm</p>'))));
