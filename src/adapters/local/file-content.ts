@@ -5,7 +5,7 @@ import { flushData, readPart, writeParts } from './system.ts';
 const BATCH_BYTES = 256 * 1024;
 const MOST_PARTS = 512;
 /** How much may be written before the disk is told: more makes the end of an upload wait, less makes more flushes. */
-const FLUSH_BYTES = 4 * 1024 * 1024;
+const FLUSH_BYTES = 3 * 1024 * 1024;
 const NO_FLUSH: ReadonlySet<string | undefined> = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
 
 const writeAll = async (fd: number, parts: readonly Uint8Array[], total: number): Promise<void> => {
