@@ -1,13 +1,7 @@
-import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { installBare, type BareInstall } from '../package/bare-install.ts';
 import { startInstance } from './servers/instance.ts';
-
-const project = fileURLToPath(new URL('../..', import.meta.url));
 
 const config = {
   sources: {
@@ -53,28 +47,15 @@ const SCRIPT = `
   console.log(JSON.stringify(answers));`;
 
 describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () => {
-  let folder = '';
+  let bareInstall: BareInstall;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'stowage-no-sdk-'));
-    const installed = join(folder, 'node_modules', 'stowage');
-    await mkdir(installed, { recursive: true });
-    await cp(join(project, 'dist'), join(installed, 'dist'), { recursive: true });
-    await cp(join(project, 'package.json'), join(installed, 'package.json'));
-    await writeFile(join(folder, 'ask.mjs'), SCRIPT);
-    const { dependencies } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as {
-      dependencies: Record<string, string>;
-    };
-    for (const name of Object.keys(dependencies)) {
-      const target = join(folder, 'node_modules', name);
-      await mkdir(dirname(target), { recursive: true });
-      await symlink(join(project, 'node_modules', name), target);
-    }
+    bareInstall = await installBare(SCRIPT);
   });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  afterAll(() => bareInstall?.remove());
 
   it('answer 501 and name what to install, while other sources and actions work', async () => {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['ask.mjs'], { cwd: folder });
+    const { stdout, stderr } = await bareInstall.run();
     const missing = [
       501,
       'S3 storage needs the npm package "@aws-sdk/client-s3", which is not installed here.',
@@ -100,7 +81,7 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
   });
 
   it('let the service start', async () => {
-    const main = join(folder, 'node_modules', 'stowage', 'dist', 'cli', 'main.js');
+    const main = join(bareInstall.folder, 'node_modules', 'stowage', 'dist', 'cli', 'main.js');
     const instance = await startInstance(config, { main });
     try {
       expect((await fetch(`${instance.url}/files?source=files`)).status).toBe(200);

@@ -1,41 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { WebdavAdapter } from '../../dist/adapters/webdav/adapter.js';
-import { StowageError } from '../../dist/errors/errors.js';
 import { SourcePath } from '../../dist/storage/source-path.js';
+import { inPieces, outcomeOf } from './outcomes.ts';
 import { FaultProxy, type Effect } from './servers/fault-proxy.ts';
 import { login, openDavStore, programs, startApache, type DavServer } from './servers/webdav.ts';
 
 const at = (text: string) => SourcePath.parse(text);
 const MB = 1024 * 1024;
 const LARGE = Buffer.alloc(8 * MB, 'abcdefg');
-const contentOf = (bytes: Buffer): Readable => {
-  const pieces: Buffer[] = [];
-  for (let start = 0; start < bytes.length; start += 65_536)
-    pieces.push(bytes.subarray(start, start + 65_536));
-  return Readable.from(pieces, { objectMode: false });
-};
 const put = (adapter: WebdavAdapter, path: string, bytes: Buffer | string, options = {}) =>
-  adapter.write(at(path), contentOf(Buffer.from(bytes)), options);
+  adapter.write(at(path), inPieces(Buffer.from(bytes)), options);
 
 const SECRETS = ['127.0.0.1', 'http', 'bob', 'secret', '/dav'];
-
-/** The code of the error that ends an operation, with what it tells the world checked on the way. */
-const codeOf = async (operation: Promise<unknown>): Promise<string> => {
-  const error: unknown = await operation.then(
-    () => 'succeeded',
-    (reason: unknown) => reason,
-  );
-  if (!(error instanceof StowageError)) return String(error);
-  for (const message of error.messages) {
-    for (const secret of SECRETS) expect(message).not.toContain(secret);
-  }
-  return error.code;
-};
+const codeOf = (operation: Promise<unknown>): Promise<string> => outcomeOf(operation, SECRETS);
 
 /** A short patience where the server stalls, a long one elsewhere: the machine may be busy. */
 const patience = ({ kind }: Effect) => ({ timeout: kind.startsWith('stall') ? 1 : 20 });
