@@ -45,6 +45,10 @@ for (const { node, skippedTests } of results) {
   for (const title of skippedTests) process.stdout.write(`skipped on ${node.version}: ${title}\n`);
 }
 for (const line of [...leftOut, ...missingNodes]) process.stdout.write(`${line}\n`);
+for (const { node, failures, onlyAlone } of results) {
+  for (const failure of onlyAlone) process.stdout.write(`passed only alone on ${node.version}: ${failure}\n`);
+  for (const failure of failures) process.stdout.write(`FAILED on ${node.version}: ${failure}\n`);
+}
 for (const { node, passed, failed: wrong, skipped } of results) {
   process.stdout.write(`Node ${node.version}: ${passed} passed, ${wrong} failed, ${skipped} skipped\n`);
 }

@@ -1,8 +1,14 @@
 import { mkdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { root, run } from './process.mjs';
 
-const CRASHED = { passed: 0, failed: 1, skipped: 0, skippedTests: [] };
+const CRASHED = {
+  passed: 0,
+  failed: 1,
+  skipped: 0,
+  skippedTests: [],
+  failures: ['The tests ended without a report.'],
+};
 
 const readReport = async (file) => {
   try {
@@ -12,26 +18,8 @@ const readReport = async (file) => {
   }
 };
 
-const countsOf = (report) => {
-  const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
-  const withStatus = (...states) => tests.filter(({ status }) => states.includes(status));
-  // A file that cannot even be loaded has no tests, and still is a failure.
-  const broken = report.testResults.filter(
-    ({ status, assertionResults }) =>
-      status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
-  );
-  const skipped = withStatus('pending', 'skipped', 'todo', 'disabled');
-  return {
-    passed: withStatus('passed').length,
-    failed: withStatus('failed').length + broken.length,
-    skipped: skipped.length,
-    skippedTests: skipped.map(({ fullName }) => fullName),
-  };
-};
-
-/** Runs the tests on one Node and counts them. A run that ends without a report counts as one failure. */
-export const runTests = async ({ binary, version, environment }, args) => {
-  process.stdout.write(`\nTests on Node ${version}\n`);
+/** Runs vitest once. Without a report, `files` is undefined: the run broke off. */
+const runOnce = async ({ binary, version, environment }, args) => {
   const report = join(root, '.cache', `tests-${version}.json`);
   await mkdir(join(root, '.cache'), { recursive: true });
   await rm(report, { force: true });
@@ -47,9 +35,61 @@ export const runTests = async ({ binary, version, environment }, args) => {
     ],
     environment,
   );
-  const written = await readReport(report);
-  if (written === undefined) return CRASHED;
-  const counts = countsOf(written);
-  // Errors outside of any test, such as an unhandled rejection, fail the run without failing a test.
-  return status !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+  return { status, files: (await readReport(report))?.testResults };
+};
+
+const testsOf = (files, ...states) =>
+  files.flatMap(({ assertionResults }) => assertionResults).filter(({ status }) => states.includes(status));
+
+const failedFiles = (files) => files.filter(({ status }) => status === 'failed');
+
+/** A line for each failure, so that the end of a long log tells what happened. */
+const failuresOf = (files) =>
+  failedFiles(files).flatMap(({ name, message, assertionResults }) => {
+    const tests = assertionResults.filter(({ status }) => status === 'failed');
+    const about = (title, text) => `${relative(root, name)}: ${title}: ${String(text).slice(0, 600)}`;
+    // A file that cannot even be loaded has no failed tests, and still is a failure.
+    return tests.length === 0
+      ? [about('the file', message)]
+      : tests.map(({ fullName, failureMessages }) => about(fullName, failureMessages.join('\n')));
+  });
+
+const countsOf = (files) => {
+  const skipped = testsOf(files, 'pending', 'skipped', 'todo', 'disabled');
+  const failures = failuresOf(files);
+  return {
+    passed: testsOf(files, 'passed').length,
+    failed: failures.length,
+    skipped: skipped.length,
+    skippedTests: skipped.map(({ fullName }) => fullName),
+    failures,
+  };
+};
+
+/**
+ * Runs the tests on one Node and counts them. Files with a failure run once more, alone: a test that waits for real servers may lose
+ * against its neighbours on a busy machine. What fails alone too is a failure, and what passed only then is in `onlyAlone`.
+ * A run that ends without a report counts as one failure.
+ */
+export const runTests = async (node, args) => {
+  process.stdout.write(`\nTests on Node ${node.version}\n`);
+  const { status, files } = await runOnce(node, args);
+  if (files === undefined) return { ...CRASHED, onlyAlone: [] };
+
+  const failed = failedFiles(files).map(({ name }) => name);
+  if (failed.length === 0) {
+    const counts = countsOf(files);
+    // Errors outside of any test, such as an unhandled rejection, fail the run without failing a test.
+    if (status !== 0) counts.failures.push('An error outside of any test; see above.');
+    return { ...counts, failed: counts.failures.length, onlyAlone: [] };
+  }
+
+  process.stdout.write(`\nOnce more, alone, on Node ${node.version}: ${failed.join(', ')}\n`);
+  const again = await runOnce(node, ['--maxWorkers=1', ...failed]);
+  const { files: alone } = again;
+  if (alone === undefined)
+    return { ...CRASHED, failures: [...failuresOf(files), ...CRASHED.failures], onlyAlone: [] };
+  const counts = countsOf([...files.filter(({ name }) => !failed.includes(name)), ...alone]);
+  const still = new Set(failedFiles(alone).map(({ name }) => name));
+  return { ...counts, onlyAlone: failuresOf(files.filter(({ name }) => !still.has(name))) };
 };
