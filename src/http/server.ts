@@ -50,11 +50,16 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
     const { socket } = request;
     running.add(response);
     connections.begin(socket);
-    response.once('close', () => {
-      running.delete(response);
-      connections.end(socket);
-    });
-    handler(request, response).catch(() => response.destroy());
+    const end = (): void => {
+      if (running.delete(response)) connections.end(socket);
+    };
+    response.once('close', end);
+    handler(request, response)
+      .catch(() => response.destroy())
+      .finally(() => {
+        // An answer whose turn on the connection never came does not tell that it is closed.
+        if (socket.destroyed) end();
+      });
   };
 
   const server = createServer(

@@ -63,6 +63,11 @@ export class RawConnection {
     return { status, text: this.#received.slice(start) };
   }
 
+  /** Reads no more. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
   destroy(): void {
     this.#socket.destroy();
   }

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import type { Handle } from '../message.ts';
 import { send } from './node-answer.ts';
 import { NodeConnectorRequest, type NodeRequestView } from './node-request.ts';
+import { untilTurn } from './turn.ts';
 
 /**
  * A handler for `node:http`, `node:https` and `node:http2` servers, for `app.use` of Express and for everything that hands
@@ -22,6 +23,11 @@ export const serveNode = async (
   response: ServerResponse,
   view: NodeRequestView,
 ): Promise<void> => {
+  const turn = untilTurn(request, response);
+  if (turn !== true && !(await turn)) {
+    response.destroy();
+    return;
+  }
   const message = new NodeConnectorRequest(request, response, view);
   const answer = await handle(message);
   if (response.destroyed) {
