@@ -18,9 +18,9 @@ const refusal = (code: ErrorCode, more: Headers): Refusal => {
   return { status, headers, body };
 };
 
-/** Answers a request that came while the service shuts down. */
-export const refuseWhileClosing = (response: ServerResponse, headers: Headers): void => {
-  const answer = refusal('SHUTTING_DOWN', { ...headers, 'retry-after': '2' });
+/** Answers a request that the connector does not get to see, and closes its connection. */
+export const refuse = (response: ServerResponse, code: ErrorCode, headers: Headers): void => {
+  const answer = refusal(code, headers);
   response.writeHead(answer.status, answer.headers);
   response.end(answer.body);
 };

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { Connections } from './connections.ts';
 import type { NodeHandler } from './bridges/node.ts';
-import { refuseUnreadable, refuseWhileClosing } from './refusal.ts';
+import { refuse, refuseUnreadable } from './refusal.ts';
 
 /** Where and how a standalone service listens. */
 export interface ListenOptions {
@@ -35,6 +35,22 @@ const listening = (server: Server, { port, host }: ListenOptions): Promise<Addre
     });
   });
 
+/** Notes that a request is being served, until its answer is closed or the returned function is called. */
+const begin = (
+  running: Set<ServerResponse>,
+  connections: Connections,
+  response: ServerResponse,
+  socket: Socket,
+): (() => void) => {
+  running.add(response);
+  connections.begin(socket);
+  const end = (): void => {
+    if (running.delete(response)) connections.end(socket);
+  };
+  response.once('close', end);
+  return end;
+};
+
 /** Serves a connector by `node:http`. Rejects when the address cannot be had. */
 export const listen = async (handler: NodeHandler, options: ListenOptions): Promise<ListeningServer> => {
   const { headers = {} } = options;
@@ -43,17 +59,12 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
   let closed: Promise<void> | undefined;
 
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    if (closed !== undefined) {
-      refuseWhileClosing(response, headers);
-      return;
+    if (closed !== undefined) return refuse(response, 'SHUTTING_DOWN', { ...headers, 'retry-after': '2' });
+    if (request.headers.host === undefined && request.httpVersion === '1.1') {
+      return refuse(response, 'INVALID_PARAMETERS', headers);
     }
     const { socket } = request;
-    running.add(response);
-    connections.begin(socket);
-    const end = (): void => {
-      if (running.delete(response)) connections.end(socket);
-    };
-    response.once('close', end);
+    const end = begin(running, connections, response, socket);
     handler(request, response)
       .catch(() => response.destroy())
       .finally(() => {
@@ -69,9 +80,13 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
       headersTimeout: 60_000,
       // Longer than the minute that proxies keep idle connections, so that it is not us who close under a request.
       keepAliveTimeout: 65_000,
+      // We refuse such requests ourselves, in words that clients of ours understand.
+      requireHostHeader: false,
     },
     onRequest,
   );
+  // Of what a client may expect of us we know nothing but 100-continue, and may pass over the rest.
+  server.on('checkExpectation', onRequest);
   server.on('clientError', (error, socket) => {
     const answered = [...running].some((response) => response.socket === socket && response.headersSent);
     if (answered) socket.destroy();

@@ -91,3 +91,31 @@ describe('closing', () => {
     await expect.poll(leftovers).toEqual([]);
   });
 });
+
+describe('requests at the edge of HTTP', () => {
+  it('are refused in the envelope when they name no host', async () => {
+    const edge = await startEdge();
+    const connection = await RawConnection.open(edge.port);
+    await connection.write('GET /other HTTP/1.1\r\n\r\n');
+    const { status, text } = await connection.answer();
+    expect(status).toBe(400);
+    expect(JSON.parse(text)).toEqual({
+      success: false,
+      data: { code: 400, messages: ['The request is not valid.'] },
+    });
+    await expect.poll(() => connection.isClosed).toBe(true);
+  });
+
+  it('are served by HTTP/1.0 without a host, and whatever else they expect', async () => {
+    const edge = await startEdge();
+    for (const request of [
+      'GET /other HTTP/1.0\r\n\r\n',
+      'GET /other HTTP/1.1\r\nHost: a\r\nExpect: the-best\r\n\r\n',
+    ]) {
+      const connection = await RawConnection.open(edge.port);
+      await connection.write(request);
+      expect((await connection.answer()).status).toBe(200);
+      connection.destroy();
+    }
+  });
+});
