@@ -41,6 +41,13 @@ module.exports = {
     only('http', '^src/http/', [
       '^src/(parameters|access|actions|sources|config|errors|content|log|storage)/',
     ]),
+    only('client', '^src/client/', []),
+    {
+      name: 'client-runs-in-browsers',
+      severity: 'error',
+      from: { path: '^src/client/' },
+      to: { dependencyTypes: ['core', 'npm', 'npm-peer', 'npm-dev'] },
+    },
     only('testing', '^src/testing/', ['^src/(storage|errors|content|log)/']),
     {
       name: 'one-adapter-never-names-another',

@@ -1,18 +1,29 @@
 /**
- * Writes the files that are made from the sources: the JSON schema of the configuration, the reference pages,
- * and the samples of the README.
+ * Writes the files that are made from the sources: the JSON schema of the configuration, the description of the interface and the
+ * types of its client, the reference pages, and the samples of the README.
  * With `--check` it writes nothing and fails when one of them is out of date.
  */
 import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { format, resolveConfig } from 'prettier';
+import { clientTypes } from './generate/client-types.ts';
 import { configSchema } from './generate/config-schema.ts';
 import { configurationPage } from './generate/configuration-page.ts';
 import { errorsPage } from './generate/errors-page.ts';
+import { openApi } from './generate/openapi.ts';
 import { readmeWithExamples } from './generate/readme.ts';
 
 const root = new URL('../', import.meta.url);
 
+const formatted = async (text: string, name: string): Promise<string> => {
+  const path = fileURLToPath(new URL(name, root));
+  return format(text, { ...(await resolveConfig(path)), filepath: path });
+};
+
 const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   'config.schema.json': () => `${JSON.stringify(configSchema(), null, 2)}\n`,
+  'openapi.json': () => `${JSON.stringify(openApi(), null, 2)}\n`,
+  'src/client/actions.ts': () => formatted(clientTypes(), 'src/client/actions.ts'),
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorsPage,
   'README.md': () => readmeWithExamples(root),

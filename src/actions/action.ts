@@ -38,6 +38,11 @@ export type ActionData = Readonly<Record<string, unknown>>;
 /** What an action answers: data for the JSON envelope, or a file. */
 export type ActionResult = ActionData | FileAnswer | MadeFileAnswer;
 
+/** The result of an action that answers a file instead of the JSON envelope. */
+export interface FileResult {
+  readonly contentType: string;
+}
+
 /** One action of the protocol. Routes, parameter checks, access keys, permissions and the interface description come from these. */
 export interface Action<Parameters extends z.ZodType = z.ZodType> {
   /** As in the path: `fileRename`. */
@@ -50,8 +55,8 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   /** True: file parts of a form are kept for the action; otherwise they are skipped. */
   readonly takesFiles: boolean;
   readonly parameters: Parameters;
-  /** Shape of the answer's `data` without `code`; undefined for actions that answer a file. */
-  readonly result: z.ZodType | undefined;
+  /** Shape of the answer's `data` without `code`, or what kind of file is answered. */
+  readonly result: z.ZodType | FileResult;
   readonly run: (context: ActionContext, parameters: z.output<Parameters>) => Promise<ActionResult>;
 }
 

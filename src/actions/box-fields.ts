@@ -15,12 +15,16 @@ export const wholeSizeField = numberField
   .refine(
     (value) => !Number.isFinite(value) || Number.isSafeInteger(value),
     'must be a whole number of pixels',
-  );
+  )
+  .meta({ sent: { type: 'integer', minimum: 1 } });
 
 /** A size that a client computed: decimals are fine. */
-export const sizeField = numberField.refine((value) => value > 0, 'must be greater than zero');
+export const sizeField = numberField
+  .refine((value) => value > 0, 'must be greater than zero')
+  .meta({ sent: { type: 'number', exclusiveMinimum: 0 } });
 
 /** A place that a client computed; what rounds to zero is zero. */
 export const offsetField = numberField
   .refine((value) => value > -0.5, 'must not be negative')
-  .transform((value) => Math.max(0, value));
+  .transform((value) => Math.max(0, value))
+  .meta({ sent: { type: 'number', minimum: 0 } });

@@ -1,6 +1,10 @@
+import { textField } from '../parameters/fields.ts';
 import type { DocumentJob } from '../documents/documents.ts';
 import type { ActionContext } from './action.ts';
 import { sourceFor } from './select-source.ts';
+
+/** What a document is made of. */
+export const htmlField = textField.describe('The content, as HTML. Scripts in it never run.');
 
 /**
  * What both document actions hand to their engine. The settings are those of the named, else the first source.

@@ -17,7 +17,7 @@ export const editedImageShape = {
   source: sourceField,
   path: pathField,
   name: nameField,
-  newname: optionalTextField,
+  newname: optionalTextField.describe('Where the result goes; over the original when absent.'),
 };
 
 type EditedImageParameters = z.output<z.ZodObject<typeof editedImageShape>>;

@@ -5,7 +5,10 @@ import { FileAnswer } from './file-answer.ts';
 import { requireItem } from './item.ts';
 import { openSource } from './open-source.ts';
 
-/** Sends a file as an attachment, never under its own type: a browser must not open it on this origin. */
+// Never the file's own type: a browser must not open it on this origin.
+const contentType = 'application/octet-stream';
+
+/** Sends a file as an attachment, never under its own type. */
 export const fileDownloadAction = defineAction({
   name: 'fileDownload',
   summary: 'Sends a file as an attachment.',
@@ -13,7 +16,7 @@ export const fileDownloadAction = defineAction({
   changes: false,
   takesFiles: false,
   parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
-  result: undefined,
+  result: { contentType },
   run: async (context, input) => {
     const { signal } = context;
     const open = await openSource(context, input.source);
@@ -21,7 +24,7 @@ export const fileDownloadAction = defineAction({
     const { stat } = await requireItem(context, open, { key: 'FILE_DOWNLOAD', path, kind: 'file' });
     return new FileAnswer({
       filename: path.name,
-      contentType: 'application/octet-stream',
+      contentType,
       stat,
       // The version that the headers speak of, or none.
       open: async (range) => (await open.storage.read(path, { range, ifMatch: stat.etag, signal })).stream,

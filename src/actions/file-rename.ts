@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameField, pathField, sourceField, textField } from '../parameters/fields.ts';
+import { nameField, newNameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { requireItem } from './item.ts';
 import { renamedFileName } from './new-name.ts';
@@ -14,7 +14,7 @@ export const fileRenameAction = defineAction({
   methods: ['GET', 'POST'],
   changes: true,
   takesFiles: false,
-  parameters: z.object({ source: sourceField, path: pathField, name: nameField, newname: textField }),
+  parameters: z.object({ source: sourceField, path: pathField, name: nameField, newname: newNameField }),
   result: doneSchema,
   run: async (context, input) => {
     const open = await openSource(context, input.source);

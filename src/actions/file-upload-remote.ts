@@ -12,7 +12,11 @@ import { openSource, type OpenSource } from './open-source.ts';
 import { storeUploads } from './upload-batch.ts';
 import { prepareUpload, requireUntaken, type PlannedUpload } from './upload-plan.ts';
 
-const parameters = z.object({ source: sourceField, path: pathField, url: textField });
+const parameters = z.object({
+  source: sourceField,
+  path: pathField,
+  url: textField.describe('An http or https URL whose host is public.'),
+});
 
 type RemoteUploadParameters = z.output<typeof parameters>;
 

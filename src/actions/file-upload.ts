@@ -14,7 +14,7 @@ const parameters = z.object({
   source: sourceField,
   path: pathField,
   // Not a parameter of this action, but of fileUploadRemote: it gives a request away that came here by mistake.
-  url: z.unknown().optional(),
+  url: z.unknown().optional().meta({ sent: false }),
 });
 
 type UploadParameters = z.output<typeof parameters>;

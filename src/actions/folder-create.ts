@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import { newNameField, pathField, sourceField } from '../parameters/fields.ts';
 import { AlreadyExistsError } from '../errors/errors.ts';
 import { defineAction } from './action.ts';
 import { requireFolder } from './item.ts';
@@ -14,7 +14,7 @@ export const folderCreateAction = defineAction({
   methods: ['GET', 'POST'],
   changes: true,
   takesFiles: false,
-  parameters: z.object({ source: sourceField, path: pathField, name: textField }),
+  parameters: z.object({ source: sourceField, path: pathField, name: newNameField }),
   result: messagesSchema,
   run: async (context, input) => {
     const { access, signal } = context;

@@ -13,7 +13,11 @@ import { visibleFolders } from './listing/visibility.ts';
 import { requireReachable } from './reserved.ts';
 import { sourcesFor } from './select-source.ts';
 
-const parameters = z.object({ source: sourceField, path: pathField, dots: flagField });
+const parameters = z.object({
+  source: sourceField,
+  path: pathField,
+  dots: flagField.describe('False leaves `.` and `..` out.'),
+});
 
 type FoldersParameters = z.output<typeof parameters>;
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import { pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
-import { documentJob } from './document-job.ts';
+import { documentJob, htmlField } from './document-job.ts';
 import { MadeFileAnswer } from './file-answer.ts';
 
-const DOCX_TYPE = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
+const contentType = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
 
 /** Converts HTML into a DOCX file. */
 export const generateDocxAction = defineAction({
@@ -13,14 +13,14 @@ export const generateDocxAction = defineAction({
   methods: ['GET', 'POST'],
   changes: false,
   takesFiles: false,
-  parameters: z.object({ source: sourceField, path: pathField, html: textField }),
-  result: undefined,
+  parameters: z.object({ source: sourceField, path: pathField, html: htmlField }),
+  result: { contentType },
   run: async (context, input) => {
     context.access.require('GENERATE_DOCX', input.path);
     const job = documentJob(context, input);
     return new MadeFileAnswer({
       filename: 'document.docx',
-      contentType: DOCX_TYPE,
+      contentType,
       make: () => context.services.documents.docx(job),
     });
   },

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { orientations, paperFormats } from '../documents/pdf/paper.ts';
-import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import { pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
-import { documentJob } from './document-job.ts';
+import { documentJob, htmlField } from './document-job.ts';
 import { MadeFileAnswer } from './file-answer.ts';
+
+const contentType = 'application/pdf';
 
 /** One of the values, undefined when absent or empty. */
 const choice = <Value extends string>(values: readonly [Value, ...Value[]]) =>
@@ -11,7 +13,8 @@ const choice = <Value extends string>(values: readonly [Value, ...Value[]]) =>
     .string()
     .optional()
     .transform((value) => (value === '' ? undefined : value))
-    .pipe(z.enum(values, `must be one of ${values.join(', ')}`).optional());
+    .pipe(z.enum(values, `must be one of ${values.join(', ')}`).optional())
+    .meta({ sent: { type: 'string', enum: values } });
 
 /** Renders HTML as a PDF file. */
 export const generatePdfAction = defineAction({
@@ -23,7 +26,7 @@ export const generatePdfAction = defineAction({
   parameters: z.object({
     source: sourceField,
     path: pathField,
-    html: textField,
+    html: htmlField,
     options: z
       .object({
         format: choice(paperFormats).describe('A4 when absent.'),
@@ -31,14 +34,14 @@ export const generatePdfAction = defineAction({
       })
       .optional(),
   }),
-  result: undefined,
+  result: { contentType },
   run: async (context, input) => {
     context.access.require('GENERATE_PDF', input.path);
     const paper = { format: input.options?.format, orientation: input.options?.page_orientation };
     const job = { ...documentJob(context, input), paper };
     return new MadeFileAnswer({
       filename: 'document.pdf',
-      contentType: 'application/pdf',
+      contentType,
       make: () => context.services.documents.pdf(job),
     });
   },

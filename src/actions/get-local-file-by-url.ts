@@ -44,7 +44,7 @@ export const getLocalFileByUrlAction = defineAction({
   methods: ['GET', 'POST'],
   changes: false,
   takesFiles: false,
-  parameters: z.object({ url: textField }),
+  parameters: z.object({ url: textField.describe('Public URL of the file.') }),
   result: z.object({
     path: z.string().describe('The folder, with a leading slash.'),
     name: z.string(),

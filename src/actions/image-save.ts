@@ -21,8 +21,9 @@ const parameters = z.object({
   path: pathField,
   name: optionalTextField
     .transform((name) => name?.normalize('NFC'))
-    .refine((name) => name === undefined || isSegment(name), 'must be a single name'),
-  newname: optionalTextField,
+    .refine((name) => name === undefined || isSegment(name), 'must be a single name')
+    .describe('The image that is replaced, unless `newname` is given.'),
+  newname: optionalTextField.describe('The name to store it under.'),
 });
 
 type SaveParameters = z.output<typeof parameters>;

@@ -3,7 +3,10 @@ import type { ActionContext } from './action.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 
 /** `source` is where things go; `fromSource`, where they come from, is the same when absent. */
-export const twoSourcesShape = { source: sourceField, fromSource: sourceField };
+export const twoSourcesShape = {
+  source: sourceField,
+  fromSource: sourceField.describe('The source that `from` lies in; `source` when absent.'),
+};
 
 /** Both ends of a copy or move. */
 export interface Ends {

@@ -2,6 +2,13 @@ import { z } from 'zod';
 import { StowageError } from '../errors/errors.ts';
 import { isSegment, SourcePath } from '../storage/source-path.ts';
 
+declare module 'zod' {
+  interface GlobalMeta {
+    /** JSON schema of what a client should send, where the schema itself takes more than that; false: nothing. */
+    readonly sent?: Readonly<Record<string, unknown>> | false;
+  }
+}
+
 /** Wraps a parser that throws our errors into a schema that reports them as problems. */
 const parsed = <Output>(parse: (text: string) => Output) =>
   z.string().transform((text, context): Output => {
@@ -17,29 +24,34 @@ const parsed = <Output>(parse: (text: string) => Output) =>
 /** A directory or item inside the source, the root when absent or empty. */
 export const pathField = parsed((text) => SourcePath.parse(text))
   .optional()
-  .transform((path) => path ?? SourcePath.root);
+  .transform((path) => path ?? SourcePath.root)
+  .describe('A folder inside the source; the root when absent.');
 
 /** A required path inside the source that is not the root (`from`). */
-export const itemPathField = parsed((text) => SourcePath.parse(text)).refine(
-  (path) => !path.isRoot,
-  'must name a file or folder',
-);
+export const itemPathField = parsed((text) => SourcePath.parse(text))
+  .refine((path) => !path.isRoot, 'must name a file or folder')
+  .describe('Path of the file or folder, relative to the root of its source.');
 
 /** Name or key of a source; undefined when absent or empty. The alias `default` is resolved by the source set. */
 export const sourceField = z
   .string()
   .optional()
-  .transform((name) => (name === undefined || name === '' ? undefined : name));
+  .transform((name) => (name === undefined || name === '' ? undefined : name))
+  .describe('Name of a source. When absent, listings cover every source, and other actions use the first.');
 
 /** The name of an existing entry: exactly one path segment, never sanitised. */
 export const nameField = z
   .string()
   .refine((name) => name.trim() !== '', 'must not be empty')
   .transform((name) => name.normalize('NFC'))
-  .refine((name) => name.trim() === '' || isSegment(name), 'must be a single name');
+  .refine((name) => name.trim() === '' || isSegment(name), 'must be a single name')
+  .describe('Name of an existing file or folder in `path`.');
 
 /** A required text that is not blank. */
 export const textField = z.string().refine((text) => text.trim() !== '', 'must not be empty');
+
+/** The name that a file or folder shall get. */
+export const newNameField = textField.describe('The new name. Unsafe characters become `_`.');
 
 /** An optional text; blank counts as absent. */
 export const optionalTextField = z

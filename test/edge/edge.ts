@@ -75,7 +75,7 @@ const base = {
   changes: false,
   takesFiles: false,
   parameters: anything,
-  result: undefined,
+  result: z.object({}),
 } as const satisfies Partial<Action>;
 
 const testActions = (): readonly Action[] => [

@@ -62,6 +62,24 @@ afterAll(() => rm(project, { recursive: true, force: true }));
 const node = async (...words: string[]): Promise<string> =>
   (await run(process.execPath, words, { cwd: project, env: { PATH: process.env['PATH'] ?? '' } })).stdout;
 
+/** What the compiler has to say of a file of the project. */
+const compile = async (file: string, options: object): Promise<string> => {
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    target: 'es2022',
+    exactOptionalPropertyTypes: true,
+    ...options,
+  };
+  const config = join(project, 'tsconfig.json');
+  await writeFile(config, JSON.stringify({ compilerOptions, files: [file] }));
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const { stdout } = await run(process.execPath, [tsc, '-p', config], { cwd: project }).catch(
+    (error: unknown) => error as { stdout: string },
+  );
+  return stdout;
+};
+
 describe('the packed package', () => {
   it('holds the build, the schema and the texts, and nothing else', () => {
     const files = packed.files.map(({ path }) => path);
@@ -70,6 +88,7 @@ describe('the packed package', () => {
       'README.md',
       'LICENSE',
       'config.schema.json',
+      'openapi.json',
       'dist/index.js',
       'dist/cli/main.js',
     ]) {
@@ -77,7 +96,7 @@ describe('the packed package', () => {
     }
     const strange = files.filter(
       (path) =>
-        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map)|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json)$/u.test(
+        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map)|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
           path,
         ),
     );
@@ -125,9 +144,10 @@ describe('the packed package', () => {
     expect(faults).toEqual([]);
   });
 
-  it('gives its schema and its manifest', () => {
+  it('gives its schema, its description and its manifest', () => {
     const require = createRequire(join(project, 'index.js'));
     expect(require(`${manifest.name}/config.schema.json`)).toHaveProperty('properties.sources');
+    expect(require(`${manifest.name}/openapi.json`)).toHaveProperty('openapi');
     expect(require(`${manifest.name}/package.json`)).toHaveProperty('version', manifest.version);
   });
 
@@ -174,23 +194,25 @@ describe('the packed package', () => {
        export const isConfigError = (error: unknown): error is ConfigError => error instanceof ConfigError;
       `,
     );
-    const options = {
-      strict: true,
-      noEmit: true,
-      module: 'nodenext',
-      target: 'es2023',
-      types: ['node'],
-      skipLibCheck: true,
-      exactOptionalPropertyTypes: true,
-    };
+    expect(await compile('host.ts', { module: 'nodenext', types: ['node'], skipLibCheck: true })).toBe('');
+  });
+
+  it('has a client for pages, where nothing of Node is known', async () => {
     await writeFile(
-      join(project, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions: options, files: ['host.ts'] }),
+      join(project, 'page.ts'),
+      `import { createClient, ConnectorError, type FilesData } from '${manifest.name}/client';
+       const client = createClient({ url: '/connector', credentials: 'include' });
+       export const list = async (): Promise<FilesData['sources']> => (await client.files({ path: 'pets' })).sources;
+       export const save = async (file: File): Promise<string> =>
+         (await client.imageSave({ name: 'cat.jpg', files: [file] })).newPath;
+       export const isRefusal = (error: unknown): boolean => error instanceof ConnectorError && error.code === 403;
+       // @ts-expect-error: the new name is missing
+       export const misused = (): unknown => client.fileRename({ name: 'cat.jpg' });
+      `,
     );
-    const tsc = join(root, 'node_modules/typescript/bin/tsc');
-    const { stdout } = await run(process.execPath, [tsc, '-p', project], { cwd: project }).catch(
-      (error: unknown) => error as { stdout: string },
+    const lib = ['es2022', 'dom', 'dom.iterable'];
+    expect(await compile('page.ts', { module: 'esnext', moduleResolution: 'bundler', types: [], lib })).toBe(
+      '',
     );
-    expect(stdout).toBe('');
   });
 });

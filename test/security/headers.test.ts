@@ -15,7 +15,7 @@ const action = (name: string, run: Action['run']): Action => ({
   changes: false,
   takesFiles: false,
   parameters: z.object({ name: z.string() }),
-  result: undefined,
+  result: z.object({}),
   run,
 });
 

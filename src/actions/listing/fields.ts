@@ -12,7 +12,8 @@ export const flagField = z
   .optional()
   .transform((value) =>
     isBlank(value) ? undefined : value === true || value === 'true' || Number(value) === 1,
-  );
+  )
+  .meta({ sent: { type: 'boolean' } });
 
 const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/iu;
 
@@ -43,31 +44,34 @@ export const countField = z
     if (number >= 0 && Number.isInteger(number)) return number;
     context.issues.push({ code: 'custom', input: value, message: 'must be a whole number, zero or more' });
     return z.NEVER;
-  });
+  })
+  .meta({ sent: { type: 'integer', minimum: 0 } });
 
 /** One of a few words; undefined when absent or blank. */
 const choiceField = <const Choices extends readonly string[]>(choices: Choices) =>
   z
     .union([z.enum(choices), z.literal(''), z.null()], { error: `must be one of ${choices.join(', ')}` })
     .optional()
-    .transform((value) => (value === undefined || value === null || value === '' ? undefined : value));
+    .transform((value) => (value === undefined || value === null || value === '' ? undefined : value))
+    .meta({ sent: { type: 'string', enum: choices } });
 
 /** A text that may look like a number or a boolean; undefined when absent or blank. */
 const wordField = z
   .union([z.string(), z.number(), z.boolean(), z.null()], { error: 'must be a text' })
   .optional()
-  .transform((value) => (value === undefined || value === null || value === '' ? undefined : String(value)));
+  .transform((value) => (value === undefined || value === null || value === '' ? undefined : String(value)))
+  .meta({ sent: { type: 'string' } });
 
 /** `mods[...]` of a listing; empty when absent or blank. */
 export const modsField = z.preprocess(
   (value) => (isBlank(value) ? {} : value),
   z.object({
-    withFolders: flagField,
-    onlyImages: flagField,
-    offset: countField,
-    limit: countField,
-    sortBy: choiceField(sortOrders),
-    foldersPosition: choiceField(foldersPositions),
-    filterWord: wordField,
+    withFolders: flagField.describe('Lists folders too.'),
+    onlyImages: flagField.describe('Leaves out files that are no images.'),
+    offset: countField.describe('How many items come before the page.'),
+    limit: countField.describe('The most items of a page; the setting countInChunk when absent.'),
+    sortBy: choiceField(sortOrders).describe('The setting defaultSortBy when absent.'),
+    foldersPosition: choiceField(foldersPositions).describe('Folders among the files, above or below them.'),
+    filterWord: wordField.describe('Keeps names that contain it, whatever their case.'),
   }),
 );

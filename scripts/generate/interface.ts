@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { createActions } from '../../src/actions/registry.ts';
+import type { Action } from '../../src/actions/action.ts';
+import type { JsonSchema } from './settings-schema.ts';
+
+/** An action as clients see it. */
+export interface DescribedAction extends Pick<Action, 'name' | 'summary' | 'methods' | 'takesFiles'> {
+  /** What a client should send; the service takes more spellings than this. */
+  readonly parameters: JsonSchema;
+  /** The shape of `data`, or the media type of the file that is answered. */
+  readonly answer: { readonly data: JsonSchema } | { readonly contentType: string };
+}
+
+type Properties = Readonly<Record<string, JsonSchema>>;
+
+const eachProperty = (properties: Properties): Properties =>
+  Object.fromEntries(
+    Object.entries(properties)
+      .filter(([, { sent }]) => sent !== false)
+      .map(([name, schema]) => [name, forClients(schema)]),
+  );
+
+/** A schema as zod gives it, with what clients should send in the place of all that is understood. */
+const forClients = (schema: JsonSchema): JsonSchema => {
+  const { sent, description, additionalProperties: _closed, $schema: _dialect, ...rest } = schema;
+  const { properties, items, anyOf, ...plain } = rest;
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...((sent as JsonSchema | undefined) ?? {
+      ...plain,
+      ...(properties === undefined ? {} : { properties: eachProperty(properties) }),
+      ...(items === undefined ? {} : { items: forClients(items) }),
+      ...(anyOf === undefined ? {} : { anyOf: anyOf.map(forClients) }),
+    }),
+  };
+};
+
+const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema =>
+  forClients(z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as JsonSchema);
+
+const parametersOf = ({ name, parameters }: Action): JsonSchema => {
+  if (!(parameters instanceof z.ZodObject)) throw new Error(`The parameters of ${name} are no object.`);
+  const { required: _claimed, ...schema } = schemaOf(parameters, 'input');
+  // Where texts are prepared first, only the schema itself knows whether it may be absent.
+  const required = Object.entries(parameters.shape as Readonly<Record<string, z.ZodType>>)
+    .filter(([, field]) => !field.safeParse(undefined).success)
+    .map(([key]) => key);
+  return required.length === 0 ? schema : { ...schema, required };
+};
+
+/** `fileRename` -> `FileRename`, as types are named. */
+export const capitalised = (name: string): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+
+/** Every action of the registry, in its order. */
+export const describedActions = (): readonly DescribedAction[] =>
+  [...createActions().values()].map((action) => {
+    const { name, summary, methods, takesFiles, result } = action;
+    const answer =
+      'contentType' in result ? { contentType: result.contentType } : { data: schemaOf(result, 'output') };
+    return { name, summary, methods, takesFiles, parameters: parametersOf(action), answer };
+  });

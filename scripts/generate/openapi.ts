@@ -1,0 +1,204 @@
+import { errorTable } from '../../src/errors/table.ts';
+import { capitalised, describedActions, type DescribedAction } from './interface.ts';
+import type { JsonSchema } from './settings-schema.ts';
+
+/** A part of the description that is no schema. */
+type Part = Readonly<Record<string, unknown>>;
+
+/** The version of the interface, not of the package. */
+const INTERFACE_VERSION = '0.1.1';
+
+const reference = (kind: string, name: string): JsonSchema => ({ $ref: `#/components/${kind}/${name}` });
+
+const parametersName = (name: string): string => `${capitalised(name)}Parameters`;
+const dataName = (name: string): string => `${capitalised(name)}Data`;
+
+const success = (data: JsonSchema): JsonSchema => ({
+  type: 'object',
+  properties: { success: { const: true }, data },
+  required: ['success', 'data'],
+});
+
+const withCode = (data: JsonSchema): JsonSchema => ({
+  ...data,
+  properties: { code: { const: 220 }, ...data.properties },
+  required: ['code', ...(data.required ?? [])],
+});
+
+const fileBody = { type: 'string', contentMediaType: 'application/octet-stream' };
+
+const succeeded = ({ name, answer }: DescribedAction): Part =>
+  'contentType' in answer
+    ? {
+        description: 'The file, as an attachment.',
+        headers: { 'Content-Disposition': { schema: { type: 'string' }, required: true } },
+        content: { [answer.contentType]: { schema: fileBody } },
+      }
+    : {
+        description: 'Done.',
+        content: { 'application/json': { schema: success(reference('schemas', dataName(name))) } },
+      };
+
+const responses = (action: DescribedAction): Part => ({
+  200: succeeded(action),
+  default: reference('responses', 'Error'),
+});
+
+/** Objects are written with brackets: `mods[limit]=5`. */
+const queryParameters = ({ properties = {}, required = [] }: JsonSchema): readonly Part[] =>
+  Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    ...(required.includes(name) ? { required: true } : {}),
+    ...(schema.type === 'object' ? { style: 'deepObject', explode: true } : {}),
+    schema,
+  }));
+
+const ownSchemas = ({
+  name,
+  takesFiles,
+  parameters,
+  answer,
+}: DescribedAction): readonly [string, JsonSchema][] => [
+  [parametersName(name), takesFiles ? withFiles(parameters) : parameters],
+  ...('data' in answer ? [[dataName(name), withCode(answer.data)] as [string, JsonSchema]] : []),
+];
+
+const withFiles = (parameters: JsonSchema): JsonSchema => ({
+  ...parameters,
+  properties: { ...parameters.properties, 'files[0]': { ...fileBody, description: 'The first file.' } },
+  patternProperties: { '^files\\[\\d+\\]$': fileBody },
+  required: [...(parameters.required ?? []), 'files[0]'],
+});
+
+const bracketed = ({ properties = {} }: JsonSchema): Part => {
+  const names = Object.entries(properties).filter(([, { type }]) => type === 'object');
+  return names.length === 0
+    ? {}
+    : { encoding: Object.fromEntries(names.map(([name]) => [name, { style: 'deepObject', explode: true }])) };
+};
+
+const bodyOf = ({ name, takesFiles, parameters }: DescribedAction): Part => {
+  const plain = { schema: reference('schemas', parametersName(name)) };
+  const form = { ...plain, ...bracketed(parameters) };
+  const content = takesFiles
+    ? { 'multipart/form-data': plain }
+    : { 'application/json': plain, 'application/x-www-form-urlencoded': form, 'multipart/form-data': form };
+  return { required: takesFiles || (parameters.required ?? []).length > 0, content };
+};
+
+const pathOf = (action: DescribedAction): Part => {
+  const { name, summary, methods, takesFiles } = action;
+  const post = {
+    operationId: name,
+    summary,
+    requestBody: bodyOf(action),
+    responses: responses(action),
+  };
+  // Files come in a body: by GET there is nothing to say but that they are missing.
+  if (!methods.includes('GET') || takesFiles) return { post };
+  const get = {
+    operationId: `${name}ByQuery`,
+    summary,
+    parameters: queryParameters(action.parameters),
+    responses: responses(action),
+  };
+  return { get, post };
+};
+
+const rootPath = (actions: readonly DescribedAction[]): Part => {
+  const parameters = [
+    {
+      name: 'action',
+      in: 'query',
+      required: true,
+      description: 'In a POST it may also stand in the body; the query wins.',
+      schema: { type: 'string', enum: actions.map(({ name }) => name) },
+    },
+  ];
+  const summary = 'Runs the action that is named by a parameter.';
+  const answers = {
+    200: { description: 'What the action answers at its own path.' },
+    default: reference('responses', 'Error'),
+  };
+  return {
+    get: { operationId: 'actionByQuery', summary, parameters, responses: answers },
+    post: { operationId: 'action', summary, parameters, responses: answers },
+  };
+};
+
+const pingPath: Part = {
+  get: {
+    operationId: 'ping',
+    summary: 'Tells that the service is up.',
+    responses: {
+      200: {
+        description: 'It is up.',
+        content: {
+          'application/json': {
+            schema: { type: 'object', properties: { success: { const: true } }, required: ['success'] },
+          },
+        },
+      },
+      default: reference('responses', 'Error'),
+    },
+  },
+};
+
+const errorStatuses = (): readonly number[] =>
+  [...new Set(Object.values(errorTable).map(({ status }) => status))].sort((one, other) => one - other);
+
+const errorSchema = (): JsonSchema => ({
+  type: 'object',
+  properties: {
+    success: { const: false },
+    data: {
+      type: 'object',
+      properties: {
+        code: {
+          type: 'integer',
+          description: `The status: ${errorStatuses().join(', ')}, or one that a hook of the host chose.`,
+        },
+        messages: {
+          type: 'array',
+          items: { type: 'string' },
+          description: 'For the user. For 400 one per problem.',
+        },
+      },
+      required: ['code', 'messages'],
+    },
+  },
+  required: ['success', 'data'],
+});
+
+/** The description of the interface (OpenAPI 3.1). */
+export const openApi = (): Part => {
+  const actions = describedActions();
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Stowage',
+      version: INTERFACE_VERSION,
+      summary: 'Connector for the file browser and uploader of a web editor',
+      description:
+        'Every action is a path of its own, and can also be named by the parameter `action` at the root. Parameters come from the query or a body.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: 'http://localhost:8081', description: 'A service started on this machine.' }],
+    security: [],
+    paths: {
+      '/ping': pingPath,
+      '/': rootPath(actions),
+      ...Object.fromEntries(actions.map((action) => [`/${action.name}`, pathOf(action)])),
+    },
+    components: {
+      responses: {
+        Error: {
+          description: 'Not done. The status line has the same number as the body.',
+          content: { 'application/json': { schema: reference('schemas', 'Error') } },
+        },
+      },
+      schemas: { Error: errorSchema(), ...Object.fromEntries(actions.flatMap(ownSchemas)) },
+    },
+  };
+};

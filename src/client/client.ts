@@ -1,0 +1,87 @@
+import { answerKinds, type Actions } from './actions.ts';
+import { ConnectorError } from './connector-error.ts';
+import { toForm } from './form.ts';
+
+/** How to reach a connector. */
+export interface ClientOptions {
+  /** Where the connector is mounted, with or without a slash at the end: `https://www.example.com/connector`, `/api/files`. */
+  readonly url: string | URL;
+  /** Sent with every request, such as a token. A function is asked before each. */
+  readonly headers?:
+    | Readonly<Record<string, string>>
+    | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>)
+    | undefined;
+  /** Whether cookies travel to another origin; as `fetch` has it. */
+  readonly credentials?: 'omit' | 'same-origin' | 'include' | undefined;
+  /** Another `fetch`, for tests or tracing. */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+/** What a single call may be given besides its parameters. */
+export interface CallOptions {
+  /** Breaks the request off. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+type Arguments<Parameters> =
+  Partial<Parameters> extends Parameters
+    ? [parameters?: Parameters, options?: CallOptions]
+    : [parameters: Parameters, options?: CallOptions];
+
+/**
+ * A method for every action. Actions that answer JSON resolve to its `data`; actions that answer a file resolve to the
+ * response, whose body is still to be read.
+ * @throws ConnectorError for every answer that is no success; what `fetch` throws when there is no answer
+ */
+export type Client = {
+  readonly [Name in keyof Actions]: (
+    ...args: Arguments<Actions[Name]['parameters']>
+  ) => Promise<Actions[Name]['answer']>;
+};
+
+interface Envelope {
+  readonly success: boolean;
+  readonly data: { readonly code: number; readonly messages?: readonly string[] };
+}
+
+const isEnvelope = (value: unknown): value is Envelope =>
+  typeof value === 'object' && value !== null && 'success' in value && 'data' in value;
+
+const isJson = (response: Response): boolean =>
+  response.headers.get('content-type')?.startsWith('application/json') === true;
+
+const envelopeOf = async (response: Response): Promise<Envelope> => {
+  const body: unknown = isJson(response) ? await response.json() : undefined;
+  if (isEnvelope(body) && body.success) return body;
+  // The body of a proxy's own page is of no use, but an unread one holds its connection.
+  if (body === undefined) await response.body?.cancel();
+  throw isEnvelope(body)
+    ? new ConnectorError(body.data.code, body.data.messages ?? [])
+    : new ConnectorError(response.status, []);
+};
+
+/** A client for browsers and servers. Every request is a POST with a form: no length of a URL, no preflight, and `onlyPOST` is fine. */
+export const createClient = ({ url, headers, credentials, fetch: own }: ClientOptions): Client => {
+  const base = String(url).replace(/\/*$/u, '/');
+  const send = own ?? globalThis.fetch.bind(globalThis);
+
+  const call = async (
+    name: keyof Actions,
+    parameters: Readonly<Record<string, unknown>> = {},
+    { signal }: CallOptions = {},
+  ): Promise<unknown> => {
+    const response = await send(`${base}${name}`, {
+      method: 'POST',
+      body: toForm(parameters),
+      headers: (typeof headers === 'function' ? await headers() : headers) ?? {},
+      ...(credentials === undefined ? {} : { credentials }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    const isFile = answerKinds[name] === 'file' && response.ok && !isJson(response);
+    return isFile ? response : (await envelopeOf(response)).data;
+  };
+
+  const methods = Object.keys(answerKinds).map((name) => [name, call.bind(undefined, name as keyof Actions)]);
+  // Made of the names that `Actions` is made of, and each answers what its name says: the types come from the same registry.
+  return Object.fromEntries(methods) as Client;
+};

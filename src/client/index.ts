@@ -1,0 +1,4 @@
+/** A typed client of the service, for browsers and servers: `stowage/client`. It imports nothing. */
+export { createClient, type CallOptions, type Client, type ClientOptions } from './client.ts';
+export { ConnectorError } from './connector-error.ts';
+export type * from './actions.ts';
