@@ -6,7 +6,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { clientTypes } from './generate/client-types.ts';
+import { clientActions, clientAnswers, clientParameters } from './generate/client-types.ts';
 import { configSchema } from './generate/config-schema.ts';
 import { configurationPage } from './generate/configuration-page.ts';
 import { errorsPage } from './generate/errors-page.ts';
@@ -23,7 +23,9 @@ const formatted = async (text: string, name: string): Promise<string> => {
 const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   'config.schema.json': () => `${JSON.stringify(configSchema(), null, 2)}\n`,
   'openapi.json': () => `${JSON.stringify(openApi(), null, 2)}\n`,
-  'src/client/actions.ts': () => formatted(clientTypes(), 'src/client/actions.ts'),
+  'src/client/actions.ts': () => formatted(clientActions(), 'src/client/actions.ts'),
+  'src/client/answers.ts': () => formatted(clientAnswers(), 'src/client/answers.ts'),
+  'src/client/parameters.ts': () => formatted(clientParameters(), 'src/client/parameters.ts'),
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorsPage,
   'README.md': () => readmeWithExamples(root),

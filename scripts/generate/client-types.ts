@@ -68,7 +68,7 @@ ${membersOf(action?.parameters ?? {})}
 
 const answerName = ({ name, answer }: DescribedAction): string => {
   if ('contentType' in answer) return 'Response';
-  return membersOf(answer.data) === '' ? 'Success' : `${capitalised(name)}Data`;
+  return `answers.${membersOf(answer.data) === '' ? 'Success' : `${capitalised(name)}Data`}`;
 };
 
 const answerType = ({ name, answer }: DescribedAction): string =>
@@ -82,26 +82,38 @@ ${membersOf(answer.data)}
 const entryOf = (action: DescribedAction): string =>
   `/** ${action.summary} */
 readonly ${action.name}: {
-readonly parameters: ${parametersName(action)};
+readonly parameters: parameters.${parametersName(action)};
 readonly answer: ${answerName(action)};
 };`;
 
 const kindOf = ({ name, answer }: DescribedAction): string =>
   `${name}: '${'contentType' in answer ? 'file' : 'data'}',`;
 
-/** The types of the client, unformatted. */
-export const clientTypes = (): string => {
+const HEADER = '// Generated from the actions by `npm run generate`. Do not edit.';
+
+/** The parameters of all actions, unformatted. */
+export const clientParameters = (): string => {
   const actions = describedActions();
-  return `// Generated from the actions by \`npm run generate\`. Do not edit.
+  return `${HEADER}\n\n${[placeType(actions), ...actions.map(parametersType)].join('\n\n')}\n`;
+};
+
+/** The answers of all actions, unformatted. */
+export const clientAnswers = (): string => `${HEADER}
 
 /** What every successful answer holds. */
 export interface Success {
   readonly code: 220;
 }
 
-${placeType(actions)}
+${describedActions().map(answerType).join('\n\n')}
+`;
 
-${actions.flatMap((action) => [parametersType(action), answerType(action)]).join('\n\n')}
+/** The table of all actions, unformatted. */
+export const clientActions = (): string => {
+  const actions = describedActions();
+  return `${HEADER}
+import type * as answers from './answers.ts';
+import type * as parameters from './parameters.ts';
 
 /** Every action with its parameters and its answer. */
 export interface Actions {

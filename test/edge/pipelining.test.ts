@@ -17,7 +17,7 @@ const large = defineAction({
   changes: false,
   takesFiles: false,
   parameters: z.object({}),
-  result: undefined,
+  result: z.object({}),
   run: async () =>
     new FileAnswer({
       filename: 'large.bin',

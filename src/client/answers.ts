@@ -1,0 +1,137 @@
+// Generated from the actions by `npm run generate`. Do not edit.
+
+/** What every successful answer holds. */
+export interface Success {
+  readonly code: 220;
+}
+
+/** What `permissions` answers. */
+export interface PermissionsData extends Success {
+  readonly permissions: {
+    readonly allowFiles: boolean;
+    readonly allowFileMove: boolean;
+    readonly allowFileCopy: boolean;
+    readonly allowFileUpload: boolean;
+    readonly allowFileUploadRemote: boolean;
+    readonly allowFileRemove: boolean;
+    readonly allowFileRename: boolean;
+    readonly allowFileDownload: boolean;
+    readonly allowFolders: boolean;
+    readonly allowFolderMove: boolean;
+    readonly allowFolderCopy: boolean;
+    readonly allowFolderCreate: boolean;
+    readonly allowFolderRemove: boolean;
+    readonly allowFolderRename: boolean;
+    readonly allowFolderTree: boolean;
+    readonly allowImageResize: boolean;
+    readonly allowImageCrop: boolean;
+    readonly allowImageSave: boolean;
+    readonly allowImageLoad: boolean;
+    readonly allowGeneratePdf: boolean;
+    readonly allowGenerateDocx: boolean;
+  };
+}
+
+/** What `files` answers. */
+export interface FilesData extends Success {
+  readonly sources: readonly {
+    readonly name: string;
+    readonly title: string;
+    readonly baseurl: string;
+    /** The listed folder relative to the root, without a leading slash; `/` at the root. */
+    readonly path: string;
+    readonly files: readonly (
+      | {
+          readonly file: string;
+          readonly name: string;
+          readonly type: 'folder';
+          readonly thumb?: string | undefined;
+        }
+      | {
+          /** Name relative to baseurl + path. */
+          readonly file: string;
+          readonly name: string;
+          readonly type: 'image' | 'file';
+          readonly isImage: boolean;
+          /** For people: `117.74MB`. Absent when the store does not tell it. */
+          readonly size?: string | undefined;
+          /** In the datetimeFormat. Absent when the store does not tell it. */
+          readonly changed?: string | undefined;
+          /** Relative to baseurl + path. Absent when the quota is used up. */
+          readonly thumb?: string | undefined;
+        }
+    )[];
+  }[];
+}
+
+/** What `fileUpload` answers. */
+export interface FileUploadData extends Success {
+  readonly baseurl: string;
+  /** One per file. */
+  readonly messages: readonly string[];
+  /** Paths relative to the root of the source. */
+  readonly files: readonly string[];
+  /** Parallel to `files`. */
+  readonly isImages: readonly boolean[];
+}
+
+/** What `fileUploadRemote` answers. */
+export interface FileUploadRemoteData extends Success {
+  readonly baseurl: string;
+  /** Path relative to the root of the source. */
+  readonly newfilename: string;
+  readonly isImage: boolean;
+}
+
+/** What `getLocalFileByUrl` answers. */
+export interface GetLocalFileByUrlData extends Success {
+  /** The folder, with a leading slash. */
+  readonly path: string;
+  readonly name: string;
+  readonly source: string;
+}
+
+/** What `folders` answers. */
+export interface FoldersData extends Success {
+  readonly sources: readonly {
+    readonly name: string;
+    readonly title: string;
+    readonly baseurl: string;
+    /** The listed folder relative to the root, without a leading slash; `/` at the root. */
+    readonly path: string;
+    /** `.` first at the root, `..` first below it, unless `dots` is false. */
+    readonly folders: readonly string[];
+  }[];
+}
+
+/** What `folderCreate` answers. */
+export interface FolderCreateData extends Success {
+  readonly messages: readonly string[];
+}
+
+/** What `imageResize` answers. */
+export interface ImageResizeData extends Success {
+  /** Public URL of the written file. */
+  readonly newPath: string;
+}
+
+/** What `imageCrop` answers. */
+export interface ImageCropData extends Success {
+  /** Public URL of the written file. */
+  readonly newPath: string;
+}
+
+/** What `imageSave` answers. */
+export interface ImageSaveData extends Success {
+  /** Public URL of the stored file. */
+  readonly newPath: string;
+  /** The name under which it was really stored. */
+  readonly name: string;
+}
+
+/** What `imageLoad` answers. */
+export interface ImageLoadData extends Success {
+  /** Data URL in base64. */
+  readonly content: string;
+  readonly name: string;
+}
