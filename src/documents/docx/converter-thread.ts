@@ -11,6 +11,7 @@ const isOutOfMemory = (error: unknown): boolean =>
 /** A thread that converts one document at a time. What it does cannot hold up the service, and can be stopped at any moment. */
 export class ConverterThread {
   readonly #worker: Worker;
+  readonly #loaded: Promise<void>;
   #failed = false;
 
   /** @param maxHeapMb memory of the thread in megabytes; a document that needs more fails */
@@ -26,6 +27,10 @@ export class ConverterThread {
     };
     this.#worker.on('error', fail);
     this.#worker.on('exit', fail);
+    this.#loaded = new Promise((resolve) => {
+      // The first word of the thread is that it is ready.
+      for (const event of ['message', 'error', 'exit']) this.#worker.once(event, () => resolve());
+    });
   }
 
   /** False after an end of whatever kind. */
@@ -46,6 +51,7 @@ export class ConverterThread {
         worker.off('exit', onExit);
       };
       const onMessage = (message: FromThread): void => {
+        if (message.type === 'ready') return;
         if (message.type === 'load') {
           void this.#answer(message.id, message.thing, load);
           return;
@@ -70,9 +76,12 @@ export class ConverterThread {
     });
   }
 
-  /** Ends the thread, whatever it is doing. */
+  /** Ends the thread, whatever it is doing, as soon as it has loaded its programs. */
   async end(): Promise<void> {
     this.#failed = true;
+    this.#worker.ref();
+    // The files that a thread has just opened to load them would stay open for the life of the process.
+    await this.#loaded;
     await this.#worker.terminate();
   }
 

@@ -11,8 +11,9 @@ export type ToThread =
   | { readonly type: 'convert'; readonly html: string }
   | { readonly type: 'loaded'; readonly id: number; readonly thing: LoadedThing };
 
-/** From the thread. After `done` or `failed` it is ready for the next document. */
+/** From the thread. After `ready`, `done` and `failed` it waits for the next document. */
 export type FromThread =
+  | { readonly type: 'ready' }
   | { readonly type: 'load'; readonly id: number; readonly thing: ThingToLoad }
   | { readonly type: 'done'; readonly bytes: Uint8Array }
   | { readonly type: 'failed'; readonly limit: string | undefined; readonly detail: string };

@@ -41,6 +41,7 @@ const serve = (port: NonNullable<typeof parentPort>): void => {
       waiting.delete(message.id);
     }
   });
+  send({ type: 'ready' });
 };
 
 if (parentPort !== null) serve(parentPort);
