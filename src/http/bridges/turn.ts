@@ -7,8 +7,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 const isQueued = (request: IncomingMessage, response: ServerResponse): boolean => {
   if (response.socket !== null || response.writableEnded) return false;
   const { socket } = request;
-  // Some hosts hand on requests that never had a connection.
-  return socket.destroyed || !socket.pending;
+  // Some hosts hand on requests that never had a connection, or have only something like one.
+  return socket.destroyed || (socket.pending as boolean | undefined) === false;
 };
 
 /** Waits for the turn of a request on its connection. False: the client has left before. Costs nothing for most. */
