@@ -8,9 +8,10 @@ import type { Handle } from './http/message.ts';
 /** How a connector is mounted. */
 export interface RouterOptions extends Omit<ConnectorOptions, 'version' | 'isMounted'> {
   /**
-   * The prefix that the connector is mounted below, cut by `fetch` when the framework leaves it in the URL: `/api/connector`. Needed
-   * only when the last segment of the prefix is itself the name of an action (`/api/files`): without it the last segment of a
-   * path names the action, whatever stands before it, and a path that names none is the mount itself.
+   * The prefix that the connector is mounted below: `/api/connector`. Mounts of Express and prefixes of Fastify tell it by themselves;
+   * elsewhere it may still stand in the URL, and without this option the last segment of a path names the action, whatever stands
+   * before it, and a path that names none is the mount itself. Needed when the last segment of the prefix is itself the name of an action
+   * (`/api/files`).
    */
   readonly basePath?: string | undefined;
 }
@@ -39,7 +40,7 @@ export const createRouter = (
   const connector = createConnector(config, hooks, { ...options, isMounted: basePath === undefined });
   return {
     fetch: toFetchHandler(connector.handle, { basePath }),
-    handler: toNodeHandler(connector.handle),
+    handler: toNodeHandler(connector.handle, { basePath }),
     handle: connector.handle,
     close: () => connector.close(),
   };

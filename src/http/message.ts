@@ -23,6 +23,8 @@ export interface ParsedBody {
 
 /** A request as the core takes it. */
 export interface ConnectorRequest extends HookRequest {
+  /** The bridge knows that `url` begins at the mount. Otherwise the prefix of a mounted connector may still stand in it. */
+  readonly isExact?: boolean | undefined;
   /** The unread body. Undefined when there is none or the host has read it. */
   readonly body: Readable | undefined;
   /** The body as the host has parsed it, when its stream is spent. */

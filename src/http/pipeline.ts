@@ -45,9 +45,13 @@ const roleFrom = (result: unknown): string => {
   throw new StowageError('INTERNAL', { detail: `checkAuthentication returned ${typeof result}, not a role` });
 };
 
-const readTarget = ({ actions, isMounted }: PipelineDependencies, { url }: ConnectorRequest): Target => {
+const readTarget = (
+  { actions, isMounted = false }: PipelineDependencies,
+  { url, isExact = false }: ConnectorRequest,
+): Target => {
   const target = parseTarget(url);
-  return isMounted === true ? withinMount(target, (name) => name === PING || actions.has(name)) : target;
+  if (!isMounted || isExact) return target;
+  return withinMount(target, (name) => name === PING || actions.has(name));
 };
 
 /** The eight steps of the protocol, in their order. */

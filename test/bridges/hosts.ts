@@ -30,7 +30,8 @@ const closeServer = (server: Server): Promise<void> =>
     server.closeAllConnections();
   });
 
-const listening = async (server: Server, path = '/fb'): Promise<RunningHost> => {
+/** Listens on a free port of this machine. */
+export const listening = async (server: Server, path = '/fb'): Promise<RunningHost> => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return { url: `http://127.0.0.1:${String(port)}${path}`, close: () => closeServer(server) };
@@ -42,7 +43,8 @@ const markUser = (request: IncomingMessage): void => {
   (request as WithUser).user = request.headers['x-user'];
 };
 
-const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };
+/** Options without a log. */
+export const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };
 
 export const hosts: Readonly<Record<string, HostKind>> = {
   'node:http': {

@@ -26,6 +26,8 @@ export const fastifyConnector =
   (connector: HandlingConnector): FastifyPluginCallback =>
   (instance, _options, done) => {
     const below = cutter(instance.prefix);
+    // Without a prefix nothing tells whether a proxy has left one of its own in the URL.
+    const isExact = instance.prefix !== '';
     instance.removeAllContentTypeParsers();
     instance.addContentTypeParser('*', (_request, _payload, next) => {
       next(null);
@@ -36,7 +38,7 @@ export const fastifyConnector =
         if (value !== undefined) reply.raw.setHeader(name, value);
       }
       const url = below(request.raw.url ?? '/');
-      await serveNode(connector.handle, request.raw, reply.raw, { url, native: request });
+      await serveNode(connector.handle, request.raw, reply.raw, { url, isExact, native: request });
     };
     instance.all('/', serve);
     instance.all('/*', serve);

@@ -6,8 +6,10 @@ import { hostBody } from './host-body.ts';
 
 /** What a framework on top of node's HTTP may know better. */
 export interface NodeRequestView {
-  /** Path and query below the mount point. Default: `request.url`, which Express has cut already. */
+  /** Path and query below the mount point. Default: `request.url`. */
   readonly url?: string;
+  /** Whether the URL begins at the mount for certain. */
+  readonly isExact?: boolean;
   /** What hooks get as `native`. Default: the request. */
   readonly native?: unknown;
 }
@@ -37,6 +39,7 @@ const hasBody = (request: IncomingMessage): boolean => {
 export class NodeConnectorRequest implements ConnectorRequest {
   readonly method: string;
   readonly url: string;
+  readonly isExact: boolean | undefined;
   readonly headers: ConnectorRequest['headers'];
   readonly native: unknown;
   readonly body: Readable | undefined;
@@ -48,6 +51,7 @@ export class NodeConnectorRequest implements ConnectorRequest {
     const host = hostBody(request);
     this.method = request.method ?? 'GET';
     this.url = view.url ?? request.url ?? '/';
+    this.isExact = view.isExact;
     // Only `set-cookie` can be a list, and that is no header of requests.
     this.headers = request.headers as ConnectorRequest['headers'];
     this.native = view.native ?? request;

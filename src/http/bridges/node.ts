@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
 import type { Handle } from '../message.ts';
+import { createMountReader, type MountOptions } from './mount.ts';
 import { send } from './node-answer.ts';
 import { NodeConnectorRequest, type NodeRequestView } from './node-request.ts';
 import { untilTurn } from './turn.ts';
@@ -45,14 +46,16 @@ export const serveNode = async (
 };
 
 /** Makes the handler of a connector. */
-export const toNodeHandler =
-  (handle: Handle): NodeHandler =>
-  async (request, response, next) => {
+export const toNodeHandler = (handle: Handle, options: MountOptions = {}): NodeHandler => {
+  const readMount = createMountReader(options);
+  return async (request, response, next) => {
     try {
       // The compatibility API of HTTP/2 has all that is used here.
-      await serveNode(handle, request as IncomingMessage, response as ServerResponse, {});
+      const message = request as IncomingMessage;
+      await serveNode(handle, message, response as ServerResponse, readMount(message));
     } catch (error) {
       if (next === undefined) response.destroy();
       else next(error);
     }
   };
+};
