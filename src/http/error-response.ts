@@ -4,6 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import { HttpError, StowageError } from '../errors/errors.ts';
 import { errorTable } from '../errors/table.ts';
 import type { Logger } from '../log/logger.ts';
+import { plainValue } from '../log/plain-value.ts';
 import { errorEnvelope, jsonResponse } from './envelope.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 
@@ -51,20 +52,6 @@ const reasonPhrase = (message: string | undefined): string | undefined => {
   return ascii === '' ? undefined : ascii;
 };
 
-/** The error and its causes without stacks. */
-const brief = (error: unknown): unknown => {
-  if (!(error instanceof Error)) return String(error);
-  const { name, message, cause } = error;
-  const { code, detail } = error as { readonly code?: unknown; readonly detail?: unknown };
-  return {
-    name,
-    message,
-    ...(typeof code === 'string' ? { code } : {}),
-    ...(typeof detail === 'string' ? { detail } : {}),
-    ...(cause === undefined ? {} : { cause: brief(cause) }),
-  };
-};
-
 const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
@@ -85,7 +72,7 @@ const logFailure = (
     path: url.split('?', 1)[0],
     status,
     detail: error instanceof StowageError ? error.detail : undefined,
-    error: settings.debug ? error : brief(error),
+    error: settings.debug ? error : plainValue(error, false),
   });
   return requestId;
 };
