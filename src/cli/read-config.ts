@@ -37,7 +37,7 @@ const parseJson = (name: string, text: string): unknown => {
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     // Node quotes a part of the text, and a configuration may hold passwords.
-    const cause = message.replace(/,? *(?:\.\.\.)?"[^]*" is not valid JSON$/u, '');
+    const cause = message.replace(/,? *(?:\.\.\.)?"[^]*"(?:\.\.\.)? is not valid JSON$/u, '');
     throw new ConfigError([`${name}: is not valid JSON${placeOf(json, message)}: ${cause}`]);
   }
 };

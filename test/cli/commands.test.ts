@@ -101,6 +101,11 @@ describe.each(['check-config', 'serve'])('stowage %s', (command) => {
     const scalar = await runToEnd([command], { CONFIG: 'secret' });
     expect(scalar.stderr).toMatch(/CONFIG: is not valid JSON/u);
     expect(scalar.stderr).not.toContain('secret');
+    // Long enough that what Node quotes of it is cut at both ends.
+    const long = `{"title":"${'x'.repeat(50)}","password":secret,"debug":true,"quality":90}`;
+    const unquoted = await runToEnd([command], { CONFIG: long });
+    expect(unquoted.stderr).toMatch(/CONFIG: is not valid JSON.*: Unexpected token/u);
+    expect(unquoted.stderr).not.toContain('secret');
   });
 });
 
