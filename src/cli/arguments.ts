@@ -72,6 +72,8 @@ export const parseCommand = (words: readonly string[]): Command => {
   if (more.length > 0) throw new UsageError(`Unexpected argument: ${more.join(' ')}`);
   const { config, host, port } = values;
   if (config === '') throw new UsageError('--config needs the name of a file.');
+  // To listen on nothing in particular would be to listen on everything.
+  if (host === '') throw new UsageError('--host needs an address.');
   if (name === 'serve') return { name, config, host, port };
   if (name !== 'check-config') throw new UsageError(`Unknown command: ${name}`);
   if (host !== undefined || port !== undefined)

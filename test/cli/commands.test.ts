@@ -46,6 +46,7 @@ describe('stowage', () => {
     [['serve', '--port', '65536'], '--port must be a port number from 0 to 65535, not "65536".'],
     [['serve', '--port', '80x'], '--port must be a port number from 0 to 65535, not "80x".'],
     [['serve', '--config', ''], '--config needs the name of a file.'],
+    [['serve', '--host', ''], '--host needs an address.'],
     [['check-config', '--port', '80'], 'check-config takes neither --host nor --port.'],
   ])('ends with 2 when it does not understand: %j', async (words, message) => {
     expect(await runToEnd(words)).toEqual({
