@@ -60,12 +60,62 @@ const removeInTurn = async (browser, items) => {
   browser.e.fire('update.filebrowser');
 };
 
+/** Tells the connector the source that a dragged file or folder comes from. */
+const moveBetweenSources = (browser) => {
+  const { dataProvider } = browser;
+  let fromSource;
+  for (const { container } of [browser.files, browser.tree]) {
+    container.addEventListener('dragstart', (event) => {
+      fromSource = event.target.closest('[data-source]')?.dataset.source;
+    });
+  }
+  const move = dataProvider.move.bind(dataProvider);
+  dataProvider.move = (...values) => {
+    const { fileMove, folderMove } = dataProvider.options;
+    for (const { data } of [fileMove, folderMove]) data.fromSource = fromSource;
+    return move(...values);
+  };
+};
+
+/** Keeps the tiles of files apart by their whole address. */
+const keepTilesApart = (browser) => {
+  const { dataProvider } = browser;
+  const items = dataProvider.items.bind(dataProvider);
+  dataProvider.items = async (...values) => {
+    const list = await items(...values);
+    for (const item of list) {
+      const { sourceName, fileURL, time, thumb } = item;
+      const value = [sourceName, fileURL, time, thumb].join(' ');
+      Object.defineProperty(item, 'uniqueHashKey', { value });
+    }
+    return list;
+  };
+};
+
+/** Goes to the root where a folder cannot be opened; otherwise nothing would be left to click on. */
+const leaveLostFolders = (browser) => {
+  const { dataProvider, state } = browser;
+  const tree = dataProvider.tree.bind(dataProvider);
+  dataProvider.tree = async (path, source) => {
+    try {
+      return await tree(path, source);
+    } catch (error) {
+      const isCurrent = state.currentPath === path && state.currentSource === source;
+      if (error.name !== 'AbortError' && path !== '' && isCurrent) state.currentPath = '';
+      throw error;
+    }
+  };
+};
+
 /**
- * Mends three things of the file browser itself (seen in Jodit 4.15):
+ * Mends some things of the file browser itself (seen in Jodit 4.15):
  * - Of several selected files only the last one is removed, because all requests start at once and each cancels the one before.
  * - A file that is dragged onto a folder moves there, and then its thumbnail is uploaded under its name: the web browser gives a
  *   dragged picture along as a file, and the uploader takes it for one from the desktop.
  * - A picture that was cropped or resized keeps its old thumbnail on the screen, and one saved under a new name does not appear.
+ * - What is dragged onto a folder of another source is looked for there: it is not found, or something else of that name is moved.
+ * - Two files of the same name and second, in two folders, are taken for one: the second folder shows and inserts the first one's picture.
+ * - A folder that is gone, because somebody else has renamed or removed it, leaves an empty tree.
  *
  * @param {object} browser the editor's `filebrowser`
  */
@@ -90,6 +140,9 @@ export const mendFileBrowser = (browser) => {
       return result;
     };
   }
+  moveBetweenSources(browser);
+  keepTilesApart(browser);
+  leaveLostFolders(browser);
 };
 
 /**

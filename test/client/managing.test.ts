@@ -1,4 +1,4 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { chromium, needsChromium } from './chromium.ts';
@@ -16,6 +16,16 @@ const photos = async () => ({
   'many/two.jpg': await jpeg(61, 60),
   'many/three.jpg': await jpeg(62, 60),
   'many/left.jpg': await jpeg(63, 60),
+  'traveller.jpg': await jpeg(70, 60),
+  'luggage/bag.jpg': await jpeg(30, 30),
+  'twin one/same.jpg': await jpeg(80, 40),
+  'twin two/same.jpg': await jpeg(40, 80),
+  'short-lived/moment.jpg': await jpeg(20, 20),
+});
+const documents = async () => ({
+  'traveller.jpg': await jpeg(25, 25),
+  'luggage/ticket.txt': 'to Rome',
+  'abroad/': '',
 });
 
 const shownFiles = async (folder: string): Promise<string[]> => {
@@ -24,8 +34,9 @@ const shownFiles = async (folder: string): Promise<string[]> => {
 };
 
 describe.skipIf(chromium === undefined)(`Managing files with the real client${needsChromium}`, () => {
-  const client = useClient({ photos });
+  const client = useClient({ photos, documents });
   const inPhotos = (...parts: string[]): string => path.join(client().dataDir, 'photos', ...parts);
+  const inDocuments = (...parts: string[]): string => path.join(client().dataDir, 'documents', ...parts);
 
   test('creates a folder, whose unsafe signs become harmless', async () => {
     const { editor } = client();
@@ -113,5 +124,51 @@ describe.skipIf(chromium === undefined)(`Managing files with the real client${ne
     await editor.drag(await editor.folder('moving house'), await editor.folder('target'));
     await eventually(() => editor.folders()).not.toContain('moving house');
     expect(await shownFiles(inPhotos('target'))).toEqual(['moving house']);
+  });
+
+  test('moves a file and a folder to another source, and not what is called alike there', async () => {
+    const { editor } = client();
+    const traveller = await readFile(inPhotos('traveller.jpg'));
+    const double = await readFile(inDocuments('traveller.jpg'));
+    await editor.openFiles();
+    await editor.drag(await editor.tile('traveller.jpg'), await editor.folder('abroad'));
+    await eventually(() => shownFiles(inDocuments('abroad'))).toEqual(['traveller.jpg']);
+    expect(await readFile(inDocuments('abroad', 'traveller.jpg'))).toEqual(traveller);
+    expect(await readFile(inDocuments('traveller.jpg'))).toEqual(double);
+    expect(await shownFiles(inPhotos())).not.toContain('traveller.jpg');
+    await editor.settled();
+    await eventually(() => editor.folders()).toContain('abroad');
+    await editor.drag(await editor.folder('luggage'), await editor.folder('abroad'));
+    await eventually(() => shownFiles(inDocuments('abroad'))).toEqual(['luggage', 'traveller.jpg']);
+    expect(await shownFiles(inDocuments('abroad', 'luggage'))).toEqual(['bag.jpg']);
+    expect(await shownFiles(inDocuments('luggage'))).toEqual(['ticket.txt']);
+  });
+
+  test('shows each of two files of the same name and second in its own folder', async () => {
+    const { editor } = client();
+    const second = new Date('2026-05-05T12:00:00Z');
+    for (const folder of ['twin one', 'twin two']) await utimes(inPhotos(folder, 'same.jpg'), second, second);
+    await editor.openFiles();
+    const shownIn = async (folder: string) => {
+      await editor.enter(folder);
+      await eventually(() => editor.names()).toEqual(['same.jpg']);
+      const [picture] = await editor.thumbnails();
+      await editor.enter('..');
+      await eventually(() => editor.folders()).toContain(folder);
+      return [picture?.width, picture?.height];
+    };
+    expect(await shownIn('twin one')).toEqual([80, 40]);
+    expect(await shownIn('twin two')).toEqual([40, 80]);
+    expect(await shownIn('twin one')).toEqual([80, 40]);
+  });
+
+  test('goes back to the root when somebody else has removed the folder', async () => {
+    const { editor } = client();
+    await editor.openFiles();
+    await rm(inPhotos('short-lived'), { recursive: true });
+    await editor.enter('short-lived');
+    await eventually(() => editor.messages()).toContain('error: File or folder not found.');
+    await eventually(() => editor.folders()).toContain('many');
+    expect(await editor.folders()).not.toContain('short-lived');
   });
 });
