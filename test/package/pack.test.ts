@@ -96,11 +96,28 @@ describe('the packed package', () => {
     }
     const strange = files.filter(
       (path) =>
-        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map)|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
+        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map)|docs\/.+\.md|examples\/[\w.-]+|demo\/public\/[\w-]+\.js|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
           path,
         ),
     );
     expect(strange).toEqual([]);
+  });
+
+  it('holds all files that its texts speak of', async () => {
+    const files = new Set(packed.files.map(({ path }) => path));
+    const faults: string[] = [];
+    for (const file of files) {
+      if (!file.endsWith('.md')) continue;
+      const text = await readFile(join(project, 'package', file), 'utf8');
+      const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/gu)];
+      const named = [...text.matchAll(/`(demo\/public\/[\w.-]+)`/gu)];
+      const targets = [
+        ...links.map(([, target = '']) => posix.join(posix.dirname(file), target)),
+        ...named.map(([, target = '']) => target),
+      ];
+      faults.push(...targets.filter((target) => !files.has(target)).map((target) => `${file}: ${target}`));
+    }
+    expect(faults).toEqual([]);
   });
 
   it('is found without fault by publint', async () => {
