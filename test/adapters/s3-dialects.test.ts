@@ -136,6 +136,85 @@ describe('dialects of S3', () => {
     expect(stub.uploads.size).toBe(0);
   });
 
+  it('what was stored in parts is copied and moved where no condition on its version is understood', async () => {
+    const { stub, adapter, put } = await open({ judgesParts: false });
+    const large = Buffer.alloc(20 * MB, 'large');
+    await put('a.zip', large);
+    await adapter.copyFile(at('a.zip'), at('b.zip'), { createOnly: true });
+    await adapter.moveFile(at('b.zip'), at('c.zip'), { createOnly: true });
+    expect([...stub.objects.keys()].sort()).toEqual(['p/a.zip', 'p/c.zip']);
+    expect(stub.objects.get('p/c.zip')?.bytes.equals(large)).toBe(true);
+    expect(stub.uploads.size).toBe(0);
+  });
+
+  it('a page of the web in place of a listing is no empty folder', async () => {
+    for (const page of ['<html><body>Log in</body></html>', '']) {
+      const { stub, adapter, put } = await open({ page });
+      const list = async () => {
+        for await (const entries of adapter.list(at(''))) expect(entries).toEqual([]);
+      };
+      await expect(list()).rejects.toMatchObject({ code: 'CORRUPT' });
+      await expect(adapter.makeFolder(at('f'))).rejects.toMatchObject({ code: 'CORRUPT' });
+      await expect(put('a.txt', 'a')).rejects.toMatchObject({ code: 'CORRUPT' });
+      expect(stub.seen.length).toBeLessThan(20);
+    }
+  });
+
+  it('an upload to what answers every question with a page ends, however many names are tried', async () => {
+    const { stub } = await open({ page: '<html></html>' });
+    const s3 = optionsFor({ endpoint: stub.endpoint, credentials }, 'bucket');
+    const baseurl = 'http://cdn.test/';
+    const sources = { cloud: { title: 'Cloud', baseurl, storageAdapter: 's3', s3 } };
+    const app = createApp({ sources, extensions: ['txt'] }, {}, { logger: silent });
+    onTestFinished(() => app.close());
+    const form = new FormData();
+    form.append('files[0]', new Blob(['text']), 'a.txt');
+    const answer = await app.fetch(new Request('http://x/fileUpload', { method: 'POST', body: form }));
+    expect(answer.status).toBe(500);
+    expect(await answer.json()).toMatchObject({
+      data: { messages: ['The storage returned damaged data.'] },
+    });
+    expect(stub.seen.length).toBeLessThan(50);
+  });
+
+  it('copying and moving folders of many objects is no leak in the eyes of Node', async () => {
+    const stub = await S3Stub.start();
+    const s3 = optionsFor({ endpoint: stub.endpoint, credentials }, 'bucket');
+    const sources = { cloud: { title: 'Cloud', baseurl: 'http://cdn.test/', storageAdapter: 's3', s3 } };
+    const app = createApp({ sources, extensions: ['txt'] }, {}, { logger: silent });
+    const { port } = await app.listen(0, '127.0.0.1');
+    const warnings: string[] = [];
+    const note = ({ name, message }: Error): unknown => warnings.push(`${name}: ${message}`);
+    process.on('warning', note);
+    onTestFinished(async () => {
+      process.off('warning', note);
+      await app.close();
+      await stub.close();
+    });
+    for (let number = 0; number < 40; number += 1) stub.put(`f/${String(number)}.txt`, 'x');
+    for (const action of ['folderCopy?from=f&path=/', 'folderRename?name=f&newname=g'])
+      expect((await fetch(`http://127.0.0.1:${String(port)}/${action}`)).status).toBe(200);
+    expect([...stub.objects.keys()].filter((key) => key.startsWith('g/')).length).toBe(41);
+    expect(warnings).toEqual([]);
+  });
+
+  it('a listing that does not say how it goes on is not taken for the whole, and nothing is removed by it', async () => {
+    const { stub, adapter } = await open({ tokens: false });
+    for (let number = 0; number < 1001; number += 1) stub.put(`p/f/${String(number)}.txt`, 'x');
+    await expect(adapter.list(at('f')).next()).rejects.toMatchObject({ code: 'CORRUPT' });
+    await expect(adapter.moveFolder(at('f'), at('g'))).rejects.toMatchObject({ code: 'CORRUPT' });
+    expect([...stub.objects.keys()].filter((key) => key.startsWith('p/f/')).length).toBe(1001);
+    expect([...stub.objects.keys()].filter((key) => key.startsWith('p/g/'))).toEqual([]);
+  });
+
+  it('keys that are said to be encoded and are not are taken as they are', async () => {
+    const { stub, adapter } = await open({ encodes: 'in name only' });
+    stub.put('p/100%.txt', 'x');
+    const names: string[] = [];
+    for await (const entries of adapter.list(at(''))) names.push(...entries.map(({ name }) => name));
+    expect(names).toEqual(['100%.txt']);
+  });
+
   it('a listing of 5,000 images with their thumbnails costs at most 12 requests', async () => {
     const stub = await S3Stub.start();
     const source = {

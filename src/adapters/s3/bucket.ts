@@ -2,11 +2,13 @@ import type { Readable } from 'node:stream';
 import type {
   GetObjectCommandOutput,
   HeadObjectCommandOutput,
+  ListObjectsV2CommandOutput,
   PutObjectCommandInput,
 } from '@aws-sdk/client-s3';
 import { mimeTypeOf } from '../../content/mime-type.ts';
 import {
   ChangedMeanwhileError,
+  CorruptError,
   NotFoundError,
   StorageDeniedError,
   StowageError,
@@ -39,8 +41,33 @@ export type StoredAs = Pick<PutObjectCommandInput, 'ServerSideEncryption' | 'SSE
 const present = <T extends object>(values: T): T =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T;
 
-const decoded = (text: string, encoding: string | undefined): string =>
-  encoding === 'url' ? decodeURIComponent(text.replaceAll('+', ' ')) : text;
+/** Some services say that they have encoded, and have not. */
+const decoded = (text: string, encoding: string | undefined): string => {
+  if (encoding !== 'url') return text;
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return text;
+  }
+};
+
+/** Whatever is no listing would read as an empty one. @throws CorruptError */
+const requireListing = (answer: ListObjectsV2CommandOutput): void => {
+  const { Name, MaxKeys, KeyCount, IsTruncated, Contents, CommonPrefixes } = answer;
+  if ([Name, MaxKeys, KeyCount, IsTruncated, Contents, CommonPrefixes].every((part) => part === undefined))
+    throw new CorruptError({ detail: 'no listing came back: is endpoint the address of an S3 service?' });
+};
+
+/** What to ask for the next page with; undefined after the last. @throws CorruptError where a listing would end too early or never */
+const nextToken = (
+  { IsTruncated, NextContinuationToken }: ListObjectsV2CommandOutput,
+  token: string | undefined,
+): string | undefined => {
+  if (IsTruncated !== true) return undefined;
+  if (NextContinuationToken === undefined || NextContinuationToken === token)
+    throw new CorruptError({ detail: 'the service does not tell how a listing goes on' });
+  return NextContinuationToken;
+};
 
 /** A strong quoted validator, or undefined where the service gave none. */
 export const strongEtag = (etag: string | undefined): string | undefined => {
@@ -137,6 +164,7 @@ export class Bucket {
         http,
       ),
     );
+    requireListing(answer);
     return (answer.Contents ?? []).length > 0;
   }
 
@@ -153,6 +181,9 @@ export class Bucket {
       const answer = await this.connection.send(`ListObjectsV2 ${prefix}`, signal, ({ sdk, client, http }) =>
         client.send(new sdk.ListObjectsV2Command({ ...input, ...more }), http),
       );
+      requireListing(answer);
+      // Before anybody works with a page that may be followed by nothing but an error.
+      token = nextToken(answer, token);
       const { EncodingType: encoding } = answer;
       yield {
         objects: (answer.Contents ?? []).flatMap(({ Key, Size, LastModified, ETag }) =>
@@ -169,7 +200,6 @@ export class Bucket {
           Prefix === undefined ? [] : decoded(Prefix, encoding),
         ),
       };
-      token = answer.IsTruncated === true ? answer.NextContinuationToken : undefined;
     } while (token !== undefined);
   }
 

@@ -54,6 +54,8 @@ export class Copier {
   readonly #conditional: ConditionalWrites;
   // Sent until a service refuses the header: some obey it, some ignore it.
   #sendsCondition = true;
+  // Sent until a service refuses the version that it has itself just told, as Swift does for what was stored in parts.
+  #namesVersions = true;
 
   constructor(bucket: Bucket, conditional: ConditionalWrites) {
     this.#bucket = bucket;
@@ -129,21 +131,30 @@ export class Copier {
     // An object that has shrunk meanwhile, down to nothing, has no ranges.
     if (size === 0) return this.copy({ ...copy, size }, options);
     const conditional = copy.createOnly && this.#conditional.known.complete;
+    const etag = strongEtag(head.ETag);
     const target = {
       key: copy.to,
       attributes: attributesOf(this.#bucket, head),
       condition: conditional ? { IfNoneMatch: '*' } : {},
-      check: copy.createOnly && !conditional ? () => this.requireFree(copy.to, options) : undefined,
+      check: async () => {
+        if (copy.createOnly && !conditional) await this.requireFree(copy.to, options);
+        if (!this.#namesVersions && etag !== undefined)
+          await this.#bucket.requireVersion(copy.from, etag, options);
+      },
     };
-    const ranges = this.#ranges(copy, { size, etag: head.ETag }, options);
+    const named = this.#namesVersions ? head.ETag : undefined;
     try {
+      const ranges = this.#ranges(copy, { size, etag: named }, options);
       return (await inParts(this.#bucket, target, options, ranges)).etag;
     } catch (error) {
+      if (!(error instanceof ChangedMeanwhileError)) throw error;
       // Refused is either end: a source that has changed, or a target that is taken.
-      const refused = conditional && error instanceof ChangedMeanwhileError;
-      if (refused && (await this.#bucket.find(copy.to, options)) !== undefined)
+      if (conditional && (await this.#bucket.find(copy.to, options)) !== undefined)
         throw new AlreadyExistsError({ cause: error });
-      throw error;
+      if (named === undefined || etag === undefined) throw error;
+      await this.#bucket.requireVersion(copy.from, etag, options);
+      this.#namesVersions = false;
+      return this.#copyParts(copy, options);
     }
   }
 

@@ -20,6 +20,14 @@ export interface Dialect {
   readonly bareErrors?: boolean;
   /** Keys in listings are written as they are, whatever was asked for. */
   readonly plainKeys?: boolean;
+  /** Listings claim to have encoded their keys, and have not. */
+  readonly encodes?: 'in name only';
+  /** Listings never tell how they go on. */
+  readonly tokens?: false;
+  /** Copies of what was stored in parts are refused as soon as they name its version, whichever. */
+  readonly judgesParts?: false;
+  /** Answers everything with this page. */
+  readonly page?: string;
   /** Keys whose removal in a batch is refused. */
   readonly keeps?: (key: string) => boolean;
 }
@@ -107,6 +115,12 @@ export class S3Stub {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.#dialect.page !== undefined) {
+      this.#note('page', request);
+      request.resume();
+      response.writeHead(200, { 'content-type': 'text/html' });
+      return void response.end(this.#dialect.page);
+    }
     const url = new URL(request.url ?? '/', 'http://stub');
     const key = keyOf(url, request.headers.host ?? '');
     const { method } = request;
@@ -205,6 +219,10 @@ export class S3Stub {
     const range = String(request.headers['x-amz-copy-source-range']);
     const [, start, end] = /^bytes=(\d+)-(\d+)$/u.exec(range) ?? [];
     if (found === undefined) return this.#fail(response, 404, 'NoSuchKey');
+    const wanted = request.headers['x-amz-copy-source-if-match'];
+    const isJudged = this.#dialect.judgesParts !== false || !/-\d+"$/u.test(found.etag);
+    if (wanted !== undefined && (!isJudged || wanted !== found.etag))
+      return this.#fail(response, 412, 'PreconditionFailed');
     const etag = add(found.bytes.subarray(Number(start), Number(end) + 1));
     this.#xml(response, `<CopyPartResult><ETag>${xml(etag)}</ETag></CopyPartResult>`);
   }
@@ -280,7 +298,12 @@ export class S3Stub {
 
   #list(query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
     this.#note('ListObjectsV2', request);
-    const encodes = this.#dialect.plainKeys !== true && query.get('encoding-type') === 'url';
-    this.#xml(response, listPage(this.objects, query, encodes));
+    const { plainKeys = false, encodes: claim } = this.#dialect;
+    const encodes = !plainKeys && claim === undefined && query.get('encoding-type') === 'url';
+    const page = listPage(this.objects, query, encodes);
+    const token = /<NextContinuationToken>.*?<\/NextContinuationToken>/u;
+    const claimed = '<ListBucketResult><EncodingType>url</EncodingType>';
+    const text = claim === undefined ? page : page.replace('<ListBucketResult>', claimed);
+    this.#xml(response, this.#dialect.tokens === false ? text.replace(token, '') : text);
   }
 }
