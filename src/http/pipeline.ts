@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Action, ActionContext, ActionServices } from '../actions/action.ts';
 import type { Access } from '../access/access.ts';
 import type { Settings } from '../config/settings.ts';
@@ -104,7 +105,10 @@ const answer = async (
     log,
     // Made when somebody asks for it: signals are dear, and many actions have no use for one.
     get signal() {
-      return request.signal;
+      const { signal } = request;
+      // What a folder's copies or a form's files wait for listens to it, more at once than Node takes for sound; each has its bound.
+      setMaxListeners(0, signal);
+      return signal;
     },
   };
   return runAction(action, context, input, request);
