@@ -1,8 +1,8 @@
 import { extensionOf } from '../content/extension.ts';
-import { FileTooLargeError } from '../errors/errors.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
 import { cleanedUpload } from './clean-upload.ts';
+import { fileTooLarge } from './file-too-large.ts';
 import { isFree } from './free-name.ts';
 import { nameTaken } from './naming.ts';
 import { newFileName } from './new-name.ts';
@@ -28,9 +28,8 @@ export const prepareUpload = async (
   const name = newFileName(source.settings, upload.filename);
   access.require('FILE_UPLOAD', folder.child(name), extensionOf(name));
   // The edge stops at the largest limit of the sources; this one is the source's own.
-  if (upload.staged.size > source.settings.maxUploadFileSize) {
-    throw new FileTooLargeError(`The file "${name}" is too large.`);
-  }
+  const { maxUploadFileSize: most } = source.settings;
+  if (upload.staged.size > most) throw fileTooLarge(name, most);
   return { upload: await cleanedUpload(source.settings, upload, name, signal), name };
 };
 

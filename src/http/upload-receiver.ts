@@ -1,9 +1,10 @@
 import { Transform, pipeline, type Readable, type TransformCallback } from 'node:stream';
 import { accessKeyOf, type Action } from '../actions/action.ts';
+import { fileTooLarge } from '../actions/file-too-large.ts';
 import { sourceFor } from '../actions/select-source.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
 import type { Access } from '../access/access.ts';
-import { AccessDeniedError, FileTooLargeError } from '../errors/errors.ts';
+import { AccessDeniedError } from '../errors/errors.ts';
 import type { FormFields } from '../parameters/form-fields.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
@@ -33,24 +34,26 @@ export interface UploadContext {
 
 /** Passes bytes on and fails when there are too many. */
 class ByteLimit extends Transform {
+  readonly #filename: string;
   readonly #most: number;
   #seen = 0;
 
-  constructor(most: number) {
+  constructor(filename: string, most: number) {
     super();
+    this.#filename = filename;
     this.#most = most;
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#seen += chunk.length;
-    if (this.#seen > this.#most) done(new FileTooLargeError());
+    if (this.#seen > this.#most) done(fileTooLarge(this.#filename, this.#most));
     else done(null, chunk);
   }
 }
 
-const limited = (content: Readable, most: number): Readable =>
+const limited = ({ content, filename }: IncomingFile, most: number): Readable =>
   // Errors reach the reader of the limited stream; the callback only keeps them from the process.
-  pipeline(content, new ByteLimit(most), () => undefined);
+  pipeline(content, new ByteLimit(filename, most), () => undefined);
 
 const largestLimit = (sources: SourceSet): number =>
   Math.max(0, ...sources.all.map((source) => source.settings.maxUploadFileSize));
@@ -103,16 +106,12 @@ const placeFor = (
  */
 export const createUploadReceiver = (context: UploadContext): FileReceiver => {
   const { sources, stage, request } = context;
-  const receive = async ({
-    field,
-    filename,
-    content,
-    fields,
-  }: IncomingFile): Promise<UploadedFile | undefined> => {
+  const receive = async (file: IncomingFile): Promise<UploadedFile | undefined> => {
+    const { field, filename, fields } = file;
     if (!takesFiles(context, fields) || !isUploadField(field, sources)) return undefined;
     const { source, most } = placeFor(context, fields);
     const storage = await source.storage();
-    const staged = await stage(storage, limited(content, most), { signal: request.signal });
+    const staged = await stage(storage, limited(file, most), { signal: request.signal });
     return { field, filename, staged, stagedIn: storage };
   };
   return {

@@ -245,7 +245,11 @@ describe('forms', () => {
       formOf(...fields, filePart('files[0]', 'a.png', randomBytes(bytes)));
     expect(await ask(edge, '/keep?source=small', upload(1000))).toMatchObject({ status: 200 });
     const over = await ask(edge, '/keep?source=small', upload(1001));
-    expect(over).toMatchObject({ status: 403, code: 403, messages: ['The file is too large.'] });
+    expect(over).toMatchObject({
+      status: 403,
+      code: 403,
+      messages: ['The file "a.png" is too large: at most 1000B are allowed.'],
+    });
     expect(await ask(edge, '/keep', upload(1001, fieldPart('source', 'small')))).toMatchObject({
       status: 403,
     });
