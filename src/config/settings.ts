@@ -111,8 +111,15 @@ const pdfSchema = z.strictObject({
 });
 
 const tenantCacheSchema = z.strictObject({
-  max: positive.default(200).describe('Most tenants kept; the least recently used leaves first.'),
-  ttlMs: positive.default(60_000).describe('Lifetime of a resolved tenant in milliseconds, from its build.'),
+  // The cache takes room for all of them when it is made.
+  max: positive
+    .max(1_000_000)
+    .default(200)
+    .describe('Most tenants kept; the least recently used leaves first.'),
+  ttlMs: positive
+    .max(MAX_TIMER_SECONDS * 1000)
+    .default(60_000)
+    .describe('Lifetime of a resolved tenant in milliseconds, from its build.'),
 });
 
 /**

@@ -11,6 +11,16 @@ describe('a wrong configuration', () => {
     ['text for a number', { quality: '90' }, 'quality: must be a whole number, not the text "90"'],
     ['a fraction', { thumbSize: 2.5 }, 'thumbSize: must be a whole number, not the number 2.5'],
     ['too much', { quality: 101 }, 'quality: must be at most 100, not the number 101'],
+    [
+      'more tenants than memory',
+      { dynamicSourcesCache: { max: 1e10 } },
+      'dynamicSourcesCache.max: must be at most 1000000, not the number 10000000000',
+    ],
+    [
+      'longer than a timer runs',
+      { dynamicSourcesCache: { ttlMs: 2_147_483_648 } },
+      'dynamicSourcesCache.ttlMs: must be at most 2147483000, not the number 2147483648',
+    ],
     ['nothing of something', { timeoutLimit: 0 }, 'timeoutLimit: must be greater than 0, not the number 0'],
     ['a negative page', { countInChunk: -1 }, 'countInChunk: must be at least 0, not the number -1'],
     ['text for a switch', { onlyPOST: 'true' }, 'onlyPOST: must be true or false, not the text "true"'],
