@@ -25,4 +25,6 @@ export interface Access {
    * action looks at its single items; never a permission by itself.
    */
   mayAllow(key: string, folder: SourcePath): boolean;
+  /** The same for a store that takes names of different letter case for one: a rule about `/private` covers `/Private` too. */
+  foldingCase(): Access;
 }

@@ -1,4 +1,5 @@
 import type { AccessRule } from '../config/settings.ts';
+import { withoutCase } from '../content/letter-case.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Access, Decision } from './access.ts';
@@ -12,7 +13,7 @@ interface Scope {
   readonly foldCase: boolean;
 }
 
-const folded = (path: SourcePath): readonly string[] => path.segments.map((segment) => segment.toLowerCase());
+const folded = (path: SourcePath): readonly string[] => path.segments.map(withoutCase);
 
 const covers = (rule: SourcePath, path: SourcePath, { foldCase }: Scope): boolean => {
   if (!foldCase) return rule.contains(path);
@@ -37,16 +38,12 @@ export interface RuleBook {
 
 /**
  * Compiles access rules. Of all rules that apply and mention the action, the last one decides; when none does, the action is
- * allowed. `caseSensitive: false` also lets a rule about `/private` cover `/Private`, for stores that fold case.
+ * allowed.
  * @throws UnsafePathError when a rule's path leaves the source.
  */
-export const compileRules = (
-  rules: readonly AccessRule[],
-  options: { readonly caseSensitive?: boolean } = {},
-): RuleBook => {
+export const compileRules = (rules: readonly AccessRule[]): RuleBook => {
   const numbered = rules.map((rule, index): NumberedRule => ({ ...compileRule(rule), index }));
-  const scope: Scope = { foldCase: options.caseSensitive === false };
-  return { forRole: (role) => judge(role, numbered, scope) };
+  return { forRole: (role) => judge(role, numbered, { foldCase: false }) };
 };
 
 const judge = (role: string, rules: readonly NumberedRule[], scope: Scope): Access => {
@@ -91,7 +88,7 @@ const judge = (role: string, rules: readonly NumberedRule[], scope: Scope): Acce
     return true;
   };
 
-  return {
+  const access: Access = {
     role,
     allows,
     explain,
@@ -104,5 +101,7 @@ const judge = (role: string, rules: readonly NumberedRule[], scope: Scope): Acce
         (rule) => rule.verdicts.has(key) && (rule.path !== undefined || rule.extensions !== undefined),
       ),
     mayAllow,
+    foldingCase: () => (scope.foldCase ? access : judge(role, rules, { foldCase: true })),
   };
+  return access;
 };

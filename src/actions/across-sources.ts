@@ -46,7 +46,7 @@ const requireWholeMove = ({ verb, from }: Crossing, name: string): void => {
  * Judges all that a folder holds before any of it is copied: rules at both ends, types by the target's `extensions`.
  * @throws AccessDeniedError, TypeNotAllowedError
  */
-const requireCrossable = async ({ access, signal }: ActionContext, crossing: Crossing): Promise<void> => {
+const requireCrossable = async ({ signal }: ActionContext, crossing: Crossing): Promise<void> => {
   const { verb, from, to } = crossing;
   const includes = crosses(crossing);
   let left: SourcePath | undefined;
@@ -60,8 +60,8 @@ const requireCrossable = async ({ access, signal }: ActionContext, crossing: Cro
     const target = to.path.join(from.path.relative(path));
     const keys = entry.kind === 'folder' ? [`FOLDER_${verb}`] : [`FILE_${verb}`, `FOLDER_${verb}`];
     for (const key of keys) {
-      access.require(key, path, ruleExtension(path, entry.kind));
-      access.require(key, target, ruleExtension(target, entry.kind));
+      from.access.require(key, path, ruleExtension(path, entry.kind));
+      to.access.require(key, target, ruleExtension(target, entry.kind));
     }
     if (entry.kind === 'file' && !hasAllowedExtension(entry.name, to.source.settings.extensions)) {
       throw notAllowed(entry.name);
@@ -78,7 +78,8 @@ const placeOf = ({ storage, path }: Crossing['from']): StoredPlace => ({ storage
  */
 export const cross = async (context: ActionContext, crossing: Crossing): Promise<void> => {
   const { verb, kind, from, to } = crossing;
-  const { access, services, signal } = context;
+  const { services, signal } = context;
+  const access = { from: from.access, to: to.access };
   requireBothEnds(access, itemKey(kind, verb), { from: from.path, to: to.path, kind });
   if (kind === 'file') {
     if (!hasAllowedExtension(to.path.name, to.source.settings.extensions)) throw notAllowed(to.path.name);

@@ -55,11 +55,11 @@ const putBack = async (
 
 /** Stores the result under another name, as the strategy of the source decides. */
 const putBeside = async (
-  { context, open: { source, storage }, key }: Edited,
+  { context, open: { source, storage, access }, key }: Edited,
   path: SourcePath,
   bytes: Buffer,
 ): Promise<SourcePath> => {
-  const { access, services, signal } = context;
+  const { services, signal } = context;
   const { settings } = source;
   const strategy = settings.saveSameFileNameStrategy;
   const place = { storage, folder: path.parent, name: path.name, strategy, settings, signal };
@@ -86,7 +86,7 @@ const requireTarget = async (
   const name = renamedFileName(settings, path.name, newname);
   if (name === path.name) return undefined;
   const target = path.parent.child(name);
-  context.access.require(key, target, extensionOf(name));
+  open.access.require(key, target, extensionOf(name));
   if (settings.saveSameFileNameStrategy === 'error') {
     const search = { storage: open.storage, signal: context.signal };
     if (!(await isFree(search, target))) throw nameTaken(name);

@@ -21,11 +21,11 @@ export const fileCopyAction = defineAction({
   parameters: z.object({ ...twoSourcesShape, path: pathField, from: itemPathField }),
   result: doneSchema,
   run: async (context, { path: folder, from, ...names }) => {
-    const { access, services, signal } = context;
+    const { services, signal } = context;
     const { from: open, to: target, isSame } = await openEnds(context, names);
     const { source, storage } = target;
     const judge = (to: typeof from): void => {
-      requireBothEnds(access, 'FILE_COPY', { from, to, kind: 'file' });
+      requireBothEnds({ from: open.access, to: target.access }, 'FILE_COPY', { from, to, kind: 'file' });
     };
     judge(folder.child(from.name));
     const { stat: seen } = await requireItem(context, open, { key: 'FILE_COPY', path: from, kind: 'file' });

@@ -35,7 +35,7 @@ const requireWelcome = async (
   const filename = remoteFileName(url);
   const name = newFileName(open.source.settings, filename);
   for (const key of ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD']) {
-    context.access.require(key, folder.child(name), extensionOf(name));
+    open.access.require(key, folder.child(name), extensionOf(name));
   }
   await requireFolder(open, folder, context.signal);
   return filename;

@@ -8,6 +8,7 @@ import { listingItems, listingItemSchema } from './listing/item.ts';
 import { readPage } from './listing/page.ts';
 import { sourceHeader, sourceHeaderShape } from './listing/source-header.ts';
 import { visibleEntries } from './listing/visibility.ts';
+import { openedSource } from './open-source.ts';
 import { requireReachable } from './reserved.ts';
 import { sourcesFor } from './select-source.ts';
 
@@ -16,15 +17,17 @@ const parameters = z.object({ source: sourceField, path: pathField, mods: modsFi
 type FilesParameters = z.output<typeof parameters>;
 
 const listSource = async (
-  { access, services }: ActionContext,
+  context: ActionContext,
   source: Source,
   { path, mods }: FilesParameters,
   signal: AbortSignal,
 ): Promise<object> => {
   const { settings } = source;
   requireReachable(settings, path);
+  const { storage, access } = await openedSource(context, source);
+  access.require('FILES', path);
   const entries = await readPage(
-    await source.storage(),
+    storage,
     path,
     {
       isVisible: visibleEntries(settings, access, path, {
@@ -39,7 +42,7 @@ const listSource = async (
     },
     signal,
   );
-  const thumbs = await services.thumbnails.describe(source, path, entries, signal);
+  const thumbs = await context.services.thumbnails.describe(source, path, entries, signal);
   return { ...sourceHeader(source, path), files: listingItems(settings, entries, thumbs) };
 };
 

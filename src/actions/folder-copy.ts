@@ -23,11 +23,11 @@ export const folderCopyAction = defineAction({
   parameters: z.object({ ...twoSourcesShape, path: pathField, from: itemPathField }),
   result: doneSchema,
   run: async (context, { path: folder, from, ...names }) => {
-    const { access, services, signal } = context;
+    const { services, signal } = context;
     const { from: open, to: target, isSame } = await openEnds(context, names);
     const { source, storage } = target;
     const judge = (to: typeof from): void => {
-      requireBothEnds(access, 'FOLDER_COPY', { from, to, kind: 'folder' });
+      requireBothEnds({ from: open.access, to: target.access }, 'FOLDER_COPY', { from, to, kind: 'folder' });
     };
     judge(folder.child(from.name));
     await requireItem(context, open, { key: 'FOLDER_COPY', path: from, kind: 'folder' });

@@ -17,11 +17,11 @@ export const folderCreateAction = defineAction({
   parameters: z.object({ source: sourceField, path: pathField, name: newNameField }),
   result: messagesSchema,
   run: async (context, input) => {
-    const { access, signal } = context;
+    const { signal } = context;
     const open = await openSource(context, input.source);
     const name = newFolderName(open.source.settings, input.name);
     const target = input.path.child(name);
-    access.require('FOLDER_CREATE', target);
+    open.access.require('FOLDER_CREATE', target);
     await requireFolder(open, input.path, signal);
     try {
       await open.storage.makeFolder(target, { signal });

@@ -10,6 +10,7 @@ import { scanFolder } from './listing/scan.ts';
 import { sourceHeader, sourceHeaderShape } from './listing/source-header.ts';
 import { TimeSlice } from './listing/time-slice.ts';
 import { visibleFolders } from './listing/visibility.ts';
+import { openedSource } from './open-source.ts';
 import { requireReachable } from './reserved.ts';
 import { sourcesFor } from './select-source.ts';
 
@@ -22,16 +23,17 @@ const parameters = z.object({
 type FoldersParameters = z.output<typeof parameters>;
 
 const listSource = async (
-  { access }: ActionContext,
+  context: ActionContext,
   source: Source,
   { path, dots }: FoldersParameters,
   signal: AbortSignal,
 ): Promise<object> => {
   requireReachable(source.settings, path);
+  const { storage, access } = await openedSource(context, source);
+  access.require('FOLDERS', path);
   const isVisible = visibleFolders(source.settings, access, path);
   const slice = new TimeSlice(signal);
   const names: string[] = [];
-  const storage = await source.storage();
   await scanFolder({ storage, folder: path, detail: 'names', signal, slice }, (entry) => {
     if (isVisible(entry)) names.push(entry.name);
   });

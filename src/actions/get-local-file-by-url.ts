@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Access } from '../access/access.ts';
 import { extensionOf } from '../content/extension.ts';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
 import { textField } from '../parameters/fields.ts';
@@ -6,6 +7,7 @@ import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { defineAction, type ActionContext } from './action.ts';
 import { findItem } from './item.ts';
+import { openedSource } from './open-source.ts';
 import { depthOfUrl, pathOfPublicUrl } from './public-url.ts';
 
 interface Candidate {
@@ -22,17 +24,23 @@ const candidatesFor = (sources: readonly Source[], url: string): Candidate[] =>
     })
     .sort((one, other) => depthOfUrl(other.source.baseurl) - depthOfUrl(one.source.baseurl));
 
-const isAllowed = ({ access }: ActionContext, { path }: Candidate): boolean => {
+const isAllowed = (access: Access, path: SourcePath): boolean => {
   const extension = extensionOf(path.name);
   return access.allows('GET_LOCAL_FILE_BY_URL', path, extension) && access.allows('FILES', path, extension);
 };
 
-const isFile = async ({ signal }: ActionContext, { source, path }: Candidate): Promise<boolean> => {
+const judge = async (
+  context: ActionContext,
+  { source, path }: Candidate,
+): Promise<'denied' | 'found' | 'missing'> => {
+  if (!isAllowed(context.access, path)) return 'denied';
+  const open = await openedSource(context, source);
+  if (!isAllowed(open.access, path)) return 'denied';
   try {
-    const { stat } = await findItem({ source, storage: await source.storage() }, path, signal);
-    return stat.kind === 'file';
+    const { stat } = await findItem(open, path, context.signal);
+    return stat.kind === 'file' ? 'found' : 'missing';
   } catch (error) {
-    if (error instanceof NotFoundError) return false;
+    if (error instanceof NotFoundError) return 'missing';
     throw error;
   }
 };
@@ -53,8 +61,9 @@ export const getLocalFileByUrlAction = defineAction({
   run: async (context, { url }) => {
     let isDenied = false;
     for (const candidate of candidatesFor(context.sources.all, url)) {
-      if (!isAllowed(context, candidate)) isDenied = true;
-      else if (await isFile(context, candidate)) {
+      const verdict = await judge(context, candidate);
+      if (verdict === 'denied') isDenied = true;
+      if (verdict === 'found') {
         const { source, path } = candidate;
         return { path: `/${path.parent.toString()}`, name: path.name, source: source.name };
       }

@@ -80,8 +80,8 @@ const store = async (
   upload: UploadedFile,
   { path, overwrite }: { readonly path: SourcePath; readonly overwrite: boolean },
 ): Promise<SourcePath> => {
-  const { access, services, signal } = context;
-  const { source, storage } = open;
+  const { services, signal } = context;
+  const { source, storage, access } = open;
   const put = async (target: SourcePath, options: { readonly createOnly?: boolean }): Promise<SourcePath> => {
     access.require(KEY, target, extensionOf(target.name));
     await placeStaged(upload.staged, upload.stagedIn, storage, target, { ...options, signal });
@@ -104,7 +104,7 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
   await requireFolder(open, input.path, context.signal);
   const name = await savedImageName(context, open.source.settings, upload, input);
   const path = input.path.child(name);
-  context.access.require(KEY, path, extensionOf(name));
+  open.access.require(KEY, path, extensionOf(name));
   requirePictureName(open.source.settings, name);
   const overwrite = await isOverwrite(context, open, path, input.name);
   const target = overwrite ? path : input.path.child(newFileName(open.source.settings, name));

@@ -54,7 +54,7 @@ export const requireItem = async (
   open: OpenSource,
   wanted: { readonly key: string; readonly path: SourcePath; readonly kind: EntryKind },
 ): Promise<Item> => {
-  context.access.require(wanted.key, wanted.path, ruleExtension(wanted.path, wanted.kind));
+  open.access.require(wanted.key, wanted.path, ruleExtension(wanted.path, wanted.kind));
   const item = await findItem(open, wanted.path, context.signal);
   requireKind(item, wanted.kind);
   return item;

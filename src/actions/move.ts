@@ -5,8 +5,7 @@ import type { EntryKind } from '../storage/adapter.ts';
 import { defineAction, type ActionContext } from './action.ts';
 import { findItem, requireFolder, type Item } from './item.ts';
 import { cross } from './across-sources.ts';
-import type { OpenSource } from './open-source.ts';
-import { openEnds, twoSourcesShape } from './two-sources.ts';
+import { openEnds, twoSourcesShape, type Ends } from './two-sources.ts';
 import { itemKey, relocate, requireBothEnds, requireOutside } from './relocate.ts';
 import { doneSchema } from './result-schemas.ts';
 
@@ -17,13 +16,13 @@ type MoveParameters = z.output<typeof parameters>;
 /** Finds the item and judges the move by what it is; what is missing is judged by what the action's name promises. */
 const requireMovable = async (
   context: ActionContext,
-  open: OpenSource,
+  { from: open, to: target }: Ends,
   { from, path }: MoveParameters,
   expected: EntryKind,
 ): Promise<Item> => {
   const to = path.child(from.name);
   const judge = (kind: EntryKind): void => {
-    requireBothEnds(context.access, itemKey(kind, 'MOVE'), { from, to, kind });
+    requireBothEnds({ from: open.access, to: target.access }, itemKey(kind, 'MOVE'), { from, to, kind });
   };
   try {
     const item = await findItem(open, from, context.signal);
@@ -38,15 +37,16 @@ const requireMovable = async (
 const move =
   (expected: EntryKind) =>
   async (context: ActionContext, input: MoveParameters): Promise<Record<string, never>> => {
-    const { from: open, to: target, isSame } = await openEnds(context, input);
-    const item = await requireMovable(context, open, input, expected);
+    const ends = await openEnds(context, input);
+    const { from: open, to: target, isSame } = ends;
+    const item = await requireMovable(context, ends, input, expected);
     const to = input.path.child(item.path.name);
     if (isSame && item.stat.kind === 'folder') requireOutside(open.storage, item.path, input.path);
     await requireFolder(target, input.path, context.signal);
     if (isSame) await relocate(context, open, { verb: 'MOVE', item, to });
     else {
-      const ends = { from: { ...open, path: item.path }, to: { ...target, path: to } };
-      await cross(context, { verb: 'MOVE', kind: item.stat.kind, ...ends });
+      const crossing = { from: { ...open, path: item.path }, to: { ...target, path: to } };
+      await cross(context, { verb: 'MOVE', kind: item.stat.kind, ...crossing });
     }
     return {};
   };

@@ -21,14 +21,20 @@ export const itemKey = <Verb extends string>(
   verb: Verb,
 ): `FILE_${Verb}` | `FOLDER_${Verb}` => (kind === 'file' ? `FILE_${verb}` : `FOLDER_${verb}`);
 
+/** What the role may do where something comes from, and where it goes to. */
+export interface AccessOfEnds {
+  readonly from: Access;
+  readonly to: Access;
+}
+
 /** Judges both ends of a move, copy or rename. @throws AccessDeniedError */
 export const requireBothEnds = (
-  access: Access,
+  access: AccessOfEnds,
   key: string,
   ends: { readonly from: SourcePath; readonly to: SourcePath; readonly kind: EntryKind },
 ): void => {
-  access.require(key, ends.from, ruleExtension(ends.from, ends.kind));
-  access.require(key, ends.to, ruleExtension(ends.to, ends.kind));
+  access.from.require(key, ends.from, ruleExtension(ends.from, ends.kind));
+  access.to.require(key, ends.to, ruleExtension(ends.to, ends.kind));
 };
 
 const folded = (path: SourcePath): string => `${path.toString().toLowerCase()}/`;
@@ -50,10 +56,10 @@ export const relocate = async (
   open: OpenSource,
   { verb, item, to }: Relocation,
 ): Promise<void> => {
-  const { access, services, signal } = context;
-  const { source, storage } = open;
+  const { services, signal } = context;
+  const { source, storage, access } = open;
   const { path: from, stat } = item;
-  requireBothEnds(access, itemKey(stat.kind, verb), { from, to, kind: stat.kind });
+  requireBothEnds({ from: access, to: access }, itemKey(stat.kind, verb), { from, to, kind: stat.kind });
   if (from.equals(to)) throw new AlreadyExistsError();
   if (stat.kind === 'folder') {
     await requireContents(context, open, { verb, from, to });

@@ -20,8 +20,8 @@ export interface FolderChange {
  * @throws AccessDeniedError
  */
 export const requireContents = async (
-  { access, signal }: ActionContext,
-  { source, storage }: OpenSource,
+  { signal }: ActionContext,
+  { source, storage, access }: OpenSource,
   { verb, from, to }: FolderChange,
 ): Promise<void> => {
   const fileKey = `FILE_${verb}`;

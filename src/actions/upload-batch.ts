@@ -45,13 +45,13 @@ const withdraw = async (
 /** Stores one file by the source's strategy; a second file of the same name in one request never replaces the first. */
 const storeOne = async (
   context: ActionContext,
-  { source, storage }: OpenSource,
+  { source, storage, access }: OpenSource,
   folder: SourcePath,
   { upload, name }: PlannedUpload,
   isRepeated: boolean,
 ): Promise<StoredUpload> => {
   const { settings } = source;
-  const { access, services, signal } = context;
+  const { services, signal } = context;
   const strategy =
     isRepeated && settings.saveSameFileNameStrategy === 'replace'
       ? 'addNumber'

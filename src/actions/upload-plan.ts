@@ -20,8 +20,8 @@ export interface PlannedUpload {
  * @throws UnsafeNameError, BrokenImageError for SVG that cannot be cleaned (400), TypeNotAllowedError, FileTooLargeError, AccessDeniedError (403)
  */
 export const prepareUpload = async (
-  { access, signal }: ActionContext,
-  { source }: OpenSource,
+  { signal }: ActionContext,
+  { source, access }: OpenSource,
   folder: SourcePath,
   upload: UploadedFile,
 ): Promise<PlannedUpload> => {

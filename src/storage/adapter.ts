@@ -30,7 +30,7 @@ export interface StorageCapabilities {
   readonly atomicFolderMove: boolean;
   /** Folders can be empty and exist by themselves. */
   readonly emptyFolders: boolean;
-  /** `a` and `A` are different names. */
+  /** `a` and `A` are different names. Where they are one, access rules about paths hold for every spelling. */
   readonly caseSensitive: boolean;
   /** A file that is being read keeps its content when it is replaced meanwhile. */
   readonly stableReads: boolean;

@@ -1,6 +1,7 @@
 import type { Access } from '../../access/access.ts';
 import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../content/extension.ts';
+import { withoutCase } from '../../content/letter-case.ts';
 import { UnsafePathError } from '../../errors/errors.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
@@ -16,9 +17,6 @@ export interface Wanted {
   /** Names that do not hold this word are left out, whatever the letter case. Undefined: all stay. */
   readonly filterWord: string | undefined;
 }
-
-/** Both ways: some letters have one upper-case form for several lower-case ones (σ and ς), others the reverse. */
-const withoutCase = (text: string): string => text.normalize('NFC').toLowerCase().toUpperCase();
 
 const nameTest = (word: string | undefined): Test => {
   if (word === undefined) return () => true;
