@@ -1,6 +1,6 @@
 /**
  * Writes the files that are made from the sources: the JSON schema of the configuration, the description of the interface and the
- * types of its client, the reference pages, and the samples of the README.
+ * types of its client, the reference pages, and the samples in the documents.
  * With `--check` it writes nothing and fails when one of them is out of date.
  */
 import { readFile, writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { configSchema } from './generate/config-schema.ts';
 import { configurationPage } from './generate/configuration-page.ts';
 import { errorsPage } from './generate/errors-page.ts';
 import { openApi } from './generate/openapi.ts';
-import { readmeWithExamples } from './generate/readme.ts';
+import { withExamples } from './generate/with-examples.ts';
 
 const root = new URL('../', import.meta.url);
 
@@ -28,7 +28,8 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   'src/client/parameters.ts': () => formatted(clientParameters(), 'src/client/parameters.ts'),
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorsPage,
-  'README.md': () => readmeWithExamples(root),
+  'README.md': () => withExamples(root, 'README.md'),
+  'docs/deployment.md': () => withExamples(root, 'docs/deployment.md'),
 };
 
 const read = (name: string): Promise<string> => readFile(new URL(name, root), 'utf8').catch(() => '');

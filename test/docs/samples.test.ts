@@ -168,6 +168,7 @@ describe('the documents', () => {
     'docs/architecture.md',
     'docs/clients.md',
     'docs/configuration.md',
+    'docs/deployment.md',
   ])('lead to files that exist: %s', async (name) => {
     const text = await readDocument(name);
     const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/gu)].map(

@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 const BLOCK = /(<!-- sample: (examples\/[\w.-]+) -->\s+```\w+\n).*?(```)/gsu;
 
 /**
- * The README with the examples put into it: the block after `<!-- sample: examples/koa.ts -->` is that file. So the samples are
+ * A page with the examples put into it: the block after `<!-- sample: examples/koa.ts -->` is that file. So the samples are
  * checked and run like all other code.
  */
-export const readmeWithExamples = async (root: URL): Promise<string> => {
-  const text = await readFile(new URL('README.md', root), 'utf8');
+export const withExamples = async (root: URL, page: string): Promise<string> => {
+  const text = await readFile(new URL(page, root), 'utf8');
   const files = new Map<string, string>();
   for (const [, , file = ''] of text.matchAll(BLOCK)) {
     files.set(file, await readFile(new URL(file, root), 'utf8'));

@@ -1,0 +1,123 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { request, type IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { createApp, type App } from 'stowage';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+
+const NGINX = '/usr/sbin/nginx';
+const isThere = existsSync(NGINX);
+const reason = isThere ? '' : ' [left out: install the Debian package nginx]';
+
+const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };
+
+describe.skipIf(!isThere)(`the configuration of nginx${reason}`, () => {
+  let folder: string;
+  let app: App;
+  let nginx: ChildProcess;
+
+  /** Sends a request to nginx, as a browser that asks for this host. */
+  const ask = async (host: string, path: string, body?: FormData) => {
+    const content = body === undefined ? undefined : new Response(body);
+    const type = content?.headers.get('content-type');
+    const outgoing = request({
+      socketPath: join(folder, 'nginx.sock'),
+      path,
+      method: content === undefined ? 'GET' : 'POST',
+      headers: { host, ...(typeof type === 'string' ? { 'content-type': type } : {}) },
+    });
+    outgoing.end(content === undefined ? undefined : Buffer.from(await content.arrayBuffer()));
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+    return {
+      status: answer.statusCode,
+      phrase: answer.statusMessage,
+      headers: answer.headers,
+      body: await text(answer),
+    };
+  };
+  const site = (path: string, body?: FormData) => ask('www.example.com', path, body);
+  const files = (path: string) => ask('files.example.com', path);
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'stowage-nginx-'));
+    const photos = join(folder, 'photos');
+    app = createApp(
+      {
+        extensions: ['txt', 'html'],
+        maxUploadFileSize: '1mb',
+        sources: { photos: { title: 'Photos', root: photos, baseurl: 'https://files.example.com/photos/' } },
+      },
+      {},
+      quiet,
+    );
+    const { port } = await app.listen(0);
+    const sample = await readFile(resolve(import.meta.dirname, '../../examples/nginx.conf'), 'utf8');
+    const servers = sample
+      .replaceAll('listen 80;', `listen unix:${join(folder, 'nginx.sock')};`)
+      .replace('http://127.0.0.1:8081/', `http://127.0.0.1:${String(port)}/`)
+      .replace('/srv/photos/', `${photos}/`);
+    const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+    const places = kinds.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join('\n');
+    const isRoot = process.getuid?.() === 0;
+    const config = `${isRoot ? 'user root;' : ''}
+      daemon off; pid ${join(folder, 'pid')}; error_log ${join(folder, 'error.log')};
+      events {}
+      http { access_log off; ${places} types { text/plain txt; text/html html; } ${servers} }`;
+    await writeFile(join(folder, 'nginx.conf'), config);
+    nginx = spawn(NGINX, ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' });
+    await vi.waitFor(() => site('/connector/ping'), { timeout: 20_000 });
+  });
+
+  afterAll(async () => {
+    if (nginx.exitCode === null && nginx.kill('SIGQUIT')) await once(nginx, 'exit');
+    await app.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const upload = (...sizes: readonly number[]): FormData => {
+    const form = new FormData();
+    sizes.forEach((size, index) => {
+      form.append(`files[${String(index)}]`, new Blob(['x'.repeat(size)]), `${String(index)}.txt`);
+    });
+    return form;
+  };
+
+  it('cuts the prefix', async () => {
+    expect(await site('/connector/ping')).toMatchObject({ status: 200, body: '{"success":true}' });
+    for (const path of ['/connector/files', '/connector/?action=files', '/connector/files?path=/']) {
+      expect(JSON.parse((await site(path)).body)).toMatchObject({ data: { sources: [{ name: 'photos' }] } });
+    }
+    expect((await site('/connector/nope?action=files')).status).toBe(404);
+  });
+
+  it('lets through a form of several files, each as large as allowed', async () => {
+    const answer = await site('/connector/fileUpload', upload(1024 ** 2, 1024 ** 2, 1024 ** 2));
+    expect(JSON.parse(answer.body)).toMatchObject({ data: { files: ['0.txt', '1.txt', '2.txt'] } });
+  });
+
+  it('lets users read why a file was refused', async () => {
+    const answer = await site('/connector/fileUpload', upload(1024 ** 2 + 1));
+    expect(answer).toMatchObject({
+      status: 403,
+      phrase: 'The file "0.txt" is too large: at most 1MB are allowed.',
+    });
+  });
+
+  it('serves the files, without scripts, and not those that are unfinished', async () => {
+    await writeFile(join(folder, 'photos', 'page.html'), '<script>alert(1)</script>');
+    const page = await files('/photos/page.html');
+    expect(page).toMatchObject({ status: 200, body: '<script>alert(1)</script>' });
+    expect(page.headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': 'sandbox',
+    });
+    await mkdir(join(folder, 'photos', 'deep', '.stowage-tmp-1'), { recursive: true });
+    await writeFile(join(folder, 'photos', 'deep', '.stowage-tmp-1', 'a.txt'), 'unfinished');
+    expect((await files('/photos/deep/.stowage-tmp-1/a.txt')).status).toBe(404);
+    expect((await files('/connector/ping')).status).toBe(404);
+  });
+});
