@@ -91,6 +91,11 @@ export class SourcePath {
     return this.segments.length < 2 ? SourcePath.root : new SourcePath(this.segments.slice(0, -1));
   }
 
+  /** The folders on the way from the root, without it, and at last the path itself. */
+  ancestry(): readonly SourcePath[] {
+    return this.isRoot ? [] : [...this.parent.ancestry(), this];
+  }
+
   /** True for the path itself and for all that lies below it, compared by whole segments. */
   contains(other: SourcePath): boolean {
     return (

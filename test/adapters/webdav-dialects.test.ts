@@ -89,6 +89,8 @@ const DIALECTS: readonly (readonly [what: string, dialect: DavDialect])[] = [
   ['COPY and MOVE that ignore Overwrite', { overwrites: ['COPY', 'MOVE'] }],
   ['hidden folders refused with 403', { refusesHidden: 403 }],
   ['hidden folders refused with 405', { refusesHidden: 405 }],
+  ['packed listings (gzip)', { packs: 'gzip' }],
+  ['packed listings (deflate)', { packs: 'deflate' }],
   ['no times', { untold: ['getlastmodified'] }],
   ['no sizes, times and versions', { untold: ['getcontentlength', 'getlastmodified', 'getetag'] }],
 ];
@@ -147,6 +149,12 @@ describe('dialects of WebDAV', () => {
     expect(outcomes).toEqual(['ALREADY_EXISTS']);
     expect(stub.paths).toEqual(['a.txt']);
     expect(stub.text('a.txt')).toBe('first');
+  });
+
+  it('a listing that says to be packed and is not is damaged data', async () => {
+    const { stub, names } = await open({ packs: 'broken' });
+    stub.plant('a.txt', 'a');
+    await expect(names()).rejects.toMatchObject({ code: 'CORRUPT' });
   });
 
   it('files without time and size are listed without them, and read whole', async () => {
@@ -220,6 +228,112 @@ describe('dialects of WebDAV', () => {
       expect(await adapter.stat(at('f/a.txt'))).toMatchObject({ size: 1 });
     },
   );
+});
+
+describe('names in decomposed letters on WebDAV', () => {
+  const composed = 'Über/Café é.txt';
+  const written = composed.normalize('NFD');
+  const folder = 'Über';
+  const plant = (stub: DavStub): void => {
+    stub.plant(folder.normalize('NFD'), undefined);
+    stub.plant(written, 'one');
+    // As some keyboards write: one letter composed, the other not.
+    stub.plant(`${folder.normalize('NFD')}/é${'ö'.normalize('NFD')}.txt`, 'two');
+  };
+
+  it('are listed once and reached, whether they were listed before or not', async () => {
+    const { stub, adapter, text, names } = await open({});
+    plant(stub);
+    expect(await text(composed)).toBe('one');
+    await expect(text(`${folder}/éö.txt`)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect(await names()).toEqual([folder]);
+    expect(await names(folder)).toEqual(['Café é.txt', 'éö.txt']);
+    expect(await text(`${folder}/éö.txt`)).toBe('two');
+    await expect(adapter.makeFolder(at(folder))).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+  });
+
+  it('are replaced, copied, moved and removed, and new names are composed', async () => {
+    const { stub, adapter, put } = await open({});
+    plant(stub);
+    await expect(put(composed, 'x', { createOnly: true })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    await put(composed, 'new');
+    expect(stub.text(written)).toBe('new');
+    await adapter.copyFile(at(composed), at('copié.txt'), { createOnly: true });
+    await adapter.moveFile(at(composed), at('déplacé.txt'), { createOnly: true });
+    await put(composed, 'composed', { createOnly: true });
+    const there = folder.normalize('NFD');
+    expect(stub.paths).toEqual(
+      [
+        'copié.txt',
+        'déplacé.txt',
+        `${there}/`,
+        `${there}/Café é.txt`,
+        `${there}/é${'ö'.normalize('NFD')}.txt`,
+      ].sort(),
+    );
+    await adapter.moveFolder(at(folder), at('moved'));
+    await adapter.removeFolder(at('moved'));
+    expect(stub.paths).toEqual(['copié.txt', 'déplacé.txt']);
+  });
+
+  it('give way to a composed one beside them', async () => {
+    const { stub, names, text } = await open({});
+    stub.plant('é.txt'.normalize('NFD'), 'decomposed');
+    expect(await text('é.txt')).toBe('decomposed');
+    stub.plant('é.txt', 'composed');
+    expect(await names()).toEqual(['é.txt']);
+    expect(await text('é.txt')).toBe('composed');
+  });
+});
+
+describe('a WebDAV server that leads elsewhere', () => {
+  const elsewhere =
+    (status: number, origin: () => string): DavDialect['instead'] =>
+    ({ url = '' }) =>
+      url.startsWith('/old/')
+        ? { status, headers: { location: origin() + url.replace('/old/', '/dav/') } }
+        : undefined;
+
+  it.each([301, 302, 307, 308])('with %d works, destinations and bodies go along', async (status) => {
+    const { stub, adapter } = await open({ instead: elsewhere(status, () => '') });
+    await adapter.close();
+    const url = stub.url.replace('/dav/', '/old/');
+    const moved = openDavStore({ url }, login);
+    onTestFinished(() => moved.close());
+    const put = (path: string, text: string | Buffer, more = {}) => {
+      const bytes = Buffer.from(text);
+      const size = bytes.length;
+      return moved.write(at(path), Readable.from([bytes], { objectMode: false }), { size, ...more });
+    };
+    const names = async (folder = ''): Promise<readonly string[]> => {
+      const found: string[] = [];
+      for await (const page of moved.list(at(folder))) found.push(...page.map(({ name }) => name));
+      return found.sort();
+    };
+    await moved.makeFolder(at('first'));
+    await moved.removeFolder(at('first'));
+    const text = async (path: string) => (await buffer((await moved.read(at(path))).stream)).toString();
+    await workThrough({ stub, adapter: moved, put, names, text });
+    const { authorization } = stub.seen.at(-1)?.headers ?? {};
+    expect(authorization).toMatch(/^Basic /u);
+  });
+
+  it('to another host is followed there without the login', async () => {
+    const other = await DavStub.start({});
+    onTestFinished(() => other.close());
+    const { stub, adapter, put, names } = await open(
+      {
+        instead: ({ url = '' }) => ({ status: 308, headers: { location: new URL(url, other.url).href } }),
+      },
+      login,
+    );
+    await adapter.makeFolder(at('f'));
+    await put('f/a.txt', 'a', { size: 1 });
+    await adapter.moveFile(at('f/a.txt'), at('b.txt'), { createOnly: true });
+    expect(await names()).toEqual(['b.txt', 'f']);
+    expect(stub.seen.every(({ headers }) => headers.authorization !== undefined)).toBe(true);
+    expect(other.seen.some(({ headers }) => headers.authorization !== undefined)).toBe(false);
+  });
 });
 
 describe('logins on WebDAV', () => {

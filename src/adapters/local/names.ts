@@ -1,3 +1,4 @@
+import { decomposed } from '../../storage/decomposed.ts';
 import { isSegment } from '../../storage/source-path.ts';
 
 /** Begins the name of everything that this adapter puts into a root for itself. */
@@ -5,7 +6,6 @@ export const TEMP_PREFIX = '.stowage-tmp';
 
 // Printable ASCII without slash and backslash: by far most names, and valid at a glance unless they begin with a dot.
 const PLAIN = /^[ -.0-[\]-~]{1,255}$/u;
-const NON_ASCII = /[^\u0000-\u007f]/u;
 
 /**
  * Whether a name is reserved for the adapter's own temporary files, at any depth. Compared as the most forgiving file system would: without
@@ -15,13 +15,6 @@ export const isReserved = (name: string): boolean => {
   if (PLAIN.test(name) && !name.startsWith('.')) return false;
   const folded = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '');
   return folded.toLowerCase().startsWith(TEMP_PREFIX);
-};
-
-/** The name as decomposed text, where that is another text: some systems store names so. */
-export const decomposed = (name: string): string | undefined => {
-  if (!NON_ASCII.test(name)) return undefined;
-  const form = name.normalize('NFD');
-  return form === name ? undefined : form;
 };
 
 /**

@@ -1,9 +1,10 @@
 import { constants } from 'node:fs';
 import { NotFoundError, UnsafeNameError, WrongKindError } from '../../errors/errors.ts';
+import { decomposed } from '../../storage/decomposed.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../storage/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
-import { decomposed, hasMixedSpellings, isReserved, mixedSpellingOf } from './names.ts';
+import { hasMixedSpellings, isReserved, mixedSpellingOf } from './names.ts';
 import {
   closeFile,
   exactLstat,

@@ -1,7 +1,8 @@
 import type { Entry } from '../../storage/adapter.ts';
 import type { OpenFolder } from './confinement.ts';
 import { statNames } from './direct-scan.ts';
-import { decomposed, hasMixedSpellings, visibleName, visibleNames } from './names.ts';
+import { decomposed } from '../../storage/decomposed.ts';
+import { hasMixedSpellings, visibleName, visibleNames } from './names.ts';
 import { readNames } from './system.ts';
 
 /**

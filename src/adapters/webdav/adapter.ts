@@ -83,11 +83,11 @@ export class WebdavAdapter implements StorageAdapter {
     return consumeContent(content, options, async (chunks) => {
       requireWritable(path, options);
       const { size, signal } = options;
-      if (size !== undefined && !this.#store.resources.client.asksFirst) {
+      if (size !== undefined && !this.#store.resources.client.mayRepeat) {
         const open = (): Readable => Readable.from(chunks, { objectMode: false });
         return putFile(this.#store, path, { open, size, repeatable: false }, options);
       }
-      // Without a length, or with a login that the server may refuse once, the content must be at hand again.
+      // Without a length, or where the server may refuse a login once or lead elsewhere, the content must be at hand again.
       const file = await spool(Readable.from(chunks), { signal });
       try {
         return await putFile(

@@ -1,8 +1,8 @@
-import { isSegment, type SourcePath } from '../../storage/source-path.ts';
+import { isSegment } from '../../storage/source-path.ts';
 
-/** The URL of a path below the root collection. */
-export const urlOf = (root: URL, path: SourcePath, kind: 'file' | 'folder'): URL => {
-  const encoded = path.segments.map(encodeURIComponent).join('/');
+/** The URL of what lies below the root collection. */
+export const urlOf = (root: URL, segments: readonly string[], kind: 'file' | 'folder'): URL => {
+  const encoded = segments.map(encodeURIComponent).join('/');
   const slash = kind === 'folder' && encoded !== '' ? '/' : '';
   return new URL(root.origin + root.pathname + encoded + slash);
 };
@@ -16,26 +16,41 @@ export const segmentsOfHref = (href: string): readonly string[] | undefined => {
     return path
       .split('/')
       .filter((segment) => segment !== '')
-      .map((segment) => decodeURIComponent(segment).normalize('NFC'));
+      .map((segment) => decodeURIComponent(segment));
   } catch {
     return undefined;
   }
 };
 
-/** Where an href lies, seen from a folder: itself, one of its entries, or elsewhere. */
+/**
+ * Where an href lies, seen from a folder: itself, one of its entries, or elsewhere. Names are composed; `written` is how the server writes
+ * that of an entry.
+ */
 export const relationOf = (
   folder: readonly string[],
   href: string,
 ):
   | { readonly kind: 'self' }
-  | { readonly kind: 'child'; readonly name: string }
+  | { readonly kind: 'child'; readonly name: string; readonly written: string }
   | { readonly kind: 'other' } => {
-  const segments = segmentsOfHref(href);
+  const written = segmentsOfHref(href);
+  const segments = written?.map((segment) => segment.normalize('NFC'));
   if (segments === undefined || !folder.every((segment, index) => segment === segments[index]))
     return { kind: 'other' };
   if (segments.length === folder.length) return { kind: 'self' };
   const name = segments[folder.length];
   if (segments.length !== folder.length + 1 || name === undefined || !isSegment(name))
     return { kind: 'other' };
-  return { kind: 'child', name };
+  return { kind: 'child', name, written: written?.at(-1) ?? name };
+};
+
+/**
+ * Where a redirect has taken the whole collection: what lies below `root` lies below the result. Undefined when it leads to anything else.
+ */
+export const movedRoot = (root: string, from: URL, to: URL): string | undefined => {
+  if (!from.href.startsWith(root)) return undefined;
+  const rest = from.href.slice(root.length).replace(/\/$/u, '');
+  const target = to.href.replace(/\/$/u, '');
+  if (rest === '') return `${target}/`;
+  return target.endsWith(`/${rest}`) ? target.slice(0, -rest.length) : undefined;
 };

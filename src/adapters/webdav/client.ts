@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { Agent, request, type Dispatcher } from 'undici';
 import { StorageDeniedError, StorageTimeoutError, StorageUnavailableError } from '../../errors/errors.ts';
 import { createSlots, type Slots } from '../../storage/slots.ts';
+import { movedRoot } from './address.ts';
 import { createAuthorization, type Authorization } from './authorization.ts';
 import { errorOfFailure, isConnectionLoss, type Asked } from './errors.ts';
 import type { WebdavOptions } from './options.ts';
@@ -56,11 +57,14 @@ const plainHeaders = (headers: Dispatcher.ResponseData['headers']): DavAnswer['h
 export class DavClient {
   readonly #agent: Agent;
   readonly #authorization: Authorization;
+  readonly #root: string;
   readonly #origin: string;
   readonly #slots: Slots;
   readonly #waitMs: number;
   /** When a connection was last given back. */
   #freedAt = 0;
+  /** The server has led elsewhere, and may lead there again. */
+  #leadsElsewhere = false;
 
   constructor(options: WebdavOptions) {
     const wait = options.timeout * 1000;
@@ -74,33 +78,36 @@ export class DavClient {
       connect: { timeout: wait, rejectUnauthorized: options.verifyCertificate },
     });
     this.#authorization = createAuthorization(options);
-    this.#origin = new URL(options.url).origin;
+    const { href, origin } = new URL(options.url);
+    this.#root = href;
+    this.#origin = origin;
   }
 
-  /** Bodies that can be sent only once need a question before: the first request would be refused for its missing login. */
-  get asksFirst(): boolean {
-    return this.#authorization.asksFirst;
+  /** Bodies must be at hand again: the first request may be refused for its missing login, or redirected. */
+  get mayRepeat(): boolean {
+    return this.#authorization.asksFirst || this.#leadsElsewhere;
   }
 
   /**
-   * Sends a request and follows redirects; on other hosts without the login. What makes, moves or removes something is not broken off by
+   * Sends a request and follows redirects; on other hosts without the login, and with a `Destination` that goes along. What makes, moves or removes something is not broken off by
    * the signal once it is on its way.
    * @throws the signal's reason, StorageUnavailableError, StorageTimeoutError, also when no connection has become free for that long; errors of the body's content as they are
    */
   async send(asked: DavRequest): Promise<DavAnswer> {
-    let { url } = asked;
+    let request = asked;
+    let root = this.#root;
     for (let redirects = 0; ; redirects += 1) {
-      const answer = await this.#authorized({ ...asked, url });
+      const answer = await this.#authorized(request);
       const location = answer.headers['location'];
       if (!REDIRECTS.has(answer.status) || location === undefined) return answer;
       await dropBody(answer);
       if (redirects === MOST_REDIRECTS) throw new StorageUnavailableError({ detail: 'too many redirects' });
-      if (!URL.canParse(location, url.href))
-        throw new StorageUnavailableError({ detail: 'a redirect to nowhere' });
-      url = new URL(location, url);
-      if (!/^https?:$/u.test(url.protocol))
-        throw new StorageUnavailableError({ detail: 'a redirect to no web address' });
+      const url = targetOf(location, request.url);
+      const moved = movedRoot(root, request.url, url);
+      this.#leadsElsewhere ||= moved !== root;
       requireRepeatable(asked, 'was redirected');
+      request = { ...request, url, headers: headersAt(moved ?? root, root, request.headers) };
+      root = moved ?? root;
     }
   }
 
@@ -213,6 +220,23 @@ class ContentError extends Error {
     super('the content failed', { cause });
   }
 }
+
+const targetOf = (location: string, from: URL): URL => {
+  if (!URL.canParse(location, from.href))
+    throw new StorageUnavailableError({ detail: 'a redirect to nowhere' });
+  const url = new URL(location, from);
+  if (!/^https?:$/u.test(url.protocol))
+    throw new StorageUnavailableError({ detail: 'a redirect to no web address' });
+  return url;
+};
+
+/** A server takes only destinations of its own. */
+const headersAt = (moved: string, root: string, headers: DavRequest['headers'] = {}) => {
+  const { destination } = headers;
+  return destination?.startsWith(root) === true
+    ? { ...headers, destination: moved + destination.slice(root.length) }
+    : headers;
+};
 
 const requireRepeatable = ({ body, method }: DavRequest, why: string): void => {
   if (typeof body === 'object' && !body.repeatable) {

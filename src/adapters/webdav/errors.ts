@@ -58,6 +58,9 @@ export const errorOfFailure = (asked: Asked, error: unknown): StowageError => {
   if (error instanceof errors.ResponseContentLengthMismatchError) {
     return new CorruptError({ detail: detailOf(asked, 'an answer of the wrong length'), cause: error });
   }
+  if (error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')) {
+    return new CorruptError({ detail: detailOf(asked, 'an answer that cannot be unpacked'), cause: error });
+  }
   return new StorageUnavailableError({ detail: detailOf(asked, 'the connection failed'), cause: error });
 };
 

@@ -5,19 +5,23 @@ import {
   StorageUnavailableError,
 } from '../../errors/errors.ts';
 import type { OperationOptions, Stat } from '../../storage/adapter.ts';
+import { decomposed } from '../../storage/decomposed.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { orAborted } from './abort.ts';
 import { relationOf, segmentsOfHref, urlOf } from './address.ts';
+import { decodedBody } from './encoding.ts';
 import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
 import { statOf, timeOf } from './entry.ts';
 import { errorOfStatus } from './errors.ts';
 import { readMultistatus, type DavResponse } from './multistatus.ts';
+import { Listed, type Child } from './listed.ts';
 import { patiently, pause, type Patience } from './patience.ts';
+import { Spellings } from './spellings.ts';
 
 const PROPERTIES =
   '<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop>' +
   '<resourcetype/><getcontentlength/><getlastmodified/><getetag/></prop></propfind>';
-const XML = { 'content-type': 'application/xml; charset=utf-8' };
+const XML = { 'content-type': 'application/xml; charset=utf-8', 'accept-encoding': 'identity' };
 const MOST_LISTING = 512 * 1024 * 1024;
 const MOST_SMALL = 1024 * 1024;
 /** How often is asked what the server fails to tell. */
@@ -25,12 +29,6 @@ const LOOKS = 4;
 const LOT = 1000;
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
-
-/** One entry of a listed folder, or the folder itself. */
-interface Child {
-  readonly isSelf: boolean;
-  readonly stat: Stat;
-}
 
 /** @throws the error of a refusal of the folder itself, which some servers put into the multistatus; entries that are refused are left out */
 const childOf = (folder: readonly string[], asked: DavRequest, response: DavResponse): readonly Child[] => {
@@ -42,8 +40,8 @@ const childOf = (folder: readonly string[], asked: DavRequest, response: DavResp
   }
   return [
     relation.kind === 'self'
-      ? { isSelf: true, stat: statOf(asked.path.name, response) }
-      : { isSelf: false, stat: statOf(relation.name, response) },
+      ? { isSelf: true, stat: statOf(asked.path.name, response), written: asked.path.name }
+      : { isSelf: false, stat: statOf(relation.name, response), written: relation.written },
   ];
 };
 
@@ -62,18 +60,19 @@ async function* inLots<T>(batches: AsyncIterable<readonly T[]>): AsyncGenerator<
 /** The resources of one store: their addresses, and what the server says of them. */
 export class Resources {
   readonly client: DavClient;
+  readonly spellings = new Spellings();
   readonly #root: URL;
   #rootSegments: Promise<readonly string[]> | undefined;
 
   /** `root` is the URL of the collection, `prefix` a path below it that the store lies in. */
   constructor(client: DavClient, root: URL, prefix: SourcePath) {
     this.client = client;
-    this.#root = urlOf(root, prefix, 'folder');
+    this.#root = urlOf(root, prefix.segments, 'folder');
     if (!this.#root.pathname.endsWith('/')) this.#root.pathname += '/';
   }
 
   url(path: SourcePath, kind: 'file' | 'folder'): URL {
-    return urlOf(this.#root, path, kind);
+    return urlOf(this.#root, this.spellings.segmentsOf(path), kind);
   }
 
   /**
@@ -116,6 +115,31 @@ export class Resources {
   }
 
   /**
+   * To be asked when nothing was found under a path: whether it, or a folder on the way, is written in decomposed letters on the server.
+   * Remembers what it finds. One small request for each name that can be written so, one or two more for folders.
+   */
+  async respell(path: SourcePath, options: OperationOptions): Promise<boolean> {
+    let isFound = false;
+    for (const place of path.ancestry()) {
+      const written = decomposed(place.name);
+      if (written === undefined) continue;
+      const isAsked = place === path && !isFound;
+      if (!isAsked && (await this.#exists(place, options))) continue;
+      this.spellings.note(place, this.spellings.get(place) === undefined ? written : place.name);
+      if (!(await this.#exists(place, options))) {
+        this.spellings.forget(place);
+        return false;
+      }
+      isFound = true;
+    }
+    return isFound;
+  }
+
+  async #exists(path: SourcePath, options: OperationOptions): Promise<boolean> {
+    return (await this.age(path, options)) !== undefined;
+  }
+
+  /**
    * The entries of a folder and the folder itself, while the server tells them. Some servers break off when an entry vanishes meanwhile, so
    * a listing that breaks within its first thousand entries is asked for again. @throws NotFoundError, CorruptError
    */
@@ -124,18 +148,27 @@ export class Resources {
     { signal }: OperationOptions,
   ): AsyncGenerator<readonly Child[], void, undefined> {
     const folder = [...(await orAborted(this.#reportedRoot(), signal)), ...path.segments];
-    const asked = this.#propfind(path, 'folder', '1', signal);
     for (let attempt = 1; ; attempt += 1) {
+      const asked = this.#propfind(path, 'folder', '1', signal);
+      const listed = new Listed(path, this.spellings);
       let hasYielded = false;
       try {
         for await (const batch of inLots(
           this.#responses(asked, await this.#multistatus(asked), MOST_LISTING),
         )) {
           hasYielded = true;
-          yield batch.flatMap((response) => childOf(folder, asked, response));
+          yield listed.pass(batch.flatMap((response) => childOf(folder, asked, response)));
         }
+        yield listed.rest();
         return;
       } catch (error) {
+        if (
+          error instanceof NotFoundError &&
+          !hasYielded &&
+          attempt === 1 &&
+          (await this.respell(path, { signal }))
+        )
+          continue;
         if (hasYielded || attempt === LOOKS || !(error instanceof CorruptError)) throw error;
       }
       await pause(attempt, signal);
@@ -162,7 +195,7 @@ export class Resources {
       throw new CorruptError({ detail: 'the server does not tell where the root is' });
     if (found?.isCollection !== true)
       throw new StorageUnavailableError({ detail: 'url is not a collection' });
-    return segments;
+    return segments.map((segment) => segment.normalize('NFC'));
   }
 
   /** What the server says of one resource, and when. */
@@ -206,9 +239,10 @@ export class Resources {
 
   async *#responses(
     asked: DavRequest,
-    { body }: DavAnswer,
+    answer: DavAnswer,
     most: number,
   ): AsyncGenerator<readonly DavResponse[]> {
+    const body = decodedBody(answer);
     try {
       yield* readMultistatus(body as AsyncIterable<Uint8Array>, most);
     } catch (error) {
@@ -216,6 +250,7 @@ export class Resources {
       throw this.client.failure(asked, error);
     } finally {
       body.destroy();
+      answer.body.destroy();
     }
   }
 

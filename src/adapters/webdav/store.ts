@@ -69,6 +69,8 @@ export class Store {
     try {
       return await this.resources.stat(path, options);
     } catch (error) {
+      if (error instanceof NotFoundError && (await this.resources.respell(path, options)))
+        return this.resources.stat(path, options);
       if (!isRefusal(error) || path.parent.isRoot) throw error;
       if ((await this.find(path.parent, options))?.kind === 'folder') throw error;
       throw new NotFoundError({ cause: error });
@@ -169,6 +171,7 @@ export class Store {
         async () => (await this.find(path, options)) === undefined,
       );
       if (!isSuccess(status)) throw errorOfStatus({ method: 'DELETE', path }, status);
+      this.resources.spellings.forget(path);
     });
   }
 

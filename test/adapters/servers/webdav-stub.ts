@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { deflateSync, gzipSync } from 'node:zlib';
 
 /** How a server differs from what one would expect. */
 export interface DavDialect {
@@ -24,6 +25,8 @@ export interface DavDialect {
   readonly untold?: readonly ('getcontentlength' | 'getlastmodified' | 'getetag')[];
   /** Bodies of more bytes are refused with 413. */
   readonly mostBytes?: number;
+  /** Answers to PROPFIND are packed, whatever was asked for. */
+  readonly packs?: 'gzip' | 'deflate' | 'broken';
   /** Answers these instead, before anything else is looked at. */
   readonly instead?: ((request: IncomingMessage) => StubAnswer | undefined) | undefined;
 }
@@ -95,6 +98,13 @@ export class DavStub {
       .filter(([path]) => path !== ROOT)
       .map(([path, { kind }]) => path.slice(ROOT.length + 1) + (kind === 'folder' ? '/' : ''))
       .sort();
+  }
+
+  /** Puts a file there as another client would, its name as it is written. Folders on the way must be there. */
+  plant(path: string, text: string | undefined): void {
+    const node: Node =
+      text === undefined ? { kind: 'folder' } : { kind: 'file', bytes: Buffer.from(text), time: new Date() };
+    this.#nodes.set(`${ROOT}/${path}`, node);
   }
 
   text(path: string): string | undefined {
@@ -230,8 +240,11 @@ export class DavStub {
     const isDeep = request.headers['depth'] === '1' && node.kind === 'folder';
     const below = isDeep ? [...this.#nodes.keys()].filter((one) => parentOf(one) === path) : [];
     const responses = [path, ...below].map((one) => this.#response(one));
-    response.writeHead(207, { 'content-type': 'application/xml; charset=utf-8' });
-    response.end(`<?xml version="1.0"?><d:multistatus xmlns:d="DAV:">${responses.join('')}</d:multistatus>`);
+    const { packs } = this.dialect;
+    const packing = packs === undefined ? {} : { 'content-encoding': packs === 'broken' ? 'gzip' : packs };
+    response.writeHead(207, { 'content-type': 'application/xml; charset=utf-8', ...packing });
+    const text = `<?xml version="1.0"?><d:multistatus xmlns:d="DAV:">${responses.join('')}</d:multistatus>`;
+    response.end(packs === 'gzip' ? gzipSync(text) : packs === 'deflate' ? deflateSync(text) : text);
   }
 
   #response(path: string): string {
