@@ -55,7 +55,7 @@ describe('the bound of the memory adapter', () => {
     expect(parse?.(undefined)).toEqual({ value: {} });
     expect(parse?.({ maxBytes: 5 })).toEqual({ value: { maxBytes: 5 } });
     expect(parse?.({ maxBytes: '5', other: 1 })).toEqual({
-      problems: ['other: is not known', 'maxBytes: must be a whole number of bytes above 0'],
+      problems: ['other: is not a known key', 'maxBytes: must be a whole number of bytes above 0'],
     });
     expect(parse?.([])).toEqual({ problems: [': must be an object'] });
   });

@@ -16,7 +16,7 @@ export const parseMemoryOptions = (
   if (typeof options !== 'object' || Array.isArray(options)) return { problems: [': must be an object'] };
   const problems = Object.keys(options)
     .filter((key) => !KEYS.has(key))
-    .map((key) => `${key}: is not known`);
+    .map((key) => `${key}: is not a known key`);
   const maxBytes: unknown = 'maxBytes' in options ? (options.maxBytes ?? undefined) : undefined;
   if (maxBytes === undefined) return problems.length > 0 ? { problems } : { value: {} };
   if (typeof maxBytes !== 'number' || !Number.isSafeInteger(maxBytes) || maxBytes < 1) {

@@ -1,16 +1,22 @@
 import { z } from 'zod';
+import {
+  countOption,
+  filledOption,
+  flagOption,
+  problemsOfOptions,
+  secondsOption,
+  textOption,
+} from '../../storage/option-fields.ts';
 
-const text = z.string({ error: ({ input }) => (input === undefined ? 'is required' : 'must be text') });
-const filled = text.min(1, 'must not be empty');
-const seconds = z.number('must be a number of seconds').positive('must be more than 0 seconds').max(3600);
+const seconds = secondsOption(3600);
 
 const isHttp = (value: string): boolean => {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   return url !== undefined && /^https?:$/u.test(url.protocol) && url.hostname !== '';
 };
-const address = text.refine(isHttp, 'must be an http or https URL');
+const address = textOption.refine(isHttp, 'must be an http or https URL');
 
-const keyPrefix = text.refine(
+const keyPrefix = textOption.refine(
   (value) => !value.split('/').some((part) => part === '.' || part === '..'),
   'must not hold . or .. as a part',
 );
@@ -18,9 +24,9 @@ const keyPrefix = text.refine(
 const credentials = z
   .strictObject(
     {
-      accessKeyId: filled.describe('Key id.'),
-      secretAccessKey: filled.describe('Secret of the key.'),
-      sessionToken: filled.optional().describe('Token of temporary credentials.'),
+      accessKeyId: filledOption.describe('Key id.'),
+      secretAccessKey: filledOption.describe('Secret of the key.'),
+      sessionToken: filledOption.optional().describe('Token of temporary credentials.'),
     },
     'must be an object',
   )
@@ -32,13 +38,12 @@ const credentials = z
 /** Options of the s3 adapter, as they are written under `sources.<name>.s3`. */
 export const s3OptionsSchema = z.strictObject(
   {
-    bucket: filled
+    bucket: filledOption
       .refine((value) => !/[/\s]/u.test(value), 'must be the name of a bucket')
       .describe('Name of the bucket.'),
-    region: filled.default('us-east-1').describe('Region of the bucket.'),
+    region: filledOption.default('us-east-1').describe('Region of the bucket.'),
     endpoint: address.optional().describe('URL of an S3-compatible service; without it, AWS.'),
-    forcePathStyle: z
-      .boolean('must be true or false')
+    forcePathStyle: flagOption
       .optional()
       .describe('Address objects as endpoint/bucket/key; some self-hosted services need true.'),
     prefix: keyPrefix
@@ -56,19 +61,18 @@ export const s3OptionsSchema = z.strictObject(
     readTimeout: seconds
       .default(60)
       .describe('Seconds without any data, in either direction, after which a request has failed.'),
-    maxAttempts: z
-      .int('must be a whole number')
-      .min(1, 'must be at least 1')
-      .max(10, 'must be at most 10')
+    maxAttempts: countOption(1, 10)
       .default(3)
       .describe('Attempts per request, the first included, with growing pauses between them.'),
     serverSideEncryption: z
       .enum(['AES256', 'aws:kms', 'aws:kms:dsse'], 'must be "AES256", "aws:kms" or "aws:kms:dsse"')
       .optional()
       .describe('Encryption that the service is asked for with every object.'),
-    sseKmsKeyId: filled.optional().describe('Key for `aws:kms`; the default one of the account when absent.'),
-    storageClass: filled.optional().describe('Storage class of every object, such as `STANDARD_IA`.'),
-    cacheControl: filled.optional().describe('`Cache-Control` that objects are stored with.'),
+    sseKmsKeyId: filledOption
+      .optional()
+      .describe('Key for `aws:kms`; the default one of the account when absent.'),
+    storageClass: filledOption.optional().describe('Storage class of every object, such as `STANDARD_IA`.'),
+    cacheControl: filledOption.optional().describe('`Cache-Control` that objects are stored with.'),
   },
   'must be an object',
 );
@@ -76,31 +80,12 @@ export const s3OptionsSchema = z.strictObject(
 /** Options of the s3 adapter with their defaults filled in. */
 export type S3Options = z.output<typeof s3OptionsSchema>;
 
-const withoutNulls = (value: unknown): unknown =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(
-        Object.entries(value)
-          .filter(([, inner]) => inner !== null)
-          .map(([key, inner]) => [key, withoutNulls(inner)]),
-      )
-    : value;
-
-const problemsOf = (issue: z.core.$ZodIssue): readonly string[] => {
-  const at = issue.path.map(String).join('.');
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => `${at === '' ? key : `${at}.${key}`}: is not a known key`);
-  }
-  return [
-    `${at}: ${issue.code === 'too_big' && issue.message.startsWith('Too') ? `must be at most ${String(issue.maximum)}` : issue.message}`,
-  ];
-};
-
-/** Checks options as written in a configuration; `null` keeps a default, at every depth. */
+/** Checks options as a configuration has them, without nulls. */
 export const parseS3Options = (
   options: unknown,
 ): { readonly value: S3Options } | { readonly problems: readonly string[] } => {
-  const parsed = s3OptionsSchema.safeParse(withoutNulls(options ?? {}));
-  if (!parsed.success) return { problems: parsed.error.issues.flatMap(problemsOf) };
+  const parsed = s3OptionsSchema.safeParse(options);
+  if (!parsed.success) return { problems: problemsOfOptions(parsed.error) };
   const { sseKmsKeyId, serverSideEncryption } = parsed.data;
   return sseKmsKeyId !== undefined && serverSideEncryption?.startsWith('aws:kms') !== true
     ? { problems: ['sseKmsKeyId: needs serverSideEncryption "aws:kms" or "aws:kms:dsse"'] }

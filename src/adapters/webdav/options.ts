@@ -1,7 +1,14 @@
 import { z } from 'zod';
+import {
+  countOption,
+  filledOption,
+  flagOption,
+  problemsOfOptions,
+  secondsOption,
+  textOption,
+} from '../../storage/option-fields.ts';
 
-const httpUrl = z
-  .string()
+const httpUrl = textOption
   .refine(
     (text) => URL.canParse(text) && /^https?:$/u.test(new URL(text).protocol),
     'must be an http:// or https:// URL',
@@ -20,23 +27,26 @@ const httpUrl = z
 
 /** Options of the webdav adapter, under `sources.<name>.webdav`. */
 export const webdavOptionsSchema = z
-  .strictObject({
-    url: httpUrl.describe('http:// or https:// URL of the collection that is the root of the source.'),
-    username: z.string().min(1).optional().describe('Login.'),
-    password: z.string().optional().describe('Password.'),
-    token: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('Sent as `Authorization: Bearer <token>`; not together with username.'),
-    auth: z.enum(['basic', 'digest']).default('basic').describe('How username and password are sent.'),
-    verifyCertificate: z
-      .boolean()
-      .default(true)
-      .describe('Check the certificate of the server with the CAs of the system.'),
-    timeout: z.number().positive().max(86_400).default(30).describe('Seconds to wait for the server.'),
-    connections: z.number().int().min(1).max(64).default(8).describe('Most open HTTP connections, 1 to 64.'),
-  })
+  .strictObject(
+    {
+      url: httpUrl.describe('http:// or https:// URL of the collection that is the root of the source.'),
+      username: filledOption.optional().describe('Login.'),
+      password: textOption.optional().describe('Password.'),
+      token: filledOption
+        .optional()
+        .describe('Sent as `Authorization: Bearer <token>`; not together with username.'),
+      auth: z
+        .enum(['basic', 'digest'], 'must be "basic" or "digest"')
+        .default('basic')
+        .describe('How username and password are sent.'),
+      verifyCertificate: flagOption
+        .default(true)
+        .describe('Check the certificate of the server with the CAs of the system.'),
+      timeout: secondsOption(86_400).default(30).describe('Seconds to wait for the server.'),
+      connections: countOption(1, 64).default(8).describe('Most open HTTP connections, 1 to 64.'),
+    },
+    'must be an object',
+  )
   .refine(({ token, username }) => token === undefined || username === undefined, {
     path: ['token'],
     message: 'must not be used together with username',
@@ -55,13 +65,5 @@ export const parseWebdavOptions = (
 ): { readonly value: WebdavOptions } | { readonly problems: readonly string[] } => {
   const outcome = webdavOptionsSchema.safeParse(options);
   if (outcome.success) return { value: outcome.data };
-  return { problems: outcome.error.issues.flatMap(problemsOfIssue) };
-};
-
-const problemsOfIssue = (issue: z.core.$ZodIssue): readonly string[] => {
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => `${[...issue.path, key].join('.')}: is not known`);
-  const key = issue.path.join('.');
-  const missing = issue.code === 'invalid_type' && issue.input === undefined;
-  return [`${key}: ${missing ? 'is required' : issue.message}`];
+  return { problems: problemsOfOptions(outcome.error) };
 };

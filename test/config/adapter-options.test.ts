@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError, createApp } from 'stowage';
+
+const problemsOf = (adapter: string, options: unknown): readonly string[] => {
+  const source = {
+    title: 'Files',
+    baseurl: 'https://files.test/',
+    storageAdapter: adapter,
+    [adapter]: options,
+  };
+  try {
+    createApp({ sources: { files: source } });
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  throw new Error('The options were accepted.');
+};
+
+const cases: readonly (readonly [adapter: string, options: unknown, problems: readonly string[]])[] = [
+  ['webdav', {}, ['.url: is required']],
+  ['webdav', 'https://dav.test/', [': must be an object']],
+  ['webdav', { url: 5 }, ['.url: must be text']],
+  ['webdav', { url: 'ftp://dav.test/' }, ['.url: must be an http:// or https:// URL']],
+  ['webdav', { url: 'https://me:pw@dav.test/' }, ['.url: must not hold a login: use username and password']],
+  [
+    'webdav',
+    {
+      url: 'https://dav.test/',
+      username: '',
+      auth: 'ntlm',
+      verifyCertificate: 'no',
+      timeout: 0,
+      connections: '8',
+      user: 'me',
+    },
+    [
+      '.username: must not be empty',
+      '.auth: must be "basic" or "digest"',
+      '.verifyCertificate: must be true or false',
+      '.timeout: must be more than 0 seconds',
+      '.connections: must be a whole number',
+      '.user: is not a known key',
+    ],
+  ],
+  [
+    'webdav',
+    { url: 'https://dav.test/', timeout: 86_401, connections: 65 },
+    ['.timeout: must be at most 86400 seconds', '.connections: must be at most 64'],
+  ],
+  ['webdav', { url: 'https://dav.test/', password: 'pw' }, ['.username: is required with password']],
+  [
+    'webdav',
+    { url: 'https://dav.test/', username: 'me', token: 't' },
+    ['.token: must not be used together with username'],
+  ],
+  ['s3', {}, ['.bucket: is required']],
+  ['s3', 'bucket', [': must be an object']],
+  [
+    's3',
+    {
+      bucket: 'a/b',
+      region: 5,
+      connectTimeout: 3601,
+      readTimeout: '60',
+      maxAttempts: 11,
+      credentials: { accessKeyId: 'a' },
+      key: 'b',
+    },
+    [
+      '.bucket: must be the name of a bucket',
+      '.region: must be text',
+      '.credentials.secretAccessKey: is required',
+      '.connectTimeout: must be at most 3600 seconds',
+      '.readTimeout: must be a number of seconds',
+      '.maxAttempts: must be at most 10',
+      '.key: is not a known key',
+    ],
+  ],
+  ['memory', 5, [': must be an object']],
+  [
+    'memory',
+    { maxBytes: 0, bytes: 1 },
+    ['.bytes: is not a known key', '.maxBytes: must be a whole number of bytes above 0'],
+  ],
+];
+
+describe('wrong options of an adapter', () => {
+  it.each(cases)('are told in plain words: %s %j', (adapter, options, problems) => {
+    expect(problemsOf(adapter, options)).toEqual(
+      problems.map((problem) => `sources.files.${adapter}${problem}`),
+    );
+  });
+});
