@@ -261,7 +261,7 @@ describe('the factory of the s3 adapter', () => {
         'credentials.secretAccessKey: is required',
       ]) as unknown,
     });
-    expect(parse?.({ bucket: 'b', region: null, prefix: null })).toEqual({
+    expect(parse?.({ bucket: 'b' })).toEqual({
       value: {
         bucket: 'b',
         region: 'us-east-1',

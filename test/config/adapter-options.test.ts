@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError, createApp } from 'stowage';
+import { createSilentLogger } from '../../dist/log/logger.js';
 
 const problemsOf = (adapter: string, options: unknown): readonly string[] => {
   const source = {
@@ -9,7 +10,7 @@ const problemsOf = (adapter: string, options: unknown): readonly string[] => {
     [adapter]: options,
   };
   try {
-    createApp({ sources: { files: source } });
+    createApp({ sources: { files: source } }, {}, { logger: createSilentLogger() });
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     throw error;
@@ -84,6 +85,23 @@ const cases: readonly (readonly [adapter: string, options: unknown, problems: re
     ['.bytes: is not a known key', '.maxBytes: must be a whole number of bytes above 0'],
   ],
 ];
+
+describe('options of an adapter', () => {
+  it.each([
+    ['webdav', { url: 'https://dav.test/', username: null, timeout: null }],
+    ['s3', { bucket: 'b', prefix: null, credentials: null }],
+    ['s3', { bucket: 'b', credentials: { accessKeyId: 'a', secretAccessKey: 'b', sessionToken: null } }],
+    ['memory', { maxBytes: null }],
+  ])('keep their defaults where they are null: %s %j', async (adapter, options) => {
+    const source = {
+      title: 'Files',
+      baseurl: 'https://files.test/',
+      storageAdapter: adapter,
+      [adapter]: options,
+    };
+    await createApp({ sources: { files: source } }, {}, { logger: createSilentLogger() }).close();
+  });
+});
 
 describe('wrong options of an adapter', () => {
   it.each(cases)('are told in plain words: %s %j', (adapter, options, problems) => {
