@@ -1,13 +1,12 @@
 import type { z } from 'zod';
 import type { Action } from './action.ts';
-import { fileCopyAction } from './file-copy.ts';
+import { fileCopyAction, folderCopyAction } from './copy.ts';
 import { fileDownloadAction } from './file-download.ts';
 import { fileRemoveAction } from './file-remove.ts';
 import { fileRenameAction } from './file-rename.ts';
 import { fileUploadRemoteAction } from './file-upload-remote.ts';
 import { fileUploadAction } from './file-upload.ts';
 import { filesAction } from './files.ts';
-import { folderCopyAction } from './folder-copy.ts';
 import { folderCreateAction } from './folder-create.ts';
 import { folderRemoveAction } from './folder-remove.ts';
 import { folderRenameAction } from './folder-rename.ts';

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { fileCopyNames, folderCopyNames } from '../content/numbered-names.ts';
+import { itemPathField, pathField } from '../parameters/fields.ts';
+import type { EntryKind } from '../storage/adapter.ts';
+import { copyFolder } from '../storage/folders.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { cross } from './across-sources.ts';
+import { defineAction, type ActionContext } from './action.ts';
+import { takeFreeName } from './free-name.ts';
+import { requireFolder, requireItem, type Item } from './item.ts';
+import type { OpenSource } from './open-source.ts';
+import { itemKey, requireBothEnds, requireOutside } from './relocate.ts';
+import { requireContents } from './require-contents.ts';
+import { reservedNames } from './reserved.ts';
+import { doneSchema } from './result-schemas.ts';
+import { openEnds, twoSourcesShape } from './two-sources.ts';
+
+const parameters = z.object({ ...twoSourcesShape, path: pathField, from: itemPathField });
+
+type CopyParameters = z.output<typeof parameters>;
+
+/** Copies an item inside its source. */
+const copyInside = async (
+  context: ActionContext,
+  open: OpenSource,
+  { path: from, stat }: Item,
+  to: SourcePath,
+): Promise<void> => {
+  const { signal } = context;
+  if (stat.kind === 'file') {
+    await open.storage.copyFile(from, to, { createOnly: true, seen: stat, signal });
+    return;
+  }
+  await requireContents(context, open, { verb: 'COPY', from, to });
+  await copyFolder(open.storage, from, to, { signal });
+};
+
+const copy =
+  (kind: EntryKind) =>
+  async (
+    context: ActionContext,
+    { path: folder, from, ...names }: CopyParameters,
+  ): Promise<Record<string, never>> => {
+    const { services, signal } = context;
+    const { from: open, to: target, isSame } = await openEnds(context, names);
+    const { source, storage } = target;
+    const key = itemKey(kind, 'COPY');
+    const judge = (to: SourcePath): void => {
+      requireBothEnds({ from: open.access, to: target.access }, key, { from, to, kind });
+    };
+    judge(folder.child(from.name));
+    const item = await requireItem(context, open, { key, path: from, kind });
+    if (isSame && kind === 'folder') requireOutside(storage, from, folder);
+    await requireFolder(target, folder, signal);
+    const search = {
+      storage,
+      folder,
+      names: kind === 'file' ? fileCopyNames(from.name) : folderCopyNames(from.name),
+      isReserved: reservedNames(source.settings),
+      reservations: services.reservations,
+      signal,
+    };
+    const to = await takeFreeName(search, async (place) => {
+      judge(place);
+      const ends = { from: { ...open, path: from }, to: { ...target, path: place } };
+      await (isSame
+        ? copyInside(context, open, item, place)
+        : cross(context, { verb: 'COPY', kind, ...ends }));
+      return place;
+    });
+    if (isSame) await services.thumbnails.copied({ source, path: from }, { source, path: to });
+    return {};
+  };
+
+const shared = {
+  methods: ['GET', 'POST'],
+  changes: true,
+  takesFiles: false,
+  parameters,
+  result: doneSchema,
+} as const;
+
+/** Copies a file; a taken name gets a number: `a (1).jpg`. */
+export const fileCopyAction = defineAction({
+  ...shared,
+  name: 'fileCopy',
+  summary:
+    'Copies a file into a folder, also of another source (`fromSource`); where the name is taken the copy gets a number.',
+  run: copy('file'),
+});
+
+/** Copies a folder with all it holds; a taken name gets a number: `photos (1)`. */
+export const folderCopyAction = defineAction({
+  ...shared,
+  name: 'folderCopy',
+  summary:
+    'Copies a folder with its contents, also into another source (`fromSource`); where the name is taken the copy gets a number.',
+  run: copy('folder'),
+});
