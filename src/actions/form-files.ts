@@ -1,11 +1,12 @@
+import type { Source } from '../sources/source.ts';
 import type { ActionContext } from './action.ts';
 import type { OpenSource } from './open-source.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 /** Whether a form field holds uploads: `files`, `files[]`, `files[0]`, or the source's own field name. */
-const isFilesField = (field: string, ownField: string): boolean =>
-  field === ownField || /^files(?:\[\d*\])?$/u.test(field);
+export const isFilesField = (field: string, { settings }: Source): boolean =>
+  field === settings.defaultFilesKey || /^files(?:\[\d*\])?$/u.test(field);
 
 /** The uploaded files of a request, in the order of its form; files of other fields are ignored. */
 export const filesOf = ({ uploads }: ActionContext, { source }: OpenSource): readonly UploadedFile[] =>
-  uploads.filter(({ field }) => isFilesField(field, source.settings.defaultFilesKey));
+  uploads.filter(({ field }) => isFilesField(field, source));

@@ -1,6 +1,7 @@
 import { Transform, pipeline, type Readable, type TransformCallback } from 'node:stream';
 import { accessKeyOf, type Action } from '../actions/action.ts';
 import { fileTooLarge } from '../actions/file-too-large.ts';
+import { isFilesField } from '../actions/form-files.ts';
 import { sourceFor } from '../actions/select-source.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
 import type { Access } from '../access/access.ts';
@@ -58,10 +59,6 @@ const limited = ({ content, filename }: IncomingFile, most: number): Readable =>
 const largestLimit = (sources: SourceSet): number =>
   Math.max(0, ...sources.all.map((source) => source.settings.maxUploadFileSize));
 
-const isUploadField = (field: string, sources: SourceSet): boolean =>
-  /^files(?:\[\d*\])?$/u.test(field) ||
-  sources.all.some((source) => source.settings.defaultFilesKey === field);
-
 const textOf = (parameters: RawParameters, fields: FormFields, name: string): string | undefined => {
   const inQuery = parameters[name];
   const text = typeof inQuery === 'string' && inQuery !== '' ? inQuery : fields.text(name);
@@ -108,7 +105,8 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
   const { sources, stage, request } = context;
   const receive = async (file: IncomingFile): Promise<UploadedFile | undefined> => {
     const { field, filename, fields } = file;
-    if (!takesFiles(context, fields) || !isUploadField(field, sources)) return undefined;
+    if (!takesFiles(context, fields) || !sources.all.some((source) => isFilesField(field, source)))
+      return undefined;
     const { source, most } = placeFor(context, fields);
     const storage = await source.storage();
     const staged = await stage(storage, limited(file, most), { signal: request.signal });
