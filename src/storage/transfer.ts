@@ -1,7 +1,8 @@
 import { ChangedMeanwhileError, CorruptError, NotFoundError } from '../errors/errors.ts';
 import type { Entry, OperationOptions, Stat, StorageAdapter } from './adapter.ts';
-import { walkFolder } from './folders.ts';
+import { walkFolder, type WalkedEntry } from './folders.ts';
 import { createLimiter } from './limiter.ts';
+import { isSameVersion } from './same-version.ts';
 import type { SourcePath } from './source-path.ts';
 
 /** Each file in transfer holds a stream of both stores. */
@@ -17,9 +18,6 @@ export interface TransferOptions extends OperationOptions {
   /** Whether an entry below the folder goes along; a folder that does not takes all it holds with it. */
   readonly includes: (path: SourcePath, entry: Entry) => boolean;
 }
-
-const isSameVersion = (one: Stat, other: Stat): boolean =>
-  one.size === other.size && one.modifiedAt === other.modifiedAt && one.etag === other.etag;
 
 /**
  * Copies a file from one store into another: streamed, create-only, whole or not at all. Returns what was read.
@@ -51,20 +49,28 @@ export const moveFileAcross = async (
   await from.storage.removeFile(from.path);
 };
 
+/** What lies below a folder and goes along, each folder before what it holds. */
+async function* included(
+  { storage, path: folder }: StoredPlace,
+  { signal, includes }: TransferOptions,
+): AsyncGenerator<WalkedEntry, void, undefined> {
+  let left: SourcePath | undefined;
+  for await (const walked of walkFolder(storage, folder, { detail: 'names', signal })) {
+    if (left?.contains(walked.path) === true) continue;
+    if (includes(walked.path, walked.entry)) yield walked;
+    else left = walked.path;
+  }
+}
+
 const transferContents = async (
   from: StoredPlace,
   to: StoredPlace,
-  { signal, includes }: TransferOptions,
+  options: TransferOptions,
 ): Promise<void> => {
+  const { signal } = options;
   const limiter = createLimiter(PARALLEL_TRANSFERS);
-  const left: SourcePath[] = [];
   try {
-    for await (const { path, entry } of walkFolder(from.storage, from.path, { detail: 'names', signal })) {
-      if (left.at(-1)?.contains(path) === true) continue;
-      if (!includes(path, entry)) {
-        left[0] = path;
-        continue;
-      }
+    for await (const { path, entry } of included(from, options)) {
       const target = { storage: to.storage, path: to.path.join(from.path.relative(path)) };
       if (entry.kind === 'folder') await to.storage.makeFolder(target.path, { signal });
       else
@@ -138,20 +144,16 @@ export const moveFolderAcross = async (
   options: TransferOptions,
 ): Promise<void> => {
   await transferFolder(from, to, options);
-  const { signal, includes } = options;
+  const { signal } = options;
   const folders = [from.path];
-  const left: SourcePath[] = [];
-  for await (const { path, entry } of walkFolder(from.storage, from.path, { detail: 'names', signal })) {
-    if (left.at(-1)?.contains(path) === true) continue;
-    if (!includes(path, entry)) {
-      left[0] = path;
-    } else if (entry.kind === 'folder') {
+  for await (const { path, entry } of included(from, options)) {
+    if (entry.kind === 'folder') {
       folders.push(path);
-    } else {
-      const source = { storage: from.storage, path };
-      const target = { storage: to.storage, path: to.path.join(from.path.relative(path)) };
-      if (await hasArrived(source, target, { signal })) await from.storage.removeFile(path, { signal });
+      continue;
     }
+    const source = { storage: from.storage, path };
+    const target = { storage: to.storage, path: to.path.join(from.path.relative(path)) };
+    if (await hasArrived(source, target, { signal })) await from.storage.removeFile(path, { signal });
   }
   for (const path of folders.reverse()) await removeIfEmptied({ storage: from.storage, path }, options);
 };

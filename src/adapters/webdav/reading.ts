@@ -1,6 +1,7 @@
 import { Readable, Transform, type TransformCallback } from 'node:stream';
 import { ChangedMeanwhileError, CorruptError } from '../../errors/errors.ts';
 import type { ByteRange, ReadOptions, ReadResult, Stat } from '../../storage/adapter.ts';
+import { isSameVersion } from '../../storage/same-version.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { dropBody, type DavAnswer, type DavRequest } from './client.ts';
 import { lengthOf, strongEtag, timeOf } from './entry.ts';
@@ -84,9 +85,6 @@ const isOtherPart = ({ status, headers }: DavAnswer, range: ByteRange | undefine
   const start = /^bytes (\d+)-/iu.exec(headers['content-range'] ?? '')?.[1];
   return range === undefined || start !== String(range.start);
 };
-
-const isSameVersion = (one: Stat, other: Stat): boolean =>
-  one.size === other.size && one.modifiedAt === other.modifiedAt && one.etag === other.etag;
 
 /** How often a file that is being replaced is opened again, until its size is the one that was told before. */
 const REOPENINGS = 2;
