@@ -1,3 +1,5 @@
+import { orAborted } from '../storage/or-aborted.ts';
+
 /** Work that runs once however many callers want it at the same time. */
 export interface SingleFlight<Result> {
   /**
@@ -23,17 +25,6 @@ interface Flight<Result> {
   waiters: number;
 }
 
-/** Waits for a promise no longer than the signal allows. */
-const until = <Result>(promise: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> => {
-  if (signal === undefined) return promise;
-  return new Promise((resolve, reject) => {
-    const leave = (): void => reject(signal.reason as Error);
-    if (signal.aborted) return leave();
-    signal.addEventListener('abort', leave, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
-  });
-};
-
 const nothing = (): void => undefined;
 
 /** Makes a single flight. It remembers nothing but running work. */
@@ -57,7 +48,7 @@ export const createSingleFlight = <Result>(): SingleFlight<Result> => {
   const join = async (flight: Flight<Result>, signal: AbortSignal | undefined): Promise<Result> => {
     flight.waiters += 1;
     try {
-      return await until(flight.landing, signal);
+      return await orAborted(flight.landing, signal);
     } finally {
       flight.waiters -= 1;
       if (flight.waiters === 0) flight.controller.abort();
@@ -71,7 +62,7 @@ export const createSingleFlight = <Result>(): SingleFlight<Result> => {
         const flight = flights.get(key);
         if (flight === undefined) return join(start(key, version, work), signal);
         if (flight.version === version && !flight.controller.signal.aborted) return join(flight, signal);
-        await until(flight.landing.then(nothing, nothing), signal);
+        await orAborted(flight.landing.then(nothing, nothing), signal);
       }
     },
     keys: () => flights.keys(),

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { ChangedMeanwhileError, StowageError } from '../../errors/errors.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
+import { orAborted } from '../../storage/or-aborted.ts';
 import { strongEtag, type Bucket, type Condition } from './bucket.ts';
-import { orAborted } from './connection.ts';
 import { statusOf } from './errors.ts';
 import { HIDDEN_FOLDER } from './keys.ts';
 

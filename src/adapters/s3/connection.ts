@@ -3,6 +3,7 @@ import { StorageUnavailableError } from '../../errors/errors.ts';
 import { fromS3Error } from './errors.ts';
 import type { S3Options } from './options.ts';
 import { createClient, loadSdk, type Sdk } from './sdk.ts';
+import { orAborted } from '../../storage/or-aborted.ts';
 import { createSlots, type Slots } from '../../storage/slots.ts';
 
 // Reads and other requests have places of their own: a download that waits for its reader must not keep an upload from starting, or both
@@ -21,16 +22,6 @@ interface Open {
   readonly sdk: Sdk;
   readonly client: S3Client;
 }
-
-/** Rejects with the signal's reason at once, whatever the promise does: pauses between attempts know no signal. */
-export const orAborted = <T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> => {
-  if (signal === undefined) return promise;
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason as Error);
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
-};
 
 /** The way to the service: the client, made at the first use, its bounded connections, and errors of ours for those of the SDK. */
 export class Connection {
@@ -94,6 +85,7 @@ export class Connection {
       .then((open) => work({ ...open, http }))
       .finally(done);
     try {
+      // Pauses between attempts know no signal.
       return await orAborted(sent, signal);
     } catch (error) {
       signal?.throwIfAborted();

@@ -6,8 +6,8 @@ import {
 } from '../../errors/errors.ts';
 import type { OperationOptions, Stat } from '../../storage/adapter.ts';
 import { decomposed } from '../../storage/decomposed.ts';
+import { orAborted } from '../../storage/or-aborted.ts';
 import { SourcePath } from '../../storage/source-path.ts';
-import { orAborted } from './abort.ts';
 import { relationOf, segmentsOfHref, urlOf } from './address.ts';
 import { decodedBody } from './encoding.ts';
 import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';

@@ -7,8 +7,8 @@ import {
 } from '../../errors/errors.ts';
 import type { OperationOptions, PutOptions, Stat } from '../../storage/adapter.ts';
 import { SourcePath } from '../../storage/source-path.ts';
+import { orAborted } from '../../storage/or-aborted.ts';
 import { createNameLocks, type NameLocks } from '../../storage/name-locks.ts';
-import { orAborted } from './abort.ts';
 import { errorOfStatus, isConnectionLoss } from './errors.ts';
 import { Leftovers } from './leftovers.ts';
 import { patiently } from './patience.ts';
