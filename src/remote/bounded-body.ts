@@ -5,7 +5,7 @@ import { FileTooLargeError, RemoteFailedError } from '../errors/errors.ts';
 /** More layers of compression than this are an attack, not a saving. */
 const MAX_ENCODINGS = 2;
 
-const decoders: Readonly<Record<string, () => Transform>> = {
+const makers: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
   deflate: createInflate,
@@ -23,7 +23,7 @@ export const encodingsOf = (header: string | undefined): readonly string[] =>
 const decodersFor = (encodings: readonly string[]): Transform[] => {
   if (encodings.length > MAX_ENCODINGS) throw new RemoteFailedError({ detail: 'Too many encodings.' });
   return encodings.toReversed().map((name) => {
-    const create = Object.hasOwn(decoders, name) ? decoders[name] : undefined;
+    const create = Object.hasOwn(makers, name) ? makers[name] : undefined;
     if (create === undefined) throw new RemoteFailedError({ detail: `Unknown encoding ${name}.` });
     return create();
   });
@@ -44,6 +44,8 @@ const limitTo = (maxBytes: number): Transform => {
 /** How a body is bounded. */
 export interface BodyBounds {
   readonly maxBytes: number;
+  /** The same before decompression. */
+  readonly maxWireBytes: number;
   readonly encodings: readonly string[];
   /** Ends the stream, with the signal's reason. */
   readonly signal: AbortSignal;
@@ -59,7 +61,8 @@ export interface BodyBounds {
  * @throws RemoteFailedError for a compression that is not known
  */
 export const boundBody = (body: Readable, bounds: BodyBounds): Readable => {
-  const steps = decodersFor(bounds.encodings);
+  const decoders = decodersFor(bounds.encodings);
+  const steps = decoders.length === 0 ? [] : [limitTo(bounds.maxWireBytes), ...decoders];
   const limited = limitTo(bounds.maxBytes);
   // A stream of its own, so that nobody sees an error of the library, not even in `errored`.
   const content = new PassThrough();

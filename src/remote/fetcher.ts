@@ -24,7 +24,6 @@ const single = (value: string | string[] | undefined): string | undefined =>
 const explain = (error: unknown, deadline: Deadline): Error => {
   if (error instanceof StowageError) return error;
   if (deadline.signal.aborted && deadline.signal.reason instanceof Error) return deadline.signal.reason;
-  if (error instanceof Error && error.name === 'ResponseExceededMaxSizeError') return new FileTooLargeError();
   return new RemoteFailedError({ cause: error });
 };
 
@@ -52,6 +51,7 @@ const resourceOf = (
   if (size !== undefined && size > options.maxBytes) throw new FileTooLargeError();
   const stream = boundBody(answer.body, {
     maxBytes: options.maxBytes,
+    maxWireBytes: wireLimit(options.maxBytes),
     encodings,
     signal: deadline.signal,
     explain: (error) => explain(error, deadline),
@@ -75,8 +75,6 @@ export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher =>
     requestPinned(target, {
       addresses: await deadline.race(checkedAddresses(target, resolve, options.allowPrivate === true)),
       accept: options.accept ?? '*/*',
-      timeoutMs: options.timeoutMs,
-      maxWireBytes: wireLimit(options.maxBytes),
       signal: deadline.signal,
     });
 

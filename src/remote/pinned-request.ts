@@ -1,5 +1,7 @@
+import { request as requestHttp, type IncomingHttpHeaders, type RequestOptions } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import type { Dispatcher } from 'undici';
+import type { Readable } from 'node:stream';
 import type { HostAddress } from './remote.ts';
 import type { Target } from './target.ts';
 
@@ -9,17 +11,14 @@ const MAX_HEADER_BYTES = 16 * 1024;
 export interface PinnedRequestOptions {
   readonly addresses: readonly HostAddress[];
   readonly accept: string;
-  readonly timeoutMs: number;
-  /** Most bytes taken from the wire. */
-  readonly maxWireBytes: number;
   readonly signal: AbortSignal;
 }
 
 /** An answer whose body has not been read. `close` ends its connection, at any time and any number of times. */
 export interface PinnedAnswer {
   readonly status: number;
-  readonly headers: Dispatcher.ResponseData['headers'];
-  readonly body: Dispatcher.ResponseData['body'];
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readable;
   close(): void;
 }
 
@@ -36,34 +35,28 @@ const lookupAmong =
 
 /**
  * Sends one GET to one of the checked addresses, with Host and TLS server name of the URL. Nothing of the process goes along: no
- * proxy of the environment, no cookies, no credentials. Redirects are returned, not followed.
+ * proxy of the environment, no cookies, no credentials. Redirects are returned, not followed. The signal bounds the whole exchange.
  */
-export const requestPinned = async (target: Target, options: PinnedRequestOptions): Promise<PinnedAnswer> => {
-  // Loaded at the first fetch: most requests never need it, and it takes a tenth of a second.
-  const { Client } = await import('undici');
-  const client = new Client(target.url.origin, {
-    connect: { lookup: lookupAmong(options.addresses), timeout: options.timeoutMs },
-    headersTimeout: options.timeoutMs,
-    bodyTimeout: options.timeoutMs,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    maxResponseSize: options.maxWireBytes,
-    pipelining: 0,
-  });
-  const close = (): void => {
-    client.destroy().catch(() => undefined);
-  };
-  try {
-    const { statusCode, headers, body } = await client.request({
-      method: 'GET',
-      path: target.url.pathname + target.url.search,
-      headers: { accept: options.accept, 'accept-encoding': 'identity', 'user-agent': 'Stowage' },
-      signal: options.signal,
+export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): Promise<PinnedAnswer> =>
+  new Promise((resolve, reject) => {
+    const { addresses, accept, signal } = options;
+    const settings: RequestOptions = {
+      // A connection of its own that nobody keeps.
+      agent: false,
+      lookup: lookupAmong(addresses),
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headers: { accept, 'accept-encoding': 'identity', 'user-agent': 'Stowage' },
+      signal,
+    };
+    const request = url.protocol === 'https:' ? requestHttps(url, settings) : requestHttp(url, settings);
+    // It may fail at any time, also after its answer has begun.
+    request.on('error', reject);
+    request.once('close', () => reject(new Error('The connection ended without an answer.')));
+    request.once('response', (body) => {
+      // As may a body, also after its reader has gone.
+      body.on('error', () => undefined);
+      const close = (): void => void request.destroy();
+      resolve({ status: body.statusCode ?? 0, headers: body.headers, body, close });
     });
-    // A body may fail at any time, also after its reader has gone.
-    body.on('error', () => undefined);
-    return { status: statusCode, headers, body, close };
-  } catch (error) {
-    close();
-    throw error;
-  }
-};
+    request.end();
+  });

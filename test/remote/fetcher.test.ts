@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -123,5 +124,49 @@ describe('giving up', () => {
     const { stream } = await fetcher.fetch(`${site.origin}/stall`, options);
     stream.destroy();
     await expect.poll(() => site.sockets.size).toBe(0);
+  });
+});
+
+describe('a server that closes while nobody reads', () => {
+  // Whole buffers of a socket: nothing is left over that would hide the end from the client.
+  const sizes = [128, 192, 256].map((kilobytes) => kilobytes * 1024);
+
+  const fetchLate = async (body: Buffer, end: 'fin' | 'reset'): Promise<Buffer> => {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => {
+        socket.write(
+          `HTTP/1.1 200 OK\r\nContent-Length: ${String(body.length)}\r\nConnection: close\r\n\r\n`,
+        );
+        if (end === 'fin') socket.end(body);
+        else socket.write(body, () => socket.resetAndDestroy());
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const closed = new Promise((resolve) =>
+      server.once('connection', (socket) => socket.once('end', resolve)),
+    );
+    const url = `http://127.0.0.1:${String(port)}/`;
+    const { stream } = await fetcher.fetch(url, { ...options, maxBytes: body.length });
+    // Time for whatever the client makes of the end.
+    await pause(100);
+    const read = buffer(stream);
+    if (end === 'fin') await read.then(() => closed);
+    server.close();
+    return read;
+  };
+
+  it.each(sizes)('hands over all of %i bytes', async (size) => {
+    const body = Buffer.alloc(size, 'x');
+    expect((await fetchLate(body, 'fin')).equals(body)).toBe(true);
+  });
+
+  it.each(sizes)('hands over all of %i bytes or fails, when the connection is reset', async (size) => {
+    const body = Buffer.alloc(size, 'x');
+    const outcome = await fetchLate(body, 'reset').catch((error: unknown) => error);
+    if (Buffer.isBuffer(outcome)) expect(outcome.equals(body)).toBe(true);
+    else expect(outcome).toMatchObject({ status: 400 });
   });
 });
