@@ -2,10 +2,39 @@ import type { Readable } from 'node:stream';
 import { NotFoundError } from '../errors/errors.ts';
 import type { OperationOptions, StagedFile, Stat, StorageAdapter, WriteOptions } from './adapter.ts';
 import type { SourcePath } from './source-path.ts';
-import { spool } from './spool.ts';
+import { spool, type SpooledFile } from './spool.ts';
 
 /** How staged content is given its name. */
 export type PlaceOptions = Omit<WriteOptions, 'size'>;
+
+/**
+ * Takes content into a private temporary file of this machine. `write` stores it under its name and may open it as often as it likes.
+ * Destroys `content` on every way out.
+ * @throws the content's own error, the signal's reason, or an error of the file system
+ */
+export const stageLocally = async (
+  content: Readable,
+  options: OperationOptions,
+  write: (target: SourcePath, file: SpooledFile, options: PlaceOptions) => Promise<Stat>,
+): Promise<StagedFile> => {
+  const file = await spool(content, options);
+  let ended = false;
+  const end = async (): Promise<void> => {
+    ended = true;
+    await file.remove();
+  };
+  return {
+    size: file.size,
+    open: () => file.open(),
+    commit: async (target, commitOptions = {}) => {
+      if (ended) throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
+      const stat = await write(target, file, commitOptions);
+      await end();
+      return stat;
+    },
+    discard: end,
+  };
+};
 
 /**
  * Takes content in before its name is known. The store does it where it can; else the content is spooled to a private temporary file of
@@ -16,26 +45,12 @@ export const stageContent = async (
   adapter: StorageAdapter,
   content: Readable,
   options: OperationOptions = {},
-): Promise<StagedFile> => {
-  if (adapter.stage !== undefined) return adapter.stage(content, options);
-  const file = await spool(content, options);
-  let ended = false;
-  const end = async (): Promise<void> => {
-    ended = true;
-    await file.remove();
-  };
-  return {
-    size: file.size,
-    open: () => file.open(),
-    commit: async (target, commitOptions) => {
-      if (ended) throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
-      const stat = await adapter.write(target, file.open(), { ...commitOptions, size: file.size });
-      await end();
-      return stat;
-    },
-    discard: end,
-  };
-};
+): Promise<StagedFile> =>
+  adapter.stage === undefined
+    ? stageLocally(content, options, (target, file, more) =>
+        adapter.write(target, file.open(), { ...more, size: file.size }),
+      )
+    : adapter.stage(content, options);
 
 /**
  * Gives staged content its name in `adapter`: by a commit where it was staged in that very store, else by streaming it across with its

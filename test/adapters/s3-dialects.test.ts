@@ -147,6 +147,44 @@ describe('dialects of S3', () => {
     expect(stub.uploads.size).toBe(0);
   });
 
+  it.each([
+    { what: 'taken at the third attempt', refusesLarge: { times: 2, status: 503 } },
+    {
+      what: 'stored under its name when the first attempt has stored it all the same',
+      refusesLarge: { times: 1, status: 504, stores: true },
+    },
+  ])('a large upload that the service refuses for the moment is $what', async ({ refusesLarge }) => {
+    const { stub, adapter } = await open({ refusesLarge });
+    const large = Buffer.alloc(9 * MB, 'large');
+    const staged = await adapter.stage(Readable.from([large], { objectMode: false }));
+    expect(await staged.commit(at('a.zip'), { createOnly: true })).toMatchObject({ size: large.length });
+    expect(stub.objects.get('p/a.zip')?.bytes.equals(large)).toBe(true);
+    expect([...stub.objects.keys()]).toEqual(['p/a.zip']);
+    await expect(staged.commit(at('b.zip'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('a large upload is sent as often as attempts are allowed, and can be tried again', async () => {
+    const { stub, adapter } = await open({ refusesLarge: { times: 3, status: 503 } });
+    const staged = await adapter.stage(Readable.from([Buffer.alloc(9 * MB)], { objectMode: false }));
+    await expect(staged.commit(at('a.zip'), { createOnly: true })).rejects.toMatchObject({ code: 'BUSY' });
+    expect([...stub.objects.keys()]).toEqual([]);
+    await staged.commit(at('a.zip'), { createOnly: true });
+    expect([...stub.objects.keys()]).toEqual(['p/a.zip']);
+  });
+
+  it('a file beside a folder of its name can be replaced, and not made', async () => {
+    const { stub, put } = await open({});
+    stub.put('p/both.txt', 'old');
+    stub.put('p/both.txt/in.txt', 'in');
+    stub.put('p/folder.txt/in.txt', 'in');
+    await put('both.txt', 'new');
+    expect(stub.objects.get('p/both.txt')?.bytes.toString()).toBe('new');
+    await expect(put('both.txt', 'x', { createOnly: true })).rejects.toMatchObject({
+      code: 'ALREADY_EXISTS',
+    });
+    await expect(put('folder.txt', 'x')).rejects.toMatchObject({ code: 'WRONG_KIND' });
+  });
+
   it('a page of the web in place of a listing is no empty folder', async () => {
     for (const page of ['<html><body>Log in</body></html>', '']) {
       const { stub, adapter, put } = await open({ page });

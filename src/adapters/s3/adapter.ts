@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import {
   AlreadyExistsError,
-  ChangedMeanwhileError,
   CorruptError,
   NotFoundError,
   StorageDeniedError,
@@ -13,6 +12,7 @@ import type {
   OperationOptions,
   ReadOptions,
   ReadResult,
+  StagedFile,
   Stat,
   StorageAdapter,
   StorageCapabilities,
@@ -21,10 +21,11 @@ import type {
 } from '../../storage/adapter.ts';
 import { consumeContent } from '../../storage/content.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
+import { stageLocally } from '../../storage/staging.ts';
 import { Bucket, strongEtag } from './bucket.ts';
 import { ConditionalWrites, KnownServices } from './conditional-writes.ts';
+import { claimFolder } from './claim-folder.ts';
 import { Copier } from './copy-object.ts';
-import { attemptsOf } from './errors.ts';
 import { createKeys, type Keys } from './keys.ts';
 import { entriesOf } from './listing.ts';
 import { createNameLocks, type NameLocks } from '../../storage/name-locks.ts';
@@ -35,7 +36,7 @@ import type { Doomed } from './remove-keys.ts';
 import { finishMove, type SourceObject } from './finish-move.ts';
 import { fileStat, folderStat, wholeSize } from './stats.ts';
 import { copyObjects, moveObjects, removeObjects, type TransferContext } from './transfer-folder.ts';
-import { upload } from './upload.ts';
+import { upload, type UploadContext } from './upload.ts';
 
 /**
  * A bucket of S3 or of a service that speaks like it. A folder is an empty object with a slash at its end, or is there because keys lie
@@ -49,6 +50,7 @@ export class S3Adapter implements StorageAdapter {
   readonly #conditional: ConditionalWrites;
   readonly #copier: Copier;
   readonly #locks: NameLocks = createNameLocks();
+  readonly #context: UploadContext;
 
   constructor(options: S3Options, root?: string, services = new KnownServices()) {
     this.#options = options;
@@ -56,6 +58,7 @@ export class S3Adapter implements StorageAdapter {
     this.#bucket = new Bucket(options);
     this.#conditional = new ConditionalWrites(this.#bucket, this.#keys.root, options.endpoint, services);
     this.#copier = new Copier(this.#bucket, this.#conditional);
+    this.#context = { bucket: this.#bucket, conditional: this.#conditional, locks: this.#locks };
   }
 
   /** `atomicCreate` and `ifMatch` are false until the first conditional write has shown that the service has them. */
@@ -124,16 +127,14 @@ export class S3Adapter implements StorageAdapter {
   }
 
   async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
-    const { createOnly = false, ifMatch, signal } = options;
-    return consumeContent(content, options, async (chunks) => {
-      const key = options.noFolder
-        ? this.#keys.toMake(path)
-        : await this.#freeOfFolder(path, createOnly, { signal });
-      const context = { bucket: this.#bucket, conditional: this.#conditional, locks: this.#locks };
-      const request = { key, createOnly, ifMatch, chunks, size: options.size };
-      const { size, etag } = await upload(context, request, { signal });
-      return { name: path.name, kind: 'file', size, modifiedAt: undefined, etag };
-    });
+    return this.#write(path, content, options);
+  }
+
+  /** On this machine, so that what the service refuses for the moment can be sent again. */
+  async stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
+    return stageLocally(content, options, (path, file, more) =>
+      this.#write(path, file.open(), { ...more, size: file.size }, () => file.open()),
+    );
   }
 
   async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
@@ -188,6 +189,24 @@ export class S3Adapter implements StorageAdapter {
     await this.#bucket.connection.close();
   }
 
+  /** `open` gives the content once more. */
+  async #write(
+    path: SourcePath,
+    content: Readable,
+    options: WriteOptions,
+    open?: () => Readable,
+  ): Promise<Stat> {
+    const { createOnly = false, ifMatch, signal } = options;
+    return consumeContent(content, options, async (chunks) => {
+      const key = options.noFolder
+        ? this.#keys.toMake(path)
+        : await this.#freeOfFolder(path, createOnly, { signal });
+      const request = { key, createOnly, ifMatch, chunks, size: options.size, open };
+      const { size, etag } = await upload(this.#context, request, { signal });
+      return { name: path.name, kind: 'file', size, modifiedAt: undefined, etag };
+    });
+  }
+
   async #isFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
     return path.isRoot || this.#bucket.hasBelow(this.#keys.ofFolder(path), options);
   }
@@ -214,7 +233,9 @@ export class S3Adapter implements StorageAdapter {
     const taken = (): Error => (createOnly ? new AlreadyExistsError() : new WrongKindError());
     if (path.isRoot) throw taken();
     const key = this.#keys.toMake(path);
-    if (await this.#bucket.hasBelow(`${key}/`, options)) throw taken();
+    if (!(await this.#bucket.hasBelow(`${key}/`, options))) return key;
+    // Other tools can store a file beside a folder of its name.
+    if (createOnly || (await this.#bucket.find(key, options)) === undefined) throw taken();
     return key;
   }
 
@@ -245,32 +266,13 @@ export class S3Adapter implements StorageAdapter {
     await (createOnly ? this.#locks.hold(this.#keys.toMake(to), options, work) : work());
   }
 
-  async #claimFolder(
+  #claimFolder(
     path: SourcePath,
     metadata: Readonly<Record<string, string>>,
     options: OperationOptions,
   ): Promise<void> {
-    const key = this.#keys.ofNewFolder(path);
-    const { create } = await this.#conditional.learn(options);
-    await this.#locks.hold(key, options, async () => {
-      const [file, below] = await Promise.all([
-        this.#bucket.find(this.#keys.of(path), options),
-        this.#bucket.hasBelow(key, options),
-      ]);
-      if (file !== undefined || below) throw new AlreadyExistsError();
-      try {
-        const condition = create ? { IfNoneMatch: '*' } : {};
-        options.signal?.throwIfAborted();
-        // Without the signal: only when it has ended is it known whether there is something to take away.
-        await this.#bucket.put(key, Buffer.alloc(0), condition, {}, metadata);
-      } catch (error) {
-        if (!(error instanceof ChangedMeanwhileError)) throw error;
-        // A later attempt has met what an earlier one made, whose answer was lost: nothing was there just before.
-        if (attemptsOf(error.cause) === 1) throw new AlreadyExistsError({ cause: error });
-      }
-      if (options.signal?.aborted === true) await this.#bucket.remove(key, {});
-      options.signal?.throwIfAborted();
-    });
+    const ends = { key: this.#keys.ofNewFolder(path), file: this.#keys.of(path) };
+    return claimFolder(this.#context, ends, metadata, options);
   }
 
   async #transferFolder(

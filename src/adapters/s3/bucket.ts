@@ -80,6 +80,8 @@ export class Bucket {
   readonly connection: Connection;
   readonly name: string;
   readonly storedAs: StoredAs;
+  /** How often a request is sent at most. */
+  readonly attempts: number;
   /** Ids of the uploads in parts that run through here. */
   readonly runningUploads: Set<string> = new Set();
   readonly #cacheControl: string | undefined;
@@ -87,6 +89,7 @@ export class Bucket {
   constructor(options: S3Options) {
     this.connection = new Connection(options);
     this.name = options.bucket;
+    this.attempts = options.maxAttempts;
     this.#cacheControl = options.cacheControl;
     this.storedAs = present<StoredAs>({
       ServerSideEncryption: options.serverSideEncryption,

@@ -3,12 +3,14 @@ import { Readable } from 'node:stream';
 import { AlreadyExistsError, ChangedMeanwhileError, UnsupportedError } from '../../errors/errors.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import { spool } from '../../storage/spool.ts';
-import { strongEtag, type Bucket, type Condition } from './bucket.ts';
-import { NOTHING, writtenVersion, type ConditionalWrites, type Support } from './conditional-writes.ts';
+import { strongEtag, type Bucket } from './bucket.ts';
+import { NOTHING, type ConditionalWrites } from './conditional-writes.ts';
 import { attemptsOf } from './errors.ts';
 import { contentParts, inParts, PART_BYTES } from './multipart.ts';
 import type { NameLocks } from '../../storage/name-locks.ts';
 import { PartReader } from './part-reader.ts';
+import { putRepeatedly, putStream } from './put-stream.ts';
+import { conditionOf, refused, type Task, type Upload, type Uploaded } from './upload-task.ts';
 
 // The most that services take in one request.
 const MAX_SINGLE_BYTES = 5 * 1024 ** 3;
@@ -20,37 +22,7 @@ export interface UploadContext {
   readonly locks: NameLocks;
 }
 
-/** What is to be stored. */
-export interface Upload {
-  readonly key: string;
-  readonly createOnly: boolean;
-  readonly ifMatch: string | undefined;
-  readonly chunks: AsyncIterable<Uint8Array>;
-  readonly size: number | undefined;
-}
-
-/** What has been stored. */
-export interface Uploaded {
-  readonly size: number;
-  readonly etag: string | undefined;
-}
-
-interface Task extends Upload {
-  readonly support: Support;
-  readonly reader: PartReader;
-}
-
 const isConditional = ({ createOnly, ifMatch }: Upload): boolean => createOnly || ifMatch !== undefined;
-
-const conditionOf = ({ createOnly, ifMatch, support }: Task): Condition => ({
-  ...(createOnly && support.create ? { IfNoneMatch: '*' } : {}),
-  ...(ifMatch === undefined ? {} : { IfMatch: writtenVersion(ifMatch, support) }),
-});
-
-const refused = (task: Upload, cause: unknown): Error =>
-  task.createOnly && task.ifMatch === undefined
-    ? new AlreadyExistsError({ cause })
-    : new ChangedMeanwhileError({ cause });
 
 /** Looks before the write: decides where the service does not, and spares sending a large content for nothing. */
 const requireFree = async (bucket: Bucket, task: Task, options: OperationOptions): Promise<void> => {
@@ -78,28 +50,6 @@ const putBytes = async (
   }
 };
 
-/** One request for any size: it is the only one that every service decides conditions on. Sent once, never held in memory. */
-const putStream = async (
-  bucket: Bucket,
-  task: Task,
-  content: { readonly stream: Readable; readonly size: number },
-  options: OperationOptions,
-): Promise<Uploaded> => {
-  const end = new AbortController();
-  content.stream.once('error', (error) => end.abort(error));
-  const signals = [end.signal, ...(options.signal === undefined ? [] : [options.signal])];
-  try {
-    const etag = await bucket.put(task.key, content, conditionOf(task), { signal: AbortSignal.any(signals) });
-    return { size: content.size, etag };
-  } catch (error) {
-    // A request that was answered before its end must not keep its connection.
-    end.abort();
-    throw error instanceof ChangedMeanwhileError ? refused(task, error) : error;
-  } finally {
-    content.stream.destroy();
-  }
-};
-
 const byStream = async (
   bucket: Bucket,
   task: Task,
@@ -107,6 +57,8 @@ const byStream = async (
   options: OperationOptions,
 ): Promise<Uploaded> => {
   await requireFree(bucket, task, options);
+  if (task.size !== undefined && task.open !== undefined)
+    return putRepeatedly(bucket, task, { open: task.open, size: task.size }, options);
   if (task.size !== undefined) {
     const stream = Readable.from(task.reader.remaining(), { objectMode: false });
     return putStream(bucket, task, { stream, size: task.size }, options);
@@ -118,7 +70,7 @@ const byStream = async (
   }
   const file = await spool(Readable.from(whole(), { objectMode: false }), options);
   try {
-    return await putStream(bucket, task, { stream: file.open(), size: file.size }, options);
+    return await putRepeatedly(bucket, task, file, options);
   } finally {
     await file.remove();
   }
@@ -160,7 +112,7 @@ const large = (
 /**
  * Stores a content under its key, whole or not at all. Up to 8 MB: one request, repeated when it fails. Above: parts of 8 MB, three at
  * once; a conditional write goes as one stream where the service ignores conditions on the completion of parts (up to 5 GB; beyond, and
- * where it has no conditional writes at all, the key is looked at just before).
+ * where it has no conditional writes at all, the key is looked at just before), repeated when the content can be opened again.
  * @throws AlreadyExistsError, ChangedMeanwhileError, UnsupportedError (`ifMatch`)
  */
 export const upload = async (

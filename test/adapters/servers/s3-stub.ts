@@ -26,6 +26,8 @@ export interface Dialect {
   readonly tokens?: false;
   /** Copies of what was stored in parts are refused as soon as they name its version, whichever. */
   readonly judgesParts?: false;
+  /** Refuses this many PutObjects with a body of more than 8 MB, the first of them only after it has stored it, if told so. */
+  readonly refusesLarge?: { readonly times: number; readonly status: number; readonly stores?: boolean };
   /** Answers everything with this page. */
   readonly page?: string;
   /** Keys whose removal in a batch is refused. */
@@ -69,6 +71,7 @@ export class S3Stub {
   readonly #close: () => Promise<void>;
   readonly #headers = new Map<string, Readonly<Record<string, string>>>();
   #begun = 0;
+  #refused = 0;
 
   private constructor(dialect: Dialect, endpoint: string, close: () => Promise<void>) {
     this.#dialect = dialect;
@@ -186,6 +189,12 @@ export class S3Stub {
       (headers['if-none-match'] === '*' && old !== undefined) ||
       (headers['if-match'] !== undefined && (old === undefined || old.etag !== headers['if-match']));
     if (conditionalPut === 'obeyed' && refused) return this.#fail(response, 412, 'PreconditionFailed');
+    const { times = 0, status = 503, stores = false } = this.#dialect.refusesLarge ?? {};
+    if (body.length > 8 * 2 ** 20 && this.#refused < times) {
+      this.#refused += 1;
+      if (stores && this.#refused === 1) this.put(key, body, storedHeaders(headers));
+      return this.#fail(response, status, 'SlowDown');
+    }
     this.put(key, body, storedHeaders(headers));
     response.writeHead(200, { etag: etagOf(body) }).end();
   }
