@@ -12,7 +12,8 @@ export type AppOptions = Omit<ConnectorOptions, 'version' | 'isMounted'>;
 /** A standalone connector. */
 export interface App extends Router {
   /**
-   * Starts to serve over HTTP. Port 0 takes any free one; the host defaults to 127.0.0.1. Rejects when the address cannot be had.
+   * Starts to serve over HTTP. Port 0 takes any free one; the host defaults to 127.0.0.1. Rejects when the address cannot be had, and
+   * after `close`.
    */
   listen(port?: number, host?: string): Promise<ListeningServer>;
   /** Refuses new requests, lets the running ones finish (at most 30 seconds), then frees everything. */
@@ -36,16 +37,19 @@ export const createApp = (
   const connector = createConnector(config, hooks, { ...options, version });
   const servers = new Set<ListeningServer>();
   const handler = toNodeHandler(connector.handle);
+  let isClosed = false;
   return {
     fetch: toFetchHandler(connector.handle),
     handler,
     handle: connector.handle,
     listen: async (port = DEFAULT_PORT, host = DEFAULT_HOST) => {
+      if (isClosed) throw new Error('This app has been closed.');
       const server = await listen(handler, { port, host, headers: { 'x-app-version': version } });
       servers.add(server);
       return server;
     },
     close: async () => {
+      isClosed = true;
       await Promise.all([...servers].map((server) => server.close()));
       await connector.close();
     },

@@ -44,7 +44,7 @@ export interface Connector {
   readonly log: Logger;
   /** Never rejects: every failure is an answer. */
   readonly handle: Handle;
-  /** Closes stores, threads and browsers. Requests after it fail. */
+  /** Closes stores, threads and browsers. Requests after it are answered with 503; /ping is not. */
   close(): Promise<void>;
 }
 
@@ -160,6 +160,10 @@ export const createConnector = (
     remote,
     documents,
   };
+  const lend = createLender(statics, tenants, hooks, (sources) =>
+    createSourceGroup(loadSources(sources, settings, factories), { factories, log }),
+  );
+  let closed: Promise<void> | undefined;
   const handle = createPipeline({
     settings,
     actions,
@@ -167,9 +171,11 @@ export const createConnector = (
     log,
     version: options.version,
     isMounted: options.isMounted,
-    resolveSources: createLender(statics, tenants, hooks, (sources) =>
-      createSourceGroup(loadSources(sources, settings, factories), { factories, log }),
-    ),
+    resolveSources: async (request) => {
+      // Stores would open again, and nobody would close them.
+      if (closed !== undefined) throw new StowageError('SHUTTING_DOWN');
+      return lend(request);
+    },
     authenticate: (request) =>
       hooks.checkAuthentication === undefined ? settings.defaultRole : hooks.checkAuthentication(request),
     accessFor: async (role, request) => (await rulesFor(hooks, rules, request)).forRole(role),
@@ -180,8 +186,9 @@ export const createConnector = (
     config,
     log,
     handle,
-    close: async () => {
-      await Promise.all([statics.close(), tenants.close(), documents.close()]);
+    close: () => {
+      closed ??= Promise.all([statics.close(), tenants.close(), documents.close()]).then(() => undefined);
+      return closed;
     },
   };
 };

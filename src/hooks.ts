@@ -46,10 +46,14 @@ const hookProblem = (name: string, hook: unknown): string | undefined => {
 };
 
 /**
- * Refuses hooks that would never be called: a misspelt `checkAuthentication` would let everybody in.
+ * Refuses hooks that would never be called: a misspelt `checkAuthentication` would let everybody in, and so would a function in
+ * place of the object.
  * @throws ConfigError with every problem.
  */
 export const checkHooks = (hooks: ConnectorHooks): void => {
+  if (typeof hooks !== 'object' || (hooks as unknown) === null || Array.isArray(hooks)) {
+    throw new ConfigError([problemAt(['hooks'], mustBe('an object of functions by their names', hooks))]);
+  }
   const problems = Object.entries(hooks).flatMap(([name, hook]) => {
     const problem = hookProblem(name, hook);
     return problem === undefined ? [] : [problemAt(['hooks', name], problem)];

@@ -24,7 +24,7 @@ export interface Router {
   readonly handler: NodeHandler;
   /** The framework-free core, for bridges such as the Fastify plugin (`stowage/fastify`). */
   readonly handle: Handle;
-  /** Closes stores, threads and browsers. Call it when the host shuts down, after its server has stopped. */
+  /** Closes stores, threads and browsers. Call it when the host shuts down, after its server has stopped: requests after it get 503. */
   close(): Promise<void>;
 }
 

@@ -5,9 +5,9 @@ import { createSilentLogger } from '../../dist/log/logger.js';
 const logger = createSilentLogger();
 
 /** As code without types may hand them over. */
-const problemsOf = async (hooks: object): Promise<readonly string[]> => {
+const problemsOf = async (hooks: unknown): Promise<readonly string[]> => {
   try {
-    await createApp({ sources: {} }, hooks, { logger }).close();
+    await createApp({ sources: {} }, hooks as ConnectorHooks, { logger }).close();
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
@@ -31,6 +31,13 @@ describe('hooks', () => {
       'hooks.checkAuthentication: must be a function, not the text "editor"',
       'hooks.resolveSources: must be a function, not null',
     ]);
+  });
+
+  it('that come as a function or a list stop the start, since they would guard nothing', async () => {
+    const wanted = 'hooks: must be an object of functions by their names';
+    expect(await problemsOf(() => 'editor')).toEqual([`${wanted}, not a function`]);
+    expect(await problemsOf([() => 'editor'])).toEqual([`${wanted}, not a list`]);
+    expect(await problemsOf(null)).toEqual([`${wanted}, not null`]);
   });
 
   it('may be left undefined', async () => {
