@@ -82,7 +82,7 @@ const sweepArea = async (area: OpenFolder, places: Places, now: number, log: Log
 
 /**
  * Removes what killed processes left in a root: staged content, half-removed and half-copied folders, temporary files beside their targets.
- * Files of processes that still run are not touched. Never rejects.
+ * Files of processes that still run are not touched. What resists is logged; rejects only when the root cannot be opened.
  */
 export const sweepLeftovers = async (places: Places, now: number, log: Logger): Promise<void> => {
   const root = await places.confinement.openRoot();
