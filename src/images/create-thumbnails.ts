@@ -83,7 +83,10 @@ const describeWith = (context: FolderViewContext): Thumbnails['describe'] => {
       signal?.throwIfAborted();
       const level = complained.has(source) ? 'debug' : 'warn';
       complained.add(source);
-      context.log[level]('thumbnails of a folder are not available', { folder: folder.toString(), error });
+      context.log[level]('The thumbnails of a folder are not available.', {
+        folder: folder.toString(),
+        error,
+      });
       return entries.map(({ name }) => name);
     }
   };

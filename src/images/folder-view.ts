@@ -81,7 +81,7 @@ const draw = async (scene: Scene, generator: SvgGenerator, entry: Entry): Promis
     if (typeof svg === 'string') return svg;
     throw new TypeError('the icon generator did not return a string');
   } catch (error) {
-    scene.log.warn('the icon generator failed', { path, error });
+    scene.log.warn('The icon generator failed.', { path, error });
     throw new BrokenImageError({ cause: error });
   }
 };

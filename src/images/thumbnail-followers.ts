@@ -138,7 +138,7 @@ export const createFollowers = (context: FollowersContext): Omit<Thumbnails, 'de
     try {
       await work();
     } catch (error) {
-      context.log.warn('a thumbnail could not follow its image', { error });
+      context.log.warn('A thumbnail could not follow its image.', { error });
     }
   };
   return {

@@ -68,7 +68,7 @@ const store = async (
   } catch (error) {
     signal.throwIfAborted();
     const level = ledger.noteRefusal(target) ? 'warn' : 'debug';
-    log[level]('a thumbnail could not be stored', { path: target.path.toString(), error });
+    log[level]('A thumbnail could not be stored.', { path: target.path.toString(), error });
     return 'failed';
   }
 };
@@ -80,11 +80,11 @@ const failed = (
 ): Outcome => {
   if (error instanceof BrokenImageError) {
     ledger.note(target, { version, outcome: 'broken' });
-    log.debug('an item cannot be drawn', { path: target.path.toString(), error });
+    log.debug('An item cannot be drawn.', { path: target.path.toString(), error });
     return 'broken';
   }
   const level = isExpected(error) ? 'debug' : 'warn';
-  log[level]('a thumbnail could not be made', { path: target.path.toString(), error });
+  log[level]('A thumbnail could not be made.', { path: target.path.toString(), error });
   return 'failed';
 };
 

@@ -230,7 +230,7 @@ describe('a store that fails', () => {
     const error = new StorageDeniedError();
     const { gallery, warnings } = await failing([{ operation: 'write', effect: 'fail-before', error }]);
     for (let round = 0; round < 3; round += 1) expect(await gallery.list()).toEqual(themselves);
-    expect(warnings).toEqual(['a thumbnail could not be stored']);
+    expect(warnings).toEqual(['A thumbnail could not be stored.']);
   });
 
   it('refusing thumbnails is not tried again at once: no image is decoded for nothing', async () => {

@@ -46,7 +46,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
   const root = resolve(options.root);
   try {
     const made = await mkdir(root, { recursive: true });
-    if (made !== undefined) log.info('Created the root folder of a source', { root });
+    if (made !== undefined) log.info('Created the root folder of a source.', { root });
     const confinement = await chooseConfinement(root, options.confinement);
     const places = new Places(confinement);
     await sweepLeftovers(places, Date.now(), log);

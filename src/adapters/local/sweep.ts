@@ -71,11 +71,11 @@ const sweepArea = async (area: OpenFolder, places: Places, now: number, log: Log
     try {
       if (!(await isLeftOver(area, places, instance, now))) continue;
       await sweepInstance(area, places, instance);
-      log.info('Removed temporary files that a process had left behind');
+      log.info('Removed temporary files that a process had left behind.');
     } catch (error) {
       // Two starting processes may sweep the same leftovers; and those that resist must not stop the service.
       if (systemCode(error) !== 'ENOENT')
-        log.warn('Temporary files of an earlier run could not be removed', { error });
+        log.warn('Temporary files of an earlier run could not be removed.', { error });
     }
   }
 };
@@ -97,7 +97,7 @@ export const sweepLeftovers = async (places: Places, now: number, log: Logger): 
     await removeEmpty(root.at(TEMP_PREFIX)).catch(() => undefined);
   } catch (error) {
     if (systemCode(error) !== 'ENOENT')
-      log.warn('Temporary files of earlier runs could not be looked for', { error });
+      log.warn('Temporary files of earlier runs could not be looked for.', { error });
   } finally {
     await root.close();
   }
