@@ -4,13 +4,13 @@ import type { SourcePath } from './source-path.ts';
 /** What lies at a path. Stores know nothing else: links, sockets and devices are neither listed nor reached. */
 export type EntryKind = 'file' | 'folder';
 
-/** One entry of a folder. `size` and `modifiedAt` are undefined where the store does not tell them. */
+/** One entry of a folder. `size` and `modifiedAt` are undefined where the store does not report them. */
 export interface Entry {
   readonly name: string;
   readonly kind: EntryKind;
-  /** Bytes; undefined for folders and where the store does not tell. */
+  /** Bytes; undefined for folders and where the store does not report it. */
   readonly size: number | undefined;
-  /** Milliseconds since 1970; undefined where the store does not tell. */
+  /** Milliseconds since 1970; undefined where the store does not report it. */
   readonly modifiedAt: number | undefined;
 }
 

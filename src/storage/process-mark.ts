@@ -10,7 +10,7 @@ const orNothing = (reading: Promise<string>): Promise<string> => reading.catch((
 
 /**
  * Clock ticks from boot to the start of a process: with the id it names a process for as long as the machine is up, where an id alone is
- * given again. '0' where the system does not tell.
+ * given again. '0' where the system does not say.
  */
 const startOf = async (pid: number): Promise<string> => {
   const text = await orNothing(readFile(`/proc/${pid}/stat`, 'latin1'));

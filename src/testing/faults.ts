@@ -45,7 +45,7 @@ export interface PlannedFault {
   readonly error: Error | undefined;
 }
 
-/** Counts calls and tells which go wrong. */
+/** Counts calls and decides which go wrong. */
 export class FaultPlan {
   readonly #faults: readonly { readonly fault: Fault; calls: number }[];
 

@@ -35,7 +35,7 @@ const READ_BYTES = 256 * 1024;
 /** The bytes of an open file, or a range of them. The stream closes the handle. */
 const streamOf = (fd: number, size: number, range: ByteRange | undefined): Readable => {
   const start = range?.start ?? 0;
-  // Not beyond what was told: a file that somebody else is appending to must not yield more than its size.
+  // Not beyond the reported size: a file that somebody else is appending to must not yield more than its size.
   const end = range?.end ?? size - 1;
   return createReadStream('', { fd, start, end, autoClose: true, highWaterMark: READ_BYTES });
 };

@@ -7,7 +7,7 @@ const otherCase = (name: string): string => {
   return upper === name ? name.toLowerCase() : upper;
 };
 
-/** Whether the name in another letter case is something else; undefined when it cannot be told. */
+/** Whether the name in another letter case is something else; undefined when it cannot be determined. */
 const differsByCase = async (folder: OpenFolder, name: string): Promise<boolean | undefined> => {
   const own = await lstatOf(folder.at(name)).catch(() => undefined);
   if (own === undefined || otherCase(name) === name) return undefined;
@@ -27,7 +27,7 @@ const tryOwnName = async (root: OpenFolder): Promise<boolean | undefined> => {
 };
 
 /**
- * Whether names in the root differ by case, tried on what lies there. Where that cannot be told: what is usual on the system.
+ * Whether names in the root differ by case, tried on what lies there. Where that cannot be determined: what is usual on the system.
  */
 export const isCaseSensitive = async (confinement: Confinement): Promise<boolean> => {
   const usual = process.platform !== 'darwin' && process.platform !== 'win32';

@@ -17,7 +17,7 @@ export interface OpenFolder {
 /** How folders are opened so that no link leads out of the root. Errors are those of the system. */
 export interface Confinement {
   openRoot(): Promise<OpenFolder>;
-  /** Opens a folder inside of another one. A link, even to a folder, is ENOTDIR. */
+  /** Opens a folder inside another one. A link, even to a folder, is ENOTDIR. */
   openChild(folder: OpenFolder, name: Name): Promise<OpenFolder>;
   /** Whether folders are held by handles, so that a swap of a name between two calls changes nothing. */
   readonly holds: boolean;

@@ -47,7 +47,7 @@ const copyOne = async (
   }
 };
 
-/** Copies the files of a folder and tells its folders. */
+/** Copies the files of a folder and returns its subfolders. */
 const copyFiles = async (
   from: OpenFolder,
   to: OpenFolder,

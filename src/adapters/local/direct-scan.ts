@@ -8,12 +8,12 @@ import { openDirectory } from './system.ts';
 
 const IN_FLIGHT = 64;
 
-/** Names of a folder with the kinds that the listing itself tells. */
+/** Names of a folder with the kinds that the listing itself reports. */
 interface NamedKind extends SeenName {
   readonly kind: Entry['kind'] | undefined;
 }
 
-/** Not so for entries whose type the file system does not tell; those must be asked for one by one. */
+/** Not so for entries whose type the file system does not report; those must be asked for one by one. */
 const isSpecial = (entry: fs.Dirent): boolean =>
   entry.isSymbolicLink() ||
   entry.isFIFO() ||
@@ -82,7 +82,7 @@ export const statNames = (
     step();
   });
 
-/** The entries of these names. With `namesOnly` those are asked for whose kind the listing did not tell. */
+/** The entries of these names. With `namesOnly` those are asked for whose kind the listing did not report. */
 export const describeNames = async (
   folder: OpenFolder,
   names: readonly NamedKind[],

@@ -1,7 +1,7 @@
 import type { BigIntStats, Stats } from 'node:fs';
 import type { Entry, Stat } from '../../storage/adapter.ts';
 
-/** An entry from what the system tells; undefined for links, sockets, pipes and devices. */
+/** An entry from what the system reports; undefined for links, sockets, pipes and devices. */
 export const entryOf = (name: string, stats: Stats | BigIntStats): Entry | undefined => {
   const modifiedAt = Math.floor(Number(stats.mtimeMs));
   if (stats.isFile()) return { name, kind: 'file', size: Number(stats.size), modifiedAt };

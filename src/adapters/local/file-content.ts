@@ -4,7 +4,7 @@ import { flushData, readPart, writeParts } from './system.ts';
 
 const BATCH_BYTES = 256 * 1024;
 const MOST_PARTS = 512;
-/** How much may be written before the disk is told: more makes the end of an upload wait, less makes more flushes. */
+/** How much may be written before it is flushed: more makes the end of an upload wait, less makes more flushes. */
 const FLUSH_BYTES = 3 * 1024 * 1024;
 const NO_FLUSH: ReadonlySet<string | undefined> = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
 
@@ -50,7 +50,7 @@ class FileWriter {
   async finish(): Promise<void> {
     await this.#writing;
     if (!this.#durable) return;
-    // The system tells a failed flush only once: that of an early one is the failure of all.
+    // The system reports a failed flush only once, so a failed early one fails the whole write.
     await this.#flushing;
     await flushFile(this.#fd);
   }

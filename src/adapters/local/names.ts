@@ -24,7 +24,7 @@ export const isReserved = (name: string): boolean => {
 export const hasMixedSpellings = (name: string): boolean =>
   (decomposed(name) ?? name).length - name.length > 1;
 
-/** Makes the test whether a name on disk is a partly decomposed spelling of this name: mostly told by its length alone. */
+/** Makes the test whether a name on disk is a partly decomposed spelling of this name: mostly decided by its length alone. */
 export const mixedSpellingOf = (name: string): ((raw: string) => boolean) => {
   const longest = name.normalize('NFD').length;
   return (raw) => raw.length > name.length && raw.length < longest && raw.normalize('NFC') === name;

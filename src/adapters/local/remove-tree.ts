@@ -70,7 +70,7 @@ export const removeTree = async (
     try {
       return await unlessGone(unlinkFile(parent.at(name)));
     } catch (error) {
-      // A folder after all: by a swap, or on a file system that does not tell kinds.
+      // A folder after all: by a swap, or on a file system that does not report kinds.
       if (systemCode(error) !== 'EISDIR' && systemCode(error) !== 'EPERM') throw error;
     }
   }

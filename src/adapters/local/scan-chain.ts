@@ -3,7 +3,7 @@ import { O_PATH } from './handle-confinement.ts';
 
 // Times of a rename are those of a clock that ticks a few hundred times a second; this is many ticks.
 const QUIET_NS = 200_000_000n;
-// ext2-4, XFS, btrfs, tmpfs, overlayfs: file systems of this machine, whose folders tell at once when a name in them changed.
+// ext2-4, XFS, btrfs, tmpfs, overlayfs: file systems of this machine, whose folders show at once that a name in them changed.
 const PROMPT_FILE_SYSTEMS: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630,
 ]);

@@ -27,7 +27,7 @@ export interface TempLease {
 
 /**
  * Where an adapter keeps what has no name yet: `<root>/.stowage-tmp/<instance>`, on the file system of the root, so that a link or a rename
- * gives a file its name. The instance's name tells the process, so that the leftovers of a killed one can be told from files in use. The
+ * gives a file its name. The instance's name identifies the process, so that the leftovers of a killed one can be told from files in use. The
  * folder is there only while it is used.
  */
 export class TempArea {

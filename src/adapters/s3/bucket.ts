@@ -18,7 +18,7 @@ import type { ByteRange, OperationOptions } from '../../storage/adapter.ts';
 import { Connection } from './connection.ts';
 import type { S3Options } from './options.ts';
 
-/** An object as a listing tells it. */
+/** An object as a listing reports it. */
 export interface ListedObject {
   readonly key: string;
   readonly size: number | undefined;

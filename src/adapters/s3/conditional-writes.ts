@@ -56,7 +56,7 @@ const NOT_KNOWN_THERE: ReadonlySet<number | undefined> = new Set([400, 405, 501]
 type Verdict = 'stored' | 'refused' | 'unknown header';
 
 /**
- * Learns once what conditional writes the service has: some obey them, some refuse them (501), some ignore them, which only a try tells.
+ * Learns once what conditional writes the service has: some obey them, some refuse them (501), some ignore them, which only a trial shows.
  * AWS is known. Any other service is asked at the first conditional write, with an empty object in the hidden folder that is removed again
  * (at most seven small requests); a failed try is not remembered.
  */

@@ -54,7 +54,7 @@ export class Copier {
   readonly #conditional: ConditionalWrites;
   // Sent until a service refuses the header: some obey it, some ignore it.
   #sendsCondition = true;
-  // Sent until a service refuses the version that it has itself just told, as Swift does for what was stored in parts.
+  // Sent until a service refuses the version that it has itself just reported, as Swift does for what was stored in parts.
   #namesVersions = true;
 
   constructor(bucket: Bucket, conditional: ConditionalWrites) {

@@ -3,7 +3,7 @@ import type { Stat } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { strongEtag } from './bucket.ts';
 
-/** What is told of a folder. */
+/** What is known of a folder. */
 export const folderStat = (path: SourcePath): Stat => ({
   name: path.name,
   kind: 'folder',
@@ -12,7 +12,7 @@ export const folderStat = (path: SourcePath): Stat => ({
   etag: undefined,
 });
 
-/** What is told of a file, by an answer about its object. */
+/** What an answer about its object says of a file. */
 export const fileStat = (
   path: SourcePath,
   head: Pick<HeadObjectCommandOutput, 'LastModified' | 'ETag'>,

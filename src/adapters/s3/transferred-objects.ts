@@ -48,7 +48,7 @@ const wholeSeconds = (ms: number | undefined): number => Math.floor((ms ?? 0) / 
 const isDigest = (etag: string | undefined): boolean => etag !== undefined && /^"[\da-f]{32}"$/iu.test(etag);
 
 /**
- * Whether a move that was cut off has put a copy of this version there already. Versions tell where they are digests of the content; else
+ * Whether a move that was cut off has put a copy of this version there already. Versions decide where they are digests of the content; else
  * the same size and a time that is not before the source's.
  */
 export const isCopyOf = (object: ListedObject, found: HeadObjectCommandOutput): boolean => {

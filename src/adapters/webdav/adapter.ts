@@ -46,7 +46,7 @@ export class WebdavAdapter implements StorageAdapter {
     this.#store = store;
   }
 
-  /** New names are promised when the server is known to decide about them, which only a try tells. */
+  /** New names are promised when the server is known to decide about them, which only a trial shows. */
   get capabilities(): StorageCapabilities {
     return { ...CAPABILITIES, atomicCreate: this.#store.reservations.areKept };
   }

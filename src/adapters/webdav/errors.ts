@@ -11,7 +11,7 @@ import {
 } from '../../errors/errors.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 
-/** What was asked of the server, as errors may tell it: never a URL or host. */
+/** What was asked of the server, as errors may name it: never a URL or host. */
 export interface Asked {
   readonly method: string;
   readonly path: SourcePath;

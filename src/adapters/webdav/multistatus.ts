@@ -4,7 +4,7 @@ import { CorruptError } from '../../errors/errors.ts';
 /** One `response` of a multistatus (RFC 4918). */
 export interface DavResponse {
   readonly href: string;
-  /** Of the whole resource, where the server tells one. */
+  /** Of the whole resource, where the server gives one. */
   readonly status: number | undefined;
   readonly isCollection: boolean;
   readonly contentLength: string | undefined;

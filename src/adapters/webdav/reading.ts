@@ -34,12 +34,12 @@ const wholeSize = ({ status, headers }: DavAnswer): number | undefined =>
     ? lengthOf(/\/(\d+)$/u.exec(headers['content-range'] ?? '')?.[1])
     : lengthOf(headers['content-length']);
 
-/** What the answer tells of the file; where it tells nothing, what was known before. */
+/** What the answer says of the file; where it says nothing, what was known before. */
 const statFrom = (answer: DavAnswer, known: Stat): Stat => ({
   ...known,
   size: wholeSize(answer) ?? known.size,
   modifiedAt: timeOf(answer.headers['last-modified']) ?? known.modifiedAt,
-  // Where PROPFIND tells no version, neither do we: the two would not compare.
+  // Where PROPFIND reports no version, neither do we: the two would not compare.
   etag: known.etag === undefined ? undefined : (strongEtag(answer.headers['etag']) ?? known.etag),
 });
 
@@ -86,7 +86,7 @@ const isOtherPart = ({ status, headers }: DavAnswer, range: ByteRange | undefine
   return range === undefined || start !== String(range.start);
 };
 
-/** How often a file that is being replaced is opened again, until its size is the one that was told before. */
+/** How often a file that is being replaced is opened again, until its size is the one that was reported before. */
 const REOPENINGS = 2;
 
 /**

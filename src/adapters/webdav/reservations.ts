@@ -23,7 +23,7 @@ const PATIENT_ATTEMPTS = 3;
  * afterwards. It costs two requests, and two more for the first name.
  *
  * What a killed process has left blocks its name until it is older than any holder can live, by the server's clock. Where the
- * server makes one folder twice, makes none, or does not tell its age, names are not reserved, and `Overwrite: F` alone decides.
+ * server makes one folder twice, makes none, or does not report its age, names are not reserved, and `Overwrite: F` alone decides.
  */
 export class Reservations {
   readonly #resources: Resources;
@@ -121,7 +121,7 @@ export class Reservations {
     return this.#resources.act('MKCOL', place, 'folder', { signal });
   }
 
-  /** Tries at the first place, held since then, whether the server refuses it to others and tells its age; where that shows nothing, the next place is tried. */
+  /** Tries at the first place, held since then, whether the server refuses it to others and reports its age; where that shows nothing, the next place is tried. */
   async #isProved(place: SourcePath, since: number, options: OperationOptions): Promise<boolean> {
     if (this.#grants === true) return true;
     try {
@@ -143,7 +143,7 @@ export class Reservations {
   }
 
   /**
-   * Removes a place that a killed process has left, and tells whether it is as it should be now. Several may find it at once, and the second
+   * Removes a place that a killed process has left, and returns whether it is as it should be now. Several may find it at once, and the second
    * must not remove what the first has just taken anew: so only whoever holds the guard removes, and looks again before.
    */
   async #clear(place: SourcePath, options: OperationOptions): Promise<boolean> {

@@ -24,7 +24,7 @@ const PROPERTIES =
 const XML = { 'content-type': 'application/xml; charset=utf-8', 'accept-encoding': 'identity' };
 const MOST_LISTING = 512 * 1024 * 1024;
 const MOST_SMALL = 1024 * 1024;
-/** How often is asked what the server fails to tell. */
+/** How often the server is asked for what it fails to answer. */
 const LOOKS = 4;
 const LOT = 1000;
 
@@ -99,7 +99,7 @@ export class Resources {
     return statOf(path.name, found);
   }
 
-  /** How long ago something was changed, by the server's own clock; `ms` undefined where it does not tell. Undefined: nothing lies there. */
+  /** How long ago something was changed, by the server's own clock; `ms` undefined where it does not say. Undefined: nothing lies there. */
   async age(
     path: SourcePath,
     { signal }: OperationOptions,
@@ -140,7 +140,7 @@ export class Resources {
   }
 
   /**
-   * The entries of a folder and the folder itself, while the server tells them. Some servers break off when an entry vanishes meanwhile, so
+   * The entries of a folder and the folder itself, as the server sends them. Some servers break off when an entry vanishes meanwhile, so
    * a listing that breaks within its first thousand entries is asked for again. @throws NotFoundError, CorruptError
    */
   async *children(
