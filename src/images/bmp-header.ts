@@ -43,7 +43,7 @@ const compressionOf = (code: number, bits: number): BitmapHeader['compression'] 
   throw broken(`bitmap compression ${code} with ${bits} bits`);
 };
 
-/** Masks stand inside the larger headers and behind the 40 byte one, where they take room of their own. */
+/** Masks stand inside the larger headers and after the 40 byte one, where they take room of their own. */
 const masksOf = (
   bytes: Buffer,
   at: number,

@@ -3,7 +3,7 @@ import { STEPS_PER_TURN, type Pixels } from './pixels.ts';
 
 const FILE_HEADER_BYTES = 14;
 const INFO_HEADER_BYTES = 40;
-/** The version 4 header is the first that tells where the alpha channel is. */
+/** The version 4 header is the first that says where the alpha channel is. */
 const V4_HEADER_BYTES = 108;
 const BITFIELDS = 3;
 const SRGB = 0x73524742;

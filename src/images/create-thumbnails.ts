@@ -51,7 +51,7 @@ const showAll = async (
   return views;
 };
 
-/** Stores the icons that are needed and tells the names of those that are there. */
+/** Stores the icons that are needed and returns the names of those that are there. */
 const keepIcons = async (view: FolderView, views: readonly View[]): Promise<ReadonlySet<string>> => {
   const icons = new Map<string, Icon>();
   for (const shown of views) if (shown.kind === 'icon') icons.set(shown.icon.name, shown.icon);

@@ -27,7 +27,7 @@ export type Edit =
   { readonly kind: 'resize'; readonly to: PictureSize } | { readonly kind: 'crop'; readonly box: PictureBox };
 
 /**
- * The port to whatever decodes and encodes pictures. Every method tells the format by content, checks the header against the limits
+ * The port to whatever decodes and encodes pictures. Every method recognises the format by content, checks the header against the limits
  * before anything is decoded, and waits for its turn in a bounded queue.
  *
  * Errors: BrokenImageError when the bytes do not decode or pass a limit, BusyError when the queue is full, the signal's reason after an abort.
@@ -38,7 +38,7 @@ export interface ImageEngine {
 
   /**
    * The picture edited, in the format that it has. EXIF orientation is applied first, so boxes mean what is seen; the colour profile
-   * and the depth are kept (CMYK becomes sRGB), animations stay animated. Other metadata is dropped: previews inside of it
+   * and the depth are kept (CMYK becomes sRGB), animations stay animated. Other metadata is dropped: previews inside it
    * would go on showing what was cut away. Of an icon file the largest picture is edited and the only one of the result.
    *
    * `plan` decides by the size that is seen; what it throws comes out unchanged.

@@ -88,7 +88,7 @@ const draw = async (scene: Scene, generator: SvgGenerator, entry: Entry): Promis
 
 const lookAtItem = (scene: Scene, entry: Entry, name: string): View | (() => Promise<View>) => {
   const fallback: View = { kind: 'icon', icon: scene.planner.defaultIcon(entry) };
-  // What is inside of a folder does not show in its icon, so its date, which changes all the time, does not count.
+  // What is inside a folder does not show in its icon, so its date, which changes all the time, does not count.
   const item = entry.kind === 'folder' ? { ...entry, modifiedAt: undefined } : entry;
   if (isFresh(scene, name, item)) return { kind: 'made', name };
   const { svgGenerator } = scene;

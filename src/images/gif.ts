@@ -24,7 +24,7 @@ export const isWholeGif = (file: Buffer): boolean => {
     const kind = file[at];
     if (kind === TRAILER) return true;
     if (kind === EXTENSION) at = skipBlocks(file, at + 2);
-    // The byte behind the colour table tells the size of codes.
+    // The byte after the colour table gives the size of codes.
     else if (kind === IMAGE) at = skipBlocks(file, at + IMAGE_BYTES + tableBytes(file[at + 9] ?? 0) + 1);
     else return false;
   }

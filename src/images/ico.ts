@@ -5,7 +5,7 @@ import { indexReader } from './bmp-indexes.ts';
 import { sniffPicture } from './picture-format.ts';
 import { hasEmptyAlpha, type Pixels } from './pixels.ts';
 
-/** One picture inside of an icon file. `data` begins with its PNG signature or its bitmap header. */
+/** One picture inside an icon file. `data` begins with its PNG signature or its bitmap header. */
 export interface IcoEntry {
   readonly kind: 'png' | 'bmp';
   readonly width: number;

@@ -46,7 +46,7 @@ const XML_ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Makes a text harmless inside of XML text and attributes; characters that XML cannot hold are dropped. */
+/** Makes a text harmless inside XML text and attributes; characters that XML cannot hold are dropped. */
 export const escapeXml = (text: string): string =>
   // Most of a large drawing is numbers: one look is cheaper than a new text.
   XML_SPECIAL.test(text)

@@ -6,7 +6,7 @@ import { memoryWeight, type Workshop } from './workshop.ts';
 
 /** A stored or uploaded picture. */
 export interface PictureFile {
-  /** Bytes; undefined where the store does not tell. */
+  /** Bytes; undefined where the store does not report it. */
   readonly size: number | undefined;
   /** Opens it; called at most once. */
   readonly open: () => Readable | Promise<Readable>;

@@ -27,7 +27,7 @@ interface Road {
   busy: number;
 }
 
-/** Starts whoever fits, queue by queue. Nobody overtakes a heavy task that waits for room: it would wait for ever. */
+/** Starts whoever fits, queue by queue. Nobody overtakes a heavy task that waits for room, which would otherwise wait for ever. */
 const startNext = (road: Road): void => {
   for (const queue of road.queues) {
     for (const waiter of queue) {

@@ -1,7 +1,7 @@
 /** Most bytes of a picture that is read into memory to be decoded. Of a larger file a listing shows the icon of its extension. */
 export const MAX_PICTURE_BYTES = 64 * 1024 * 1024;
 
-/** Most pixels that are decoded for one task, all frames together, as the header tells them. */
+/** Most pixels that are decoded for one task, all frames together, as the header gives them. */
 export const MAX_DECODED_PIXELS = 0x4000 * 0x3fff;
 
 /**

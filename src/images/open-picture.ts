@@ -79,7 +79,7 @@ const openEncoded = async (
 };
 
 /**
- * Tells the format by content, reads the header and checks it. Of an icon file the largest picture is opened.
+ * Recognises the format by content, reads the header and checks it. Of an icon file the largest picture is opened.
  * @throws BrokenImageError; errors of the library, which the caller turns into one
  */
 export const openPicture = async (

@@ -1,4 +1,4 @@
-/** Formats that can be decoded, told by content. */
+/** Formats that can be decoded, recognised by content. */
 export type PictureFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'heif' | 'tiff' | 'bmp' | 'ico';
 
 const starts = (bytes: Uint8Array, ...expected: readonly number[]): boolean =>

@@ -4,7 +4,7 @@ export interface IconEntry {
   readonly path: string;
   readonly isFile: boolean;
   readonly isDirectory: boolean;
-  /** Bytes; undefined for folders and where the store does not tell. */
+  /** Bytes; undefined for folders and where the store does not report it. */
   readonly size: number | undefined;
 }
 

@@ -61,7 +61,7 @@ const isCurrent = async ({ storage, path }: Target, image: Place): Promise<boole
   return (made.modifiedAt ?? Infinity) >= (shown.modifiedAt ?? 0);
 };
 
-/** Takes a picture along inside of one store. False when there was none to take. */
+/** Takes a picture along inside one store. False when there was none to take. */
 const take = async (
   { maker }: FollowersContext,
   [from, to]: readonly [Target | undefined, Target | undefined],

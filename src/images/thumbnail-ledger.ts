@@ -15,7 +15,7 @@ export interface LedgerRow {
   readonly outcome: 'made' | 'broken';
   /** Position in the order of all rows. */
   readonly turn: number;
-  /** Of the thumbnail as it was written, where the store tells. */
+  /** Of the thumbnail as it was written, where the store reports it. */
   readonly modifiedAt: number | undefined;
 }
 

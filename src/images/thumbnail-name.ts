@@ -11,7 +11,7 @@ const KEPT: Readonly<Record<string, ThumbnailFormat>> = {
   webp: 'webp',
 };
 
-/** Room for `.jpg` and for what stores put around a temporary name, inside of the 255 bytes of a name. */
+/** Room for `.jpg` and for what stores put around a temporary name, inside the 255 bytes of a name. */
 const MAX_PLAIN_LENGTH = 200;
 const MAX_STEM_LENGTH = 80;
 
@@ -52,14 +52,14 @@ export interface ThumbnailName {
 }
 
 /**
- * Where the thumbnail of an image lies in the thumbnail folder: JPEG, PNG, GIF and WebP keep their name (`cat.jpg`), others get `.jpg` behind it
+ * Where the thumbnail of an image lies in the thumbnail folder: JPEG, PNG, GIF and WebP keep their name (`cat.jpg`), others get `.jpg` after it
  * (`a.bmp.jpg`). Names outside ASCII, very long ones and those that would meet another image's thumbnail (a JPEG that is itself
  * called `a.bmp.jpg`) become an ASCII form with a hash. Depends on nothing but the name, so every listing finds it again.
  */
 export const thumbnailNameOf = (name: string, imageExtensions: readonly string[]): ThumbnailName => {
   const extension = extensionOf(name) ?? '';
   const format = KEPT[extension];
-  // False when dots or blanks stand behind the extension.
+  // False when dots or blanks follow the extension.
   const ends = name.toLowerCase().endsWith(`.${extension}`);
   const stem = format !== undefined && ends ? name.slice(0, -extension.length - 1) : name;
   const suffix = format === undefined ? '.jpg' : ends ? name.slice(stem.length) : `.${extension}`;

@@ -6,7 +6,7 @@ const firstPixels = (file: Buffer, at: number): string | undefined => {
   for (let next = at; next + CHUNK_HEADER_BYTES <= file.length;) {
     const kind = file.toString('latin1', next, next + 4);
     if (kind === 'VP8 ' || kind === 'VP8L') return kind;
-    // Chunks of a frame lie inside of the frame's own.
+    // Chunks of a frame lie inside the frame's own.
     if (kind === 'ANMF') return firstPixels(file, next + CHUNK_HEADER_BYTES + FRAME_HEADER_BYTES);
     const size = file.readUInt32LE(next + 4);
     next += CHUNK_HEADER_BYTES + size + (size % 2);

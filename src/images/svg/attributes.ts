@@ -22,7 +22,7 @@ const PICTURES = new Set(['image', 'feImage']);
 
 /** What no plain value needs, however it is spread over blanks and control characters. */
 const SUSPICIOUS = /(?:java|vb|live)script:|data:|url\(|expression\(|@import|-moz-binding|\\/iu;
-// Browsers ignore them inside of URLs.
+// Browsers ignore them inside URLs.
 const IGNORED = /[\u0000-\u0020\u007f-\u00a0\u00ad\u200b-\u200f\ufeff]+/gu;
 
 /** Numbers, names and keywords, and lists of them: most of a large drawing. */
