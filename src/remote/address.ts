@@ -9,7 +9,7 @@ const CLOUD_GATEWAYS = new Set(['168.63.129.16']);
 /** Ranges that nobody means when an IPv6 address spells them out. */
 const INNER_RANGES = new Set(['loopback', 'private', 'linkLocal', 'carrierGradeNat']);
 
-/** Where RFC 6052 puts the four bytes of an IPv4 address behind a prefix of 32, 40, 48, 56, 64 or 96 bits; byte 8 stays zero. */
+/** Where RFC 6052 puts the four bytes of an IPv4 address after a prefix of 32, 40, 48, 56, 64 or 96 bits; byte 8 stays zero. */
 const EMBEDDINGS: readonly (readonly number[])[] = [
   [4, 5, 6, 7],
   [5, 6, 7, 9],
@@ -28,7 +28,7 @@ const isIsatap = (bytes: readonly number[]): boolean =>
 
 /**
  * Whether an address has the form that a translator with a prefix of its own network (RFC 6052) would send to an inner IPv4
- * address. All bytes behind the embedded ones must be zero, and so must the bytes 8 to 11 of the longest form, so that
+ * address. All bytes after the embedded ones must be zero, and so must the bytes 8 to 11 of the longest form, so that
  * randomly chosen interface numbers do not look alike.
  */
 const embedsInnerIpv4 = (bytes: readonly number[]): boolean =>

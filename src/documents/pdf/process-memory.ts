@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 
 /**
- * Bytes of memory that belong to a process alone, without program code and other mapped files. Undefined where the system does not tell
+ * Bytes of memory that belong to a process alone, without program code and other mapped files. Undefined where the system does not say
  * (no Linux) and when the process has gone.
  */
 export const memoryOf = async (pid: number): Promise<number | undefined> => {

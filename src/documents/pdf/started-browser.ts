@@ -23,7 +23,7 @@ export interface StartedBrowser {
   readonly browser: Browser;
   /** Aborted when the browser has gone, whether it was closed or died. */
   readonly gone: AbortSignal;
-  /** The processes of the browser with their memory; empty where the system does not tell. */
+  /** The processes of the browser with their memory; empty where the system does not say. */
   processes(): Promise<readonly BrowserProcess[]>;
   /** Ends all processes and removes the files of the browser. May be called several times; never throws. */
   close(): Promise<void>;
@@ -81,7 +81,7 @@ export const startBrowser = async (
 
 /**
  * A browser that is killed resets its pipes, and the library has stopped to listen by then: an error that nobody hears would end the
- * whole service. That the browser is gone is told by its connection.
+ * whole service. Its connection reports that the browser is gone.
  */
 const hearPipes = (browser: Browser): void => {
   for (const pipe of browser.process()?.stdio ?? []) pipe?.on('error', () => undefined);

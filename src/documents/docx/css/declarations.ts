@@ -57,7 +57,7 @@ const borderOf = (value: string, side: string): readonly Pair[] => {
   ];
 };
 
-/** `italic bold 12px/1.5 Arial, serif`: the family is all behind the size. */
+/** `italic bold 12px/1.5 Arial, serif`: the family is all that follows the size. */
 const fontOf = (value: string): readonly Pair[] => {
   const match =
     /^(.*?)((?:[\d.]+(?:[a-z]+|%))|(?:x{0,2}-)?(?:small|large)|medium|smaller|larger)(?:\s*\/\s*(\S+))?\s+(.+)$/iu.exec(

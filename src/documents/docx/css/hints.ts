@@ -37,7 +37,7 @@ const cellHints = (cell: Located): string[] => {
 /** Marks change with the depth of a list. */
 const MARKS = ['disc', 'circle', 'square'];
 
-/** Lists inside of lists stand close, with marks of their own. */
+/** Lists inside lists stand close, with marks of their own. */
 const listHints = (list: Located): string[] => {
   let depth = 0;
   for (let at = list.parent; at !== undefined; at = at.parent) if (/^[uo]l$/u.test(at.node.tag)) depth += 1;

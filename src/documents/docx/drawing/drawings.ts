@@ -31,7 +31,7 @@ export class Drawings {
     try {
       return await this.#drawBy(worker, order, deadline).catch((error: unknown) => {
         if (worker.isUsable || deadline.signal.aborted) throw error;
-        // It died while it was idle, or of this drawing; one more try tells.
+        // It died while it was idle, or of this drawing; one more try will show.
         return this.#drawBy(new DrawingProcess(), order, deadline);
       });
     } finally {

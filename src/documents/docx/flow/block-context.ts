@@ -7,7 +7,7 @@ export interface OpenItem {
   marked: boolean;
 }
 
-/** A list under way. An item with a number of its own begins another one, which the items behind it go on with. */
+/** A list under way. An item with a number of its own begins another one, which the items after it go on with. */
 export interface OpenList {
   number: number;
 }

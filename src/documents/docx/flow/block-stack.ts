@@ -30,7 +30,7 @@ export class BlockStack {
     const previous = this.#blocks.at(-1);
     const gap = this.#settle();
     if (previous?.kind === 'paragraph') paragraph.before = Math.max(0, gap - previous.after);
-    // Behind a table, which has no space of its own.
+    // After a table, which has no space of its own.
     else if (previous !== undefined) paragraph.before = gap;
     this.#blocks.push(this.#onNewPage(paragraph));
   }

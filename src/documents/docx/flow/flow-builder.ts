@@ -22,7 +22,7 @@ export class FlowBuilder {
     this.#parts = parts;
   }
 
-  /** Adds all that is inside of an element. */
+  /** Adds all that is inside an element. */
   addContent(located: Located, style: Style, context: BlockContext): void {
     this.#addChildren(located, style, context, undefined);
     this.#endParagraph(context);

@@ -74,7 +74,7 @@ export class LineCollector {
     if (picture.float === undefined) this.#afterBlank = false;
   }
 
-  /** What has come in, behind the places to which links lead. A line break at the very end only ends the line, so it goes; blanks there are not seen either. */
+  /** What has come in, after the places to which links lead. A line break at the very end only ends the line, so it goes; blanks there are not seen either. */
   finish(): readonly Inline[] {
     this.#trimEnd();
     if (this.#inlines.at(-1)?.kind === 'break') this.#inlines.pop();

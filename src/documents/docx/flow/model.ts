@@ -92,7 +92,7 @@ export interface ParagraphBlock {
   readonly kind: 'paragraph';
   readonly inlines: readonly Inline[];
   readonly format: ParagraphFormat;
-  /** Space to the block before and the one behind, in points. */
+  /** Space to the blocks before and after, in points. */
   before: number;
   after: number;
 }
