@@ -8,7 +8,7 @@ import type { Handle } from './http/message.ts';
 /** How a connector is mounted. */
 export interface RouterOptions extends Omit<ConnectorOptions, 'version' | 'isMounted'> {
   /**
-   * The prefix that the connector is mounted below: `/api/connector`. Mounts of Express and prefixes of Fastify tell it by themselves;
+   * The prefix that the connector is mounted below: `/api/connector`. Mounts of Express and prefixes of Fastify give it by themselves;
    * elsewhere it may still stand in the URL, and without this option the last segment of a path names the action, whatever stands
    * before it, and a path that names none is the mount itself. Needed when the last segment of the prefix is itself the name of an action
    * (`/api/files`).

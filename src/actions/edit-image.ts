@@ -12,7 +12,7 @@ import { nameTaken, placeByStrategy } from './naming.ts';
 import { renamedFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 
-/** What all edits of a stored image are told: which one, and under which name the result goes; over the original without `newname`. */
+/** What all edits of a stored image need to know: which one, and under which name the result goes; over the original without `newname`. */
 export const editedImageShape = {
   source: sourceField,
   path: pathField,

@@ -7,7 +7,7 @@ export class FileAnswer {
   readonly filename: string;
   readonly contentType: string;
   readonly stat: Pick<Stat, 'size' | 'modifiedAt' | 'etag'>;
-  /** Opens the content, or a range that lies inside of it. The caller owns the stream. Called at most once. */
+  /** Opens the content, or a range that lies inside it. The caller owns the stream. Called at most once. */
   readonly open: (range?: ByteRange) => Promise<Readable>;
 
   constructor(fields: {
@@ -23,7 +23,7 @@ export class FileAnswer {
   }
 }
 
-/** An answer that is a file made for this request alone. It is made when its bytes are wanted, so that telling of it costs nothing. */
+/** An answer that is a file made for this request alone. It is made when its bytes are wanted, so that describing it costs nothing. */
 export class MadeFileAnswer {
   /** File name for `Content-Disposition: attachment`. */
   readonly filename: string;

@@ -71,7 +71,7 @@ const tryName = async <Taken>(
 /**
  * Takes the first free of the names. `take` must be create-only: its AlreadyExistsError means that another writer was
  * faster, and the next name is tried. Names that other requests of this process are about to take are passed over without asking the
- * store. Costs one `stat` per tried name; after a few taken ones a single listing of names tells the rest.
+ * store. Costs one `stat` per tried name; after a few taken ones a single listing of names answers for the rest.
  * @throws whatever else `take` throws; AlreadyExistsError only when a million variants are taken
  */
 export const takeFreeName = async <Taken>(

@@ -47,7 +47,7 @@ export const requirePictureName = (settings: Pick<Settings, 'imageExtensions'>, 
 /**
  * The name that an edited picture is wanted under: `newname`, else `name`, else that of the upload. One without extension gets that of
  * `name`, else that of the content. `name` itself comes back as it is, however unsafe: it may be that of an existing file.
- * @throws BrokenImageError when the content has to tell and is no picture; errors of `newFileName`
+ * @throws BrokenImageError when the content has to decide and is no picture; errors of `newFileName`
  */
 export const savedImageName = async (
   context: ActionContext,

@@ -15,7 +15,7 @@ export interface StoredUpload {
   readonly replaced: boolean;
 }
 
-/** Whether two looks at a place show the same file, as far as the store tells. */
+/** Whether two looks at a place show the same file, as far as the store reports. */
 const isSame = (one: Stat, other: Stat): boolean =>
   one.kind === other.kind &&
   (['size', 'modifiedAt', 'etag'] as const).every(

@@ -12,7 +12,7 @@ export interface World {
   readonly environment: Environment;
   /** Builds the service from a configuration as written. Rejects with ConfigError. */
   readonly createService: (config: unknown, log: Logger) => Promise<Service>;
-  /** Checks a configuration as written and tells its warnings to the log; opens nothing. Rejects with ConfigError. */
+  /** Checks a configuration as written and writes its warnings to the log; opens nothing. Rejects with ConfigError. */
   readonly checkConfiguration: (config: unknown, log: Logger) => Promise<void>;
   readonly print: (text: string) => void;
   readonly complain: (text: string) => void;

@@ -53,9 +53,9 @@ export interface FilesData extends Success {
           readonly name: string;
           readonly type: 'image' | 'file';
           readonly isImage: boolean;
-          /** For people: `117.74MB`. Absent when the store does not tell it. */
+          /** For people: `117.74MB`. Absent when the store does not report it. */
           readonly size?: string | undefined;
-          /** In the datetimeFormat. Absent when the store does not tell it. */
+          /** In the datetimeFormat. Absent when the store does not report it. */
           readonly changed?: string | undefined;
           /** Relative to baseurl + path. Absent when the quota is used up. */
           readonly thumb?: string | undefined;

@@ -48,7 +48,7 @@ const loadOptions = (
   };
 };
 
-/** The storage of a source as far as its configuration tells. */
+/** The storage of a source as far as its configuration says. */
 export interface CheckedStorage {
   readonly adapter: string;
   readonly options?: unknown;

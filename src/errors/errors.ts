@@ -12,7 +12,7 @@ export interface ErrorOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Base of every error that this package throws on purpose. `code` tells the cause, `status` what HTTP says of it. */
+/** Base of every error that this package throws on purpose. `code` names the cause, `status` is its HTTP status. */
 export class StowageError extends Error {
   readonly code: ErrorCode;
   readonly status: number;

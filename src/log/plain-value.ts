@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** Causes below causes that are still told. */
+/** Nested causes that are still included. */
 const MOST_CAUSES = 5;
 
 const isJson = (value: unknown): boolean => {

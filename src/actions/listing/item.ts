@@ -17,8 +17,8 @@ const fileItemSchema = z.object({
   name: z.string(),
   type: z.enum(['image', 'file']),
   isImage: z.boolean(),
-  size: z.string().optional().describe('For people: `117.74MB`. Absent when the store does not tell it.'),
-  changed: z.string().optional().describe('In the datetimeFormat. Absent when the store does not tell it.'),
+  size: z.string().optional().describe('For people: `117.74MB`. Absent when the store does not report it.'),
+  changed: z.string().optional().describe('In the datetimeFormat. Absent when the store does not report it.'),
   thumb: z.string().optional().describe('Relative to baseurl + path. Absent when the quota is used up.'),
 });
 

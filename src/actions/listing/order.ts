@@ -12,7 +12,7 @@ export const compareText = (left: string, right: string): number =>
 
 const byName: Compare<Entry> = (left, right) => compareText(left.name, right.name);
 
-/** What the store does not tell (a folder's size, for one) counts as less than everything else. */
+/** What the store does not report (a folder's size, for one) counts as less than everything else. */
 const numberOf = (value: number | undefined): number => value ?? -Infinity;
 
 const compareNumber = (left: number | undefined, right: number | undefined): number => {
@@ -51,5 +51,5 @@ export const entryOrder = (sortBy: SortOrder, position: FoldersPosition): Compar
   return (left, right) => (left.kind === right.kind ? order(left, right) : left.kind === first ? -1 : 1);
 };
 
-/** Whether the order can be told from names and kinds alone. */
+/** Whether names and kinds alone decide the order. */
 export const needsOnlyNames = (sortBy: SortOrder): boolean => sortBy === 'name-asc' || sortBy === 'name-desc';

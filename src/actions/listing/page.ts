@@ -42,7 +42,7 @@ const withDetails = async (
 };
 
 /**
- * Reads one page of a folder: filter, then order, then cut. When names alone tell the order, a store that can is asked for size and time
+ * Reads one page of a folder: filter, then order, then cut. When names alone decide the order, a store that can do so is asked for size and time
  * of the page's entries only. Memory grows with the end of the page for small pages, else with the folder.
  * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
  */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Source } from '../../sources/source.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 
-/** What both listings tell of a source. */
+/** What both listings say of a source. */
 export const sourceHeaderShape = {
   name: z.string(),
   title: z.string(),

@@ -49,7 +49,7 @@ const createParser = (contentType: string): Busboy => {
     return busboy({
       headers: { 'content-type': contentType },
       defParamCharset: 'utf8',
-      // The parser tells at the end of a part that the limit is reached: one more is one too many.
+      // The parser reports at the end of a part that the limit is reached: one more is one too many.
       limits: { parts: MAX_PARTS + 1, fieldSize: MAX_FIELD_BYTES + 1 },
     });
   } catch (cause) {
