@@ -172,6 +172,55 @@ describe('dialects of S3', () => {
     expect([...stub.objects.keys()]).toEqual(['p/a.zip']);
   });
 
+  it('decomposed names of other tools are listed once, reached, replaced, moved and removed', async () => {
+    const { stub, adapter, put, keys } = await open({});
+    const there = 'Über'.normalize('NFD');
+    const cafe = 'Café é.txt'.normalize('NFD');
+    const mixed = `é${'ö'.normalize('NFD')}.txt`;
+    for (const name of [cafe, mixed, 'beside.txt']) stub.put(`p/${there}/${name}`, name);
+    const names = async (folder: string) => {
+      const found: string[] = [];
+      for await (const entries of adapter.list(at(folder))) found.push(...entries.map(({ name }) => name));
+      return found.sort();
+    };
+    expect(await adapter.stat(at('Über/Café é.txt'))).toMatchObject({ kind: 'file', name: 'Café é.txt' });
+    await expect(adapter.stat(at('Über/éö.txt'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect(await names('')).toEqual(['Über']);
+    expect(await names('Über')).toEqual(['Café é.txt', 'beside.txt', 'éö.txt']);
+    expect((await buffer((await adapter.read(at('Über/éö.txt'))).stream)).toString()).toBe(mixed);
+    await expect(adapter.makeFolder(at('Über'))).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    await put('Über/Café é.txt', 'new');
+    expect(stub.objects.get(`p/${there}/${cafe}`)?.bytes.toString()).toBe('new');
+    await adapter.moveFile(at('Über/Café é.txt'), at('é.txt'), { createOnly: true });
+    await adapter.removeFile(at('Über/éö.txt'));
+    await adapter.moveFolder(at('Über'), at('ü'));
+    expect(keys()).toEqual(['p/é.txt', 'p/ü/', 'p/ü/beside.txt']);
+  });
+
+  it('decomposed names are found by a store that has listed nothing, and give way to composed ones', async () => {
+    const { stub, adapter, put, keys } = await open({});
+    const there = 'Über'.normalize('NFD');
+    stub.put(`p/${there}/${'é.txt'.normalize('NFD')}`, 'decomposed');
+    const text = async () => (await buffer((await adapter.read(at('Über/é.txt'))).stream)).toString();
+    expect(await text()).toBe('decomposed');
+    stub.put(`p/${there}/é.txt`, 'composed');
+    const names: string[] = [];
+    for await (const entries of adapter.list(at('Über'))) names.push(...entries.map(({ name }) => name));
+    expect(names).toEqual(['é.txt']);
+    expect(await text()).toBe('composed');
+    await adapter.removeFolder(at('Über'));
+    await put('Über/é.txt', 'new', { createOnly: true });
+    expect(keys()).toEqual(['p/Über/é.txt']);
+  });
+
+  it('a name that is too long once it is decomposed is missing, and can be made', async () => {
+    const { put, adapter, stub } = await open({});
+    const path = Array.from({ length: 8 }, () => 'é'.repeat(60)).join('/');
+    await expect(adapter.stat(at(path))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await put(path, 'x', { createOnly: true });
+    expect(stub.objects.has(`p/${path}`)).toBe(true);
+  });
+
   it('a file beside a folder of its name can be replaced, and not made', async () => {
     const { stub, put } = await open({});
     stub.put('p/both.txt', 'old');

@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import {
   AlreadyExistsError,
-  CorruptError,
   NotFoundError,
   StorageDeniedError,
   WrongKindError,
@@ -21,20 +20,21 @@ import type {
 } from '../../storage/adapter.ts';
 import { consumeContent } from '../../storage/content.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
+import { Spellings } from '../../storage/spellings.ts';
 import { stageLocally } from '../../storage/staging.ts';
-import { Bucket, strongEtag } from './bucket.ts';
+import { Bucket } from './bucket.ts';
 import { ConditionalWrites, KnownServices } from './conditional-writes.ts';
 import { claimFolder } from './claim-folder.ts';
 import { Copier } from './copy-object.ts';
 import { createKeys, type Keys } from './keys.ts';
-import { entriesOf } from './listing.ts';
+import { Lookup } from './lookup.ts';
 import { createNameLocks, type NameLocks } from '../../storage/name-locks.ts';
 import type { S3Options } from './options.ts';
 import { publicUrlOf } from './public-url.ts';
-import { passBody } from './read-object.ts';
+import { openObject } from './read-object.ts';
 import type { Doomed } from './remove-keys.ts';
 import { finishMove, type SourceObject } from './finish-move.ts';
-import { fileStat, folderStat, wholeSize } from './stats.ts';
+import { fileStat, folderStat } from './stats.ts';
 import { copyObjects, moveObjects, removeObjects, type TransferContext } from './transfer-folder.ts';
 import { upload, type UploadContext } from './upload.ts';
 
@@ -49,13 +49,16 @@ export class S3Adapter implements StorageAdapter {
   readonly #keys: Keys;
   readonly #conditional: ConditionalWrites;
   readonly #copier: Copier;
+  readonly #spellings = new Spellings();
+  readonly #lookup: Lookup;
   readonly #locks: NameLocks = createNameLocks();
   readonly #context: UploadContext;
 
   constructor(options: S3Options, root?: string, services = new KnownServices()) {
     this.#options = options;
-    this.#keys = createKeys(options.prefix, root);
+    this.#keys = createKeys(options.prefix, root, this.#spellings);
     this.#bucket = new Bucket(options);
+    this.#lookup = new Lookup(this.#bucket, this.#keys, this.#spellings);
     this.#conditional = new ConditionalWrites(this.#bucket, this.#keys.root, options.endpoint, services);
     this.#copier = new Copier(this.#bucket, this.#conditional);
     this.#context = { bucket: this.#bucket, conditional: this.#conditional, locks: this.#locks };
@@ -82,10 +85,12 @@ export class S3Adapter implements StorageAdapter {
   async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
     options.signal?.throwIfAborted();
     if (path.isRoot) return folderStat(path);
-    const head = await this.#bucket.find(this.#keys.of(path), options);
-    if (head !== undefined) return fileStat(path, head, head.ContentLength);
-    if (await this.#isFolder(path, options)) return folderStat(path);
-    throw new NotFoundError();
+    return this.#lookup.inAnySpelling(path, options, async () => {
+      const head = await this.#bucket.find(this.#keys.of(path), options);
+      if (head !== undefined) return fileStat(path, head, head.ContentLength);
+      if (await this.#lookup.isFolder(path, options)) return folderStat(path);
+      throw new NotFoundError();
+    });
   }
 
   async *list(
@@ -93,37 +98,23 @@ export class S3Adapter implements StorageAdapter {
     options: ListOptions = {},
   ): AsyncGenerator<readonly Entry[], void, undefined> {
     options.signal?.throwIfAborted();
-    const key = this.#keys.ofFolder(folder);
-    let exists = folder.isRoot;
-    for await (const page of this.#bucket.pages(key, options, { delimiter: '/' })) {
-      exists ||= page.objects.length > 0 || page.prefixes.length > 0;
-      const entries = entriesOf(page, key);
-      if (entries.length > 0) yield entries;
-    }
-    if (!exists) await this.#refuse(folder, 'folder', options);
+    if (yield* this.#lookup.entries(folder, options)) return;
+    if ((await this.#lookup.isRespelled(folder, options)) && (yield* this.#lookup.entries(folder, options)))
+      return;
+    await this.#lookup.refuse(folder, 'folder', options);
   }
 
   async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
     options.signal?.throwIfAborted();
     if (path.isRoot) throw new WrongKindError();
-    const { signal, range } = options;
-    const key = this.#keys.of(path);
-    try {
-      const { output, release } = await this.#bucket.get(key, options);
-      const { Body, ContentLength, ContentRange } = output;
-      if (Body === undefined) {
-        release();
-        throw new CorruptError({ detail: 'an answer to GetObject has no body' });
+    return this.#lookup.inAnySpelling(path, options, async () => {
+      try {
+        return await openObject(this.#bucket, path, this.#keys.of(path), options);
+      } catch (error) {
+        if (error instanceof NotFoundError) return this.#lookup.refuse(path, 'file', options);
+        throw error;
       }
-      const length = range === undefined ? ContentLength : range.end - range.start + 1;
-      return {
-        stat: fileStat(path, output, wholeSize(ContentRange, ContentLength)),
-        stream: passBody(Body as Readable, { key, length, signal, release }),
-      };
-    } catch (error) {
-      if (error instanceof NotFoundError) return this.#refuse(path, 'file', options);
-      throw error;
-    }
+    });
   }
 
   async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
@@ -145,19 +136,23 @@ export class S3Adapter implements StorageAdapter {
 
   async removeFile(path: SourcePath, options: OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
-    const { key } = await this.#requireFile(path, options);
+    const { key } = await this.#lookup.requireFile(path, options);
     await this.#bucket.remove(key, options);
+    this.#spellings.forget(path);
   }
 
   async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
-    try {
-      await removeObjects(this.#bucket, this.#keys.ofFolder(path), options);
-    } catch (error) {
-      if (error instanceof NotFoundError) return this.#refuse(path, 'folder', options);
-      throw error;
-    }
+    await this.#lookup.inAnySpelling(path, options, async () => {
+      try {
+        await removeObjects(this.#bucket, this.#keys.ofFolder(path), options);
+      } catch (error) {
+        if (error instanceof NotFoundError) return this.#lookup.refuse(path, 'folder', options);
+        throw error;
+      }
+    });
+    this.#spellings.forget(path);
   }
 
   async copyFile(from: SourcePath, to: SourcePath, options: TransferFileOptions = {}): Promise<void> {
@@ -200,43 +195,11 @@ export class S3Adapter implements StorageAdapter {
     return consumeContent(content, options, async (chunks) => {
       const key = options.noFolder
         ? this.#keys.toMake(path)
-        : await this.#freeOfFolder(path, createOnly, { signal });
+        : await this.#lookup.freeOfFolder(path, createOnly, { signal });
       const request = { key, createOnly, ifMatch, chunks, size: options.size, open };
       const { size, etag } = await upload(this.#context, request, { signal });
       return { name: path.name, kind: 'file', size, modifiedAt: undefined, etag };
     });
-  }
-
-  async #isFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
-    return path.isRoot || this.#bucket.hasBelow(this.#keys.ofFolder(path), options);
-  }
-
-  /** Says why what was looked for under this path is not there. */
-  async #refuse(path: SourcePath, wanted: 'file' | 'folder', options: OperationOptions): Promise<never> {
-    const other =
-      wanted === 'file'
-        ? await this.#isFolder(path, options)
-        : (await this.#bucket.find(this.#keys.of(path), options)) !== undefined;
-    throw other ? new WrongKindError() : new NotFoundError();
-  }
-
-  async #requireFile(path: SourcePath, options: OperationOptions): Promise<SourceObject> {
-    if (path.isRoot) throw new WrongKindError();
-    const key = this.#keys.of(path);
-    const head = await this.#bucket.find(key, options);
-    if (head === undefined) return this.#refuse(path, 'file', options);
-    return { key, size: head.ContentLength ?? 0, etag: strongEtag(head.ETag) };
-  }
-
-  /** The key of a file that is to be made, unless a folder has the name. */
-  async #freeOfFolder(path: SourcePath, createOnly: boolean, options: OperationOptions): Promise<string> {
-    const taken = (): Error => (createOnly ? new AlreadyExistsError() : new WrongKindError());
-    if (path.isRoot) throw taken();
-    const key = this.#keys.toMake(path);
-    if (!(await this.#bucket.hasBelow(`${key}/`, options))) return key;
-    // Other tools can store a file beside a folder of its name.
-    if (createOnly || (await this.#bucket.find(key, options)) === undefined) throw taken();
-    return key;
   }
 
   async #transferFile(
@@ -250,13 +213,13 @@ export class S3Adapter implements StorageAdapter {
       const source =
         seen?.kind === 'file' && seen.size !== undefined
           ? { key: this.#keys.of(from), size: seen.size, etag: seen.etag }
-          : await this.#requireFile(from, options);
+          : await this.#lookup.requireFile(from, options);
       if (from.equals(to)) {
         if (createOnly) throw new AlreadyExistsError();
         return;
       }
       const [target] = await Promise.all([
-        this.#freeOfFolder(to, createOnly, options),
+        this.#lookup.freeOfFolder(to, createOnly, options),
         createOnly ? this.#copier.requireFree(this.#keys.of(to), options) : undefined,
       ]);
       const { key, size, etag } = source;
@@ -282,9 +245,11 @@ export class S3Adapter implements StorageAdapter {
     transfer: typeof copyObjects,
   ): Promise<void> {
     options.signal?.throwIfAborted();
-    const ends = { from: this.#keys.ofFolder(from), to: this.#keys.ofNewFolder(to) };
     // Before the target is made: a missing source must not leave an empty folder.
-    if (!(await this.#isFolder(from, options))) await this.#refuse(from, 'folder', options);
+    await this.#lookup.inAnySpelling(from, options, async () => {
+      if (!(await this.#lookup.isFolder(from, options))) await this.#lookup.refuse(from, 'folder', options);
+    });
+    const ends = { from: this.#keys.ofFolder(from), to: this.#keys.ofNewFolder(to) };
     if (to.isRoot) throw new AlreadyExistsError();
     const context: TransferContext = {
       bucket: this.#bucket,

@@ -1,5 +1,6 @@
 import { NotFoundError, UnsafeNameError, UnsafePathError } from '../../errors/errors.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
+import { Spellings } from '../../storage/spellings.ts';
 
 const MAX_KEY_BYTES = 1024;
 
@@ -28,8 +29,8 @@ const joinPrefixes = (prefixes: readonly string[]): string => {
   return parts.map((part) => `${part}/`).join('');
 };
 
-/** Keys below `prefix`, and below `root` in it. */
-export const createKeys = (prefix: string, root: string | undefined): Keys => {
+/** Keys below `prefix`, and below `root` in it, in the spellings that are known by the time of asking. */
+export const createKeys = (prefix: string, root: string | undefined, spellings = new Spellings()): Keys => {
   const base = joinPrefixes([prefix, root ?? '']);
   const find = (path: SourcePath, key: string): string => {
     if (isHidden(path) || Buffer.byteLength(key) > MAX_KEY_BYTES) throw new NotFoundError();
@@ -40,7 +41,7 @@ export const createKeys = (prefix: string, root: string | undefined): Keys => {
     if (Buffer.byteLength(key) > MAX_KEY_BYTES) throw new UnsafePathError('The path is too long.');
     return key;
   };
-  const keyOf = (path: SourcePath): string => base + path.toString();
+  const keyOf = (path: SourcePath): string => base + spellings.segmentsOf(path).join('/');
   const folderOf = (path: SourcePath): string => (path.isRoot ? base : `${keyOf(path)}/`);
   return {
     root: base,

@@ -1,22 +1,27 @@
 import type { Entry } from '../../storage/adapter.ts';
+import type { ListedNames } from '../../storage/listed-names.ts';
 import { isSegment } from '../../storage/source-path.ts';
 import type { ObjectPage } from './bucket.ts';
 import { HIDDEN_FOLDER } from './keys.ts';
 
-/** Names in another composition cannot be reached by a path, which is always composed. */
-const isShown = (name: string): boolean =>
-  isSegment(name) && name !== HIDDEN_FOLDER && name === name.normalize('NFC');
-
-/** The entries of a folder in one page of its keys. The folder's own object is none of them. */
-export const entriesOf = ({ objects, prefixes }: ObjectPage, folder: string): readonly Entry[] => {
+/** The entries of a folder in one page of its keys, as far as they can be told yet. The folder's own object is none of them. */
+export const entriesOf = (
+  { objects, prefixes }: ObjectPage,
+  folder: string,
+  names: ListedNames<Entry>,
+): readonly Entry[] => {
   const entries: Entry[] = [];
+  const add = (written: string, facts: Omit<Entry, 'name'>): void => {
+    const name = written.normalize('NFC');
+    if (!isSegment(name) || name === HIDDEN_FOLDER) return;
+    const entry = { name, ...facts };
+    if (names.pass(name, written, entry)) entries.push(entry);
+  };
   for (const { key, size, modifiedAt } of objects) {
-    const name = key.slice(folder.length);
-    if (isShown(name)) entries.push({ name, kind: 'file', size, modifiedAt });
+    add(key.slice(folder.length), { kind: 'file', size, modifiedAt });
   }
   for (const prefix of prefixes) {
-    const name = prefix.slice(folder.length, -1);
-    if (isShown(name)) entries.push({ name, kind: 'folder', size: undefined, modifiedAt: undefined });
+    add(prefix.slice(folder.length, -1), { kind: 'folder', size: undefined, modifiedAt: undefined });
   }
   return entries;
 };

@@ -5,18 +5,17 @@ import {
   StorageUnavailableError,
 } from '../../errors/errors.ts';
 import type { OperationOptions, Stat } from '../../storage/adapter.ts';
-import { decomposed } from '../../storage/decomposed.ts';
+import { ListedNames } from '../../storage/listed-names.ts';
 import { orAborted } from '../../storage/or-aborted.ts';
 import { SourcePath } from '../../storage/source-path.ts';
+import { respell, Spellings } from '../../storage/spellings.ts';
 import { relationOf, segmentsOfHref, urlOf } from './address.ts';
 import { decodedBody } from './encoding.ts';
 import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
 import { statOf, timeOf } from './entry.ts';
 import { errorOfStatus } from './errors.ts';
 import { readMultistatus, type DavResponse } from './multistatus.ts';
-import { Listed, type Child } from './listed.ts';
 import { patiently, pause, type Patience } from './patience.ts';
-import { Spellings } from './spellings.ts';
 
 const PROPERTIES =
   '<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop>' +
@@ -29,6 +28,14 @@ const LOOKS = 4;
 const LOT = 1000;
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+
+/** One entry of a listed folder, or the folder itself. */
+interface Child {
+  readonly isSelf: boolean;
+  readonly stat: Stat;
+  /** The name as the server writes it. */
+  readonly written: string;
+}
 
 /** @throws the error of a refusal of the folder itself, which some servers put into the multistatus; entries that are refused are left out */
 const childOf = (folder: readonly string[], asked: DavRequest, response: DavResponse): readonly Child[] => {
@@ -114,29 +121,9 @@ export class Resources {
     }
   }
 
-  /**
-   * To be asked when nothing was found under a path: whether it, or a folder on the way, is written in decomposed letters on the server.
-   * Remembers what it finds. One small request for each name that can be written so, one or two more for folders.
-   */
+  /** To be asked when nothing was found under a path: whether the server has it in another spelling. Remembers what it finds. */
   async respell(path: SourcePath, options: OperationOptions): Promise<boolean> {
-    let isFound = false;
-    for (const place of path.ancestry()) {
-      const written = decomposed(place.name);
-      if (written === undefined) continue;
-      const isAsked = place === path && !isFound;
-      if (!isAsked && (await this.#exists(place, options))) continue;
-      this.spellings.note(place, this.spellings.get(place) === undefined ? written : place.name);
-      if (!(await this.#exists(place, options))) {
-        this.spellings.forget(place);
-        return false;
-      }
-      isFound = true;
-    }
-    return isFound;
-  }
-
-  async #exists(path: SourcePath, options: OperationOptions): Promise<boolean> {
-    return (await this.age(path, options)) !== undefined;
+    return respell(this.spellings, path, async (place) => (await this.age(place, options)) !== undefined);
   }
 
   /**
@@ -150,14 +137,16 @@ export class Resources {
     const folder = [...(await orAborted(this.#reportedRoot(), signal)), ...path.segments];
     for (let attempt = 1; ; attempt += 1) {
       const asked = this.#propfind(path, 'folder', '1', signal);
-      const listed = new Listed(path, this.spellings);
+      const listed = new ListedNames<Child>(path, this.spellings);
       let hasYielded = false;
       try {
         for await (const batch of inLots(
           this.#responses(asked, await this.#multistatus(asked), MOST_LISTING),
         )) {
           hasYielded = true;
-          yield listed.pass(batch.flatMap((response) => childOf(folder, asked, response)));
+          yield batch
+            .flatMap((response) => childOf(folder, asked, response))
+            .filter((child) => child.isSelf || listed.pass(child.stat.name, child.written, child));
         }
         yield listed.rest();
         return;
