@@ -66,7 +66,7 @@ const moveBetweenSources = (browser) => {
   let fromSource;
   for (const { container } of [browser.files, browser.tree]) {
     container.addEventListener('dragstart', (event) => {
-      fromSource = event.target.closest('[data-source]')?.dataset.source;
+      fromSource = event.target.closest?.('[data-source]')?.dataset.source;
     });
   }
   const move = dataProvider.move.bind(dataProvider);
@@ -130,7 +130,7 @@ export const mendFileBrowser = (browser) => {
   browser.files.container.addEventListener('dragstart', (event) => {
     event.dataTransfer.clearData();
     event.dataTransfer.items.clear();
-    event.dataTransfer.setData('text/plain', event.target.closest('a')?.href ?? '');
+    event.dataTransfer.setData('text/plain', event.target.closest?.('a')?.href ?? '');
   });
   for (const action of ['crop', 'resize']) {
     const send = browser.dataProvider[action].bind(browser.dataProvider);
