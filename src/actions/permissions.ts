@@ -47,7 +47,7 @@ const record = <Value>(valueOf: (key: string) => Value): Record<keyof Permission
 const denied: Permissions = record(() => false);
 
 /** What the access rules say of each reported action in a folder. Whether anything lies there does not matter. */
-export const permissionsAt = (access: Access, path: SourcePath): Permissions => {
+const permissionsAt = (access: Access, path: SourcePath): Permissions => {
   const permissions = { ...denied };
   for (const { flag, key } of rows) permissions[flag] = access.allows(key, path);
   return permissions;

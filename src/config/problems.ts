@@ -16,7 +16,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
 };
 
 /** A value in the words of a message: its type, and the value itself where it is short. */
-export const describeValue = (value: unknown): string => {
+const describeValue = (value: unknown): string => {
   if (typeof value === 'string') {
     if (value === '') return 'empty text';
     return `the text ${JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)}`;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** The schema beneath defaults and optional marks. */
-export const innerSchema = (schema: z.core.$ZodType): z.core.$ZodType =>
+const innerSchema = (schema: z.core.$ZodType): z.core.$ZodType =>
   schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional
     ? innerSchema(schema.unwrap())
     : schema;

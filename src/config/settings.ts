@@ -89,7 +89,7 @@ export const sortOrders = [
 ] as const;
 export type SortOrder = (typeof sortOrders)[number];
 
-export const sameNameStrategies = ['addNumber', 'replace', 'error'] as const;
+const sameNameStrategies = ['addNumber', 'replace', 'error'] as const;
 export type SameNameStrategy = (typeof sameNameStrategies)[number];
 
 const pdfSchema = z.strictObject({

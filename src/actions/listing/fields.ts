@@ -26,7 +26,7 @@ const numberOf = (value: unknown): number | undefined => {
  * A count, undefined when absent. What is no number, an empty text among it, is the one fault that answers 422; a negative number or a
  * fraction is 400.
  */
-export const countField = z
+const countField = z
   .unknown()
   .optional()
   .transform((value, context): number | undefined => {

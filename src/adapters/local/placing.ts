@@ -63,7 +63,7 @@ export const placeNew = async (from: Name, target: Name): Promise<void> => {
  * Moves a file to a name that may belong to a file, which is replaced in one step.
  * @throws WrongKindError when a folder, link or device has the name; EXDEV as above
  */
-export const placeOver = async (from: Name, target: Name): Promise<void> => {
+const placeOver = async (from: Name, target: Name): Promise<void> => {
   const old = await lstatOf(target).catch((error: unknown) => {
     if (systemCode(error) === 'ENOENT') return undefined;
     throw error;

@@ -35,11 +35,6 @@ export class Connection {
     this.#options = options;
   }
 
-  /** Loads the SDK ahead of the first request. @throws UnsupportedError when it is not installed */
-  async prepare(): Promise<void> {
-    await this.#ready();
-  }
-
   /**
    * Sends a request.
    * @param operation what is tried and under which key, for the log

@@ -1,5 +1,5 @@
 /** Portrait sizes, as CSS lengths. */
-export const paperSizes = {
+const paperSizes = {
   A4: ['210mm', '297mm'],
   A3: ['297mm', '420mm'],
   Letter: ['8.5in', '11in'],

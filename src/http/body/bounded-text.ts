@@ -4,7 +4,7 @@ import { BodyTooLargeError, BrokenBodyError, StowageError } from '../../errors/e
 import { pour } from './pour.ts';
 
 /** Largest JSON or urlencoded body in bytes, as sent and after decompression. */
-export const TEXT_LIMIT = 102_400;
+const TEXT_LIMIT = 102_400;
 
 /** What the headers say of a body, and who waits for it. */
 export interface BodyContext {

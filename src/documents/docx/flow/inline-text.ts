@@ -2,7 +2,7 @@ import type { Style } from '../css/style.ts';
 import type { Inline, MarkInline, PictureInline, TextFormat, TextInline } from './model.ts';
 
 /** What letters in an element look like. */
-export const textFormat = (style: Style): TextFormat => ({
+const textFormat = (style: Style): TextFormat => ({
   size: style.fontSize,
   family: style.fontFamily,
   color: style.color,
