@@ -1,9 +1,10 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import { Agent, request, type Dispatcher } from 'undici';
 import { StorageDeniedError, StorageTimeoutError, StorageUnavailableError } from '../../errors/errors.ts';
 import { createSlots, type Slots } from '../../storage/slots.ts';
 import { movedRoot } from './address.ts';
 import { createAuthorization, type Authorization } from './authorization.ts';
+import { Connections } from './connections.ts';
 import { errorOfFailure, isConnectionLoss, type Asked } from './errors.ts';
 import type { WebdavOptions } from './options.ts';
 
@@ -50,12 +51,12 @@ export const dropBody = async ({ body }: DavAnswer): Promise<void> => {
 const oneOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(', ') : value;
 
-const plainHeaders = (headers: Dispatcher.ResponseData['headers']): DavAnswer['headers'] =>
+const plainHeaders = (headers: IncomingHttpHeaders): DavAnswer['headers'] =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, oneOf(value)]));
 
 /** The HTTP client of one store: pooled connections, authorization, redirects, timeouts. */
 export class DavClient {
-  readonly #agent: Agent;
+  readonly #connections: Connections;
   readonly #authorization: Authorization;
   readonly #root: string;
   readonly #origin: string;
@@ -70,13 +71,7 @@ export class DavClient {
     const wait = options.timeout * 1000;
     this.#waitMs = wait;
     this.#slots = createSlots(options.connections, MAY_WAIT);
-    this.#agent = new Agent({
-      connections: options.connections,
-      pipelining: 1,
-      headersTimeout: wait,
-      bodyTimeout: wait,
-      connect: { timeout: wait, rejectUnauthorized: options.verifyCertificate },
-    });
+    this.#connections = new Connections(options.connections, wait, options.verifyCertificate);
     this.#authorization = createAuthorization(options);
     const { href, origin } = new URL(options.url);
     this.#root = href;
@@ -117,7 +112,7 @@ export class DavClient {
   }
 
   async close(): Promise<void> {
-    await this.#agent.destroy();
+    this.#connections.close();
   }
 
   async #authorized(asked: DavRequest): Promise<DavAnswer> {
@@ -162,22 +157,23 @@ export class DavClient {
       contentError ??= error;
     });
     try {
-      const response = await request(url, {
-        dispatcher: this.#agent,
+      const response = await this.#connections.exchange(url, {
         method,
         headers: {
           ...headers,
           ...(login === undefined ? {} : { authorization: login }),
           ...(typeof body === 'object' ? { 'content-length': String(body.size) } : {}),
         },
-        body: content ?? (typeof body === 'string' ? body : null),
-        signal: UNBROKEN.has(method) ? null : (signal ?? null),
+        body: content ?? (typeof body === 'string' ? body : undefined),
+        signal: UNBROKEN.has(method) ? undefined : signal,
       });
-      // A body that is dropped before anybody reads it has nobody else to hear of it.
-      response.body.on('error', () => undefined);
-      response.body.once('close', free);
-      const { statusCode: status } = response;
-      return { status, headers: plainHeaders(response.headers), body: response.body, url };
+      response.once('close', free);
+      return {
+        status: response.statusCode ?? 0,
+        headers: plainHeaders(response.headers),
+        body: response,
+        url,
+      };
     } catch (error) {
       free();
       if (contentError !== undefined) throw new ContentError(contentError);

@@ -1,4 +1,3 @@
-import { errors } from 'undici';
 import {
   BusyError,
   CorruptError,
@@ -10,6 +9,7 @@ import {
   StowageError,
 } from '../../errors/errors.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
+import { SilenceError } from './connections.ts';
 
 /** What was asked of the server, as errors may name it: never a URL or host. */
 export interface Asked {
@@ -47,16 +47,11 @@ export const errorOfStatus = (asked: Asked, status: number): StowageError => {
   }
 };
 
-const TIMEOUTS = [errors.ConnectTimeoutError, errors.HeadersTimeoutError, errors.BodyTimeoutError];
-
 /** The error that a failure of the connection means. Ours pass as they are. */
 export const errorOfFailure = (asked: Asked, error: unknown): StowageError => {
   if (error instanceof StowageError) return error;
-  if (TIMEOUTS.some((kind) => error instanceof kind)) {
+  if (error instanceof SilenceError) {
     return new StorageTimeoutError({ detail: detailOf(asked, 'no answer in time'), cause: error });
-  }
-  if (error instanceof errors.ResponseContentLengthMismatchError) {
-    return new CorruptError({ detail: detailOf(asked, 'an answer of the wrong length'), cause: error });
   }
   if (error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')) {
     return new CorruptError({ detail: detailOf(asked, 'an answer that cannot be unpacked'), cause: error });
@@ -66,5 +61,4 @@ export const errorOfFailure = (asked: Asked, error: unknown): StowageError => {
 
 /** Whether the connection broke before anything of an answer came, so that a request that changes nothing may be sent again. */
 export const isConnectionLoss = (error: unknown): boolean =>
-  error instanceof errors.SocketError ||
-  (error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE'));
+  error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
