@@ -65,7 +65,7 @@ module.exports = {
       name: 'one-door-outward',
       severity: 'error',
       from: { pathNot: '^src/(remote|adapters/webdav)/' },
-      to: { path: '^(undici|node:https)' },
+      to: { path: '^node:https' },
     },
   ],
   options: {

@@ -39,7 +39,9 @@ export class Connections {
    * left where it is.
    * Rejects with the signal's reason, SilenceError, and errors of the system.
    */
-  exchange(url: URL, { method, headers, body, signal }: Outgoing): Promise<IncomingMessage> {
+  exchange(url: URL, { method, headers, body, signal: outer }: Outgoing): Promise<IncomingMessage> {
+    // Of its own: one signal may stand for very many requests, and warns when too many listen to it.
+    const signal = outer === undefined ? undefined : AbortSignal.any([outer]);
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason as Error);
       const isSecure = url.protocol === 'https:';
