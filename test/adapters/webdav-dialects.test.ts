@@ -79,6 +79,10 @@ const DIALECTS: readonly (readonly [what: string, dialect: DavDialect])[] = [
   ['as expected', {}],
   ['301 for collections without a slash', { slash: 301 }],
   ['308 for collections without a slash', { slash: 308 }],
+  [
+    '301 for such collections that names the server behind a proxy',
+    { slash: 301, address: 'http://192.0.2.1:81' },
+  ],
   ['200 instead of 201', { created: 200 }],
   ['204 instead of 201', { created: 204 }],
   ['refusals inside of a multistatus', { refusals: 'multistatus' }],

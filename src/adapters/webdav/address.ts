@@ -54,3 +54,13 @@ export const movedRoot = (root: string, from: URL, to: URL): string | undefined 
   if (rest === '') return `${target}/`;
   return target.endsWith(`/${rest}`) ? target.slice(0, -rest.length) : undefined;
 };
+
+/**
+ * Whether a redirect says no more than that something is a collection. The address that it names does not count: a server behind a proxy
+ * mostly does not know its own.
+ */
+export const addsSlash = (from: URL, to: URL): boolean => {
+  if (from.pathname.endsWith('/') || !to.pathname.endsWith('/')) return false;
+  const [before, after] = [segmentsOfHref(from.pathname), segmentsOfHref(to.pathname)];
+  return before !== undefined && before.join('/') === after?.join('/');
+};

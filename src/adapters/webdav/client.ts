@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { StorageDeniedError, StorageTimeoutError, StorageUnavailableError } from '../../errors/errors.ts';
 import { createSlots, type Slots } from '../../storage/slots.ts';
-import { movedRoot } from './address.ts';
+import { addsSlash, movedRoot } from './address.ts';
 import { createAuthorization, type Authorization } from './authorization.ts';
 import { Connections } from './connections.ts';
 import { errorOfFailure, isConnectionLoss, type Asked } from './errors.ts';
@@ -217,13 +217,17 @@ class ContentError extends Error {
   }
 }
 
+/** @throws StorageUnavailableError */
 const targetOf = (location: string, from: URL): URL => {
   if (!URL.canParse(location, from.href))
     throw new StorageUnavailableError({ detail: 'a redirect to nowhere' });
   const url = new URL(location, from);
   if (!/^https?:$/u.test(url.protocol))
     throw new StorageUnavailableError({ detail: 'a redirect to no web address' });
-  return url;
+  if (!addsSlash(from, url)) return url;
+  const same = new URL(from);
+  same.pathname += '/';
+  return same;
 };
 
 /** A server takes only destinations of its own. */

@@ -9,6 +9,8 @@ import { deflateSync, gzipSync } from 'node:zlib';
 export interface DavDialect {
   /** Collections without a slash at the end of their URL are redirected, for every method. */
   readonly slash?: 301 | 308;
+  /** What such redirects take for the address of the server. */
+  readonly address?: string;
   /** Instead of 201. */
   readonly created?: 200 | 204;
   /** Refusals come inside of a multistatus. */
@@ -132,7 +134,8 @@ export class DavStub {
     const path = pathOf(url);
     const node = this.#nodes.get(path);
     if (slash !== undefined && node?.kind === 'folder' && !url.endsWith('/')) {
-      response.writeHead(slash, { location: `${new URL(url, this.url).pathname}/` });
+      const { address = '' } = this.dialect;
+      response.writeHead(slash, { location: `${address}${new URL(url, this.url).pathname}/` });
       return void response.end('<p>moved</p>');
     }
     if (method === 'PROPFIND') return this.#propfind(request, response, path);
