@@ -57,8 +57,12 @@ export class Connections {
       const onAbort = (): void => giveUp(signal?.reason as Error);
       signal?.addEventListener('abort', onAbort, { once: true });
       request.on('timeout', () => {
-        // Whoever takes his time to read is not the server's fault.
-        if (answer !== undefined && answer.readableLength > 0) request.setTimeout(this.#waitMs);
+        // A reader or a content that takes its time is not the server's fault.
+        const isOurTurn =
+          answer === undefined
+            ? !request.writableEnded && !request.writableNeedDrain && !request.socket?.connecting
+            : answer.readableLength > 0;
+        if (isOurTurn) request.setTimeout(this.#waitMs);
         else giveUp(new SilenceError('no answer in time'));
       });
       request.on('error', giveUp);
