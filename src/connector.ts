@@ -1,5 +1,6 @@
 import { compileRules } from './access/judge.ts';
 import { accessKeyOf, type ActionServices } from './actions/action.ts';
+import { LargeListings } from './actions/listing/large-listings.ts';
 import { createNameReservations } from './actions/name-reservations.ts';
 import { reportedActions } from './actions/permissions.ts';
 import { createActions, type Actions } from './actions/registry.ts';
@@ -157,6 +158,7 @@ export const createConnector = (
     thumbnails: createThumbnails({ log, workshop, svgGenerator: hooks.svgGenerator }),
     images: createImageEditor(workshop),
     reservations: createNameReservations(),
+    largeListings: new LargeListings(),
     remote,
     documents,
   };

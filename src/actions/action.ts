@@ -7,6 +7,7 @@ import type { Logger } from '../log/logger.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
 import type { FileAnswer, MadeFileAnswer } from './file-answer.ts';
+import type { LargeListings } from './listing/large-listings.ts';
 import type { NameReservations } from './name-reservations.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
@@ -15,6 +16,7 @@ export interface ActionServices {
   readonly thumbnails: Thumbnails;
   readonly images: ImageEditor;
   readonly reservations: NameReservations;
+  readonly largeListings: LargeListings;
   /** The only way to fetch what users name. */
   readonly remote: RemoteFetcher;
   readonly documents: Documents;

@@ -40,7 +40,7 @@ const listSource = async (
       offset: mods.offset ?? 0,
       limit: mods.limit ?? settings.countInChunk,
     },
-    signal,
+    { largeListings: context.services.largeListings, signal },
   );
   const thumbs = await context.services.thumbnails.describe(source, path, entries, signal);
   return { ...sourceHeader(source, path), files: listingItems(settings, entries, thumbs) };

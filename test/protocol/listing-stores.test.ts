@@ -156,6 +156,48 @@ describe('listings of stores', () => {
     expect(await ended).toBe(true);
   });
 
+  it('gathers a few large listings at once, while small ones go on', async () => {
+    let inside = 0;
+    let most = 0;
+    let open: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const entry = (index: number): Entry => ({
+      name: `${String(index)}.txt`,
+      kind: 'file',
+      size: 1,
+      modifiedAt: index,
+    });
+    const service = await withStore(
+      'large-store',
+      listOnly(async function* (folder) {
+        yield Array.from({ length: folder.isRoot ? 10_000 : 3 }, (_, index) => entry(index));
+        if (!folder.isRoot) return;
+        yield [entry(10_000)];
+        inside += 1;
+        most = Math.max(most, inside);
+        try {
+          await gate;
+          yield [entry(10_001)];
+        } finally {
+          inside -= 1;
+        }
+      }),
+    );
+    const leaving = Array.from({ length: 6 }, () => get(`${service.url}/files`).on('error', () => undefined));
+    await expect.poll(() => inside).toBe(4);
+    const staying = Array.from({ length: 6 }, () => items(service));
+    expect(await items(service, { path: 'small' })).toHaveLength(3);
+    // Some leave their turn, some the queue.
+    for (const request of leaving) request.destroy();
+    open();
+    for (const listed of await Promise.all(staying)) expect(listed).toHaveLength(10_002);
+    await expect.poll(() => inside).toBe(0);
+    expect(most).toBe(4);
+    expect(await items(service)).toHaveLength(10_002);
+  });
+
   it('tells a failing store by its cause, without a word of what lies behind it', async () => {
     const service = await withStore(
       'broken-store',

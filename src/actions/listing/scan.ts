@@ -12,6 +12,8 @@ export interface Scan {
   readonly detail: NonNullable<ListOptions['detail']>;
   readonly signal: AbortSignal;
   readonly slice: TimeSlice;
+  /** Waited for before more than `from` entries are shown. */
+  readonly large?: { readonly from: number; readonly turn: () => Promise<void> } | undefined;
 }
 
 /**
@@ -19,13 +21,14 @@ export interface Scan {
  * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
  */
 export const scanFolder = async (
-  { storage, folder, detail, signal, slice }: Scan,
+  { storage, folder, detail, signal, slice, large }: Scan,
   visit: (entry: Entry) => void,
 ): Promise<void> => {
   let seen = 0;
   for await (const page of storage.list(folder, { detail, signal })) {
     signal.throwIfAborted();
     for (const entry of page) {
+      if (seen === large?.from) await large.turn();
       visit(entry);
       seen += 1;
       if (seen % STRIDE === 0 && slice.due) await slice.rest();
