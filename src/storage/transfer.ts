@@ -62,12 +62,16 @@ async function* included(
   }
 }
 
+/** The files as they were read, by their paths. */
+type Versions = ReadonlyMap<string, Stat>;
+
 const transferContents = async (
   from: StoredPlace,
   to: StoredPlace,
   options: TransferOptions,
-): Promise<void> => {
+): Promise<Versions> => {
   const { signal } = options;
+  const read = new Map<string, Stat>();
   const limiter = createLimiter(PARALLEL_TRANSFERS);
   try {
     for await (const { path, entry } of included(from, options)) {
@@ -75,31 +79,32 @@ const transferContents = async (
       if (entry.kind === 'folder') await to.storage.makeFolder(target.path, { signal });
       else
         await limiter.add(async () => {
-          await transferFile({ storage: from.storage, path }, target, { signal });
+          read.set(path.toString(), await transferFile({ storage: from.storage, path }, target, { signal }));
         });
     }
   } finally {
     // Also after a failure: nothing may still be writing when the caller clears away.
     await limiter.drain();
   }
+  return read;
 };
 
 /**
  * Copies a folder into another store, a few files at a time. Create-only: making the target folder decides who has the name. When anything
- * fails nothing of the target remains.
+ * fails nothing of the target remains. Returns what was read; memory grows with the number of files.
  * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file)
  */
 export const transferFolder = async (
   from: StoredPlace,
   to: StoredPlace,
   options: TransferOptions,
-): Promise<void> => {
+): Promise<Versions> => {
   // Before the target is made: a missing source must not leave an empty folder, not even for a moment.
   const { signal } = options;
   for await (const _page of from.storage.list(from.path, { detail: 'names', signal })) break;
   await to.storage.makeFolder(to.path, { signal });
   try {
-    await transferContents(from, to, options);
+    return await transferContents(from, to, options);
   } catch (error) {
     // Without the signal: an aborted transfer must be cleared away as well.
     await to.storage.removeFolder(to.path).catch(() => undefined);
@@ -107,19 +112,19 @@ export const transferFolder = async (
   }
 };
 
-/** Whether the target holds the file as it is now. */
+/** Whether the target holds the file, and the source still has what was read. */
 const hasArrived = async (
   source: StoredPlace,
   target: StoredPlace,
+  read: Stat | undefined,
   options: OperationOptions,
 ): Promise<boolean> => {
   const found = await target.storage.stat(target.path, options).catch((error: unknown) => {
     if (error instanceof NotFoundError) return undefined;
     throw error;
   });
-  if (found?.kind !== 'file') return false;
-  const { size } = await source.storage.stat(source.path, options);
-  return size === found.size;
+  if (read === undefined || found?.kind !== 'file' || found.size !== read.size) return false;
+  return isSameVersion(read, await source.storage.stat(source.path, options));
 };
 
 /** Removes the folder unless something that belongs to it has appeared there. */
@@ -143,7 +148,7 @@ export const moveFolderAcross = async (
   to: StoredPlace,
   options: TransferOptions,
 ): Promise<void> => {
-  await transferFolder(from, to, options);
+  const read = await transferFolder(from, to, options);
   const { signal } = options;
   const folders = [from.path];
   for await (const { path, entry } of included(from, options)) {
@@ -153,7 +158,9 @@ export const moveFolderAcross = async (
     }
     const source = { storage: from.storage, path };
     const target = { storage: to.storage, path: to.path.join(from.path.relative(path)) };
-    if (await hasArrived(source, target, { signal })) await from.storage.removeFile(path, { signal });
+    const version = read.get(path.toString());
+    const isMoved = await hasArrived(source, target, version, { signal });
+    if (isMoved) await from.storage.removeFile(path, { signal });
   }
   for (const path of folders.reverse()) await removeIfEmptied({ storage: from.storage, path }, options);
 };

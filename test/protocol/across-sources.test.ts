@@ -1,4 +1,8 @@
+import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { bytesAt, put } from '../images/gallery.ts';
+import { changing } from './changing-store.ts';
 import { startService } from './service.js';
 
 const two = { sources: { photos: {}, archive: { extensions: ['txt', 'jpg'], imageExtensions: ['jpg'] } } };
@@ -103,6 +107,21 @@ describe('copying and moving from one source into another', () => {
     expect(answer.status).toBe(403);
     expect(await service.source('archive').paths()).toEqual([]);
     expect(await service.source('photos').paths()).toEqual(before);
+  });
+
+  it('keeps what somebody replaces while its folder is moved, also by as many bytes', async () => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'f/a.txt', Buffer.from('old'));
+    await put(inner, 'f/b.txt', Buffer.from('same'));
+    registerStorageAdapter('replaced', {
+      create: () => changing(inner, 'f/a.txt', Buffer.from('new')),
+    });
+    const service = await startService({ sources: { photos: { storageAdapter: 'replaced' }, archive: {} } });
+    const move = { source: 'archive', fromSource: 'photos', from: 'f' };
+    expect((await service.call('folderMove', move)).status).toBe(200);
+    expect((await bytesAt(inner, 'f/a.txt')).toString()).toBe('new');
+    await expect(bytesAt(inner, 'f/b.txt')).rejects.toThrow();
+    expect(await service.source('archive').text('f/b.txt')).toBe('same');
   });
 
   it('refuses to move a folder whose hidden contents would be lost', async () => {

@@ -1,31 +1,14 @@
-import { Readable } from 'node:stream';
 import { registerStorageAdapter } from 'stowage';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
 import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
 import { bytesAt, pathOf, put } from '../images/gallery.ts';
 import { quarters } from '../images/pictures.ts';
+import { changing } from './changing-store.ts';
 import { boxOf } from './images.ts';
 import { startService } from './service.ts';
 
 const box = boxOf({ w: 9, h: 9 });
-
-/** A store in which somebody else replaces the file right after it has been read. */
-const changing = (inner: StorageAdapter, name: string, content: Buffer): StorageAdapter =>
-  new Proxy(inner, {
-    get: (target, key) =>
-      key === 'read'
-        ? async (...input: Parameters<StorageAdapter['read']>) => {
-            const { stat, stream } = await target.read(...input);
-            const bytes = Buffer.concat((await stream.toArray()) as Buffer[]);
-            await put(target, name, content);
-            return { stat, stream: Readable.from([bytes], { objectMode: false }) };
-          }
-        : typeof Reflect.get(target, key) === 'function'
-          ? (Reflect.get(target, key) as () => unknown).bind(target)
-          : (Reflect.get(target, key) as unknown),
-  });
 
 describe('editing an image in place', () => {
   it('never overwrites what somebody else has stored meanwhile', async () => {
