@@ -20,26 +20,34 @@ module.exports = {
     only('errors-import-nothing', '^src/errors/', []),
     only('content', '^src/content/', ['^src/errors/']),
     only('log', '^src/log/', []),
-    only('storage-port', '^src/storage/', ['^src/(errors|content|log)/']),
-    only('adapters', '^src/adapters/', ['^src/(storage|errors|content|log|testing)/']),
+    only('concurrency', '^src/concurrency/', ['^src/errors/']),
+    only('storage-port', '^src/storage/', ['^src/(errors|content|log|concurrency|adapter-support)/']),
+    only('adapter-support', '^src/adapter-support/', ['^src/(errors|log|storage)/']),
+    only('adapters', '^src/adapters/', [
+      '^src/(storage|adapter-support|concurrency|remote-store|network|errors|content|log|testing)/',
+    ]),
+    only('remote-store', '^src/remote-store/', [
+      '^src/(storage|adapter-support|concurrency|errors|content|log)/',
+    ]),
     only('config', '^src/config/', [
       '^src/(errors|content|storage|log)/',
       '^src/adapters/[^/]+/options\\.ts$',
     ]),
-    only('sources', '^src/sources/', ['^src/(storage|config|errors|content|log)/']),
+    only('sources', '^src/sources/', ['^src/(storage|concurrency|config|errors|content|log)/']),
     only('access', '^src/access/', ['^src/(storage/source-path|errors|content)', '^src/config/']),
-    only('images', '^src/images/', ['^src/(storage|sources|config|errors|content|log)/']),
-    only('remote', '^src/remote/', ['^src/(errors|content|log)/']),
+    only('images', '^src/images/', ['^src/(storage|concurrency|sources|config|errors|content|log)/']),
+    only('network', '^src/network/', []),
+    only('remote', '^src/remote/', ['^src/(errors|content|log|concurrency|network)/']),
     only('documents', '^src/documents/', [
-      '^src/(remote|errors|content|log|images)/',
-      '^src/storage/process-mark\\.ts$',
+      '^src/(remote|errors|content|log|images|concurrency)/',
+      '^src/adapter-support/process-mark\\.ts$',
     ]),
     only('parameters', '^src/parameters/', ['^src/(storage/source-path|errors|content)']),
     only('actions', '^src/actions/', [
-      '^src/(storage|sources|access|parameters|images|documents|remote|config|errors|content|log)/',
+      '^src/(storage|concurrency|sources|access|parameters|images|documents|remote|config|errors|content|log)/',
     ]),
     only('http', '^src/http/', [
-      '^src/(parameters|access|actions|sources|config|errors|content|log|storage)/',
+      '^src/(parameters|access|actions|sources|config|errors|content|log|storage|concurrency)/',
     ]),
     only('client', '^src/client/', []),
     {

@@ -9,8 +9,6 @@ export default defineConfig({
     // How long expect.poll waits at most: a busy machine is no failure.
     expect: { poll: { timeout: 20_000 } },
     pool: 'forks',
-    // Tests wait for real servers, processes and browsers; a machine that stands still for a moment is no failure, what fails twice is.
-    retry: 1,
     maxWorkers: 2,
     sequence: { sequencer: LongFilesFirst },
   },

@@ -9,6 +9,7 @@ import {
   ChangedMeanwhileError,
   consumeContent,
   isSegment,
+  NotEmptyError,
   NotFoundError,
   registerStorageAdapter,
   StorageDeniedError,
@@ -20,6 +21,7 @@ import {
   type PutOptions,
   type ReadOptions,
   type ReadResult,
+  type RemoveFileOptions,
   type SourcePath,
   type Stat,
   type StorageAdapter,
@@ -38,7 +40,8 @@ export interface KeyValueStore {
   get(key: string): Promise<Value | undefined>;
   /** With `ifAbsent`, false when the key has a value already. Decided by the store, whoever else is writing. */
   put(key: string, value: Value, ifAbsent: boolean): Promise<boolean>;
-  delete(key: string): Promise<void>;
+  /** With `version`, false when the key has another one by now. Decided by the store. */
+  delete(key: string, version?: string): Promise<boolean>;
   keys(prefix: string): Promise<readonly string[]>;
 }
 
@@ -65,14 +68,17 @@ export class KeyValueAdapter implements StorageAdapter {
     return { name: path.name, kind: 'folder', size: undefined, modifiedAt: undefined, etag: undefined };
   }
 
-  async *list(folder: SourcePath, { signal }: ListOptions = {}): AsyncGenerator<readonly Entry[]> {
+  async *list(folder: SourcePath, { signal, onOmitted }: ListOptions = {}): AsyncGenerator<readonly Entry[]> {
     if ((await this.stat(folder, { signal })).kind === 'file') throw new WrongKindError();
     const prefix = folderKey(folder);
     const kinds = new Map<string, Entry['kind']>();
+    const omitted = new Set<string>();
     for (const key of await this.#store.keys(prefix)) {
       const [name = '', ...deeper] = key.slice(prefix.length).split('/');
       if (isSegment(name)) kinds.set(name, deeper.length > 0 ? 'folder' : 'file');
+      else if (name !== '') omitted.add(name);
     }
+    if (omitted.size > 0) onOmitted?.(omitted.size);
     const page: Entry[] = [];
     for (const [name, kind] of kinds) {
       signal?.throwIfAborted();
@@ -112,9 +118,11 @@ export class KeyValueAdapter implements StorageAdapter {
       throw new AlreadyExistsError();
   }
 
-  async removeFile(path: SourcePath, { signal }: OperationOptions = {}): Promise<void> {
-    await this.#file(path, signal);
-    await this.#store.delete(fileKey(path));
+  async removeFile(path: SourcePath, { signal, ifUnchanged }: RemoveFileOptions = {}): Promise<void> {
+    const { version } = await this.#file(path, signal);
+    if (ifUnchanged !== undefined && ifUnchanged.etag !== etagOf(version)) throw new ChangedMeanwhileError();
+    const isRemoved = await this.#store.delete(fileKey(path), ifUnchanged && version);
+    if (!isRemoved && ifUnchanged !== undefined) throw new ChangedMeanwhileError();
   }
 
   async removeFolder(path: SourcePath, { signal }: OperationOptions = {}): Promise<void> {
@@ -123,16 +131,25 @@ export class KeyValueAdapter implements StorageAdapter {
     for (const key of await this.#store.keys(folderKey(path))) await this.#store.delete(key);
   }
 
+  async removeEmptyFolder(path: SourcePath, { signal }: OperationOptions = {}): Promise<void> {
+    if ((await this.stat(path, { signal })).kind === 'file') throw new WrongKindError();
+    if (path.isRoot) throw new StorageDeniedError();
+    const keys = await this.#store.keys(folderKey(path));
+    if (keys.some((key) => key !== folderKey(path))) throw new NotEmptyError();
+    await this.#store.delete(folderKey(path));
+  }
+
   async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
     const { bytes } = await this.#file(from, options.signal);
     await this.#put(to, bytes, options);
   }
 
   async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
-    const { bytes, modifiedAt } = await this.#file(from, options.signal);
+    const { bytes, modifiedAt, version } = await this.#file(from, options.signal);
     if (from.equals(to) && options.createOnly !== true) return;
     await this.#put(to, bytes, options, modifiedAt);
-    await this.#store.delete(fileKey(from));
+    // What somebody has put there meanwhile stays.
+    await this.#store.delete(fileKey(from), version);
   }
 
   async #file(path: SourcePath, signal: AbortSignal | undefined): Promise<Value> {
@@ -167,6 +184,8 @@ export class KeyValueAdapter implements StorageAdapter {
 const fileKey = (path: SourcePath): string => path.toString();
 const folderKey = (path: SourcePath): string => (path.isRoot ? '' : `${path.toString()}/`);
 
+const etagOf = (version: string): string => `"${version}"`;
+
 const newValue = (bytes: Uint8Array, modifiedAt = Date.now()): Value => ({
   bytes,
   modifiedAt,
@@ -178,7 +197,7 @@ const statOf = (path: SourcePath, value: Value): Stat => ({
   kind: 'file',
   size: value.bytes.length,
   modifiedAt: value.modifiedAt,
-  etag: `"${value.version}"`,
+  etag: etagOf(value.version),
 });
 
 /** Values in a Map. */
@@ -191,7 +210,8 @@ export const createMapStore = (): KeyValueStore => {
       values.set(key, value);
       return true;
     },
-    delete: async (key) => void values.delete(key),
+    delete: async (key, version) =>
+      version === undefined || values.get(key)?.version === version ? values.delete(key) : false,
     keys: async (prefix) => [...values.keys()].filter((key) => key.startsWith(prefix)),
   };
 };

@@ -17,6 +17,7 @@ const ONCE = [
   'test/adapters/webdav-apache-digest.test.ts',
   'test/adapters/webdav-nginx.test.ts',
   'test/adapters/webdav-rclone.test.ts',
+  'test/adapters/webdav-lighttpd.test.ts',
 ];
 
 await installDependencies();

@@ -46,6 +46,10 @@ export const createApp = (
       if (isClosed) throw new Error('This app has been closed.');
       const server = await listen(handler, { port, host, headers: { 'x-app-version': version } });
       servers.add(server);
+      if (isClosed) {
+        await server.close();
+        throw new Error('This app has been closed.');
+      }
       return server;
     },
     close: async () => {

@@ -1,6 +1,7 @@
-import { compileRules } from './access/judge.ts';
+import { compileRules } from './access/rules.ts';
 import { accessKeyOf, type ActionServices } from './actions/action.ts';
 import { LargeListings } from './actions/listing/large-listings.ts';
+import { OmittedEntries } from './actions/listing/omitted.ts';
 import { createNameReservations } from './actions/name-reservations.ts';
 import { reportedActions } from './actions/permissions.ts';
 import { createActions, type Actions } from './actions/registry.ts';
@@ -10,29 +11,35 @@ import { createS3Factory } from './adapters/s3/factory.ts';
 import { webdavFactory } from './adapters/webdav/factory.ts';
 import { readBrowserPath, readSourceEnvironment, readThreadPoolSize } from './config/environment.ts';
 import { loadConfig } from './config/load.ts';
-import { loadSources } from './config/load-sources.ts';
+import { loadSources } from './config/sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
 import { createDocuments } from './documents/create-documents.ts';
-import { StowageError } from './errors/errors.ts';
-import { checkHooks, rulesFor, tenantOf, type ConnectorHooks } from './hooks.ts';
+import { InternalError, ShuttingDownError } from './errors/errors.ts';
+import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks } from './hooks.ts';
 import type { Handle, HookRequest } from './http/message.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { createThumbnails } from './images/create-thumbnails.ts';
 import { createImageEditor } from './images/image-editor.ts';
-import { createWorkshop } from './images/workshop.ts';
+import { createImagePool } from './images/image-pool.ts';
 import { createStderrLogger, type Logger } from './log/logger.ts';
 import { createRemoteFetcher } from './remote/fetcher.ts';
+import { openAtStart } from './sources/open-at-start.ts';
 import { createSourceGroup, type SourceGroup } from './sources/source-group.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
 import { stageContent } from './storage/staging.ts';
 import { registeredFactories } from './storage/register.ts';
-import type { StorageFactories } from './storage/registry.ts';
+import type { StorageFactories, StorageFactory } from './storage/registry.ts';
 
 /** What a host may hand to a connector besides configuration and hooks. */
 export interface ConnectorOptions {
   /** Where the service writes what clients must not read. Default: JSON lines on standard error. */
   readonly logger?: Logger | undefined;
+  /**
+   * Storage adapters of this connector alone, by the names that `storageAdapter` of its sources may use, besides those of
+   * `registerStorageAdapter`.
+   */
+  readonly storageAdapters?: Readonly<Record<string, StorageFactory>> | undefined;
   /** Sent as `X-App-Version` with every answer. Standalone instances set it. */
   readonly version?: string | undefined;
   /** Whether the connector lies below a prefix that its requests may still carry. Routers set it. */
@@ -49,9 +56,9 @@ export interface Connector {
   close(): Promise<void>;
 }
 
-const factoriesOf = (): StorageFactories =>
+const factoriesOf = (own: ConnectorOptions['storageAdapters']): StorageFactories =>
   new Map([
-    ...registeredFactories(),
+    ...registeredFactories(own),
     ['local', createLocalFactory()],
     ['memory', memoryFactory],
     ['s3', createS3Factory()],
@@ -76,8 +83,8 @@ const warnAtStart = (
   }
 };
 
-/** Lends each request the configured sources or those of its tenant. */
-const createLender = (
+/** Gives each request a lease of the configured sources or those of its tenant. */
+const createSourceLeasing = (
   statics: SourceGroup,
   tenants: TenantCache,
   hooks: ConnectorHooks,
@@ -90,7 +97,7 @@ const createLender = (
     try {
       return tenants.acquire(tenant.id, () => build(tenant.sources));
     } catch (error) {
-      throw new StowageError('INTERNAL', {
+      throw new InternalError({
         detail: 'the sources of resolveSources are not valid',
         cause: error,
       });
@@ -98,28 +105,21 @@ const createLender = (
   };
 };
 
-/**
- * Opens the configured stores in the background, so that what a killed process left behind is gone before anybody asks. A store
- * that cannot be opened now is tried again by the request that needs it.
- */
-const openAtStart = ({ all }: SourceGroup, log: Logger): void => {
-  for (const source of all) {
-    source.storage().catch((error: unknown) => {
-      log.warn('A source cannot be opened.', { source: source.name, error });
-    });
-  }
-};
-
 /** What a connector is built on. Nothing of it is open yet. */
-interface Groundwork {
+interface Prepared {
   readonly config: ConnectorConfig;
   readonly factories: StorageFactories;
   readonly actions: Actions;
 }
 
-const prepare = (input: ConfigInput | null | undefined, hooks: ConnectorHooks, log: Logger): Groundwork => {
+const prepare = (
+  input: ConfigInput | null | undefined,
+  hooks: ConnectorHooks,
+  log: Logger,
+  own?: ConnectorOptions['storageAdapters'],
+): Prepared => {
   checkHooks(hooks);
-  const factories = factoriesOf();
+  const factories = factoriesOf(own);
   const config = loadConfig(input, factories, readSourceEnvironment());
   const actions = createActions();
   warnAtStart(config, hooks, [...new Set([...reportedActions, ...actions.keys()])].map(accessKeyOf), log);
@@ -144,25 +144,26 @@ export const createConnector = (
   options: ConnectorOptions = {},
 ): Connector => {
   const log = options.logger ?? createStderrLogger();
-  const { config, factories, actions } = prepare(input, hooks, log);
+  const { config, factories, actions } = prepare(input, hooks, log, options.storageAdapters);
   const { settings } = config;
 
   const statics = createSourceGroup(config.sources, { factories, log });
-  openAtStart(statics, log);
+  void openAtStart(statics, log);
   const tenants = new TenantCache(settings.dynamicSourcesCache);
-  const rules = compileRules(settings.accessControl);
+  const rulesFor = createRulesFor(hooks, compileRules(settings.accessControl));
   const remote = createRemoteFetcher({ log });
   const documents = createDocuments({ remote, log, browser: readBrowserPath() });
-  const workshop = createWorkshop(readThreadPoolSize());
+  const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
   const services: ActionServices = {
-    thumbnails: createThumbnails({ log, workshop, svgGenerator: hooks.svgGenerator }),
-    images: createImageEditor(workshop),
+    thumbnails: createThumbnails({ log, pool, svgGenerator: hooks.svgGenerator }),
+    images: createImageEditor(pool),
     reservations: createNameReservations(),
     largeListings: new LargeListings(),
+    omittedEntries: new OmittedEntries(),
     remote,
     documents,
   };
-  const lend = createLender(statics, tenants, hooks, (sources) =>
+  const leaseSources = createSourceLeasing(statics, tenants, hooks, (sources) =>
     createSourceGroup(loadSources(sources, settings, factories), { factories, log }),
   );
   let closed: Promise<void> | undefined;
@@ -175,12 +176,18 @@ export const createConnector = (
     isMounted: options.isMounted,
     resolveSources: async (request) => {
       // Stores would open again, and nobody would close them.
-      if (closed !== undefined) throw new StowageError('SHUTTING_DOWN');
-      return lend(request);
+      if (closed !== undefined) throw new ShuttingDownError();
+      const lease = await leaseSources(request);
+      // The hook may have taken its time: a store that opens now would be closed by nobody.
+      if (closed !== undefined) {
+        lease.release();
+        throw new ShuttingDownError();
+      }
+      return lease;
     },
     authenticate: (request) =>
       hooks.checkAuthentication === undefined ? settings.defaultRole : hooks.checkAuthentication(request),
-    accessFor: async (role, request) => (await rulesFor(hooks, rules, request)).forRole(role),
+    accessFor: async (role, request) => (await rulesFor(request)).forRole(role),
     isOriginAllowed: hooks.allowedOrigins,
     stageUpload: stageContent,
   });

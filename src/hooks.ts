@@ -1,11 +1,11 @@
-import { compileRules, type RuleBook } from './access/judge.ts';
-import type { AccessRule } from './config/access-rule.ts';
-import { loadAccessRules } from './config/load-access-rules.ts';
-import { mustBe, problemAt, unknownKey } from './config/problems.ts';
+import { compileRules, type RuleBook } from './access/rules.ts';
+import type { AccessRule } from './config/access-rules.ts';
+import { loadAccessRules } from './config/access-rules.ts';
+import { hintAt, mustBe, problemAt, unknownKey } from './config/problems.ts';
 import type { SourcesInput } from './config/types.ts';
-import { ConfigError, StowageError } from './errors/errors.ts';
+import { ConfigError, InternalError } from './errors/errors.ts';
 import type { HookRequest } from './http/message.ts';
-import type { SvgGenerator } from './images/svg-generator.ts';
+import type { SvgGenerator } from './images/thumbnails.ts';
 
 /** What `resolveSources` returns for a tenant: its key in the cache and its sources, written as in a configuration. */
 export interface ResolvedTenant {
@@ -17,7 +17,7 @@ export interface ResolvedTenant {
 export interface ConnectorHooks {
   /**
    * The role of the request. Runs on every request; without it every request has `defaultRole`. Throw `HttpError` to reject the
-   * request with a status of your choice; any other exception, and a result that is no string, answers 500.
+   * request with a status of your choice; any other exception, and a result that is not a string, answers 500.
    */
   readonly checkAuthentication?: (request: HookRequest) => string | Promise<string>;
   /** The sources of the request's tenant; null or undefined: the configured sources serve it. */
@@ -45,6 +45,32 @@ const hookProblem = (name: string, hook: unknown): string | undefined => {
   return hook === undefined || typeof hook === 'function' ? undefined : mustBe('a function', hook);
 };
 
+/** Whether an object was made by a class, whose fields and private methods are its own matter. */
+const isInstance = (hooks: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(hooks);
+  return prototype !== null && Object.getPrototypeOf(prototype) !== null;
+};
+
+/** What may be meant as hooks: all members of a plain object; of an instance its methods, as far as they resemble hooks. */
+const membersOf = (hooks: object): readonly (readonly [name: string, hook: unknown])[] => {
+  if (!isInstance(hooks)) return Object.entries(hooks);
+  const names = new Set<string>(Object.keys(hookNames));
+  for (
+    let owner: object | null = hooks;
+    owner !== null;
+    owner = Object.getPrototypeOf(owner) as object | null
+  ) {
+    for (const name of Object.getOwnPropertyNames(owner)) names.add(name);
+  }
+  return [...names]
+    .map((name) => [name, (hooks as Record<string, unknown>)[name]] as const)
+    .filter(
+      ([name, hook]) =>
+        Object.hasOwn(hookNames, name) ||
+        (typeof hook === 'function' && hintAt(name, Object.keys(hookNames)) !== ''),
+    );
+};
+
 /**
  * Refuses hooks that would never be called: a misspelt `checkAuthentication` would let everybody in, and so would a function in
  * place of the object.
@@ -54,7 +80,7 @@ export const checkHooks = (hooks: ConnectorHooks): void => {
   if (typeof hooks !== 'object' || (hooks as unknown) === null || Array.isArray(hooks)) {
     throw new ConfigError([problemAt(['hooks'], mustBe('an object of functions by their names', hooks))]);
   }
-  const problems = Object.entries(hooks).flatMap(([name, hook]) => {
+  const problems = membersOf(hooks).flatMap(([name, hook]) => {
     const problem = hookProblem(name, hook);
     return problem === undefined ? [] : [problemAt(['hooks', name], problem)];
   });
@@ -62,41 +88,52 @@ export const checkHooks = (hooks: ConnectorHooks): void => {
 };
 
 /**
- * The rules in force for the request: the hook's, else the configured ones.
- * @throws whatever the hook throws; ConfigError for rules that are none.
+ * Gives the rules in force for a request: the hook's, else the configured ones. A list that the hook returns again is checked
+ * and compiled once, as long as it says the same.
+ * @throws whatever the hook throws; ConfigError for rules that are not valid.
  */
-export const rulesFor = async (
-  { accessControl }: ConnectorHooks,
+export const createRulesFor = (
+  hooks: ConnectorHooks,
   configured: RuleBook,
-  request: HookRequest,
-): Promise<RuleBook> =>
-  accessControl === undefined ? configured : compileRules(loadAccessRules(await accessControl(request)));
+): ((request: HookRequest) => Promise<RuleBook>) => {
+  const compiled = new WeakMap<object, { readonly text: string; readonly rules: RuleBook }>();
+  return async (request) => {
+    if (hooks.accessControl === undefined) return configured;
+    const list = await hooks.accessControl(request);
+    // A host may change its list in place: a rule that it has added must not be missed.
+    const text = JSON.stringify(list);
+    const known = isObject(list) ? compiled.get(list) : undefined;
+    if (known?.text === text) return known.rules;
+    const rules = compileRules(loadAccessRules(list));
+    compiled.set(list, { text, rules });
+    return rules;
+  };
+};
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /**
  * The tenant of the request, checked in its outline; undefined: the configured sources serve it.
- * @throws whatever the hook throws; StowageError INTERNAL for a result that is no tenant.
+ * @throws whatever the hook throws; InternalError for a result that is not a tenant.
  */
 export const tenantOf = async (
   hooks: ConnectorHooks,
   request: HookRequest,
 ): Promise<ResolvedTenant | undefined> => {
-  const { resolveSources } = hooks;
-  if (resolveSources === undefined) return undefined;
-  const tenant: unknown = await resolveSources(request);
+  if (hooks.resolveSources === undefined) return undefined;
+  const tenant: unknown = await hooks.resolveSources(request);
   if (tenant === null || tenant === undefined) return undefined;
   if (!isTenant(tenant))
-    throw new StowageError('INTERNAL', {
+    throw new InternalError({
       detail: 'the hook resolveSources returned neither a tenant {id, sources} nor null',
     });
   return tenant;
 };
 
 const isTenant = (value: unknown): value is ResolvedTenant =>
-  typeof value === 'object' &&
-  value !== null &&
+  isObject(value) &&
   'id' in value &&
   typeof value.id === 'string' &&
   value.id !== '' &&
   'sources' in value &&
-  typeof value.sources === 'object' &&
-  value.sources !== null;
+  isObject(value.sources);

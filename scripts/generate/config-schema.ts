@@ -38,6 +38,8 @@ const reference = ({ key }: DocumentedSetting): readonly [string, JsonSchema] =>
   { $ref: `#/definitions/settings/properties/${key}` },
 ];
 
+const PUBLIC_URL = '^[Hh][Tt][Tt][Pp][Ss]?://[^/\\\\\\s]';
+
 const ownProperties: Properties = {
   name: {
     type: ['string', 'null'],
@@ -47,8 +49,13 @@ const ownProperties: Properties = {
   title: { type: 'string', description: 'Name shown in the browser.' },
   baseurl: {
     type: 'string',
-    pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/\\\\\\s]',
+    pattern: PUBLIC_URL,
     description: 'Absolute public URL of the source root; file links and thumbnails are built from it.',
+  },
+  baseurlAliases: {
+    type: ['array', 'null'],
+    items: { type: 'string', pattern: PUBLIC_URL },
+    description: 'Other public URLs of the source root, for links to files that are recognised as its own.',
   },
   root: {
     type: ['string', 'null'],

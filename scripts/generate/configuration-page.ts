@@ -95,7 +95,7 @@ ${table(HEAD, settingRows(perSource))}
 
 The default of ${code('extensions')}: ${defaultExtensions.map(code).join(' ')}.
 
-It includes html, htm and js. Uploaded pages and scripts run on the domain of ${code('baseurl')}; when that is the domain of your site, they can act as its visitors. List only what is needed; a warning at the start reminds you.
+It includes html, htm, js and xml. Uploaded pages and scripts run on the domain of ${code('baseurl')}; when that is the domain of your site, they can act as its visitors. List only what is needed; a warning at the start reminds you.
 
 ## Global settings
 
@@ -117,7 +117,7 @@ ${code('accessControl')} is a list of rules. A rule has an optional ${code('role
 }
 ~~~
 
-An action key is the name of the action in capitals, with underscores between its words: ${code('fileUploadRemote')} is ${code('FILE_UPLOAD_REMOTE')}. Listings leave out what a rule denies: files by ${code('FILES')}, folders by ${code('FILES')} or ${code('FOLDERS')}.
+An action key is the name of the action in capitals, with underscores between its words: ${code('fileUploadRemote')} is ${code('FILE_UPLOAD_REMOTE')}. Listings leave out what a rule denies: files by ${code('FILES')}, folders by ${code('FILES')} or ${code('FOLDERS')}. What a folder holds counts as well: to copy, move or remove it, the key of the action on files (${code('FILE_MOVE')} for ${code('FOLDER_MOVE')}) must be allowed for the files in it. Renaming a folder needs ${code('FOLDER_RENAME')} alone, whichever action does it.
 
 ## Sources
 
@@ -131,6 +131,12 @@ ${table(HEAD, [
     'text',
     'required',
     'Absolute public URL of the source root, http or https, without query. A slash is added at the end. File links and thumbnails are built from it; the files themselves are served by a web server or CDN of yours.',
+  ],
+  [
+    code('baseurlAliases'),
+    'list of text',
+    code('[]'),
+    'Other public URLs of the same files, for a site of several names. `getLocalFileByUrl` and documents find files under them too; answers use `baseurl`.',
   ],
   [
     code('root'),

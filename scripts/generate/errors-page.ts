@@ -11,13 +11,13 @@ A request that fails gets the status of its error and this body. \`data.messages
 message per problem.
 
 ~~~json
-{ "success": false, "data": { "code": 404, "messages": ["File or folder not found."] } }
+{ "success": false, "data": { "code": 404, "error": "NOT_FOUND", "messages": ["File or folder not found."] } }
 ~~~
 
 Over HTTP/1.1 the first message is also the reason phrase of the status line, as far as it is ASCII. With
 \`errorHttpStatus: false\` errors of actions come with the status line 200, and only \`data.code\` holds the number.
 
-The code is what the log and the error classes of the package show. The message is what the client reads when nothing more exact is known.
+The code is what \`data.error\`, the log and the error classes of the package show. The message is what the client reads when nothing more exact is known.
 
 ${table(
   ['Code', 'Status', 'Message'],

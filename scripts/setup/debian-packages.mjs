@@ -4,6 +4,7 @@ import { outputOf, run } from './process.mjs';
 export const packages = [
   ['chromium', 'tests of the real editor in a browser'],
   ['chromium-headless-shell', 'tests that print PDF'],
+  ['fonts-liberation', 'line breaks of rendered DOCX'],
   ['fonts-noto-cjk', 'looks of Chinese, Japanese and Korean text in PDF'],
   ['fonts-noto-color-emoji', 'looks of emoji in PDF'],
   ['poppler-utils', 'tests that read PDF'],
@@ -12,6 +13,8 @@ export const packages = [
   ['nginx', 'the webdav adapter on nginx, reason phrases behind a proxy'],
   ['libnginx-mod-http-dav-ext', 'the webdav adapter on nginx'],
   ['rclone', 'the webdav adapter on rclone'],
+  ['lighttpd', 'the webdav adapter on lighttpd'],
+  ['lighttpd-mod-webdav', 'the webdav adapter on lighttpd'],
   ['radosgw', 'the s3 adapter on Ceph'],
   ['ceph-mon', 'the s3 adapter on Ceph'],
   ['ceph-osd', 'the s3 adapter on Ceph'],

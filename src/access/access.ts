@@ -21,10 +21,12 @@ export interface Access {
   /** True when some rule about the action looks at paths or extensions, so that single items can differ in their answer. */
   dependsOnItem(key: string): boolean;
   /**
-   * True unless the action is denied for the folder and for everything in it, whatever its extension. What edges ask before an
-   * action looks at its single items; never a permission by itself.
+   * True unless the action is denied for the folder and for everything below it, whatever its extension and, since the store is not
+   * known yet, however the store spells it. What edges ask before an action looks at its single items; never a permission by itself.
    */
   mayAllow(key: string, folder: SourcePath): boolean;
+  /** True when the action is allowed for the folder, or may be for something that lies immediately in it. */
+  mayAllowIn(key: string, folder: SourcePath): boolean;
   /** The same for a store that takes names of different letter case for one: a rule about `/private` covers `/Private` too. */
   foldingCase(): Access;
 }

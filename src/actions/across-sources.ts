@@ -1,95 +1,82 @@
 import { hasAllowedExtension } from '../content/extension.ts';
-import { AccessDeniedError, TypeNotAllowedError } from '../errors/errors.ts';
+import { AccessDeniedError } from '../errors/errors.ts';
 import type { Entry, EntryKind } from '../storage/adapter.ts';
-import { walkFolder } from '../storage/folders.ts';
+import { copyFileTo, copyTree, type CopyTreeOptions } from '../storage/copy-tree.ts';
+import { moveFileTo, moveTree } from '../storage/move-tree.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import {
-  moveFileAcross,
-  moveFolderAcross,
-  transferFile,
-  transferFolder,
-  type StoredPlace,
-} from '../storage/transfer.ts';
 import type { ActionContext } from './action.ts';
+import { incomingContent, incomingName } from './incoming-policy.ts';
 import { ruleExtension } from './item.ts';
 import type { OpenSource } from './open-source.ts';
-import { itemKey, requireBothEnds } from './relocate.ts';
+import { itemKey, requireBothLocations } from './relocate.ts';
 import { reservedNames } from './reserved.ts';
 
 /** A file or folder on its way into another source. */
-export interface Crossing {
+export interface Transfer {
   readonly verb: 'COPY' | 'MOVE';
   readonly kind: EntryKind;
   readonly from: OpenSource & { readonly path: SourcePath };
+  /** With the name that the item may have there: see `incomingName`. */
   readonly to: OpenSource & { readonly path: SourcePath };
 }
 
-const notAllowed = (name: string): TypeNotAllowedError =>
-  new TypeNotAllowedError(`"${name}": the other source does not allow this file type.`);
-
-/** Reserved names of either source do not cross: thumbnails are made anew, and nothing may get such a name. */
-const crosses = ({ from, to }: Crossing): ((path: SourcePath, entry: Entry) => boolean) => {
-  const isReservedHere = reservedNames(from.source.settings);
-  const isReservedThere = reservedNames(to.source.settings);
-  return (_path, { name }) => !isReservedHere(name) && !isReservedThere(name);
-};
-
-/** A move must not lose what does not cross, except thumbnails. */
-const requireWholeMove = ({ verb, from }: Crossing, name: string): void => {
-  const thumbnails = from.source.settings.thumbFolderName.toLowerCase();
-  if (verb === 'MOVE' && name.toLowerCase() !== thumbnails) {
-    throw new AccessDeniedError('The folder holds something that cannot leave its source.');
-  }
+const isThumbnailFolder = ({ from }: Transfer, { kind, name }: Entry): boolean => {
+  const { createThumb, thumbFolderName } = from.source.settings;
+  return createThumb && kind === 'folder' && name.toLowerCase() === thumbFolderName.toLowerCase();
 };
 
 /**
- * Judges all that a folder holds before any of it is copied: rules at both ends, types by the target's `extensions`.
- * @throws AccessDeniedError, TypeNotAllowedError
+ * Checks everything that a folder holds before any of it is copied, and gives it the name that it may have in the other source. What its own
+ * source does not show does not leave it: a copy leaves it out, a move, which would have to leave it behind, is refused. Thumbnails are made anew.
+ * @throws AccessDeniedError, TypeNotAllowedError, FileTooLargeError, UnsafeNameError
  */
-const requireCrossable = async ({ signal }: ActionContext, crossing: Crossing): Promise<void> => {
-  const { verb, from, to } = crossing;
-  const includes = crosses(crossing);
-  let left: SourcePath | undefined;
-  for await (const { path, entry } of walkFolder(from.storage, from.path, { detail: 'names', signal })) {
-    if (left?.contains(path) === true) continue;
-    if (!includes(path, entry)) {
-      requireWholeMove(crossing, entry.name);
-      left = path;
-      continue;
+const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nameFor']> => {
+  const { verb, from, to } = transfer;
+  const isReservedHere = reservedNames(from.source.settings);
+  const isReservedThere = reservedNames(to.source.settings);
+  const isShown = ({ kind, name }: Entry): boolean =>
+    !isReservedHere(name) &&
+    !isReservedThere(name) &&
+    (kind === 'folder' || hasAllowedExtension(name, from.source.settings.extensions));
+  return (path, entry, targetFolder) => {
+    if (!isShown(entry)) {
+      if (verb === 'COPY' || isThumbnailFolder(transfer, entry)) return undefined;
+      throw new AccessDeniedError('The folder holds something that cannot leave its source.');
     }
-    const target = to.path.join(from.path.relative(path));
+    const name = incomingName(to.source.settings, entry);
+    const target = targetFolder.below(name);
     const keys = entry.kind === 'folder' ? [`FOLDER_${verb}`] : [`FILE_${verb}`, `FOLDER_${verb}`];
     for (const key of keys) {
       from.access.require(key, path, ruleExtension(path, entry.kind));
       to.access.require(key, target, ruleExtension(target, entry.kind));
     }
-    if (entry.kind === 'file' && !hasAllowedExtension(entry.name, to.source.settings.extensions)) {
-      throw notAllowed(entry.name);
-    }
-  }
+    return name;
+  };
 };
 
-const placeOf = ({ storage, path }: Crossing['from']): StoredPlace => ({ storage, path });
-
 /**
- * Copies or moves an item into another source, streamed between the stores. The target's rules and extensions hold; nothing is replaced;
- * a moved item is removed only after the target is seen to be whole.
- * @throws AlreadyExistsError, AccessDeniedError, TypeNotAllowedError, and errors of either store
+ * Copies or moves an item into another source, streamed between the stores. The rules of both sources hold, and the target's settings about
+ * names, types, sizes and content as for an upload; nothing is replaced; what a move removes is unchanged and whole at the target.
+ * @throws AlreadyExistsError, AccessDeniedError, TypeNotAllowedError, FileTooLargeError, MovedInPartError, and errors of either store
  */
-export const cross = async (context: ActionContext, crossing: Crossing): Promise<void> => {
-  const { verb, kind, from, to } = crossing;
+export const transferItem = async (context: ActionContext, transfer: Transfer): Promise<void> => {
+  const { verb, kind, from, to } = transfer;
   const { services, signal } = context;
   const access = { from: from.access, to: to.access };
-  requireBothEnds(access, itemKey(kind, verb), { from: from.path, to: to.path, kind });
-  if (kind === 'file') {
-    if (!hasAllowedExtension(to.path.name, to.source.settings.extensions)) throw notAllowed(to.path.name);
-    const run = verb === 'MOVE' ? moveFileAcross : transferFile;
-    await run(placeOf(from), placeOf(to), { signal });
-    if (verb === 'MOVE') await services.thumbnails.removed({ source: from.source, path: from.path });
-    await services.thumbnails.changed({ source: to.source, path: to.path });
+  requireBothLocations(access, itemKey(kind, verb), { from: from.path, to: to.path, kind });
+  const source = { storage: from.storage, path: from.path };
+  const target = { storage: to.storage, path: to.path };
+  const options = { signal, contentFor: incomingContent(context, to.source.settings) };
+  if (kind === 'folder') {
+    const treeOptions = {
+      ...options,
+      nameFor: nameInOtherSource(transfer),
+      isDerived: (_folder: SourcePath, entry: Entry) => isThumbnailFolder(transfer, entry),
+    };
+    await (verb === 'MOVE' ? moveTree : copyTree)(source, target, treeOptions);
     return;
   }
-  await requireCrossable(context, crossing);
-  const run = verb === 'MOVE' ? moveFolderAcross : transferFolder;
-  await run(placeOf(from), placeOf(to), { signal, includes: crosses(crossing) });
+  await (verb === 'MOVE' ? moveFileTo : copyFileTo)(source, target, options);
+  if (verb === 'MOVE') await services.thumbnails.removed({ source: from.source, path: from.path });
+  await services.thumbnails.changed({ source: to.source, path: to.path });
 };

@@ -6,8 +6,10 @@ import type { Thumbnails } from '../images/thumbnails.ts';
 import type { Logger } from '../log/logger.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import type { FileAnswer, MadeFileAnswer } from './file-answer.ts';
 import type { LargeListings } from './listing/large-listings.ts';
+import type { OmittedEntries } from './listing/omitted.ts';
 import type { NameReservations } from './name-reservations.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
@@ -17,6 +19,7 @@ export interface ActionServices {
   readonly images: ImageEditor;
   readonly reservations: NameReservations;
   readonly largeListings: LargeListings;
+  readonly omittedEntries: OmittedEntries;
   /** The only way to fetch what users name. */
   readonly remote: RemoteFetcher;
   readonly documents: Documents;
@@ -32,6 +35,8 @@ export interface ActionContext {
   /** Aborted when the client goes away or the service stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
+  /** Has something done when the answer has been sent or dropped, or the action has failed. It must not throw. */
+  readonly atEnd: (work: () => void) => void;
 }
 
 /** Fields of `data` besides `code`. Iterables are written out as JSON arrays, bit by bit. */
@@ -52,20 +57,48 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   /** One sentence for the interface description. */
   readonly summary: string;
   readonly methods: readonly ('GET' | 'POST')[];
+  /**
+   * The access keys of which the action needs one or another, by what it meets: whoever is denied all of them is refused
+   * before the action runs. The action checks the right one for every item.
+   */
+  readonly keys: readonly string[];
   /** False: nothing changes, HEAD works as GET. */
   readonly changes: boolean;
   /** True: file parts of a form are kept for the action; otherwise they are skipped. */
   readonly takesFiles: boolean;
+  /** True: the text fields of a form may hold as much as a file. */
+  readonly takesLongText?: boolean;
   readonly parameters: Parameters;
   /** Shape of the answer's `data` without `code`, or what kind of file is answered. */
   readonly result: z.ZodType | FileResult;
-  readonly run: (context: ActionContext, parameters: z.output<Parameters>) => Promise<ActionResult>;
+  run(context: ActionContext, parameters: z.output<Parameters>): Promise<ActionResult>;
 }
-
-/** Types an action's `run` by its own parameter schema. */
-export const defineAction = <Parameters extends z.ZodType>(action: Action<Parameters>): Action<Parameters> =>
-  action;
 
 /** `fileRename` -> `FILE_RENAME`: the key of access rules. */
 export const accessKeyOf = (name: string): string =>
   name.replaceAll(/[A-Z]/gu, (letter) => `_${letter}`).toUpperCase();
+
+/**
+ * Whether the rules may allow the named action for a folder or for something below it: by one of its keys, or by that of its name where
+ * no action has it.
+ */
+export const mayAllowAction = (
+  access: Access,
+  actions: ReadonlyMap<string, Action>,
+  name: string,
+  folder: SourcePath,
+): boolean => {
+  const keys = actions.get(name)?.keys ?? [accessKeyOf(name)];
+  return keys.some((key) => access.mayAllow(key, folder));
+};
+
+/** What most actions have in common. */
+type Defaulted = 'methods' | 'keys' | 'takesFiles';
+
+/**
+ * Types an action's `run` by its own parameter schema. By default an action takes GET and POST, keeps no files, and needs the access key of
+ * its name. The result says no more than that `run` takes what the schema returns; the edge passes nothing else to it.
+ */
+export const defineAction = <Parameters extends z.ZodType>(
+  action: Omit<Action<Parameters>, Defaulted> & Partial<Pick<Action, Defaulted>>,
+): Action => ({ methods: ['GET', 'POST'], keys: [accessKeyOf(action.name)], takesFiles: false, ...action });

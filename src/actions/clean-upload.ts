@@ -1,43 +1,40 @@
 import { Readable } from 'node:stream';
 import type { Settings } from '../config/settings.ts';
-import { extensionOf } from '../content/extension.ts';
-import { UnsupportedError } from '../errors/errors.ts';
-import { collect } from '../images/collect.ts';
-import { cleanSvg, MAX_SVG_BYTES } from '../images/svg/clean-svg.ts';
+import { stageContent } from '../storage/staging.ts';
+import type { ActionContext } from './action.ts';
+import type { OpenSource } from './open-source.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
-/** The file's content cleaned, from memory. */
-const cleanedContent = async ({ staged }: UploadedFile, signal: AbortSignal): Promise<Buffer> =>
-  cleanSvg(await collect(staged.open(), MAX_SVG_BYTES, signal));
+/** An uploaded file as the image editor reads it. */
+export const pictureOf = ({ staged }: UploadedFile): { size: number; open: () => Readable } => ({
+  size: staged.size,
+  open: () => staged.open(),
+});
 
 /**
- * What is to be stored of an uploaded file that gets this name: with `sanitizeSvg`, an SVG file comes out cleaned; all else as it came. The
- * file is cleaned once to know whether that works and again when it is read, so that however many files wait, none stays in memory.
- * @throws BrokenImageError when it is no SVG or malformed
+ * What is to be stored of an uploaded file that gets this name: with `sanitizeSvg`, drawings come out cleaned, staged in the source's store
+ * in place of what was uploaded; all else as it came. Whoever asks discards the result; `upload` is discarded here when it is replaced.
+ * @throws BrokenImageError when it is malformed or not a drawing; TypeNotAllowedError for XML that browsers show as a page
  */
 export const cleanedUpload = async (
-  settings: Pick<Settings, 'sanitizeSvg'>,
+  { services, signal }: ActionContext,
+  { storage, source }: OpenSource,
   upload: UploadedFile,
   name: string,
-  signal: AbortSignal,
 ): Promise<UploadedFile> => {
-  if (!settings.sanitizeSvg || extensionOf(name) !== 'svg') return upload;
-  const { length } = await cleanedContent(upload, signal);
-  return {
-    ...upload,
-    // No store has the cleaned bytes, so placing them streams them there.
-    stagedIn: undefined,
-    staged: {
-      size: length,
-      open: () =>
-        Readable.from(
-          (async function* () {
-            yield await cleanedContent(upload, signal);
-          })(),
-          { objectMode: false },
-        ),
-      commit: () => Promise.reject(new UnsupportedError({ detail: 'cleaned content belongs to no store' })),
-      discard: () => upload.staged.discard(),
+  const settings: Pick<Settings, 'sanitizeSvg'> = source.settings;
+  if (!settings.sanitizeSvg) return upload;
+  const cleaned = await services.images.clean(
+    name,
+    pictureOf(upload),
+    async ({ content, isReduced }) => {
+      const stream = Readable.from([content], { objectMode: false });
+      const staged = await stageContent(storage, stream, { signal });
+      return { ...upload, staged, stagedIn: storage, isReduced };
     },
-  };
+    signal,
+  );
+  if (cleaned === undefined) return upload;
+  await upload.staged.discard();
+  return cleaned;
 };

@@ -4,16 +4,17 @@ import { itemPathField, pathField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { copyFolder } from '../storage/folders.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { cross } from './across-sources.ts';
+import { transferItem } from './across-sources.ts';
 import { defineAction, type ActionContext } from './action.ts';
 import { takeFreeName } from './free-name.ts';
+import { incomingName } from './incoming-policy.ts';
 import { requireFolder, requireItem, type Item } from './item.ts';
 import type { OpenSource } from './open-source.ts';
-import { itemKey, requireBothEnds, requireOutside } from './relocate.ts';
+import { itemKey, requireBothLocations } from './relocate.ts';
 import { requireContents } from './require-contents.ts';
 import { reservedNames } from './reserved.ts';
 import { doneSchema } from './result-schemas.ts';
-import { openEnds, twoSourcesShape } from './two-sources.ts';
+import { openSourcePair, requireOutside, twoSourcesShape } from './two-sources.ts';
 
 const parameters = z.object({ ...twoSourcesShape, path: pathField, from: itemPathField });
 
@@ -28,7 +29,7 @@ const copyInside = async (
 ): Promise<void> => {
   const { signal } = context;
   if (stat.kind === 'file') {
-    await open.storage.copyFile(from, to, { createOnly: true, seen: stat, signal });
+    await open.storage.copyFile(from, to, { createOnly: true, signal });
     return;
   }
   await requireContents(context, open, { verb: 'COPY', from, to });
@@ -39,43 +40,42 @@ const copy =
   (kind: EntryKind) =>
   async (
     context: ActionContext,
-    { path: folder, from, ...names }: CopyParameters,
+    { path: folder, from, ...sources }: CopyParameters,
   ): Promise<Record<string, never>> => {
     const { services, signal } = context;
-    const { from: open, to: target, isSame } = await openEnds(context, names);
+    const pair = await openSourcePair(context, sources);
+    const { from: open, to: target, isSame } = pair;
     const { source, storage } = target;
     const key = itemKey(kind, 'COPY');
-    const judge = (to: SourcePath): void => {
-      requireBothEnds({ from: open.access, to: target.access }, key, { from, to, kind });
-    };
-    judge(folder.child(from.name));
+    const check = (to: SourcePath): void =>
+      requireBothLocations({ from: open.access, to: target.access }, key, { from, to, kind });
+    check(folder.child(from.name));
     const item = await requireItem(context, open, { key, path: from, kind });
-    if (isSame && kind === 'folder') requireOutside(storage, from, folder);
-    await requireFolder(target, folder, signal);
+    requireOutside(pair, kind, from, folder);
+    await requireFolder(target, folder, signal, 'destination folder');
+    const name = isSame ? from.name : incomingName(source.settings, item.stat);
     const search = {
       storage,
       folder,
-      names: kind === 'file' ? fileCopyNames(from.name) : folderCopyNames(from.name),
+      names: kind === 'file' ? fileCopyNames(name) : folderCopyNames(name),
       isReserved: reservedNames(source.settings),
       reservations: services.reservations,
       signal,
     };
-    const to = await takeFreeName(search, async (place) => {
-      judge(place);
-      const ends = { from: { ...open, path: from }, to: { ...target, path: place } };
+    const to = await takeFreeName(search, async (path) => {
+      check(path);
+      const locations = { from: { ...open, path: from }, to: { ...target, path } };
       await (isSame
-        ? copyInside(context, open, item, place)
-        : cross(context, { verb: 'COPY', kind, ...ends }));
-      return place;
+        ? copyInside(context, open, item, path)
+        : transferItem(context, { verb: 'COPY', kind, ...locations }));
+      return path;
     });
     if (isSame) await services.thumbnails.copied({ source, path: from }, { source, path: to });
     return {};
   };
 
 const shared = {
-  methods: ['GET', 'POST'],
   changes: true,
-  takesFiles: false,
   parameters,
   result: doneSchema,
 } as const;

@@ -1,14 +1,17 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { extensionOf } from '../content/extension.ts';
-import { BrokenImageError } from '../errors/errors.ts';
+import { BrokenImageError, ChangedMeanwhileError } from '../errors/errors.ts';
 import type { Edit, PictureSize } from '../images/engine.ts';
 import { nameField, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
+import type { Stat } from '../storage/adapter.ts';
+import { isSameVersion } from '../storage/same-version.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import { stageContent } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
 import { isFree } from './free-name.ts';
 import { requireItem } from './item.ts';
-import { nameTaken, placeByStrategy } from './naming.ts';
+import { nameTaken, storeByStrategy } from './naming.ts';
 import { renamedFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 
@@ -31,7 +34,7 @@ export const imageResultSchema = z.object({
 export const publicUrlOf = ({ source }: OpenSource, path: SourcePath): string =>
   `${source.baseurl}${path.toString()}`;
 
-/** Some bytes as a stream of their own: a store destroys what it was given, and a taken name asks for a second one. */
+/** Bytes as a new stream: a store destroys the stream that it was given, and a taken name needs a second one. */
 const streamOf = (bytes: Buffer): Readable => Readable.from([bytes], { objectMode: false });
 
 interface Edited {
@@ -40,15 +43,28 @@ interface Edited {
   readonly key: string;
 }
 
-/** Replaces the original, where the store can only while it is the version that was edited. */
+/**
+ * Replaces the original while it is the version that was edited. Where the store cannot decide that, the result is staged first, and
+ * the version is compared immediately before the commit.
+ * @throws ChangedMeanwhileError, NotFoundError when the original was removed: then nothing is stored
+ */
 const putBack = async (
   { context: { services, signal }, open: { source, storage } }: Edited,
   path: SourcePath,
-  version: string | undefined,
+  version: Stat,
   bytes: Buffer,
 ): Promise<SourcePath> => {
-  const ifMatch = storage.capabilities.ifMatch ? version : undefined;
-  await storage.write(path, streamOf(bytes), { size: bytes.length, ifMatch, signal });
+  if (storage.capabilities.ifMatch && version.etag !== undefined) {
+    await storage.write(path, streamOf(bytes), { size: bytes.length, ifMatch: version.etag, signal });
+  } else {
+    const staged = await stageContent(storage, streamOf(bytes), { signal });
+    try {
+      if (!isSameVersion(version, await storage.stat(path, { signal }))) throw new ChangedMeanwhileError();
+      await staged.commit(path, { signal });
+    } finally {
+      await staged.discard();
+    }
+  }
   await services.thumbnails.changed({ source, path });
   return path;
 };
@@ -62,9 +78,9 @@ const putBeside = async (
   const { services, signal } = context;
   const { settings } = source;
   const strategy = settings.saveSameFileNameStrategy;
-  const place = { storage, folder: path.parent, name: path.name, strategy, settings, signal };
-  const { stored, replaced } = await placeByStrategy(
-    { ...place, reservations: services.reservations },
+  const wanted = { storage, folder: path.parent, name: path.name, strategy, settings, signal };
+  const { stored, replaced } = await storeByStrategy(
+    { ...wanted, reservations: services.reservations },
     async (target, options) => {
       access.require(key, target, extensionOf(target.name));
       await storage.write(target, streamOf(bytes), { ...options, size: bytes.length, signal });
@@ -96,7 +112,8 @@ const requireTarget = async (
 
 /**
  * Edits a stored image: over the original, or under another name in the same folder and format.
- * @throws BrokenImageError (400) for SVG and what does not decode; ChangedMeanwhileError when it was replaced during the edit;
+ * @throws BrokenImageError (400) for SVG and what does not decode; ChangedMeanwhileError when it was replaced during the edit,
+ * NotFoundError when it was removed;
  * BusyError; errors of naming and access
  */
 export const editImage = async (
@@ -112,12 +129,12 @@ export const editImage = async (
   if (extensionOf(path.name) === 'svg') throw new BrokenImageError('SVG images cannot be edited this way.');
   const edited: Edited = { context, open, key };
   const target = await requireTarget(edited, path, input.newname);
-  let version: string | undefined;
+  let version = stat;
   const picture = {
     size: stat.size,
     open: async () => {
       const read = await open.storage.read(path, { signal });
-      version = read.stat.etag;
+      version = read.stat;
       return read.stream;
     },
   };

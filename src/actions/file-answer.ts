@@ -37,3 +37,12 @@ export class MadeFileAnswer {
     this.make = fields.make;
   }
 }
+
+/** A text of the JSON answer that is written bit by bit, such as a picture in base64. Whoever takes the chunks ends their source. */
+export class StreamedText {
+  readonly chunks: AsyncIterable<string>;
+
+  constructor(chunks: AsyncIterable<string>) {
+    this.chunks = chunks;
+  }
+}

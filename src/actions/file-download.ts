@@ -12,9 +12,7 @@ const contentType = 'application/octet-stream';
 export const fileDownloadAction = defineAction({
   name: 'fileDownload',
   summary: 'Sends a file as an attachment.',
-  methods: ['GET', 'POST'],
   changes: false,
-  takesFiles: false,
   parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
   result: { contentType },
   run: async (context, input) => {

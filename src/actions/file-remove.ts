@@ -9,9 +9,7 @@ import { doneSchema } from './result-schemas.ts';
 export const fileRemoveAction = defineAction({
   name: 'fileRemove',
   summary: 'Removes a file.',
-  methods: ['GET', 'POST'],
   changes: true,
-  takesFiles: false,
   parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
   result: doneSchema,
   run: async (context, input) => {

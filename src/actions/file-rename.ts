@@ -1,26 +1,32 @@
 import { z } from 'zod';
 import { nameField, newNameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
-import { requireItem } from './item.ts';
-import { renamedFileName } from './new-name.ts';
+import { ruleExtension } from './item.ts';
+import { newFolderName, renamedFileName } from './new-name.ts';
 import { openSource } from './open-source.ts';
-import { relocate } from './relocate.ts';
+import { findChecked, itemKey, relocate } from './relocate.ts';
 import { doneSchema } from './result-schemas.ts';
 
-/** Renames a file, which keeps its extension. A name that is taken, its own included, is refused. */
+/** Renames a file, which keeps its extension, or a folder. A name that is taken, its own included, is refused. */
 export const fileRenameAction = defineAction({
   name: 'fileRename',
-  summary: 'Renames a file. It keeps its extension.',
-  methods: ['GET', 'POST'],
+  summary: 'Renames a file, which keeps its extension, or a folder.',
+  keys: ['FILE_RENAME', 'FOLDER_RENAME'],
   changes: true,
-  takesFiles: false,
   parameters: z.object({ source: sourceField, path: pathField, name: nameField, newname: newNameField }),
   result: doneSchema,
   run: async (context, input) => {
     const open = await openSource(context, input.source);
     const from = input.path.child(input.name);
-    const item = await requireItem(context, open, { key: 'FILE_RENAME', path: from, kind: 'file' });
-    const to = input.path.child(renamedFileName(open.source.settings, input.name, input.newname));
+    const item = await findChecked(open, from, 'file', context.signal, (kind) =>
+      open.access.require(itemKey(kind, 'RENAME'), from, ruleExtension(from, kind)),
+    );
+    const { settings } = open.source;
+    const name =
+      item.stat.kind === 'folder'
+        ? newFolderName(settings, input.newname)
+        : renamedFileName(settings, input.name, input.newname);
+    const to = input.path.child(name);
     await relocate(context, open, { verb: 'RENAME', item, to });
     return {};
   },

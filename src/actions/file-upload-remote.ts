@@ -9,8 +9,7 @@ import { defineAction, type ActionContext } from './action.ts';
 import { requireFolder } from './item.ts';
 import { newFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
-import { storeUploads } from './upload-batch.ts';
-import { prepareUpload, requireUntaken, type PlannedUpload } from './upload-plan.ts';
+import { prepareUpload, requireUntaken, storeUploads, type PlannedUpload } from './store-uploads.ts';
 
 const parameters = z.object({
   source: sourceField,
@@ -38,6 +37,9 @@ const requireWelcome = async (
     open.access.require(key, folder.child(name), extensionOf(name));
   }
   await requireFolder(open, folder, context.signal);
+  if (open.source.settings.saveSameFileNameStrategy === 'error') {
+    await requireUntaken(context, open, folder, [name]);
+  }
   return filename;
 };
 
@@ -63,9 +65,6 @@ const store = async (
   folder: SourcePath,
   planned: PlannedUpload,
 ): Promise<SourcePath> => {
-  if (open.source.settings.saveSameFileNameStrategy === 'error') {
-    await requireUntaken(context, open, folder, [planned]);
-  }
   for (const { path, replaced } of await storeUploads(context, open, folder, [planned])) {
     if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
     return path;
@@ -102,9 +101,7 @@ const run = async (
 export const fileUploadRemoteAction = defineAction({
   name: 'fileUploadRemote',
   summary: 'Downloads a file from a public http or https address into a folder.',
-  methods: ['GET', 'POST'],
   changes: true,
-  takesFiles: false,
   parameters,
   result,
   run,

@@ -2,12 +2,18 @@ import { z } from 'zod';
 import { extensionOf } from '../content/extension.ts';
 import { InvalidParametersError } from '../errors/errors.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import { defineAction, type ActionContext } from './action.ts';
 import { filesOf } from './form-files.ts';
 import { requireFolder } from './item.ts';
 import { openSource, type OpenSource } from './open-source.ts';
-import { storeUploads } from './upload-batch.ts';
-import { prepareUpload, requireUntaken, type PlannedUpload } from './upload-plan.ts';
+import {
+  prepareUpload,
+  requireUntaken,
+  storeUploads,
+  type PlannedUpload,
+  type StoredUpload,
+} from './store-uploads.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 const parameters = z.object({
@@ -41,21 +47,44 @@ const result = z.object({
   isImages: z.array(z.boolean()).describe('Parallel to `files`.'),
 });
 
+/** What the answer says of a stored file. */
+const messageOf = ({ path, isReduced }: StoredUpload): string =>
+  `The file "${path.name}" was uploaded.` +
+  (isReduced
+    ? ' Scripts, references or other parts that are not allowed in drawings were removed from it.'
+    : '');
+
+const storeAll = async (
+  context: ActionContext,
+  open: OpenSource,
+  folder: SourcePath,
+  files: readonly UploadedFile[],
+): Promise<readonly StoredUpload[]> => {
+  const planned: PlannedUpload[] = [];
+  try {
+    for (const file of files) planned.push(await prepareUpload(context, open, folder, file));
+    await requireFolder(open, folder, context.signal);
+    if (open.source.settings.saveSameFileNameStrategy === 'error') {
+      const names = planned.map(({ name }) => name);
+      await requireUntaken(context, open, folder, names);
+    }
+    return await storeUploads(context, open, folder, planned);
+  } finally {
+    await Promise.all(planned.map(({ upload }) => upload.staged.discard()));
+  }
+};
+
 const run = async (context: ActionContext, input: UploadParameters): Promise<z.output<typeof result>> => {
   const open = await openSource(context, input.source);
   const { baseurl, settings } = open.source;
   const files = requireFiles(context, open, input);
-  const planned: PlannedUpload[] = [];
-  for (const file of files) planned.push(await prepareUpload(context, open, input.path, file));
-  await requireFolder(open, input.path, context.signal);
-  if (settings.saveSameFileNameStrategy === 'error') await requireUntaken(context, open, input.path, planned);
-  const stored = await storeUploads(context, open, input.path, planned);
+  const stored = await storeAll(context, open, input.path, files);
   for (const { path, replaced } of stored) {
     if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
   }
   return {
     baseurl,
-    messages: stored.map(({ path }) => `The file "${path.name}" was uploaded.`),
+    messages: stored.map(messageOf),
     files: stored.map(({ path }) => path.toString()),
     isImages: stored.map(({ path }) => settings.imageExtensions.includes(extensionOf(path.name) ?? '')),
   };
@@ -65,7 +94,6 @@ const run = async (context: ActionContext, input: UploadParameters): Promise<z.o
 export const fileUploadAction = defineAction({
   name: 'fileUpload',
   summary: 'Stores the files of a multipart form in a folder.',
-  methods: ['GET', 'POST'],
   changes: true,
   takesFiles: true,
   parameters,

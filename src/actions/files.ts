@@ -1,31 +1,27 @@
 import { z } from 'zod';
 import { pathField, sourceField } from '../parameters/fields.ts';
-import type { Source } from '../sources/source.ts';
 import { defineAction, type ActionContext } from './action.ts';
-import { forEachSource } from './listing/each-source.ts';
+import { listingMessages, listSources } from './listing/each-source.ts';
 import { modsField } from './listing/fields.ts';
 import { listingItems, listingItemSchema } from './listing/item.ts';
+import type { ListingTurn } from './listing/large-listings.ts';
 import { readPage } from './listing/page.ts';
 import { sourceHeader, sourceHeaderShape } from './listing/source-header.ts';
 import { visibleEntries } from './listing/visibility.ts';
-import { openedSource } from './open-source.ts';
-import { requireReachable } from './reserved.ts';
-import { sourcesFor } from './select-source.ts';
+import type { OpenSource } from './open-source.ts';
 
 const parameters = z.object({ source: sourceField, path: pathField, mods: modsField });
 
 type FilesParameters = z.output<typeof parameters>;
 
 const listSource = async (
-  context: ActionContext,
-  source: Source,
+  { services, log }: ActionContext,
+  { source, storage, access }: OpenSource,
   { path, mods }: FilesParameters,
   signal: AbortSignal,
+  turn: ListingTurn,
 ): Promise<object> => {
   const { settings } = source;
-  requireReachable(settings, path);
-  const { storage, access } = await openedSource(context, source);
-  access.require('FILES', path);
   const entries = await readPage(
     storage,
     path,
@@ -40,9 +36,9 @@ const listSource = async (
       offset: mods.offset ?? 0,
       limit: mods.limit ?? settings.countInChunk,
     },
-    { largeListings: context.services.largeListings, signal },
+    { turn, onOmitted: services.omittedEntries.reporter(log, source, storage, path), signal },
   );
-  const thumbs = await context.services.thumbnails.describe(source, path, entries, signal);
+  const thumbs = await services.thumbnails.describe(source, path, entries, signal);
   return { ...sourceHeader(source, path), files: listingItems(settings, entries, thumbs) };
 };
 
@@ -50,20 +46,21 @@ const listSource = async (
 export const filesAction = defineAction({
   name: 'files',
   summary: 'Lists the files, and on request the folders, of a folder.',
-  methods: ['GET', 'POST'],
   changes: false,
-  takesFiles: false,
   parameters,
   result: z.object({
     sources: z.array(z.object({ ...sourceHeaderShape, files: z.array(listingItemSchema) })),
+    messages: listingMessages,
   }),
   run: async (context, input) => {
-    context.access.require('FILES', input.path);
-    const sources = await forEachSource(
-      sourcesFor(context.sources, input.source),
-      context.signal,
-      (source, signal) => listSource(context, source, input, signal),
-    );
-    return { sources };
+    const turn = context.services.largeListings.turn(context.signal);
+    context.atEnd(() => turn.leave());
+    const listed = await listSources(context, {
+      key: 'FILES',
+      ...input,
+      read: (open, signal) => listSource(context, open, input, signal, turn),
+    });
+    turn.gathered();
+    return { ...listed };
   },
 });

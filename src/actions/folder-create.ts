@@ -11,9 +11,7 @@ import { messagesSchema } from './result-schemas.ts';
 export const folderCreateAction = defineAction({
   name: 'folderCreate',
   summary: 'Creates a folder; unsafe characters of its name become an underscore.',
-  methods: ['GET', 'POST'],
   changes: true,
-  takesFiles: false,
   parameters: z.object({ source: sourceField, path: pathField, name: newNameField }),
   result: messagesSchema,
   run: async (context, input) => {

@@ -10,9 +10,7 @@ import { doneSchema } from './result-schemas.ts';
 export const folderRemoveAction = defineAction({
   name: 'folderRemove',
   summary: 'Removes a folder with its contents.',
-  methods: ['GET', 'POST'],
   changes: true,
-  takesFiles: false,
   parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
   result: doneSchema,
   run: async (context, input) => {

@@ -11,9 +11,7 @@ import { doneSchema } from './result-schemas.ts';
 export const folderRenameAction = defineAction({
   name: 'folderRename',
   summary: 'Renames a folder.',
-  methods: ['GET', 'POST'],
   changes: true,
-  takesFiles: false,
   parameters: z.object({ source: sourceField, path: pathField, name: nameField, newname: newNameField }),
   result: doneSchema,
   run: async (context, input) => {

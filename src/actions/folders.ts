@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { pathField, sourceField } from '../parameters/fields.ts';
-import type { Source } from '../sources/source.ts';
 import { defineAction, type ActionContext } from './action.ts';
-import { forEachSource } from './listing/each-source.ts';
+import { listingMessages, listSources } from './listing/each-source.ts';
 import { flagField } from './listing/fields.ts';
 import { compareText } from './listing/order.ts';
 import { sortPatiently } from './listing/patient-sort.ts';
@@ -10,9 +9,7 @@ import { scanFolder } from './listing/scan.ts';
 import { sourceHeader, sourceHeaderShape } from './listing/source-header.ts';
 import { TimeSlice } from './listing/time-slice.ts';
 import { visibleFolders } from './listing/visibility.ts';
-import { openedSource } from './open-source.ts';
-import { requireReachable } from './reserved.ts';
-import { sourcesFor } from './select-source.ts';
+import type { OpenSource } from './open-source.ts';
 
 const parameters = z.object({
   source: sourceField,
@@ -23,18 +20,16 @@ const parameters = z.object({
 type FoldersParameters = z.output<typeof parameters>;
 
 const listSource = async (
-  context: ActionContext,
-  source: Source,
+  { services, log }: ActionContext,
+  { source, storage, access }: OpenSource,
   { path, dots }: FoldersParameters,
   signal: AbortSignal,
 ): Promise<object> => {
-  requireReachable(source.settings, path);
-  const { storage, access } = await openedSource(context, source);
-  access.require('FOLDERS', path);
   const isVisible = visibleFolders(source.settings, access, path);
   const slice = new TimeSlice(signal);
   const names: string[] = [];
-  await scanFolder({ storage, folder: path, detail: 'names', signal, slice }, (entry) => {
+  const onOmitted = services.omittedEntries.reporter(log, source, storage, path);
+  await scanFolder({ storage, folder: path, detail: 'names', onOmitted, signal, slice }, (entry) => {
     if (isVisible(entry)) names.push(entry.name);
   });
   const sorted = await sortPatiently(names, compareText, slice);
@@ -46,9 +41,7 @@ const listSource = async (
 export const foldersAction = defineAction({
   name: 'folders',
   summary: 'Lists the sub-folders of a folder.',
-  methods: ['GET', 'POST'],
   changes: false,
-  takesFiles: false,
   parameters,
   result: z.object({
     sources: z.array(
@@ -59,14 +52,13 @@ export const foldersAction = defineAction({
           .describe('`.` first at the root, `..` first below it, unless `dots` is false.'),
       }),
     ),
+    messages: listingMessages,
   }),
-  run: async (context, input) => {
-    context.access.require('FOLDERS', input.path);
-    const sources = await forEachSource(
-      sourcesFor(context.sources, input.source),
-      context.signal,
-      (source, signal) => listSource(context, source, input, signal),
-    );
-    return { sources };
-  },
+  run: async (context, input) => ({
+    ...(await listSources(context, {
+      key: 'FOLDERS',
+      ...input,
+      read: (open, signal) => listSource(context, open, input, signal),
+    })),
+  }),
 });

@@ -19,6 +19,8 @@ export interface NameSearch {
 const GUESSES = 4;
 /** No folder that anybody can work with has as many variants of one name. */
 const HIGHEST_NUMBER = 1_000_000;
+/** Free names that other writers may take first. More are no race: the store refuses for a reason of its own. */
+const MOST_LOST = 32;
 
 /** The numbers in use, from one listing. Remembers variants of this name only. */
 const listNumbers = async ({ storage, folder, names, signal }: NameSearch): Promise<TakenNumbers> => {
@@ -38,7 +40,7 @@ const takenNumbers = (search: NameSearch): Promise<TakenNumbers> => {
   return reservations.shareNumbers(storage, folder.child(names.at(1)), () => listNumbers(search));
 };
 
-/** Whether nothing that the store shows lies at the place. Only a hint: the create-only write that follows decides. */
+/** Whether the store shows nothing at the path. Only a hint: the create-only write that follows decides. */
 export const isFree = async (
   { storage, signal }: Pick<NameSearch, 'storage' | 'signal'>,
   target: SourcePath,
@@ -52,16 +54,18 @@ export const isFree = async (
   }
 };
 
-/** What `take` gives for the target, or undefined when the name turned out to be taken. */
+/** What became of one name: taken by us, seen to be in use, or lost to another writer who was faster. */
+type Outcome<Taken> = { readonly taken: Taken } | 'in use' | 'lost';
+
 const tryName = async <Taken>(
   search: NameSearch,
   target: SourcePath,
   take: (target: SourcePath) => Promise<Taken>,
-): Promise<{ readonly taken: Taken } | undefined> => {
+): Promise<Outcome<Taken>> => {
   try {
-    return (await isFree(search, target)) ? { taken: await take(target) } : undefined;
+    return (await isFree(search, target)) ? { taken: await take(target) } : 'in use';
   } catch (error) {
-    if (error instanceof AlreadyExistsError) return undefined;
+    if (error instanceof AlreadyExistsError) return 'lost';
     throw error;
   } finally {
     search.reservations.release(search.storage, target);
@@ -70,9 +74,9 @@ const tryName = async <Taken>(
 
 /**
  * Takes the first free of the names. `take` must be create-only: its AlreadyExistsError means that another writer was
- * faster, and the next name is tried. Names that other requests of this process are about to take are passed over without asking the
- * store. Costs one `stat` per tried name; after a few taken ones a single listing of names answers for the rest.
- * @throws whatever else `take` throws; AlreadyExistsError only when a million variants are taken
+ * faster, and the next name is tried, a few times. Names that other requests of this process are about to take are passed over
+ * without asking the store. Costs one `stat` per tried name; after a few taken ones a single listing of names answers for the rest.
+ * @throws whatever else `take` throws; AlreadyExistsError when other writers were faster every time
  */
 export const takeFreeName = async <Taken>(
   search: NameSearch,
@@ -80,7 +84,8 @@ export const takeFreeName = async <Taken>(
 ): Promise<Taken> => {
   let known: TakenNumbers | undefined;
   let misses = 0;
-  for (let number = 0; number <= HIGHEST_NUMBER; number += 1) {
+  let lost = 0;
+  for (let number = 0; number <= HIGHEST_NUMBER && lost < MOST_LOST; number += 1) {
     if (known?.has(number) === true) continue;
     search.signal.throwIfAborted();
     const name = search.names.at(number);
@@ -88,7 +93,8 @@ export const takeFreeName = async <Taken>(
     const target = search.folder.child(name);
     if (!search.reservations.reserve(search.storage, target)) continue;
     const outcome = await tryName(search, target, take);
-    if (outcome !== undefined) return outcome.taken;
+    if (typeof outcome === 'object') return outcome.taken;
+    if (outcome === 'lost') lost += 1;
     misses += 1;
     if (misses === GUESSES) known = await takenNumbers(search);
   }

@@ -10,9 +10,8 @@ const contentType = 'application/vnd.openxmlformats-officedocument.wordprocessin
 export const generateDocxAction = defineAction({
   name: 'generateDocx',
   summary: 'Converts HTML into document.docx.',
-  methods: ['GET', 'POST'],
   changes: false,
-  takesFiles: false,
+  takesLongText: true,
   parameters: z.object({ source: sourceField, path: pathField, html: htmlField }),
   result: { contentType },
   run: async (context, input) => {

@@ -20,9 +20,8 @@ const choice = <Value extends string>(values: readonly [Value, ...Value[]]) =>
 export const generatePdfAction = defineAction({
   name: 'generatePdf',
   summary: 'Renders HTML as document.pdf.',
-  methods: ['GET', 'POST'],
   changes: false,
-  takesFiles: false,
+  takesLongText: true,
   parameters: z.object({
     source: sourceField,
     path: pathField,

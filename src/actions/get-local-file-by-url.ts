@@ -3,35 +3,20 @@ import type { Access } from '../access/access.ts';
 import { extensionOf } from '../content/extension.ts';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
 import { textField } from '../parameters/fields.ts';
-import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { defineAction, type ActionContext } from './action.ts';
 import { findItem } from './item.ts';
 import { openedSource } from './open-source.ts';
-import { depthOfUrl, pathOfPublicUrl } from './public-url.ts';
-
-interface Candidate {
-  readonly source: Source;
-  readonly path: SourcePath;
-}
-
-/** Base URLs may lie inside one another; the closest is asked first. */
-const candidatesFor = (sources: readonly Source[], url: string): Candidate[] =>
-  sources
-    .flatMap((source) => {
-      const path = pathOfPublicUrl(url, source.baseurl);
-      return path === undefined ? [] : [{ source, path }];
-    })
-    .sort((one, other) => depthOfUrl(other.source.baseurl) - depthOfUrl(one.source.baseurl));
+import { filesOfPublicUrl, type PublicFile } from './public-url.ts';
 
 const isAllowed = (access: Access, path: SourcePath): boolean => {
   const extension = extensionOf(path.name);
   return access.allows('GET_LOCAL_FILE_BY_URL', path, extension) && access.allows('FILES', path, extension);
 };
 
-const judge = async (
+const check = async (
   context: ActionContext,
-  { source, path }: Candidate,
+  { source, path }: PublicFile,
 ): Promise<'denied' | 'found' | 'missing'> => {
   if (!isAllowed(context.access, path)) return 'denied';
   const open = await openedSource(context, source);
@@ -49,9 +34,7 @@ const judge = async (
 export const getLocalFileByUrlAction = defineAction({
   name: 'getLocalFileByUrl',
   summary: 'Finds the file of a source that a public URL belongs to.',
-  methods: ['GET', 'POST'],
   changes: false,
-  takesFiles: false,
   parameters: z.object({ url: textField.describe('Public URL of the file.') }),
   result: z.object({
     path: z.string().describe('The folder, with a leading slash.'),
@@ -60,10 +43,10 @@ export const getLocalFileByUrlAction = defineAction({
   }),
   run: async (context, { url }) => {
     let isDenied = false;
-    for (const candidate of candidatesFor(context.sources.all, url)) {
-      const verdict = await judge(context, candidate);
-      if (verdict === 'denied') isDenied = true;
-      if (verdict === 'found') {
+    for (const candidate of filesOfPublicUrl(context.sources.all, url)) {
+      const outcome = await check(context, candidate);
+      if (outcome === 'denied') isDenied = true;
+      if (outcome === 'found') {
         const { source, path } = candidate;
         return { path: `/${path.parent.toString()}`, name: path.name, source: source.name };
       }

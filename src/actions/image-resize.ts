@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_RESULT_PIXELS } from '../images/limits.ts';
+import { MAX_RESULT_PIXELS } from '../images/engine.ts';
 import { defineAction } from './action.ts';
 import { wholeSizeField } from './box-fields.ts';
 import { editImage, editedImageShape, imageResultSchema } from './edit-image.ts';
@@ -8,9 +8,7 @@ import { editImage, editedImageShape, imageResultSchema } from './edit-image.ts'
 export const imageResizeAction = defineAction({
   name: 'imageResize',
   summary: 'Scales an image to a size, over the original or as another file.',
-  methods: ['GET', 'POST'],
   changes: true,
-  takesFiles: false,
   parameters: z.object({
     ...editedImageShape,
     box: z

@@ -5,14 +5,14 @@ import { optionalTextField, pathField, sourceField } from '../parameters/fields.
 import { isSegment, type SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
 import { defineAction, type ActionContext } from './action.ts';
-import { cleanedUpload } from './clean-upload.ts';
+import { cleanedUpload, pictureOf } from './clean-upload.ts';
 import { publicUrlOf } from './edit-image.ts';
 import { filesOf } from './form-files.ts';
 import { findItem, requireFolder, requireKind } from './item.ts';
-import { placeByStrategy } from './naming.ts';
+import { storeByStrategy } from './naming.ts';
 import { newFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
-import { pictureOf, requirePictureName, savedImageName } from './saved-image-name.ts';
+import { requirePictureName, requireSvg, savedImageName } from './saved-image-name.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 const KEY = 'IMAGE_SAVE';
@@ -41,19 +41,16 @@ const requireUpload = (context: ActionContext, open: OpenSource): UploadedFile =
   return upload;
 };
 
-/** SVG is judged, and cleaned where the source wants that, as with every upload; other pictures must decode to their end. */
+/** SVG is checked, and cleaned where the source wants that, as with every upload; other pictures must decode to their end. */
 const verified = async (
-  { services, signal }: ActionContext,
-  { source }: OpenSource,
+  context: ActionContext,
+  open: OpenSource,
   upload: UploadedFile,
   name: string,
 ): Promise<UploadedFile> => {
-  if (extensionOf(name) !== 'svg') {
-    await services.images.verify(pictureOf(upload), signal);
-    return upload;
-  }
-  const cleaned = await cleanedUpload({ sanitizeSvg: true }, upload, name, signal);
-  return source.settings.sanitizeSvg ? cleaned : upload;
+  if (extensionOf(name) !== 'svg') await context.services.images.verify(pictureOf(upload), context.signal);
+  else if (!open.source.settings.sanitizeSvg) await requireSvg(context, upload);
+  return cleanedUpload(context, open, upload, name);
 };
 
 /** Whether the picture goes over an existing file: the one that `name` names. */
@@ -89,16 +86,15 @@ const store = async (
   };
   const { settings } = source;
   const strategy = settings.saveSameFileNameStrategy;
-  const place = { storage, folder: path.parent, name: path.name, strategy, settings, signal };
+  const wanted = { storage, folder: path.parent, name: path.name, strategy, settings, signal };
   const { stored, replaced } = overwrite
     ? { stored: await put(path, {}), replaced: true }
-    : await placeByStrategy({ ...place, reservations: services.reservations }, put);
+    : await storeByStrategy({ ...wanted, reservations: services.reservations }, put);
   if (replaced) await services.thumbnails.changed({ source, path: stored });
   return stored;
 };
 
 const run = async (context: ActionContext, input: SaveParameters): Promise<z.output<typeof result>> => {
-  context.access.require(KEY, input.path);
   const open = await openSource(context, input.source);
   const upload = requireUpload(context, open);
   await requireFolder(open, input.path, context.signal);
@@ -109,8 +105,12 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
   const overwrite = await isOverwrite(context, open, path, input.name);
   const target = overwrite ? path : input.path.child(newFileName(open.source.settings, name));
   const content = await verified(context, open, upload, target.name);
-  const stored = await store(context, open, content, { path: target, overwrite });
-  return { newPath: publicUrlOf(open, stored), name: stored.name };
+  try {
+    const stored = await store(context, open, content, { path: target, overwrite });
+    return { newPath: publicUrlOf(open, stored), name: stored.name };
+  } finally {
+    await content.staged.discard();
+  }
 };
 
 /** Stores what an image editor has made: over the image `name`, or as `newname`. The bytes are stored as they came, SVG cleaned. */

@@ -4,7 +4,7 @@ import type { EntryKind, Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
 import type { OpenSource } from './open-source.ts';
-import { requireReachable } from './reserved.ts';
+import { reservedNames } from './reserved.ts';
 
 /** An existing file or folder that the protocol shows. */
 export interface Item {
@@ -12,7 +12,7 @@ export interface Item {
   readonly stat: Stat;
 }
 
-/** The extension that access rules judge an entry by; undefined for folders. */
+/** The extension that access rules evaluate for an entry; undefined for folders. */
 export const ruleExtension = (path: SourcePath, kind: EntryKind): string | undefined =>
   kind === 'file' ? extensionOf(path.name) : undefined;
 
@@ -21,21 +21,48 @@ const WRONG_KIND: Readonly<Record<EntryKind, string>> = {
   folder: 'This is a file, not a folder.',
 };
 
-/**
- * Looks up an entry as the listing would show it: reserved names, and files whose extension is not in `extensions`, are not there. Access
- * is not checked.
- * @throws NotFoundError
- */
-export const findItem = async (
+/** Says which of the things that a request names is missing. */
+export const missing = (
+  what: EntryKind | 'file or folder' | 'destination folder' | 'parent folder',
+  cause?: unknown,
+): NotFoundError => new NotFoundError({ message: `The ${what} was not found.`, cause });
+
+/** What lies at a path; undefined where nothing lies, where nothing may be seen, or where the path leads through a file. */
+const statOf = async (
   { source, storage }: OpenSource,
   path: SourcePath,
   signal: AbortSignal,
+): Promise<Stat | undefined> => {
+  if (path.segments.some(reservedNames(source.settings))) return undefined;
+  try {
+    return await storage.stat(path, { signal });
+  } catch (error) {
+    if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
+    throw error;
+  }
+};
+
+/**
+ * Looks up an entry as the listing would show it: reserved names, and files whose extension is not in `extensions`, are not there. Access
+ * is not checked. `kind` is what the request takes it for.
+ * @throws NotFoundError, which says whether the item or its folder is missing
+ */
+export const findItem = async (
+  open: OpenSource,
+  path: SourcePath,
+  signal: AbortSignal,
+  kind?: EntryKind,
 ): Promise<Item> => {
-  requireReachable(source.settings, path);
-  const stat = await storage.stat(path, { signal });
+  const stat = await statOf(open, path, signal);
+  if (stat === undefined) {
+    const parent = await statOf(open, path.parent, signal);
+    if (parent?.kind === 'folder') throw missing(kind ?? 'file or folder');
+    throw missing(kind === 'folder' ? 'parent folder' : 'folder');
+  }
   // Listings leave such files out (`.env`, `id_rsa`), so every other action must not know them either.
-  if (stat.kind === 'file' && !hasAllowedExtension(path.name, source.settings.extensions))
-    throw new NotFoundError();
+  if (stat.kind === 'file' && !hasAllowedExtension(path.name, open.source.settings.extensions)) {
+    throw missing(kind ?? 'file or folder');
+  }
   return { path, stat };
 };
 
@@ -45,8 +72,8 @@ export const requireKind = (item: Item, kind: EntryKind): void => {
 };
 
 /**
- * The file or folder that an action was asked to work on. Access is judged before the store is asked, so that a denied request
- * does not learn what exists.
+ * The file or folder that an action was asked to work on. Access is checked before the store is asked, so that a denied
+ * request does not learn what exists.
  * @throws AccessDeniedError, NotFoundError, WrongKindError
  */
 export const requireItem = async (
@@ -55,21 +82,20 @@ export const requireItem = async (
   wanted: { readonly key: string; readonly path: SourcePath; readonly kind: EntryKind },
 ): Promise<Item> => {
   open.access.require(wanted.key, wanted.path, ruleExtension(wanted.path, wanted.kind));
-  const item = await findItem(open, wanted.path, context.signal);
+  const item = await findItem(open, wanted.path, context.signal, wanted.kind);
   requireKind(item, wanted.kind);
   return item;
 };
 
 /**
  * Makes sure that a folder exists before something is put into it: stores would create it in passing.
- * @throws NotFoundError, WrongKindError
+ * @throws NotFoundError, also where a file has the path
  */
 export const requireFolder = async (
-  { source, storage }: OpenSource,
+  open: OpenSource,
   path: SourcePath,
   signal: AbortSignal,
+  what: 'folder' | 'destination folder' = 'folder',
 ): Promise<void> => {
-  requireReachable(source.settings, path);
-  const { kind } = await storage.stat(path, { signal });
-  if (kind !== 'folder') throw new WrongKindError('The path is a file, not a folder.');
+  if ((await statOf(open, path, signal))?.kind !== 'folder') throw missing(what);
 };

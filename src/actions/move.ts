@@ -1,60 +1,45 @@
 import { z } from 'zod';
-import { NotFoundError } from '../errors/errors.ts';
 import { itemPathField, pathField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/adapter.ts';
+import { transferItem } from './across-sources.ts';
 import { defineAction, type ActionContext } from './action.ts';
-import { findItem, requireFolder, type Item } from './item.ts';
-import { cross } from './across-sources.ts';
-import { openEnds, twoSourcesShape, type Ends } from './two-sources.ts';
-import { itemKey, relocate, requireBothEnds, requireOutside } from './relocate.ts';
+import { incomingName } from './incoming-policy.ts';
+import { requireFolder } from './item.ts';
+import { findChecked, itemKey, relocate, requireBothLocations } from './relocate.ts';
 import { doneSchema } from './result-schemas.ts';
+import { openSourcePair, requireElsewhere, requireOutside, twoSourcesShape } from './two-sources.ts';
 
 const parameters = z.object({ ...twoSourcesShape, path: pathField, from: itemPathField });
 
 type MoveParameters = z.output<typeof parameters>;
 
-/** Finds the item and judges the move by what it is; what is missing is judged by what the action's name promises. */
-const requireMovable = async (
-  context: ActionContext,
-  { from: open, to: target }: Ends,
-  { from, path }: MoveParameters,
-  expected: EntryKind,
-): Promise<Item> => {
-  const to = path.child(from.name);
-  const judge = (kind: EntryKind): void => {
-    requireBothEnds({ from: open.access, to: target.access }, itemKey(kind, 'MOVE'), { from, to, kind });
-  };
-  try {
-    const item = await findItem(open, from, context.signal);
-    judge(item.stat.kind);
-    return item;
-  } catch (error) {
-    if (error instanceof NotFoundError) judge(expected);
-    throw error;
-  }
-};
-
 const move =
   (expected: EntryKind) =>
   async (context: ActionContext, input: MoveParameters): Promise<Record<string, never>> => {
-    const ends = await openEnds(context, input);
-    const { from: open, to: target, isSame } = ends;
-    const item = await requireMovable(context, ends, input, expected);
-    const to = input.path.child(item.path.name);
-    if (isSame && item.stat.kind === 'folder') requireOutside(open.storage, item.path, input.path);
-    await requireFolder(target, input.path, context.signal);
-    if (isSame) await relocate(context, open, { verb: 'MOVE', item, to });
-    else {
-      const crossing = { from: { ...open, path: item.path }, to: { ...target, path: to } };
-      await cross(context, { verb: 'MOVE', kind: item.stat.kind, ...crossing });
+    const pair = await openSourcePair(context, input);
+    const { from: open, to: target, isSame } = pair;
+    const access = { from: open.access, to: target.access };
+    const item = await findChecked(open, input.from, expected, context.signal, (kind) => {
+      const to = input.path.child(input.from.name);
+      requireBothLocations(access, itemKey(kind, 'MOVE'), { from: input.from, to, kind });
+    });
+    const { path: from, stat } = item;
+    requireOutside(pair, stat.kind, from, input.path);
+    await requireFolder(target, input.path, context.signal, 'destination folder');
+    if (isSame) {
+      await relocate(context, open, { verb: 'MOVE', item, to: input.path.child(from.name) });
+      return {};
     }
+    const to = input.path.child(incomingName(target.source.settings, stat));
+    requireElsewhere(pair, from, to);
+    const locations = { from: { ...open, path: from }, to: { ...target, path: to } };
+    await transferItem(context, { verb: 'MOVE', kind: stat.kind, ...locations });
     return {};
   };
 
 const shared = {
-  methods: ['GET', 'POST'],
+  keys: ['FILE_MOVE', 'FOLDER_MOVE'],
   changes: true,
-  takesFiles: false,
   parameters,
   result: doneSchema,
 } as const;

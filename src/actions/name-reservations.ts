@@ -1,3 +1,4 @@
+import { foldedFor } from '../content/letter-case.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 
@@ -5,12 +6,12 @@ import type { SourcePath } from '../storage/source-path.ts';
 export type TakenNumbers = ReadonlySet<number>;
 
 /**
- * What requests of this process tell one another about names that they are about to take, so that many uploads of one name neither
- * try the same numbers nor each list the folder. Only a courtesy that saves attempts: the store's create-only write decides. Bounded by
- * the running requests.
+ * The names that requests of this process are about to take, so that many uploads of one name neither try the same
+ * numbers nor each list the folder. It only saves attempts: the store's create-only write decides. Bounded by the
+ * running requests.
  */
 export interface NameReservations {
-  /** Reserves a place in a store for the caller; false when another request holds it. */
+  /** Reserves a path in a store for the caller; false when another request holds it. */
   reserve(storage: StorageAdapter, path: SourcePath): boolean;
   /** Ends a reservation that `reserve` granted. */
   release(storage: StorageAdapter, path: SourcePath): void;
@@ -26,16 +27,15 @@ export interface NameReservations {
 }
 
 /** What is going on in one store. */
-interface Desk {
+interface Activity {
   readonly held: Set<string>;
   readonly listings: Map<string, Promise<TakenNumbers>>;
 }
 
-const keyOf = ({ capabilities }: StorageAdapter, path: SourcePath): string =>
-  capabilities.caseSensitive ? path.toString() : path.toString().toLowerCase();
+const keyOf = (storage: StorageAdapter, path: SourcePath): string => foldedFor(storage, path.toString());
 
 const shareListing = async (
-  { listings }: Desk,
+  { listings }: Activity,
   key: string,
   list: () => Promise<TakenNumbers>,
 ): Promise<TakenNumbers> => {
@@ -48,23 +48,23 @@ const shareListing = async (
 
 /** The reservations of one connector. Stores are told apart by identity, so tenants with like names never meet. */
 export const createNameReservations = (): NameReservations => {
-  const desks = new WeakMap<StorageAdapter, Desk>();
-  const deskOf = (storage: StorageAdapter): Desk => {
-    const desk = desks.get(storage) ?? { held: new Set(), listings: new Map() };
-    desks.set(storage, desk);
-    return desk;
+  const activities = new WeakMap<StorageAdapter, Activity>();
+  const activityOf = (storage: StorageAdapter): Activity => {
+    const activity = activities.get(storage) ?? { held: new Set(), listings: new Map() };
+    activities.set(storage, activity);
+    return activity;
   };
   return {
     reserve: (storage, path) => {
-      const { held } = deskOf(storage);
+      const { held } = activityOf(storage);
       const key = keyOf(storage, path);
       if (held.has(key)) return false;
       held.add(key);
       return true;
     },
     release: (storage, path) => {
-      deskOf(storage).held.delete(keyOf(storage, path));
+      activityOf(storage).held.delete(keyOf(storage, path));
     },
-    shareNumbers: (storage, path, list) => shareListing(deskOf(storage), keyOf(storage, path), list),
+    shareNumbers: (storage, path, list) => shareListing(activityOf(storage), keyOf(storage, path), list),
   };
 };

@@ -7,8 +7,8 @@ import { isFree, takeFreeName } from './free-name.ts';
 import type { NameReservations } from './name-reservations.ts';
 import { reservedNames, type ReservingSettings } from './reserved.ts';
 
-/** A file that waits for its place in a folder. */
-export interface Placement {
+/** A file that waits for its name in a folder. */
+export interface WantedName {
   readonly storage: StorageAdapter;
   readonly folder: SourcePath;
   /** The wanted name: sanitised, with an allowed extension, not reserved. */
@@ -29,16 +29,16 @@ export const nameTaken = (name: string, kind: 'file' | 'folder' = 'file'): Alrea
   );
 
 /** What became of a file. */
-export interface Placed<Stored> {
+export interface StoreOutcome<Stored> {
   readonly stored: Stored;
   /** An older file gave way to it. */
   readonly replaced: boolean;
 }
 
-const putOver = async <Stored>(place: Placement, put: Put<Stored>): Promise<Placed<Stored>> => {
-  const target = place.folder.child(place.name);
+const putOver = async <Stored>(wanted: WantedName, put: Put<Stored>): Promise<StoreOutcome<Stored>> => {
+  const target = wanted.folder.child(wanted.name);
   try {
-    if (await isFree(place, target)) {
+    if (await isFree(wanted, target)) {
       return { stored: await put(target, { createOnly: true }), replaced: false };
     }
   } catch (error) {
@@ -47,11 +47,14 @@ const putOver = async <Stored>(place: Placement, put: Put<Stored>): Promise<Plac
   try {
     return { stored: await put(target, {}), replaced: true };
   } catch (error) {
-    throw error instanceof WrongKindError ? nameTaken(place.name, 'folder') : error;
+    throw error instanceof WrongKindError ? nameTaken(wanted.name, 'folder') : error;
   }
 };
 
-const putOnce = async <Stored>({ folder, name }: Placement, put: Put<Stored>): Promise<Placed<Stored>> => {
+const putOnce = async <Stored>(
+  { folder, name }: WantedName,
+  put: Put<Stored>,
+): Promise<StoreOutcome<Stored>> => {
   try {
     return { stored: await put(folder.child(name), { createOnly: true }), replaced: false };
   } catch (error) {
@@ -59,8 +62,8 @@ const putOnce = async <Stored>({ folder, name }: Placement, put: Put<Stored>): P
   }
 };
 
-const putNumbered = async <Stored>(place: Placement, put: Put<Stored>): Promise<Placed<Stored>> => {
-  const search = { ...place, names: uploadNames(place.name), isReserved: reservedNames(place.settings) };
+const putNumbered = async <Stored>(wanted: WantedName, put: Put<Stored>): Promise<StoreOutcome<Stored>> => {
+  const search = { ...wanted, names: uploadNames(wanted.name), isReserved: reservedNames(wanted.settings) };
   return {
     stored: await takeFreeName(search, (target) => put(target, { createOnly: true })),
     replaced: false,
@@ -73,13 +76,16 @@ const putNumbered = async <Stored>(place: Placement, put: Put<Stored>): Promise<
  * writes decide, so that racing requests never share a name.
  * @throws AlreadyExistsError (400) by strategy `error`, or when a folder has a name to be replaced; whatever else `put` throws
  */
-export const placeByStrategy = <Stored>(place: Placement, put: Put<Stored>): Promise<Placed<Stored>> => {
-  switch (place.strategy) {
+export const storeByStrategy = <Stored>(
+  wanted: WantedName,
+  put: Put<Stored>,
+): Promise<StoreOutcome<Stored>> => {
+  switch (wanted.strategy) {
     case 'replace':
-      return putOver(place, put);
+      return putOver(wanted, put);
     case 'error':
-      return putOnce(place, put);
+      return putOnce(wanted, put);
     case 'addNumber':
-      return putNumbered(place, put);
+      return putNumbered(wanted, put);
   }
 };

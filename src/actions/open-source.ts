@@ -23,7 +23,7 @@ export const openedSource = async (
 
 /**
  * Opens the named, else the first source.
- * @throws StowageError UNKNOWN_SOURCE; UnsupportedError when the store's optional package is missing
+ * @throws UnknownSourceError; UnsupportedError when the store's optional package is missing
  */
 export const openSource = async (context: ActionContext, name: string | undefined): Promise<OpenSource> =>
   openedSource(context, sourceFor(context.sources, name));

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import type { Access } from '../access/access.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { accessKeyOf, defineAction } from './action.ts';
+import type { Source } from '../sources/source.ts';
+import { accessKeyOf, defineAction, type ActionContext } from './action.ts';
+import { openedSource } from './open-source.ts';
 import { sourcesFor } from './select-source.ts';
 
 /** The actions that `permissions` reports, in the order of the protocol. Some of them may not exist here: rules about them count. */
@@ -46,25 +48,36 @@ const record = <Value>(valueOf: (key: string) => Value): Record<keyof Permission
 
 const denied: Permissions = record(() => false);
 
-/** What the access rules say of each reported action in a folder. Whether anything lies there does not matter. */
-const permissionsAt = (access: Access, path: SourcePath): Permissions => {
-  const permissions = { ...denied };
-  for (const { flag, key } of rows) permissions[flag] = access.allows(key, path);
-  return permissions;
+/** Listings ask for the folder itself; the other actions for what lies in it. */
+const OF_THE_FOLDER: ReadonlySet<string> = new Set(['FILES', 'FOLDERS', 'FOLDER_TREE']);
+
+/**
+ * What the access rules say of each reported action in a folder: true where it can succeed for something there, so that clients hide no
+ * button that works. Whether anything lies there does not matter.
+ */
+const permissionsAt = (access: Access, path: SourcePath): Permissions =>
+  record((key) => (OF_THE_FOLDER.has(key) ? access.allows(key, path) : access.mayAllowIn(key, path)));
+
+/** The access of the role in the source; by exact spelling where its store cannot be opened. */
+const accessIn = async (context: ActionContext, source: Source): Promise<Access> => {
+  try {
+    return (await openedSource(context, source)).access;
+  } catch {
+    return context.access;
+  }
 };
 
-/** Tells what the role of the request may do in a folder of the named, else the first source; nothing where there is no source. */
+/** Reports what the role of the request may do in a folder of the named, else the first source; nothing without sources. */
 export const permissionsAction = defineAction({
   name: 'permissions',
-  summary: 'Tells what the current role may do in a folder.',
-  methods: ['GET', 'POST'],
+  summary: 'Reports what the current role may do in a folder.',
   changes: false,
-  takesFiles: false,
   parameters: z.object({ source: sourceField, path: pathField }),
   result: z.object({ permissions: z.object(record(() => z.boolean())) }),
-  run: async ({ access, sources }, { source, path }) => {
-    access.require('PERMISSIONS', path);
-    const isAnySource = sourcesFor(sources, source).length > 0;
-    return { permissions: isAnySource ? permissionsAt(access, path) : denied };
+  run: async (context, input) => {
+    const [source] = sourcesFor(context.sources, input.source);
+    const access = source === undefined ? context.access : await accessIn(context, source);
+    access.require('PERMISSIONS', input.path);
+    return { permissions: source === undefined ? denied : permissionsAt(access, input.path) };
   },
 });

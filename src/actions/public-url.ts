@@ -1,7 +1,8 @@
 import { UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
+import type { Source } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';
 
-/** Decodes once. What is no encoding of UTF-8 (a lone `%`, as browsers leave it) stands for itself. */
+/** Decodes once. What is not an encoding of UTF-8 (a lone `%`, as browsers leave it) stands for itself. */
 const decoded = (segment: string): string =>
   segment.replaceAll(/(?:%[0-9a-f]{2})+/giu, (escapes) => {
     try {
@@ -27,9 +28,9 @@ const parseUrl = (text: string, base: string): URL | undefined => {
 /**
  * Where a public URL points inside a source: scheme, host and port must be those of `baseurl` (as far as the URL has them), and
  * its path must begin with that of `baseurl`, compared by whole decoded segments. Query and fragment do not count.
- * Undefined when the URL lies elsewhere or can be no path of a source; the root itself is no file.
+ * Undefined when the URL lies elsewhere or can be no path of a source; the root itself is not a file.
  */
-export const pathOfPublicUrl = (text: string, baseurl: string): SourcePath | undefined => {
+const pathOfPublicUrl = (text: string, baseurl: string): SourcePath | undefined => {
   const base = new URL(baseurl);
   const url = parseUrl(text.trim(), baseurl);
   if (url?.origin !== base.origin) return undefined;
@@ -48,5 +49,23 @@ export const pathOfPublicUrl = (text: string, baseurl: string): SourcePath | und
   }
 };
 
-/** How many path segments a base URL has: of two sources that hold a URL, the one with more is meant first. */
-export const depthOfUrl = (baseurl: string): number => segmentsOf(new URL(baseurl)).length;
+/** A file of a source that a public URL may mean. */
+export interface PublicFile {
+  readonly source: Source;
+  readonly path: SourcePath;
+}
+
+/**
+ * The files that a public URL may mean, by `baseurl` and `baseurlAliases` of all sources. Base URLs may lie inside one another: the
+ * closest is first.
+ */
+export const filesOfPublicUrl = (sources: readonly Source[], url: string): PublicFile[] =>
+  sources
+    .flatMap((source) =>
+      [source.baseurl, ...source.baseurlAliases].flatMap((baseurl) => {
+        const path = pathOfPublicUrl(url, baseurl);
+        return path === undefined ? [] : [{ source, path }];
+      }),
+    )
+    // The shorter the path inside, the longer the base URL.
+    .sort((one, other) => one.path.segments.length - other.path.segments.length);

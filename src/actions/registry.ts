@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import type { Action } from './action.ts';
 import { fileCopyAction, folderCopyAction } from './copy.ts';
 import { fileDownloadAction } from './file-download.ts';
@@ -24,35 +23,31 @@ import { permissionsAction } from './permissions.ts';
 /** Actions by name. Routes, parameter checks, access keys and the interface description all come from here. */
 export type Actions = ReadonlyMap<string, Action>;
 
-// Each action is typed by its own schema; in the registry only the schema itself says what `run` takes, and the edge
-// hands `run` nothing but what that schema has returned.
-const untyped = <Schema extends z.ZodType>(action: Action<Schema>): Action => action;
-
 /** Every action of the protocol, in its order. */
 export const createActions = (): Actions => {
   const all = [
-    untyped(permissionsAction),
-    untyped(filesAction),
-    untyped(fileUploadAction),
-    untyped(fileUploadRemoteAction),
-    untyped(fileRemoveAction),
-    untyped(fileMoveAction),
-    untyped(fileCopyAction),
-    untyped(fileRenameAction),
-    untyped(fileDownloadAction),
-    untyped(getLocalFileByUrlAction),
-    untyped(foldersAction),
-    untyped(folderCreateAction),
-    untyped(folderRemoveAction),
-    untyped(folderMoveAction),
-    untyped(folderCopyAction),
-    untyped(folderRenameAction),
-    untyped(imageResizeAction),
-    untyped(imageCropAction),
-    untyped(imageSaveAction),
-    untyped(imageLoadAction),
-    untyped(generatePdfAction),
-    untyped(generateDocxAction),
+    permissionsAction,
+    filesAction,
+    fileUploadAction,
+    fileUploadRemoteAction,
+    fileRemoveAction,
+    fileMoveAction,
+    fileCopyAction,
+    fileRenameAction,
+    fileDownloadAction,
+    getLocalFileByUrlAction,
+    foldersAction,
+    folderCreateAction,
+    folderRemoveAction,
+    folderMoveAction,
+    folderCopyAction,
+    folderRenameAction,
+    imageResizeAction,
+    imageCropAction,
+    imageSaveAction,
+    imageLoadAction,
+    generatePdfAction,
+    generateDocxAction,
   ];
   return new Map(all.map((action) => [action.name, action]));
 };

@@ -1,14 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import type { Access } from '../access/access.ts';
-import { AlreadyExistsError, IntoItselfError } from '../errors/errors.ts';
+import { AlreadyExistsError, NotFoundError } from '../errors/errors.ts';
 import type { EntryKind, StorageAdapter } from '../storage/adapter.ts';
 import { moveFolder } from '../storage/folders.ts';
+import { isSameLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
-import { ruleExtension, type Item } from './item.ts';
+import { findItem, ruleExtension, type Item } from './item.ts';
 import type { OpenSource } from './open-source.ts';
 import { requireContents } from './require-contents.ts';
 
-/** An item that gets another place in its source. */
+/** An item that gets another path in its source. */
 export interface Relocation {
   readonly verb: 'MOVE' | 'RENAME';
   readonly item: Item;
@@ -22,34 +24,79 @@ export const itemKey = <Verb extends string>(
 ): `FILE_${Verb}` | `FOLDER_${Verb}` => (kind === 'file' ? `FILE_${verb}` : `FOLDER_${verb}`);
 
 /** What the role may do where something comes from, and where it goes to. */
-export interface AccessOfEnds {
+export interface AccessToBoth {
   readonly from: Access;
   readonly to: Access;
 }
 
-/** Judges both ends of a move, copy or rename. @throws AccessDeniedError */
-export const requireBothEnds = (
-  access: AccessOfEnds,
+/** Checks the rules where an item is and where it goes. @throws AccessDeniedError */
+export const requireBothLocations = (
+  access: AccessToBoth,
   key: string,
-  ends: { readonly from: SourcePath; readonly to: SourcePath; readonly kind: EntryKind },
+  paths: { readonly from: SourcePath; readonly to: SourcePath; readonly kind: EntryKind },
 ): void => {
-  access.from.require(key, ends.from, ruleExtension(ends.from, ends.kind));
-  access.to.require(key, ends.to, ruleExtension(ends.to, ends.kind));
-};
-
-const folded = (path: SourcePath): string => `${path.toString().toLowerCase()}/`;
-
-/** Refuses to put a folder into itself, also under another spelling where the store folds case. @throws IntoItselfError */
-export const requireOutside = (storage: StorageAdapter, folder: SourcePath, target: SourcePath): void => {
-  const isInside = storage.capabilities.caseSensitive
-    ? folder.contains(target)
-    : folded(target).startsWith(folded(folder));
-  if (isInside) throw new IntoItselfError();
+  access.from.require(key, paths.from, ruleExtension(paths.from, paths.kind));
+  access.to.require(key, paths.to, ruleExtension(paths.to, paths.kind));
 };
 
 /**
- * Gives a file or folder another place, with its thumbnail. Never replaces anything.
- * @throws AccessDeniedError at either end or for something inside a folder; AlreadyExistsError, also for its own place
+ * Finds an item of either kind. `check` decides by what it is, and by `expected` when nothing is there, so that a denied request does not
+ * learn what exists.
+ * @throws NotFoundError, and what `check` throws
+ */
+export const findChecked = async (
+  open: OpenSource,
+  path: SourcePath,
+  expected: EntryKind,
+  signal: AbortSignal,
+  check: (kind: EntryKind) => void,
+): Promise<Item> => {
+  let item: Item;
+  try {
+    item = await findItem(open, path, signal);
+  } catch (error) {
+    if (error instanceof NotFoundError) check(expected);
+    throw error;
+  }
+  check(item.stat.kind);
+  return item;
+};
+
+const moveItem = (
+  storage: StorageAdapter,
+  kind: EntryKind,
+  from: SourcePath,
+  to: SourcePath,
+  signal?: AbortSignal,
+): Promise<void> =>
+  kind === 'folder'
+    ? moveFolder(storage, from, to, { signal })
+    : storage.moveFile(from, to, { createOnly: true, signal });
+
+/**
+ * Changes the letter case of a name in a store that ignores it, where the item itself has the new name already: by way of a name that nobody
+ * has. Once the item has that one, the signal no longer counts; when the second step fails, the item gets its old name back.
+ */
+const changeLetterCase = async (
+  storage: StorageAdapter,
+  kind: EntryKind,
+  from: SourcePath,
+  to: SourcePath,
+  signal: AbortSignal,
+): Promise<void> => {
+  const between = from.parent.child(`.${randomUUID()}`);
+  await moveItem(storage, kind, from, between, signal);
+  try {
+    await moveItem(storage, kind, between, to);
+  } catch (error) {
+    await moveItem(storage, kind, between, from);
+    throw error;
+  }
+};
+
+/**
+ * Gives a file or folder another path, with its thumbnail. Never replaces anything.
+ * @throws AccessDeniedError at either location or for something inside a folder; AlreadyExistsError, also for its own name
  */
 export const relocate = async (
   context: ActionContext,
@@ -59,14 +106,13 @@ export const relocate = async (
   const { services, signal } = context;
   const { source, storage, access } = open;
   const { path: from, stat } = item;
-  requireBothEnds({ from: access, to: access }, itemKey(stat.kind, verb), { from, to, kind: stat.kind });
+  const { kind } = stat;
+  requireBothLocations({ from: access, to: access }, itemKey(kind, verb), { from, to, kind });
   if (from.equals(to)) throw new AlreadyExistsError();
-  if (stat.kind === 'folder') {
-    await requireContents(context, open, { verb, from, to });
-    // Thumbnails of what is inside travel inside.
-    await moveFolder(storage, from, to, { signal });
-  } else {
-    await storage.moveFile(from, to, { createOnly: true, seen: stat, signal });
-  }
+  // Thumbnails of what is inside a folder travel inside.
+  if (kind === 'folder') await requireContents(context, open, { verb, from, to });
+  const isCaseOnly = isSameLocation({ storage, path: from }, { storage, path: to });
+  const run = isCaseOnly && from.parent.equals(to.parent) ? changeLetterCase : moveItem;
+  await run(storage, kind, from, to, signal);
   await services.thumbnails.moved({ source, path: from }, { source, path: to });
 };

@@ -1,5 +1,6 @@
-import type { SourcePath } from '../storage/source-path.ts';
+import { requireNameable } from '../storage/copy-tree.ts';
 import { walkFolder } from '../storage/folders.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
 import { ruleExtension } from './item.ts';
 import type { OpenSource } from './open-source.ts';
@@ -13,27 +14,40 @@ export interface FolderChange {
   readonly to?: SourcePath | undefined;
 }
 
+/** Whether paths below the folder become longer or deeper, so that one of them may pass what requests can name. */
+const makesPathsLonger = ({ from, to }: FolderChange): boolean =>
+  to !== undefined &&
+  (to.segments.length > from.segments.length ||
+    Buffer.byteLength(to.toString()) > Buffer.byteLength(from.toString()));
+
 /**
- * Refuses a change of a folder when a rule denies it for something inside, at its old or its new place: folders by the folder's key, files by
- * the file's key as well (`FOLDER_MOVE`, `FILE_MOVE`). Walks the folder only when some rule about these keys looks at paths
- * or extensions; memory grows with the depth alone. What is reserved goes along unseen.
- * @throws AccessDeniedError
+ * Refuses a change of a folder when a rule denies it for something inside, at its old or its new location: folders by the folder's key, files by
+ * the file's key as well (`FOLDER_MOVE`, `FILE_MOVE`); to rename a folder, FOLDER_RENAME is the only key. Also refuses a change that makes
+ * paths longer than requests can name. Walks the folder unless every key is allowed for whatever is inside and no path becomes longer.
+ * What is reserved goes along unseen.
+ * @throws AccessDeniedError, UnsafePathError
  */
 export const requireContents = async (
   { signal }: ActionContext,
   { source, storage, access }: OpenSource,
-  { verb, from, to }: FolderChange,
+  change: FolderChange,
 ): Promise<void> => {
-  const fileKey = `FILE_${verb}`;
-  const folderKey = `FOLDER_${verb}`;
-  if (!access.dependsOnItem(fileKey) && !access.dependsOnItem(folderKey)) return;
+  const { verb, from, to } = change;
+  const folderKeys = [`FOLDER_${verb}`];
+  const fileKeys = verb === 'RENAME' ? folderKeys : [`FILE_${verb}`, ...folderKeys];
+  const isLonger = makesPathsLonger(change);
+  const hasRules = fileKeys.some((key) => access.dependsOnItem(key) || !access.allows(key, from));
+  if (!hasRules && !isLonger) return;
   const isReserved = reservedNames(source.settings);
-  const depth = from.segments.length;
-  for await (const { path, entry } of walkFolder(storage, from, { detail: 'names', signal })) {
-    if (path.segments.slice(depth).some(isReserved)) continue;
-    const keys = entry.kind === 'folder' ? [folderKey] : [fileKey, folderKey];
-    const places = to === undefined ? [path] : [path, to.join(from.relative(path))];
+  const enters = (path: SourcePath): boolean => !isReserved(path.name);
+  for await (const { path, entry } of walkFolder(storage, from, { detail: 'names', signal, enters })) {
+    if (isReserved(entry.name)) continue;
+    const target = to?.join(from.relative(path));
+    if (isLonger && target !== undefined) requireNameable(target);
     const extension = ruleExtension(path, entry.kind);
-    for (const place of places) for (const key of keys) access.require(key, place, extension);
+    for (const key of entry.kind === 'folder' ? folderKeys : fileKeys) {
+      access.require(key, path, extension);
+      if (target !== undefined) access.require(key, target, extension);
+    }
   }
 };

@@ -5,7 +5,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 /** The settings that reserve names. */
 export type ReservingSettings = Pick<Settings, 'excludeDirectoryNames' | 'createThumb' | 'thumbFolderName'>;
 
-const literally = (text: string): string => text.normalize('NFC').replaceAll(/[\\^$.*+?()[\]{}|/]/gu, '\\$&');
+const escaped = (text: string): string => text.normalize('NFC').replaceAll(/[\\^$.*+?()[\]{}|/]/gu, '\\$&');
 
 /**
  * Compiles the test whether a name is reserved: one of `excludeDirectoryNames`, or the thumbnail folder while thumbnails
@@ -18,7 +18,7 @@ export const reservedNames = (settings: ReservingSettings): ((name: string) => b
     : settings.excludeDirectoryNames;
   if (names.length === 0) return () => false;
   // A pattern, not a set of folded names: it folds case as file systems do and gives up at the first letter.
-  const pattern = new RegExp(`^(?:${names.map(literally).join('|')})$`, 'iu');
+  const pattern = new RegExp(`^(?:${names.map(escaped).join('|')})$`, 'iu');
   return (name) => pattern.test(name.normalize('NFC'));
 };
 

@@ -2,35 +2,37 @@ import type { Settings } from '../config/settings.ts';
 import { extensionOf, splitExtension } from '../content/extension.ts';
 import { sanitizeName } from '../content/file-name.ts';
 import { BrokenImageError, TypeNotAllowedError } from '../errors/errors.ts';
-import type { PictureFile } from '../images/image-editor.ts';
 import type { ActionContext } from './action.ts';
-import { cleanedUpload } from './clean-upload.ts';
+import { pictureOf } from './clean-upload.ts';
 import { newFileName, type NamingSettings } from './new-name.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 /** Extensions of pictures, besides what the source counts as images. */
 const PICTURES = new Set('jpg jpeg png gif webp avif bmp ico tif tiff svg'.split(' '));
 
-/** An uploaded file as the image editor reads it. */
-export const pictureOf = ({ staged }: UploadedFile): PictureFile => ({
-  size: staged.size,
-  open: () => staged.open(),
-});
+/** @throws BrokenImageError when the file is not an SVG file that can be cleaned */
+export const requireSvg = async (
+  { services, signal }: ActionContext,
+  upload: UploadedFile,
+): Promise<void> => {
+  await services.images.clean('picture.svg', pictureOf(upload), () => Promise.resolve(), signal);
+};
 
 /** The extension for a target that has none: that of `name`, else that of the content. */
 const missingExtension = async (
-  { services, signal }: ActionContext,
+  context: ActionContext,
   upload: UploadedFile,
   name: string | undefined,
 ): Promise<string> => {
   const given = name === undefined ? '' : splitExtension(name).extension;
   if (given !== '') return given;
+  const { services, signal } = context;
   try {
     return await services.images.verify(pictureOf(upload), signal);
   } catch (error) {
     if (!(error instanceof BrokenImageError)) throw error;
-    await cleanedUpload({ sanitizeSvg: true }, upload, 'picture.svg', signal).catch((reason: unknown) => {
-      // Of what is neither, nobody said that it is an SVG file.
+    await requireSvg(context, upload).catch((reason: unknown) => {
+      // The client did not say that it is an SVG file.
       throw reason instanceof BrokenImageError ? error : reason;
     });
     return 'svg';
@@ -47,7 +49,7 @@ export const requirePictureName = (settings: Pick<Settings, 'imageExtensions'>, 
 /**
  * The name that an edited picture is wanted under: `newname`, else `name`, else that of the upload. One without extension gets that of
  * `name`, else that of the content. `name` itself comes back as it is, however unsafe: it may be that of an existing file.
- * @throws BrokenImageError when the content has to decide and is no picture; errors of `newFileName`
+ * @throws BrokenImageError when the content has to decide and is not a picture; errors of `newFileName`
  */
 export const savedImageName = async (
   context: ActionContext,

@@ -1,4 +1,8 @@
+import { AlreadyExistsError, IntoItselfError } from '../errors/errors.ts';
 import { sourceField } from '../parameters/fields.ts';
+import type { EntryKind } from '../storage/adapter.ts';
+import { containsLocation, isSameLocation } from '../storage/location.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 
@@ -8,20 +12,45 @@ export const twoSourcesShape = {
   fromSource: sourceField.describe('The source that `from` lies in; `source` when absent.'),
 };
 
-/** Both ends of a copy or move. */
-export interface Ends {
+/** The sources of a copy or move. */
+export interface SourcePair {
   readonly from: OpenSource;
   readonly to: OpenSource;
   readonly isSame: boolean;
 }
 
 /** @throws StowageError UNKNOWN_SOURCE; UnsupportedError when a store's optional package is missing */
-export const openEnds = async (
+export const openSourcePair = async (
   context: ActionContext,
   names: { readonly source: string | undefined; readonly fromSource: string | undefined },
-): Promise<Ends> => {
+): Promise<SourcePair> => {
   const to = await openSource(context, names.source);
   if (names.fromSource === undefined) return { from: to, to, isSame: true };
   const from = await openSource(context, names.fromSource);
   return { from, to, isSame: from.source === to.source };
+};
+
+/**
+ * Refuses to put a folder into itself: also under another spelling where the store ignores letter case, and through another source that
+ * shows the same entries.
+ * @throws IntoItselfError
+ */
+export const requireOutside = (
+  { from, to }: SourcePair,
+  kind: EntryKind,
+  item: SourcePath,
+  targetFolder: SourcePath,
+): void => {
+  if (kind === 'file') return;
+  const isInside = containsLocation(
+    { storage: from.storage, path: item },
+    { storage: to.storage, path: targetFolder },
+  );
+  if (isInside) throw new IntoItselfError();
+};
+
+/** Refuses to move an item onto itself, also through another source that shows the same entries. @throws AlreadyExistsError */
+export const requireElsewhere = ({ from, to }: SourcePair, item: SourcePath, target: SourcePath): void => {
+  if (isSameLocation({ storage: from.storage, path: item }, { storage: to.storage, path: target }))
+    throw new AlreadyExistsError();
 };

@@ -9,4 +9,6 @@ export interface UploadedFile {
   readonly staged: StagedFile;
   /** Where it is staged: committing into this store costs no second copy. */
   readonly stagedIn: StorageAdapter | undefined;
+  /** Cleaning has removed something that a browser would have drawn or run. */
+  readonly isReduced?: boolean;
 }

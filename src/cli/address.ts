@@ -21,7 +21,7 @@ const parsePort = (name: string, text: string): number => {
 
 /**
  * Where to listen: the options, else HOST and PORT, else 127.0.0.1 and 8081.
- * @throws UsageError when the port is no port.
+ * @throws UsageError when the port is not a port.
  */
 export const readAddress = (
   options: { readonly host: string | undefined; readonly port: string | undefined },

@@ -27,7 +27,7 @@ Usage:
 
 Commands:
   serve          Starts the service and runs until SIGTERM or SIGINT. Running requests may finish first,
-                 for 30 seconds at most; a second signal ends the process at once.
+                 for 30 seconds at most; a second signal ends the process immediately.
   check-config   Checks the configuration, prints every problem, and starts nothing.
 
 Options:

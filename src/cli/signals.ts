@@ -10,7 +10,7 @@ export interface StopSignals {
   release(): void;
 }
 
-/** Takes over SIGTERM and SIGINT: the first asks for an orderly end, the second ends the process at once. */
+/** Takes over SIGTERM and SIGINT: the first asks for an orderly end, the second ends the process immediately. */
 export const takeStopSignals = (): StopSignals => {
   let first: ((signal: NodeJS.Signals) => void) | undefined;
   const received = new Promise<NodeJS.Signals>((resolve) => {

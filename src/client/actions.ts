@@ -4,7 +4,7 @@ import type * as parameters from './parameters.ts';
 
 /** Every action with its parameters and its answer. */
 export interface Actions {
-  /** Tells what the current role may do in a folder. */
+  /** Reports what the current role may do in a folder. */
   readonly permissions: {
     readonly parameters: parameters.Place;
     readonly answer: answers.PermissionsData;
@@ -39,7 +39,7 @@ export interface Actions {
     readonly parameters: parameters.FileCopyParameters;
     readonly answer: answers.Success;
   };
-  /** Renames a file. It keeps its extension. */
+  /** Renames a file, which keeps its extension, or a folder. */
   readonly fileRename: {
     readonly parameters: parameters.FileRenameParameters;
     readonly answer: answers.Success;

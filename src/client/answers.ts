@@ -62,6 +62,8 @@ export interface FilesData extends Success {
         }
     )[];
   }[];
+  /** One sentence for each source that cannot be reached now and is left out. */
+  readonly messages?: readonly string[] | undefined;
 }
 
 /** What `fileUpload` answers. */
@@ -102,6 +104,8 @@ export interface FoldersData extends Success {
     /** `.` first at the root, `..` first below it, unless `dots` is false. */
     readonly folders: readonly string[];
   }[];
+  /** One sentence for each source that cannot be reached now and is left out. */
+  readonly messages?: readonly string[] | undefined;
 }
 
 /** What `folderCreate` answers. */

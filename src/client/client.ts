@@ -31,7 +31,7 @@ type Arguments<Parameters> =
 /**
  * A method for every action. Actions that answer JSON resolve to its `data`; actions that answer a file resolve to the
  * response, whose body is still to be read.
- * @throws ConnectorError for every answer that is no success; what `fetch` throws when there is no answer
+ * @throws ConnectorError for every answer that is not a success; what `fetch` throws when there is no answer
  */
 export type Client = {
   readonly [Name in keyof Actions]: (
@@ -41,7 +41,11 @@ export type Client = {
 
 interface Envelope {
   readonly success: boolean;
-  readonly data: { readonly code: number; readonly messages?: readonly string[] };
+  readonly data: {
+    readonly code: number;
+    readonly error?: string;
+    readonly messages?: readonly string[];
+  };
 }
 
 const isEnvelope = (value: unknown): value is Envelope =>
@@ -56,7 +60,7 @@ const envelopeOf = async (response: Response): Promise<Envelope> => {
   // The body of a proxy's own page is of no use, but an unread one holds its connection.
   if (body === undefined) await response.body?.cancel();
   throw isEnvelope(body)
-    ? new ConnectorError(body.data.code, body.data.messages ?? [])
+    ? new ConnectorError(body.data.code, body.data.messages ?? [], body.data.error)
     : new ConnectorError(response.status, []);
 };
 

@@ -1,54 +1,67 @@
-import { isRuleKey, isUnknownRuleKey, ruleKeyProblems } from './load-access-rules.ts';
+import { z } from 'zod';
+import { isRuleKey, isUnknownRuleKey, ruleKeyProblems } from './access-rules.ts';
 import { merge, withoutNulls, type PlainObject } from './plain-values.ts';
-import { problemsOf, type KnownKeys } from './problems.ts';
+import { problemsOf } from './problems.ts';
 import { settingMeta, settingsSchema, settingsShape, type Settings } from './settings.ts';
-import { keysAt } from './schema-keys.ts';
-
-/** The names of all settings. */
-export const settingKeys: readonly string[] = Object.keys(settingsShape);
 
 /** The names of settings that act before a source is known. */
 export const globalKeys: readonly string[] = Object.entries(settingsShape)
   .filter(([, schema]) => settingMeta.get(schema)?.scope === 'global')
   .map(([key]) => key);
 
-/** Settings as checked, and as written without the nulls; or what is wrong with them. */
-export type LoadedSettings =
-  { readonly settings: Settings; readonly written: PlainObject } | { readonly problems: readonly string[] };
+/** The schema beneath defaults and optional marks. */
+const innerSchema = (schema: z.core.$ZodType): z.core.$ZodType =>
+  schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional
+    ? innerSchema(schema.unwrap())
+    : schema;
 
-const isSettingKey = (path: readonly string[], key: string): boolean =>
-  path[0] === 'accessControl' ? isRuleKey(key) : keysAt(settingsSchema, path).includes(key);
+/** The keys that a schema knows for the object at a path; undefined where it takes whatever is written. */
+const keysAt = (schema: z.core.$ZodType, path: readonly PropertyKey[]): readonly string[] | undefined => {
+  const inner = innerSchema(schema);
+  if (inner instanceof z.ZodUnknown) return undefined;
+  if (!(inner instanceof z.ZodObject)) return [];
+  const [key, ...rest] = path;
+  if (key === undefined) return Object.keys(inner.shape);
+  const child: unknown = Object.hasOwn(inner.shape, key) ? inner.shape[String(key)] : undefined;
+  return child instanceof z.ZodType ? keysAt(child, rest) : [];
+};
 
-/**
- * Checks settings as written and fills in the defaults. `known` adds keys that may be meant by an unknown one; `prefix` is where
- * the settings lie.
- */
-export const loadSettings = (
+/** What was written, without the nulls, and what a schema makes of it: its data, or what is wrong. */
+export interface Checked<Data> {
+  readonly written: PlainObject;
+  readonly data: Data | undefined;
+  readonly problems: readonly string[];
+}
+
+/** Checks an object that holds settings as written. `where` is where it lies in the configuration. */
+export const checkWritten = <Schema extends z.ZodObject>(
+  schema: Schema,
   input: PlainObject,
-  known: readonly string[],
-  prefix: readonly PropertyKey[] = [],
-): LoadedSettings => {
+  where: readonly string[] = [],
+): Checked<z.output<Schema>> => {
+  const isKnown = (path: readonly string[], key: string): boolean =>
+    path[0] === 'accessControl' ? isRuleKey(key) : (keysAt(schema, path)?.includes(key) ?? true);
   // Of a plain object comes a plain object.
-  const written = withoutNulls(input, isSettingKey) as PlainObject;
-  const parsed = settingsSchema.safeParse(written);
+  const written = withoutNulls(input, isKnown) as PlainObject;
+  const { data, error } = schema.safeParse(written);
   const issues =
-    parsed.error?.issues.filter(({ path }) => path[0] !== 'accessControl' || !isUnknownRuleKey(path[2])) ??
-    [];
-  const knownAt: KnownKeys = (path) => [...keysAt(settingsSchema, path), ...(path.length === 0 ? known : [])];
+    error?.issues.filter(({ path }) => path[0] !== 'accessControl' || !isUnknownRuleKey(path[2])) ?? [];
   const problems = [
-    ...problemsOf(issues, written, knownAt, prefix),
-    ...ruleKeyProblems(written['accessControl'], [...prefix, 'accessControl']),
+    ...problemsOf(issues, written, (path) => keysAt(schema, path) ?? [], where),
+    ...ruleKeyProblems(written['accessControl'], [...where, 'accessControl']),
   ];
-  return parsed.data === undefined || problems.length > 0 ? { problems } : { settings: parsed.data, written };
+  return { written, data, problems };
 };
 
 /**
- * The settings in force for a source: the global ones with its overrides laid over them, nested objects key by key. Overrides of
- * settings that act before a source is known have no effect. `overrides` are what `loadSettings` returned as written.
+ * The settings in force for a source: the global ones with its overrides laid over them, nested objects key by key.
+ * Overrides of settings that act before a source is known have no effect. `overrides` have passed `checkWritten`.
  */
 export const overrideSettings = (settings: Settings, overrides: PlainObject): Settings => {
   const effective = Object.fromEntries(
-    Object.entries(overrides).filter(([key]) => !globalKeys.includes(key)),
+    Object.entries(overrides).filter(
+      ([key]) => Object.hasOwn(settingsShape, key) && !globalKeys.includes(key),
+    ),
   );
   // Checked settings pass the schema unchanged, so only the overrides are converted here.
   return settingsSchema.parse(merge({ ...settings }, effective));

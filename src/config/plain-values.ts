@@ -1,11 +1,15 @@
 /** An object as JSON has them: no class of its own. */
 export type PlainObject = Readonly<Record<string, unknown>>;
 
-/** Whether a value is an object literal or came from JSON. Lists, dates, buffers, clients and functions are not. */
+/**
+ * Whether a value is an object literal or came from JSON. Lists, dates, buffers, clients and functions are not. Decided by
+ * the length of its chain of prototypes, not by their identity: test runners, `node:vm` and workers have an
+ * `Object` of their own.
+ */
 export const isPlainObject = (value: unknown): value is PlainObject => {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 };
 
 /** Whether an object at a path has a key of this name. */

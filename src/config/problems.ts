@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import { nearestKey } from './nearest-key.ts';
 import { isPlainObject } from './plain-values.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -35,11 +34,54 @@ export const mustBe = (wanted: string, value: unknown): string =>
 export const problemAt = (where: readonly PropertyKey[], text: string): string =>
   where.length === 0 ? `configuration: ${text}` : `${where.map(String).join('.')}: ${text}`;
 
-/** A key that nobody knows, with the nearest one that is known. */
-export const unknownKey = (key: string, known: readonly string[]): string => {
-  const near = nearestKey(key, known);
-  return `is not a known key${near === undefined ? '' : `; did you mean "${near}"?`}`;
+const normal = (key: string): string => key.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
+
+/** Edit distance with swaps of neighbours counted once; costs length by length. */
+const distance = (a: string, b: string): number => {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const same = a[row - 1] === b[column - 1];
+      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      current[column] = Math.min(
+        (last[column] ?? 0) + 1,
+        (current[column - 1] ?? 0) + 1,
+        (last[column - 1] ?? 0) + (same ? 0 : 1),
+        swapped ? (beforeLast[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return last[b.length] ?? 0;
 };
+
+/**
+ * The known key that somebody who wrote `key` probably meant: case, dashes and underscores do not count, and about every
+ * third letter may be wrong. Undefined when none is near.
+ */
+const nearestKey = (key: string, known: readonly string[]): string | undefined => {
+  const wanted = normal(key).slice(0, 64);
+  const ranked = known
+    .map((candidate) => ({ candidate, far: distance(wanted, normal(candidate)) }))
+    .sort((one, other) => one.far - other.far);
+  const best = ranked[0];
+  return best !== undefined && best.far <= Math.max(1, Math.floor(wanted.length / 3))
+    ? best.candidate
+    : undefined;
+};
+
+/** `; did you mean "thumbSize"?`, or nothing when no known key is near. */
+export const hintAt = (key: string, known: readonly string[]): string => {
+  const near = nearestKey(key, known);
+  return near === undefined ? '' : `; did you mean "${near}"?`;
+};
+
+/** A key that nobody knows, with the nearest one that is known. */
+export const unknownKey = (key: string, known: readonly string[]): string =>
+  `is not a known key${hintAt(key, known)}`;
 
 const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>(
@@ -65,7 +107,8 @@ const sizeProblem = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, v
 
 const textOf = (issue: Issue, value: unknown): string => {
   // Written beside the schema, and so better than what can be made from the kind of fault.
-  if (issue.message.startsWith('must ')) return `${issue.message}, not ${describeValue(value)}`;
+  if (issue.message.startsWith('must be ')) return mustBe(issue.message.slice('must be '.length), value);
+  if (/^(?:must not|belongs|is required) /u.test(issue.message)) return issue.message;
   if (issue.code === 'invalid_value') {
     return mustBe(`one of ${issue.values.map((one) => JSON.stringify(one)).join(', ')}`, value);
   }

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { isSegment } from '../storage/source-path.ts';
-import { accessRuleSchema } from './access-rule.ts';
-import { parseByteSize } from './byte-size.ts';
-import { parseOrigin } from './origin.ts';
+import { accessRuleSchema } from './access-rules.ts';
+import { parseByteSize, parseOrigin } from './values.ts';
 
-export type { AccessRule } from './access-rule.ts';
+export type { AccessRule } from './access-rules.ts';
 
 /** What the reference page and the JSON schema say of a setting, besides its type and default. */
 export interface SettingMeta {
@@ -224,7 +223,7 @@ export const settingsShape = {
   generateSvgThumbs: setting(
     z.boolean().default(true),
     source(
-      'Draw SVG icons for folders and for files that are no images; false: such items point to the file itself.',
+      'Draw SVG icons for folders and for files that are not images; false: such items point to the file itself.',
     ),
   ),
   svgThumbWidth: setting(positive.default(100), source('Width handed to the icon generator, in pixels.')),
@@ -238,12 +237,18 @@ export const settingsShape = {
   sanitizeSvg: setting(
     z.boolean().default(true),
     source(
-      'Clean SVG files on every way in: no scripts, handlers, foreign objects or external references; malformed XML is refused.',
+      'Clean SVG files on every way in: no scripts, handlers, foreign objects or external references; malformed ones are refused. The same for `.xml` files that are drawings; XML that browsers show as a page is refused.',
     ),
   ),
   accessControl: setting(
     z.array(accessRuleSchema).default([]),
     global('Access rules; the last applying one that names the action decides.'),
+  ),
+  imageMemory: setting(
+    byteSize.prefault('512mb'),
+    global(
+      'Memory for pictures that are being decoded and edited, all together, as estimated from their headers; the process may take one and a half times as much for them. A picture that needs more alone is refused (400), or listed with the icon of its extension.',
+    ),
   ),
   defaultRole: setting(
     z.string().default('guest'),

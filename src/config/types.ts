@@ -43,6 +43,8 @@ export interface SourceConfig {
   readonly title: string;
   /** Absolute http(s) URL that ends with a slash. */
   readonly baseurl: string;
+  /** Other addresses of the same files, in the same form. */
+  readonly baseurlAliases: readonly string[];
   /** Directory of a local source (absolute), or a virtual prefix; undefined when not given. */
   readonly root: string | undefined;
   readonly storageAdapter: string;

@@ -1,10 +1,23 @@
 import { DEFAULT_BASEURL } from './environment.ts';
-import { defaultExtensions } from './settings.ts';
 import type { ConnectorConfig, SourceConfig } from './types.ts';
 
-const usesDefaultExtensions = ({ settings }: SourceConfig): boolean =>
-  settings.extensions.length === defaultExtensions.length &&
-  settings.extensions.every((extension, index) => extension === defaultExtensions[index]);
+/** Types that browsers run as pages or scripts of the domain that serves them. */
+const ACTIVE_TYPES = ['html', 'htm', 'xhtml', 'xht', 'shtml', 'js', 'mjs', 'xml', 'xsl'];
+
+/** The types of a source that an upload can run something with. XML is checked by `sanitizeSvg`. */
+const activeTypes = ({ settings: { extensions, sanitizeSvg } }: SourceConfig): readonly string[] => {
+  const active = ACTIVE_TYPES.filter((type) => extensions.includes(type));
+  return sanitizeSvg && active.join() === 'xml' ? [] : active;
+};
+
+const groupBy = <Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> => {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    groups.set(key, [...(groups.get(key) ?? []), item]);
+  }
+  return groups;
+};
 
 const named = (sources: readonly SourceConfig[]): string =>
   `source${sources.length === 1 ? '' : 's'} ${sources.map(({ name }) => JSON.stringify(name)).join(', ')}`;
@@ -18,10 +31,10 @@ export const configWarnings = (
   actionKeys?: readonly string[],
 ): readonly string[] => {
   const warnings: string[] = [];
-  const open = config.sources.filter(usesDefaultExtensions);
-  if (open.length > 0) {
+  for (const [types, open] of groupBy(config.sources, (source) => activeTypes(source).join(', '))) {
+    if (types === '') continue;
     warnings.push(
-      `${named(open)}: the default extensions allow html, htm and js. Uploaded pages and scripts run on the domain of baseurl; ` +
+      `${named(open)}: the extensions allow ${types}. Uploaded pages and scripts run on the domain of baseurl; ` +
         'list only the extensions that are needed.',
     );
   }

@@ -1,5 +1,6 @@
 import { splitExtension } from './extension.ts';
 import { withFileSuffix, withFolderSuffix } from './file-name.ts';
+import { withoutCase } from './letter-case.ts';
 
 /** A name and its numbered variants, in the order in which they are tried. */
 export interface NumberedNames {
@@ -16,7 +17,7 @@ const numbered = (
   at,
   numberOf: (name, ignoreCase) => {
     const isNamed = (number: number): boolean =>
-      ignoreCase ? at(number).toLowerCase() === name.toLowerCase() : at(number) === name;
+      ignoreCase ? withoutCase(at(number)) === withoutCase(name) : at(number) === name;
     if (isNamed(0)) return 0;
     const digits = digitsIn(name);
     if (digits === undefined || digits.length > 9) return undefined;

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import type { Logger } from '../log/logger.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
-import type { DocumentJob } from './documents.ts';
+import type { DocumentJob, Resource } from './documents.ts';
 
 /** More resources than this are not loaded for one document. */
 const MAX_RESOURCES = 500;
@@ -9,17 +9,10 @@ const MAX_RESOURCES = 500;
 const MAX_TOTAL_BYTES = 100 * 1024 * 1024;
 const PARALLEL = 6;
 
-/** Something that a document shows. */
-export interface Resource {
-  readonly bytes: Buffer;
-  /** As the server says. */
-  readonly contentType: string | undefined;
-}
-
 /** The loader of one document. */
 export interface DocumentResources {
   /**
-   * Loads over http and https. Undefined when the resource is refused, fails, or passes a limit of the document: documents are made
+   * Loads from the sources of the request, else over http and https. Undefined when the resource is refused, fails, or passes a limit of the document: documents are made
    * without it. Rejects only with the reason of the document's signal.
    */
   load(url: string, accept: string): Promise<Resource | undefined>;
@@ -28,7 +21,7 @@ export interface DocumentResources {
 /** Makes the loader of one document. Its time begins now. */
 export const createDocumentResources = (
   remote: RemoteFetcher,
-  { resources: rules, signal }: Pick<DocumentJob, 'resources' | 'signal'>,
+  { resources: rules, readOwn, signal }: Pick<DocumentJob, 'resources' | 'readOwn' | 'signal'>,
   log: Logger,
 ): DocumentResources => {
   const endsAt = Date.now() + rules.timeoutMs;
@@ -37,7 +30,7 @@ export const createDocumentResources = (
   let count = 0;
   let bytesLeft = Math.max(MAX_TOTAL_BYTES, 2 * rules.maxBytes);
 
-  const turn = async (): Promise<void> => {
+  const enter = async (): Promise<void> => {
     if (running < PARALLEL) running += 1;
     else await new Promise<void>((start) => queue.push(start));
   };
@@ -51,19 +44,21 @@ export const createDocumentResources = (
     const timeoutMs = endsAt - Date.now();
     if (timeoutMs <= 0 || bytesLeft <= 0) return undefined;
     const maxBytes = Math.min(rules.maxBytes, bytesLeft);
+    const own = await readOwn?.(url, { maxBytes, signal });
+    if (own !== undefined || !rules.enabled || !URL.canParse(url)) return own;
     const { stream, contentType } = await remote.fetch(url, { maxBytes, timeoutMs, accept, signal });
-    const bytes = await buffer(stream);
-    bytesLeft -= bytes.length;
-    return { bytes, contentType };
+    return { bytes: await buffer(stream), contentType };
   };
 
   return {
     load: async (url, accept) => {
       count += 1;
-      if (!rules.enabled || count > MAX_RESOURCES) return undefined;
-      await turn();
+      if (count > MAX_RESOURCES) return undefined;
+      await enter();
       try {
-        return await fetchOne(url, accept);
+        const resource = await fetchOne(url, accept);
+        bytesLeft -= resource?.bytes.length ?? 0;
+        return resource;
       } catch (reason) {
         signal.throwIfAborted();
         log.info('A resource of a document is left out.', { reason });

@@ -33,165 +33,100 @@ export class StowageError extends Error {
   }
 }
 
-type Classed = (ErrorOptions & { readonly message?: string }) | string;
+/** What the client reads, as one sentence or several, or all that an error may carry. */
+export type ErrorInput = string | readonly string[] | (ErrorOptions & { readonly message?: string });
 
-const unfold = (input: Classed | undefined): ErrorOptions => {
-  if (input === undefined) return {};
+const isList = (input: ErrorInput): input is readonly string[] => Array.isArray(input);
+
+const optionsOf = (input: ErrorInput): ErrorOptions => {
   if (typeof input === 'string') return { messages: [input] };
+  if (isList(input)) return { messages: input };
   const { message, ...rest } = input;
   return message === undefined ? rest : { ...rest, messages: [message] };
 };
 
+/** The class of a cause. */
+const errorOf = (code: ErrorCode, always: ErrorOptions = {}): new (input?: ErrorInput) => StowageError =>
+  class extends StowageError {
+    constructor(input: ErrorInput = {}) {
+      super(code, { ...always, ...optionsOf(input) });
+    }
+  };
+
 /** One or more parameters are missing or wrong: one message per problem. */
-export class InvalidParametersError extends StowageError {
-  constructor(messages: readonly string[] | string) {
-    super('INVALID_PARAMETERS', { messages: typeof messages === 'string' ? [messages] : messages });
-  }
-}
+export class InvalidParametersError extends errorOf('INVALID_PARAMETERS') {}
 /** A path that leaves its root or holds what no path may hold. */
-export class UnsafePathError extends StowageError {
-  constructor(input?: Classed) {
-    super('UNSAFE_PATH', unfold(input));
-  }
-}
-/** A name that is no single, harmless path segment. */
-export class UnsafeNameError extends StowageError {
-  constructor(input?: Classed) {
-    super('UNSAFE_NAME', unfold(input));
-  }
-}
+export class UnsafePathError extends errorOf('UNSAFE_PATH') {}
+/** A name that is not a single, harmless path segment. */
+export class UnsafeNameError extends errorOf('UNSAFE_NAME') {}
 /** Something with this name is there already. Storage adapters throw it from create-only operations. */
-export class AlreadyExistsError extends StowageError {
-  constructor(input?: Classed) {
-    super('ALREADY_EXISTS', unfold(input));
-  }
-}
+export class AlreadyExistsError extends errorOf('ALREADY_EXISTS') {}
 /** A file where a folder was expected, or the reverse. */
-export class WrongKindError extends StowageError {
-  constructor(input?: Classed) {
-    super('WRONG_KIND', unfold(input));
-  }
-}
+export class WrongKindError extends errorOf('WRONG_KIND') {}
+/** A folder that was to be removed only when empty holds something. */
+export class NotEmptyError extends errorOf('NOT_EMPTY') {}
+/** Something inside a folder could not get its name at the destination. Another name for the folder would not help. */
+export class ContentsConflictError extends errorOf('CONTENTS_CONFLICT') {}
+/** A move arrived whole or in part, and some items stayed where they were. */
+export class MovedInPartError extends errorOf('MOVED_IN_PART') {}
 /** A folder would be copied or moved into itself. */
-export class IntoItselfError extends StowageError {
-  constructor(input?: Classed) {
-    super('INTO_ITSELF', unfold(input));
-  }
-}
+export class IntoItselfError extends errorOf('INTO_ITSELF') {}
 /** The request's body is cut off or malformed. */
-export class BrokenBodyError extends StowageError {
-  constructor(input?: Classed) {
-    super('BROKEN_BODY', unfold(input));
-  }
-}
+export class BrokenBodyError extends errorOf('BROKEN_BODY') {}
 /** Bytes that do not decode as an image, or an image beyond the limits of decoding. */
-export class BrokenImageError extends StowageError {
-  constructor(input?: Classed) {
-    super('BROKEN_IMAGE', unfold(input));
-  }
-}
+export class BrokenImageError extends errorOf('BROKEN_IMAGE') {}
 /** A remote fetch failed: scheme, unresolvable host, too many redirects, timeout, status of the server. */
-export class RemoteFailedError extends StowageError {
-  constructor(input?: Classed) {
-    super('REMOTE_FAILED', unfold(input));
-  }
-}
+export class RemoteFailedError extends errorOf('REMOTE_FAILED') {}
 /** A document passes a limit of its conversion: size, depth, number of parts, time. */
-export class DocumentLimitError extends StowageError {
-  constructor(input?: Classed) {
-    super('DOCUMENT_LIMIT', unfold(input));
-  }
-}
+export class DocumentLimitError extends errorOf('DOCUMENT_LIMIT') {}
 /** The engine that makes documents failed by itself. */
-export class DocumentFailedError extends StowageError {
-  constructor(input?: Classed) {
-    super('DOCUMENT_FAILED', unfold(input));
-  }
-}
+export class DocumentFailedError extends errorOf('DOCUMENT_FAILED') {}
 /** An access rule denies the action. */
-export class AccessDeniedError extends StowageError {
-  constructor(input?: Classed) {
-    super('ACCESS_DENIED', unfold(input));
-  }
-}
+export class AccessDeniedError extends errorOf('ACCESS_DENIED') {}
+/** A page or preflight of an origin that is not accepted. */
+export class OriginRefusedError extends errorOf('ORIGIN_REFUSED') {}
 /** The file's extension is not in `extensions`. */
-export class TypeNotAllowedError extends StowageError {
-  constructor(input?: Classed) {
-    super('TYPE_NOT_ALLOWED', unfold(input));
-  }
-}
+export class TypeNotAllowedError extends errorOf('TYPE_NOT_ALLOWED') {}
 /** A file passes `maxUploadFileSize`. */
-export class FileTooLargeError extends StowageError {
-  constructor(input?: Classed) {
-    super('FILE_TOO_LARGE', unfold(input));
-  }
-}
+export class FileTooLargeError extends errorOf('FILE_TOO_LARGE') {}
 /** A remote address that is not public. */
-export class AddressRefusedError extends StowageError {
-  constructor(input?: Classed) {
-    super('ADDRESS_REFUSED', unfold(input));
-  }
-}
+export class AddressRefusedError extends errorOf('ADDRESS_REFUSED') {}
 /** Nothing lies at the path, or it must not be seen. */
-export class NotFoundError extends StowageError {
-  constructor(input?: Classed) {
-    super('NOT_FOUND', unfold(input));
-  }
-}
+export class NotFoundError extends errorOf('NOT_FOUND') {}
+/** No action has this name, or none is named. */
+export class UnknownActionError extends errorOf('UNKNOWN_ACTION') {}
+/** No source has this name, or there is none. */
+export class UnknownSourceError extends errorOf('UNKNOWN_SOURCE') {}
+/** The method is not one that the path or action takes. */
+export class MethodNotAllowedError extends errorOf('METHOD_NOT_ALLOWED') {}
+/** The request arrived too slowly. */
+export class RequestTimeoutError extends errorOf('REQUEST_TIMEOUT') {}
 /** The stored file is not the version that the caller named. */
-export class ChangedMeanwhileError extends StowageError {
-  constructor(input?: Classed) {
-    super('CHANGED_MEANWHILE', unfold(input));
-  }
-}
+export class ChangedMeanwhileError extends errorOf('CHANGED_MEANWHILE') {}
 /** A JSON, urlencoded or field text beyond its limit. */
-export class BodyTooLargeError extends StowageError {
-  constructor(input?: Classed) {
-    super('BODY_TOO_LARGE', unfold(input));
-  }
-}
+export class BodyTooLargeError extends errorOf('BODY_TOO_LARGE') {}
+/** A range that lies outside of the file. */
+export class RangeNotSatisfiableError extends errorOf('RANGE_NOT_SATISFIABLE') {}
+/** A number that is not one. */
+export class UnprocessableError extends errorOf('UNPROCESSABLE') {}
+/** A fault of this service or of a hook of its host. */
+export class InternalError extends errorOf('INTERNAL') {}
 /** The store refused: its permissions or credentials do not allow the operation. */
-export class StorageDeniedError extends StowageError {
-  constructor(input?: Classed) {
-    super('STORAGE_DENIED', unfold(input));
-  }
-}
+export class StorageDeniedError extends errorOf('STORAGE_DENIED') {}
 /** No space or quota left in the store. */
-export class StorageFullError extends StowageError {
-  constructor(input?: Classed) {
-    super('STORAGE_FULL', unfold(input));
-  }
-}
+export class StorageFullError extends errorOf('STORAGE_FULL') {}
 /** The store did not answer within its time. */
-export class StorageTimeoutError extends StowageError {
-  constructor(input?: Classed) {
-    super('STORAGE_TIMEOUT', unfold(input));
-  }
-}
+export class StorageTimeoutError extends errorOf('STORAGE_TIMEOUT') {}
 /** The store cannot be reached or failed by itself. */
-export class StorageUnavailableError extends StowageError {
-  constructor(input?: Classed) {
-    super('STORAGE_UNAVAILABLE', unfold(input));
-  }
-}
+export class StorageUnavailableError extends errorOf('STORAGE_UNAVAILABLE') {}
 /** The store returned something that cannot be true: wrong length, unreadable listing. */
-export class CorruptError extends StowageError {
-  constructor(input?: Classed) {
-    super('CORRUPT', unfold(input));
-  }
-}
+export class CorruptError extends errorOf('CORRUPT') {}
 /** A capability that the store, or this installation, does not have. */
-export class UnsupportedError extends StowageError {
-  constructor(input?: Classed) {
-    super('UNSUPPORTED', unfold(input));
-  }
-}
+export class UnsupportedError extends errorOf('UNSUPPORTED') {}
+/** The service ends and takes no more work. */
+export class ShuttingDownError extends errorOf('SHUTTING_DOWN') {}
 /** A bounded queue is full. */
-export class BusyError extends StowageError {
-  constructor(input?: Classed) {
-    super('BUSY', { headers: { 'Retry-After': '2' }, ...unfold(input) });
-  }
-}
+export class BusyError extends errorOf('BUSY', { headers: { 'Retry-After': '2' } }) {}
 
 /**
  * For hooks: rejects the request with a status of the host's choice (for example 401).
@@ -206,6 +141,17 @@ export class HttpError extends Error {
     this.status = status;
   }
 }
+
+/**
+ * Whether a hook rejects the request. Known by its shape: a test runner, or a second copy of this package, makes errors that
+ * are instances of other classes.
+ */
+export const isHttpError = (error: unknown): error is HttpError =>
+  typeof error === 'object' &&
+  error !== null &&
+  (error as { name?: unknown }).name === 'HttpError' &&
+  typeof (error as { status?: unknown }).status === 'number' &&
+  typeof (error as { message?: unknown }).message === 'string';
 
 /** The configuration cannot be used. `problems` lists every fault, each with its dotted key. */
 export class ConfigError extends Error {

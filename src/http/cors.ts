@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { StowageError } from '../errors/errors.ts';
+import { OriginRefusedError } from '../errors/errors.ts';
 import { asHookFailure } from './hook-failure.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 
@@ -16,17 +16,20 @@ export interface CorsVerdict {
   readonly failure?: unknown;
 }
 
-/** Judges a request's origin. Never rejects. */
-export type CorsJudge = (request: HookRequest) => CorsVerdict | Promise<CorsVerdict>;
+/** Checks a request's origin. Never rejects. */
+export type OriginCheck = (request: HookRequest) => CorsVerdict | Promise<CorsVerdict>;
 
 const off: CorsVerdict = { headers: {}, origin: 'none' };
 const vary = { vary: 'Origin' } as const;
+/** What pages need beyond the headers that every page may read: the name of a download, its length and its version. */
+const exposedHeaders =
+  'Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Request-Id, X-App-Version';
 
-/** Makes the judge of an instance. With `allowCrossOrigin` off nothing is ever added or asked. */
-export const createCorsJudge = (
+/** Makes the check of an instance. With `allowCrossOrigin` off nothing is ever added or asked. */
+export const createOriginCheck = (
   settings: Pick<Settings, 'allowCrossOrigin' | 'allowedOrigins'>,
   hook: OriginHook | undefined,
-): CorsJudge => {
+): OriginCheck => {
   if (!settings.allowCrossOrigin) return () => off;
   const { allowedOrigins } = settings;
   const isAccepted: OriginHook =
@@ -45,6 +48,7 @@ export const createCorsJudge = (
         ...vary,
         'access-control-allow-origin': origin,
         'access-control-allow-credentials': 'true',
+        'access-control-expose-headers': exposedHeaders,
       },
       origin: 'accepted',
     };
@@ -72,7 +76,7 @@ export const answerOptions = (
   verdict: CorsVerdict,
   allow: string,
 ): ConnectorResponse => {
-  if (verdict.origin === 'refused') throw new StowageError('ORIGIN_REFUSED');
+  if (verdict.origin === 'refused') throw new OriginRefusedError();
   const preflight =
     verdict.origin === 'accepted'
       ? {

@@ -1,12 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Settings } from '../config/settings.ts';
-import { HttpError, StowageError } from '../errors/errors.ts';
-import { errorTable } from '../errors/table.ts';
+import { isHttpError, StowageError } from '../errors/errors.ts';
+import { errorTable, type ErrorCode } from '../errors/table.ts';
 import type { Logger } from '../log/logger.ts';
 import { plainValue } from '../log/plain-value.ts';
 import { errorEnvelope, jsonResponse } from './envelope.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
+import type { RequestFacts, RequestScope } from './request-scope.ts';
 
 /** What answering errors needs. */
 export interface ErrorResponderOptions {
@@ -14,10 +14,16 @@ export interface ErrorResponderOptions {
   readonly log: Logger;
 }
 
-/** Turns any thrown value into an answer and a log line. `ofAction`: thrown by an action or on the way to it. */
-export type ErrorResponder = (error: unknown, request: HookRequest, ofAction: boolean) => ConnectorResponse;
+/** Turns any thrown value into an answer and a log line. The scope says whether it was thrown by an action or on the way to it. */
+export type ErrorResponder = (
+  error: unknown,
+  request: HookRequest,
+  scope: Pick<RequestScope, 'ofAction' | 'about'>,
+) => ConnectorResponse;
 
 interface Failure {
+  /** For programs: a key of the error table. */
+  readonly code: ErrorCode;
   readonly status: number;
   readonly messages: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
@@ -27,19 +33,27 @@ interface Failure {
 const alwaysInStatusLine: ReadonlySet<number> = new Set([412, 416]);
 
 const internal: Failure = {
+  code: 'INTERNAL',
   status: errorTable.INTERNAL.status,
   messages: [errorTable.INTERNAL.message],
   headers: {},
 };
 
+/** A hook chooses a status, not a cause: its refusals are told apart by what programs do about them. */
+const codeOfHook = (status: number): ErrorCode => {
+  if (status >= 500) return 'INTERNAL';
+  if (status === 401) return 'UNAUTHENTICATED';
+  return status === 403 ? 'ACCESS_DENIED' : 'REFUSED_BY_HOST';
+};
+
 const describe = (error: unknown): Failure => {
   if (error instanceof StowageError) return error;
-  if (!(error instanceof HttpError)) return internal;
+  if (!isHttpError(error)) return internal;
   const { status, message } = error;
   if (!Number.isInteger(status) || status < 400 || status > 599) return internal;
   // A hook written in JavaScript may give no message; what `messages` holds is shown to people.
   const text = message.trim() === '' ? (STATUS_CODES[status] ?? errorTable.INTERNAL.message) : message;
-  return { status, messages: [text], headers: {} };
+  return { code: codeOfHook(status), status, messages: [text], headers: {} };
 };
 
 /** What the reason phrase may hold: printable ASCII, at most 120 characters. */
@@ -61,12 +75,13 @@ const logFailure = (
   error: unknown,
   status: number,
   { method, url }: HookRequest,
+  { id, ...about }: RequestFacts,
 ): string | undefined => {
   const ofService = status >= 500;
   if (!ofService && !settings.debug) return undefined;
-  const requestId = ofService ? randomUUID() : undefined;
   log[ofService ? 'error' : 'info']('A request failed.', {
-    requestId,
+    requestId: id,
+    ...about,
     method,
     // Without the query: it may hold what the log must not.
     path: url.split('?', 1)[0],
@@ -74,7 +89,7 @@ const logFailure = (
     detail: error instanceof StowageError ? error.detail : undefined,
     error: settings.debug ? error : plainValue(error, false),
   });
-  return requestId;
+  return ofService ? id : undefined;
 };
 
 /**
@@ -84,16 +99,16 @@ const logFailure = (
  */
 export const createErrorResponder = (options: ErrorResponderOptions): ErrorResponder => {
   const { errorHttpStatus } = options.settings;
-  return (thrown, request, ofAction) => {
+  return (thrown, request, { ofAction, about }) => {
     const { signal } = request;
     // The reason is ours when the service itself gave up; then it is the cause, whatever failed because of it.
     const isOurs = signal.aborted && signal.reason instanceof StowageError;
     const error: unknown = isOurs ? signal.reason : thrown;
-    const { status, messages, headers } = describe(error);
+    const { code, status, messages, headers } = describe(error);
     const gone = signal.aborted && !isOurs;
-    const requestId = gone ? undefined : logFailure(options, error, status, request);
+    const requestId = gone ? undefined : logFailure(options, error, status, request, about);
     const inStatusLine = !ofAction || errorHttpStatus || alwaysInStatusLine.has(status);
-    return jsonResponse(inStatusLine ? status : 200, errorEnvelope(status, messages), {
+    return jsonResponse(inStatusLine ? status : 200, errorEnvelope(status, code, messages), {
       statusText: inStatusLine ? reasonPhrase(messages[0]) : undefined,
       headers: { ...lowerCase(headers), ...(requestId === undefined ? {} : { 'x-request-id': requestId }) },
     });

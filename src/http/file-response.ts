@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { FileAnswer, type MadeFileAnswer } from '../actions/file-answer.ts';
-import { StowageError } from '../errors/errors.ts';
+import { ChangedMeanwhileError, RangeNotSatisfiableError } from '../errors/errors.ts';
 import type { ByteRange } from '../storage/adapter.ts';
 import { attachment } from './content-disposition.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
@@ -32,7 +32,7 @@ const requestedRange = (answer: FileAnswer, request: HookRequest): ByteRange | u
   }
   const range = parseRange(request.headers['range'], size);
   if (range !== 'unsatisfiable') return range;
-  throw new StowageError('RANGE_NOT_SATISFIABLE', {
+  throw new RangeNotSatisfiableError({
     headers: { 'Content-Range': `bytes */${String(size)}` },
   });
 };
@@ -45,8 +45,8 @@ const requestedRange = (answer: FileAnswer, request: HookRequest): ByteRange | u
 export const fileResponse = async (answer: FileAnswer, request: HookRequest): Promise<ConnectorResponse> => {
   const reads = request.method === 'GET' || request.method === 'HEAD';
   const judgement = reads ? judgePreconditions(request.headers, answer.stat) : 'send';
-  // Not a ChangedMeanwhileError: nothing has changed under the download, so it is no reason to start over.
-  if (judgement === 'failed') throw new StowageError('CHANGED_MEANWHILE');
+  // Not a ChangedMeanwhileError: nothing has changed under the download, which is not a reason to start over.
+  if (judgement === 'failed') throw new ChangedMeanwhileError();
   if (judgement === 'not-modified') {
     return { status: 304, headers: validatorHeaders(answer), body: undefined };
   }

@@ -1,9 +1,11 @@
 import { Readable } from 'node:stream';
+import { StreamedText } from '../actions/file-answer.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Values that are written as one piece: above it, lists and objects are written member by member. */
 const SMALL = 500;
 const CHUNK = 64 * 1024;
+const TEXT_PER_ITEM = 200;
 const BATCH = 64;
 
 interface Budget {
@@ -17,12 +19,13 @@ const hasToJson = (value: object): boolean => typeof (value as { toJSON?: unknow
 
 /** Whether a value is plain JSON of few members, so that `JSON.stringify` writes it in no time. */
 const isSmall = (value: unknown, budget: Budget): boolean => {
-  budget.left -= 1;
+  // A long text counts as many: writing it in one piece would hold the event loop.
+  budget.left -= typeof value === 'string' ? 1 + value.length / TEXT_PER_ITEM : 1;
   if (typeof value !== 'object' || value === null || hasToJson(value)) return budget.left >= 0;
   if (Array.isArray(value)) {
     return value.length <= budget.left && value.every((item) => isSmall(item, budget));
   }
-  if (isIterable(value)) return false;
+  if (value instanceof StreamedText || isIterable(value)) return false;
   for (const key in value) {
     if (!isSmall((value as Record<string, unknown>)[key], budget)) return false;
   }
@@ -50,9 +53,20 @@ class ChunkedJson {
   }
 
   async *#value(value: unknown): AsyncGenerator<string> {
-    if (isWrittenAtOnce(value)) this.#text += JSON.stringify(value) ?? 'null';
-    else if (isIterable(value as object)) yield* this.#list(value as Iterable<unknown>);
-    else yield* this.#object(value as object);
+    if (value instanceof StreamedText) yield* this.#streamed(value);
+    else if (isWrittenAtOnce(value) || typeof value !== 'object' || value === null)
+      this.#text += JSON.stringify(value) ?? 'null';
+    else if (isIterable(value)) yield* this.#list(value as Iterable<unknown>);
+    else yield* this.#object(value);
+  }
+
+  async *#streamed({ chunks }: StreamedText): AsyncGenerator<string> {
+    this.#text += '"';
+    for await (const chunk of chunks) {
+      this.#text += JSON.stringify(chunk).slice(1, -1);
+      if (this.#text.length > CHUNK) yield this.#take();
+    }
+    this.#text += '"';
   }
 
   async *#list(items: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<string> {

@@ -1,9 +1,9 @@
 import type { Action } from '../actions/action.ts';
-import { StowageError } from '../errors/errors.ts';
+import { MethodNotAllowedError } from '../errors/errors.ts';
 import type { HookRequest } from './message.ts';
 
 const refuse = (allow: string): never => {
-  throw new StowageError('METHOD_NOT_ALLOWED', { headers: { Allow: allow } });
+  throw new MethodNotAllowedError({ headers: { Allow: allow } });
 };
 
 /** What `Allow` says where no action is known. */

@@ -2,18 +2,19 @@ import { setMaxListeners } from 'node:events';
 import type { Action, ActionContext, ActionServices } from '../actions/action.ts';
 import type { Access } from '../access/access.ts';
 import type { Settings } from '../config/settings.ts';
-import { StowageError } from '../errors/errors.ts';
+import { InternalError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
-import { answerOptions, createCorsJudge, type CorsVerdict, type OriginHook } from './cors.ts';
+import type { BodyTimes } from './body/pour.ts';
+import { answerOptions, createOriginCheck, type CorsVerdict, type OriginHook } from './cors.ts';
 import { refuseCrossSite } from './cross-site.ts';
 import { pingResponse } from './envelope.ts';
 import { createErrorResponder } from './error-response.ts';
 import { fromHook } from './hook-failure.ts';
 import type { ConnectorRequest, ConnectorResponse, Handle, HookRequest } from './message.ts';
 import { allowedMethods, refuseGetIfOnlyPost, requireKnownMethod, requireMethodOf } from './methods.ts';
-import { readInput } from './read-input.ts';
-import { RequestScope } from './request-scope.ts';
+import { readInput, type RequestInput } from './read-input.ts';
+import { RequestScope, type RequestFacts } from './request-scope.ts';
 import { findAction, requireAccess, runAction } from './run-action.ts';
 import { parseTarget, withinMount, type Target } from './target.ts';
 import type { StageUpload } from './upload-receiver.ts';
@@ -37,13 +38,16 @@ export interface PipelineDependencies {
   /** The hook `allowedOrigins`. */
   readonly isOriginAllowed?: OriginHook | undefined;
   readonly stageUpload: StageUpload;
+  /** How long bodies may take; else as long as `bodyTimes` says. */
+  readonly times?: BodyTimes | undefined;
 }
 
 const PING = 'ping';
+const pingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST']);
 
 const roleFrom = (result: unknown): string => {
   if (typeof result === 'string') return result;
-  throw new StowageError('INTERNAL', { detail: `checkAuthentication returned ${typeof result}, not a role` });
+  throw new InternalError({ detail: `checkAuthentication returned ${typeof result}, not a role` });
 };
 
 const readTarget = (
@@ -55,6 +59,17 @@ const readTarget = (
   return withinMount(target, (name) => name === PING || actions.has(name));
 };
 
+/** Notes for the log what the request is about, as far as its parameters say. */
+const describeInput = (about: RequestFacts, { actionName, parameters }: RequestInput): void => {
+  const text = (name: string): string => {
+    const value = parameters[name];
+    return typeof value === 'string' ? value.slice(0, 300) : '';
+  };
+  if (actionName !== undefined) about.action = actionName.slice(0, 100);
+  about.source = text('source');
+  about.item = text('from') || [text('path'), text('name')].filter((part) => part !== '').join('/');
+};
+
 /** The eight steps of the protocol, in their order. */
 const answer = async (
   dependencies: PipelineDependencies,
@@ -62,7 +77,7 @@ const answer = async (
   cors: CorsVerdict,
   scope: RequestScope,
 ): Promise<ConnectorResponse> => {
-  const { settings, actions, services, log, stageUpload: stage } = dependencies;
+  const { settings, actions, services, log, stageUpload: stage, times } = dependencies;
   const { method } = request;
   const target = readTarget(dependencies, request);
 
@@ -70,7 +85,7 @@ const answer = async (
   refuseGetIfOnlyPost(request, settings.onlyPOST);
 
   // 2. The health check needs nobody's permission.
-  if (target.action === PING && (method === 'GET' || method === 'HEAD')) return pingResponse();
+  if (target.action === PING && pingMethods.has(method)) return pingResponse();
 
   // 3. Cross-origin rules; OPTIONS ends here.
   if (cors.origin === 'failed') throw cors.failure;
@@ -86,13 +101,16 @@ const answer = async (
 
   // 5. Who asks, and what they may do.
   const role = roleFrom(await fromHook('checkAuthentication', () => dependencies.authenticate(request)));
+  scope.about.role = role;
   const access = await fromHook('accessControl', () => dependencies.accessFor(role, request));
 
   // 6. What they ask for.
-  const input = await readInput(request, target, { sources, access, actions, stage }, scope);
+  const input = await readInput(request, target, { sources, access, actions, stage, times }, scope);
+
+  describeInput(scope.about, input);
 
   // 7. Whether they may.
-  requireAccess(access, input);
+  requireAccess(access, actions, input);
 
   // 8. Do it.
   const action = findAction(actions, input.actionName);
@@ -103,7 +121,8 @@ const answer = async (
     uploads: input.uploads,
     services,
     log,
-    // Made when somebody asks for it: signals are dear, and many actions have no use for one.
+    atEnd: (work) => scope.atEnd(work),
+    // Made when somebody asks for it: signals are expensive, and many actions have no use for one.
     get signal() {
       const { signal } = request;
       // What a folder's copies or a form's files wait for listens to it, more at once than Node takes for sound; each has its bound.
@@ -111,24 +130,26 @@ const answer = async (
       return signal;
     },
   };
-  return runAction(action, context, input, request);
+  const response = await runAction(action, context, input, request);
+  if (action.changes) log.info('Changed.', { ...scope.about });
+  return response;
 };
 
 /** Builds the core of a connector out of its parts. */
 export const createPipeline = (dependencies: PipelineDependencies): Handle => {
   const { settings, version } = dependencies;
-  const judgeOrigin = createCorsJudge(settings, dependencies.isOriginAllowed);
+  const checkOrigin = createOriginCheck(settings, dependencies.isOriginAllowed);
   const answerError = createErrorResponder(dependencies);
   const always = version === undefined ? {} : { 'x-app-version': version };
 
   return async (request) => {
     const scope = new RequestScope(request, dependencies.log);
-    const cors = await judgeOrigin(request);
+    const cors = await checkOrigin(request);
     let response: ConnectorResponse;
     try {
       response = await answer(dependencies, request, cors, scope);
     } catch (error) {
-      response = answerError(error, request, scope.ofAction);
+      response = answerError(error, request, scope);
     }
     await scope.endWith(response.body);
     return {

@@ -1,11 +1,11 @@
-import { accessKeyOf } from '../actions/action.ts';
+import { mayAllowAction } from '../actions/action.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
-import { parseQuery } from '../parameters/brackets.ts';
 import { mergeParameters } from '../parameters/merge.ts';
-import type { RawParameters } from '../parameters/raw.ts';
+import { parseQuery, type RawParameters } from '../parameters/raw.ts';
 import { withTypedValues } from '../parameters/typed-values.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
+import type { BodyTimes } from './body/pour.ts';
 import { readBody } from './body/read-body.ts';
 import type { ConnectorRequest } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
@@ -26,16 +26,21 @@ export interface RequestInput {
 export const readInput = async (
   request: ConnectorRequest,
   target: Target,
-  context: Omit<UploadContext, 'query' | 'actionName' | 'request'>,
+  context: Omit<UploadContext, 'query' | 'actionName' | 'request'> & {
+    readonly times?: BodyTimes | undefined;
+  },
   scope: RequestScope,
 ): Promise<RequestInput> => {
   const query = parseQuery(target.query);
   const actionName = target.action ?? actionParameter(query);
-  if (actionName !== undefined && !context.access.mayAllow(accessKeyOf(actionName), SourcePath.root)) {
+  const { access, actions } = context;
+  if (actionName !== undefined && !mayAllowAction(access, actions, actionName, SourcePath.root)) {
     throw new AccessDeniedError();
   }
-  const { fields, uploads } = await readBody(request, () =>
-    createUploadReceiver({ ...context, request, query, actionName }),
+  const { fields, uploads } = await readBody(
+    request,
+    () => createUploadReceiver({ ...context, request, query, actionName }),
+    context.times,
   );
   scope.holdUploads(uploads);
   return {

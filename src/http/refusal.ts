@@ -13,7 +13,7 @@ interface Refusal {
 
 const refusal = (code: ErrorCode, more: Headers): Refusal => {
   const { status, message } = errorTable[code];
-  const body = errorEnvelope(status, [message]);
+  const body = errorEnvelope(status, code, [message]);
   const { headers } = jsonResponse(status, body, { headers: { ...more, connection: 'close' } });
   return { status, headers, body };
 };

@@ -1,8 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import { finished, Readable } from 'node:stream';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
 import type { Logger } from '../log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
+
+/** What a log line says of a request beside its failure. Grows while the request goes through its steps. */
+export interface RequestFacts {
+  readonly id: string;
+  role?: string;
+  action?: string;
+  source?: string;
+  /** The item or folder inside the source. */
+  item?: string;
+}
 
 /** How a stream says that its reader has left. */
 const drops: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR']);
@@ -11,14 +22,22 @@ const drops: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ABORT
 export class RequestScope {
   /** The request has come as far as the steps that concern an action. */
   ofAction = false;
+  /** What is known of the request so far, for the log. */
+  readonly about: RequestFacts = { id: randomUUID() };
   readonly #request: HookRequest;
   readonly #log: Logger;
   #lease: SourceLease | undefined;
   #uploads: readonly UploadedFile[] = [];
+  readonly #atEnd: (() => void)[] = [];
 
   constructor(request: HookRequest, log: Logger) {
     this.#request = request;
     this.#log = log;
+  }
+
+  /** Has something done when the request has ended. */
+  atEnd(work: () => void): void {
+    this.#atEnd.push(work);
   }
 
   holdLease(lease: SourceLease): void {
@@ -30,19 +49,24 @@ export class RequestScope {
   }
 
   /**
-   * Discards files that no action has placed, and gives the sources back: at once, or when a streamed body has been sent or
+   * Discards files that no action has stored, and gives the sources back: immediately, or when a streamed body has been sent or
    * dropped. A body that fails after its answer has begun is logged; the client sees that it is cut off.
    */
   async endWith(body: ConnectorResponse['body']): Promise<void> {
     if (this.#uploads.length > 0) {
-      await Promise.all(this.#uploads.map((upload) => upload.staged.discard()));
+      const discarding = await Promise.allSettled(this.#uploads.map((upload) => upload.staged.discard()));
+      for (const outcome of discarding) {
+        if (outcome.status === 'rejected')
+          this.#log.warn('An uploaded file could not be discarded.', { error: outcome.reason as unknown });
+      }
     }
-    if (!(body instanceof Readable)) {
+    const end = (): void => {
       this.#lease?.release();
-      return;
-    }
+      for (const work of this.#atEnd) work();
+    };
+    if (!(body instanceof Readable)) return end();
     finished(body, (error) => {
-      this.#lease?.release();
+      end();
       if (error && !drops.has(error.code ?? '') && !this.#request.signal.aborted) {
         this.#log.error('An answer broke off.', { error });
       }

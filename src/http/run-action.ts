@@ -1,7 +1,7 @@
-import { accessKeyOf, type Action, type ActionContext, type ActionResult } from '../actions/action.ts';
+import { accessKeyOf, mayAllowAction, type Action, type ActionContext, type ActionResult } from '../actions/action.ts';
 import { FileAnswer, MadeFileAnswer } from '../actions/file-answer.ts';
 import type { Access } from '../access/access.ts';
-import { AccessDeniedError, ChangedMeanwhileError, StowageError } from '../errors/errors.ts';
+import { AccessDeniedError, ChangedMeanwhileError, UnknownActionError } from '../errors/errors.ts';
 import { parseParameters } from '../parameters/parse.ts';
 import type { RawValue } from '../parameters/raw.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -24,17 +24,22 @@ const folderOf = (path: RawValue | undefined): SourcePath => {
  * parameters are. What it lets through, the action checks item by item.
  * @throws AccessDeniedError
  */
-export const requireAccess = (access: Access, { actionName, parameters }: RequestInput): void => {
+export const requireAccess = (
+  access: Access,
+  actions: ReadonlyMap<string, Action>,
+  { actionName, parameters }: RequestInput,
+): void => {
   if (actionName === undefined) return;
-  if (!access.mayAllow(accessKeyOf(actionName), folderOf(parameters['path']))) throw new AccessDeniedError();
+  const folder = folderOf(parameters['path']);
+  if (!mayAllowAction(access, actions, actionName, folder)) throw new AccessDeniedError();
 };
 
-/** @throws StowageError UNKNOWN_ACTION */
+/** @throws UnknownActionError */
 export const findAction = (actions: ReadonlyMap<string, Action>, name: string | undefined): Action => {
   const action = name === undefined ? undefined : actions.get(name);
   if (action !== undefined) return action;
   const messages = name === undefined ? ['No action is given.'] : [];
-  throw new StowageError('UNKNOWN_ACTION', { messages });
+  throw new UnknownActionError({ messages });
 };
 
 const dataResponse = async (data: object, { method }: HookRequest): Promise<ConnectorResponse> => {
@@ -72,6 +77,14 @@ export const runAction = async (
   input: RequestInput,
   request: HookRequest,
 ): Promise<ConnectorResponse> => {
-  const parameters = parseParameters(action.parameters, input.parameters);
+  let parameters: unknown;
+  try {
+    parameters = parseParameters(action.parameters, input.parameters);
+  } catch (error) {
+    // What kind of item it is about remains unknown: then the key that the action's name promises decides first.
+    const folder = folderOf(input.parameters['path']);
+    if (!context.access.mayAllow(accessKeyOf(action.name), folder)) throw new AccessDeniedError();
+    throw error;
+  }
   return answerWhole(() => action.run(context, parameters), request);
 };

@@ -51,6 +51,16 @@ const begin = (
   return end;
 };
 
+/** Says "go on" to a client that waits for it when somebody begins to read its body. */
+const continueWhenRead = (request: IncomingMessage, response: ServerResponse): void => {
+  const goOn = (event: string): void => {
+    if (event !== 'data' && event !== 'readable') return;
+    request.off('newListener', goOn);
+    if (!response.headersSent) response.writeContinue();
+  };
+  request.on('newListener', goOn);
+};
+
 /** Serves a connector by `node:http`. Rejects when the address cannot be had. */
 export const listen = async (handler: NodeHandler, options: ListenOptions): Promise<ListeningServer> => {
   const { headers = {} } = options;
@@ -85,6 +95,11 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
     },
     onRequest,
   );
+  // A client that asks before it sends hears "go on" when somebody begins to read: what is refused before is not sent at all.
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    continueWhenRead(request, response);
+    onRequest(request, response);
+  });
   // Of what a client may expect of us we know nothing but 100-continue, and may pass over the rest.
   server.on('checkExpectation', onRequest);
   server.on('clientError', (error, socket) => {
@@ -92,9 +107,7 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
     if (answered) socket.destroy();
     else refuseUnreadable(socket, error, headers);
   });
-  server.on('connection', (socket) => {
-    connections.add(socket);
-  });
+  server.on('connection', (socket) => connections.add(socket));
   const { port, address } = await listening(server, options);
 
   const close = (graceMs: number): Promise<void> =>

@@ -1,13 +1,15 @@
 import { Transform, pipeline, type Readable, type TransformCallback } from 'node:stream';
-import { accessKeyOf, type Action } from '../actions/action.ts';
+import { mayAllowAction, type Action } from '../actions/action.ts';
 import { fileTooLarge } from '../actions/file-too-large.ts';
 import { isFilesField } from '../actions/form-files.ts';
+import { requireFolder } from '../actions/item.ts';
+import { newFileName } from '../actions/new-name.ts';
+import { openedSource } from '../actions/open-source.ts';
 import { sourceFor } from '../actions/select-source.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
 import type { Access } from '../access/access.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
-import type { FormFields } from '../parameters/form-fields.ts';
-import type { RawParameters } from '../parameters/raw.ts';
+import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 import type { OperationOptions, StagedFile, StorageAdapter } from '../storage/adapter.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -59,7 +61,7 @@ const limited = ({ content, filename }: IncomingFile, most: number): Readable =>
 const largestLimit = (sources: SourceSet): number =>
   Math.max(0, ...sources.all.map((source) => source.settings.maxUploadFileSize));
 
-const textOf = (parameters: RawParameters, fields: FormFields, name: string): string | undefined => {
+const textOf = (parameters: RawParameters, fields: ParameterDraft, name: string): string | undefined => {
   const inQuery = parameters[name];
   const text = typeof inQuery === 'string' && inQuery !== '' ? inQuery : fields.text(name);
   return text === '' ? undefined : text;
@@ -69,8 +71,9 @@ const textOf = (parameters: RawParameters, fields: FormFields, name: string): st
  * Whether the action that the request names (so far) takes files. While none is named, it may still become any.
  * @throws AccessDeniedError when no path and no type of file could be allowed.
  */
-const takesFiles = ({ actions, access, actionName }: UploadContext, fields: FormFields): boolean => {
-  const isDenied = (action: Action): boolean => !access.mayAllow(accessKeyOf(action.name), SourcePath.root);
+const takesFiles = ({ actions, access, actionName }: UploadContext, fields: ParameterDraft): boolean => {
+  const isDenied = (action: Action): boolean =>
+    !mayAllowAction(access, actions, action.name, SourcePath.root);
   const name = actionName ?? fields.text('action');
   if (name === undefined || name === '') {
     return [...actions.values()].some((action) => action.takesFiles && !isDenied(action));
@@ -81,13 +84,30 @@ const takesFiles = ({ actions, access, actionName }: UploadContext, fields: Form
   return true;
 };
 
+/** Most bytes of text fields, except for actions that take long texts. */
+const MAX_TEXT_BYTES = 1024 * 1024;
+
+/** While no action is named, it may still become any that is not denied. */
+const largestText = (
+  { actions, access, actionName, sources }: UploadContext,
+  fields: ParameterDraft,
+): number => {
+  const name = actionName ?? fields.text('action') ?? '';
+  const possible = name === '' ? [...actions.values()] : [actions.get(name)];
+  const isLong = possible.some(
+    (action) =>
+      action?.takesLongText === true && mayAllowAction(access, actions, action.name, SourcePath.root),
+  );
+  return isLong ? Math.max(MAX_TEXT_BYTES, largestLimit(sources)) : MAX_TEXT_BYTES;
+};
+
 /**
  * Where a file is staged and how large it may be, by what is known of its source so far.
  * @throws StowageError UNKNOWN_SOURCE
  */
-const placeFor = (
+const locationFor = (
   { sources, query }: UploadContext,
-  fields: FormFields,
+  fields: ParameterDraft,
 ): { readonly source: Source; readonly most: number } => {
   const name = textOf(query, fields, 'source');
   const source = sourceFor(sources, name);
@@ -97,17 +117,55 @@ const placeFor = (
 };
 
 /**
+ * Refuses a file for `fileUpload` that no source would take, by what is known before its bytes come: its type, and the folder
+ * when query or earlier fields name it. What a later field may still change is left to the action.
+ * @throws TypeNotAllowedError, AccessDeniedError, NotFoundError, UnsafePathError
+ */
+const refuseEarly = async (
+  { sources, actions, access, query, request }: UploadContext,
+  { filename, fields }: IncomingFile,
+  checkedFolders: Set<string>,
+): Promise<void> => {
+  const sourceName = textOf(query, fields, 'source');
+  const possible = sourceName === undefined ? sources.all : [sourceFor(sources, sourceName)];
+  const refusals = possible.flatMap(({ settings }) => {
+    try {
+      newFileName(settings, filename);
+      return [];
+    } catch (error) {
+      return [error];
+    }
+  });
+  if (refusals.length === possible.length && refusals.length > 0) throw refusals[0];
+  const path = textOf(query, fields, 'path');
+  if (path === undefined) return;
+  const folder = SourcePath.parse(path);
+  const [source] = possible;
+  const key = `${sourceName ?? ''}:${folder.toString()}`;
+  if (source === undefined || checkedFolders.has(key)) return;
+  const open = await openedSource({ access }, source);
+  if (!mayAllowAction(open.access, actions, 'fileUpload', folder)) throw new AccessDeniedError();
+  // Without a source in the query a later field may name another one.
+  if (typeof query['source'] === 'string' || sources.all.length === 1)
+    await requireFolder(open, folder, request.signal);
+  checkedFolders.add(key);
+};
+
+/**
  * Receives the files of one request into the store of the source they are meant for, and stops each at the source's
  * `maxUploadFileSize`. Files in other fields and files for actions that take none are skipped. Names, types and the final
  * limits are the action's to check.
  */
 export const createUploadReceiver = (context: UploadContext): FileReceiver => {
   const { sources, stage, request } = context;
+  const checkedFolders = new Set<string>();
   const receive = async (file: IncomingFile): Promise<UploadedFile | undefined> => {
     const { field, filename, fields } = file;
     if (!takesFiles(context, fields) || !sources.all.some((source) => isFilesField(field, source)))
       return undefined;
-    const { source, most } = placeFor(context, fields);
+    if ((context.actionName ?? fields.text('action')) === 'fileUpload')
+      await refuseEarly(context, file, checkedFolders);
+    const { source, most } = locationFor(context, fields);
     const storage = await source.storage();
     const staged = await stage(storage, limited(file, most), { signal: request.signal });
     return { field, filename, staged, stagedIn: storage };
@@ -117,6 +175,7 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
     get largestFile() {
       return largestLimit(sources);
     },
+    largestText: (fields) => largestText(context, fields),
     receive,
   };
 };

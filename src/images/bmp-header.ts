@@ -1,5 +1,23 @@
 import { BrokenImageError } from '../errors/errors.ts';
-import { MAX_WHOLE_PIXELS } from './limits.ts';
+import { MAX_DECODED_PIXELS } from './engine.ts';
+
+/** Unpacked pixels, row by row from the top, 8 bits a channel: RGB, or RGBA with straight alpha. */
+export interface Pixels {
+  readonly data: Uint8Array;
+  readonly width: number;
+  readonly height: number;
+  readonly channels: 3 | 4;
+}
+
+/** Pixels (or bytes of packed ones) that are unpacked before other requests get their turn: some milliseconds of work. */
+export const STEPS_PER_TURN = 1_000_000;
+
+/** True when there is an alpha channel and it is zero everywhere: what programs write that know none. */
+export const hasEmptyAlpha = ({ data, channels }: Pixels): boolean => {
+  if (channels === 3) return false;
+  for (let at = 3; at < data.length; at += 4) if (data[at] !== 0) return false;
+  return true;
+};
 
 /** Bits of a 16 or 32 bit pixel that hold each channel. An alpha of 0 means that there is none. */
 export interface ChannelMasks {
@@ -67,7 +85,7 @@ const checked = (header: BitmapHeader): BitmapHeader => {
   const { width, height, bitsPerPixel } = header;
   if (![1, 2, 4, 8, 16, 24, 32].includes(bitsPerPixel)) throw broken(`bitmap of ${bitsPerPixel} bits`);
   if (width < 1 || height < 1) throw broken('bitmap without pixels');
-  if (width * height > MAX_WHOLE_PIXELS) {
+  if (width * height > MAX_DECODED_PIXELS) {
     throw new BrokenImageError({ message: 'The image has too many pixels.', detail: `${width}x${height}` });
   }
   return header;

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { STEPS_PER_TURN, type Pixels } from './pixels.ts';
+import { STEPS_PER_TURN, type Pixels } from './bmp-header.ts';
 
 const FILE_HEADER_BYTES = 14;
 const INFO_HEADER_BYTES = 40;

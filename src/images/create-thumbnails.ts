@@ -10,25 +10,37 @@ import {
   type View,
 } from './folder-view.ts';
 import type { Icon } from './icon.ts';
-import { sideBySide } from './side-by-side.ts';
-import type { SvgGenerator } from './svg-generator.ts';
+import { createImagePool, type ImagePool } from './image-pool.ts';
 import { createFollowers } from './thumbnail-followers.ts';
-import { createLedger } from './thumbnail-ledger.ts';
+import { createThumbnailCache } from './thumbnail-cache.ts';
 import { createThumbnailMaker } from './thumbnail-maker.ts';
-import type { Thumbnails } from './thumbnails.ts';
-import { createWorkshop, type Workshop } from './workshop.ts';
+import type { SvgGenerator, Thumbnails } from './thumbnails.ts';
 
 /** What thumbnails are made with. */
 export interface ThumbnailsOptions {
   readonly log: Logger;
-  /** Where pictures are decoded. Default: a workshop of its own. */
-  readonly workshop?: Workshop | undefined;
+  /** Where pictures are decoded. Default: a pool of its own. */
+  readonly pool?: ImagePool | undefined;
   /** Draws icons in place of the default ones. */
   readonly svgGenerator?: SvgGenerator | undefined;
 }
 
 /** Of one listing; what is decoded at the same time is bounded over all of them. */
 const PARALLEL_PER_LISTING = 16;
+
+/** Runs tasks, at most `limit` at a time, and gives their results in order. Rejects as soon as one does; the others run to their end. */
+const sideBySide = async <Result>(
+  tasks: readonly (() => Promise<Result>)[],
+  limit: number,
+): Promise<Result[]> => {
+  const results = new Array<Result>(tasks.length);
+  const rest = tasks.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, task] of rest) results[index] = await task();
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, tasks.length) }, worker));
+  return results;
+};
 
 /** Shows every entry, making at most the source's quota of new thumbnails: the first ones in the order of the listing. */
 const showAll = async (
@@ -94,11 +106,11 @@ const describeWith = (context: FolderViewContext): Thumbnails['describe'] => {
 
 /** The thumbnails of one connector. Holds no threads or handles, and timers only while somebody waits: there is nothing to close. */
 export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
-  const { log, svgGenerator, workshop = createWorkshop() } = options;
-  const ledger = createLedger();
-  const maker = createThumbnailMaker(workshop, ledger, log);
+  const { log, svgGenerator, pool = createImagePool() } = options;
+  const cache = createThumbnailCache();
+  const maker = createThumbnailMaker(pool, cache, log);
   return {
-    describe: describeWith({ ledger, maker, log, svgGenerator }),
+    describe: describeWith({ cache, maker, log, svgGenerator }),
     ...createFollowers({ maker, log, hasGenerator: svgGenerator !== undefined }),
   };
 };

@@ -1,3 +1,12 @@
+/** Most bytes of a picture that is read into memory to be decoded. Of a larger file a listing shows the icon of its extension. */
+export const MAX_PICTURE_BYTES = 64 * 1024 * 1024;
+
+/** Most pixels that are decoded for one task, all frames together, as the header gives them. */
+export const MAX_DECODED_PIXELS = 0x4000 * 0x3fff;
+
+/** Most pixels of a frame that an edit may make. */
+export const MAX_RESULT_PIXELS = 100_000_000;
+
 /** Formats that thumbnails are written in. */
 export type ThumbnailFormat = 'jpeg' | 'png' | 'gif' | 'webp';
 

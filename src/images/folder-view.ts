@@ -1,19 +1,59 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { BrokenImageError } from '../errors/errors.ts';
+import { BrokenImageError, NotFoundError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Source } from '../sources/source.ts';
 import type { Entry, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Icon } from './icon.ts';
-import type { SvgGenerator } from './svg-generator.ts';
-import { versionOf, type Ledger, type Target } from './thumbnail-ledger.ts';
-import type { Customer, Outcome, ThumbnailMaker } from './thumbnail-maker.ts';
+import { versionOf, type ThumbnailCache, type Target } from './thumbnail-cache.ts';
+import type { MakingRequest, Outcome, ThumbnailMaker } from './thumbnail-maker.ts';
 import { createPlanner, type Plan, type Planner } from './thumbnail-plan.ts';
-import { readShelf, type Shelf } from './thumbnail-shelf.ts';
+import type { SvgGenerator } from './thumbnails.ts';
+
+/** What a thumbnail folder held when it was looked at: the wanted entries by name. */
+type ExistingThumbnails = ReadonlyMap<string, Entry>;
+
+/** An empty file is what a power failure leaves of a thumbnail that was just written. */
+const isThumbnail = ({ kind, size }: Entry): boolean => kind === 'file' && size !== 0;
+
+/** Up to here a store that can is asked for single names; beyond it, one listing is the cheaper question. */
+const MAX_NAMES = 500;
+
+const fromNames = (entries: readonly (Entry | undefined)[]): ExistingThumbnails =>
+  new Map(
+    entries.flatMap((entry) => (entry !== undefined && isThumbnail(entry) ? [[entry.name, entry]] : [])),
+  );
+
+/**
+ * Looks up names in a thumbnail folder with one question to the store: never one per image. A folder that does not exist is empty.
+ * Errors are those of the store.
+ */
+const readExisting = async (
+  storage: StorageAdapter,
+  folder: SourcePath,
+  names: ReadonlySet<string>,
+  signal: AbortSignal | undefined,
+): Promise<ExistingThumbnails> => {
+  if (names.size === 0) return new Map();
+  try {
+    if (storage.statMany && names.size <= MAX_NAMES) {
+      return fromNames(await storage.statMany(folder, [...names], { signal }));
+    }
+    const existing = new Map<string, Entry>();
+    for await (const page of storage.list(folder, { signal })) {
+      for (const entry of page)
+        if (isThumbnail(entry) && names.has(entry.name)) existing.set(entry.name, entry);
+    }
+    return existing;
+  } catch (error) {
+    if (error instanceof NotFoundError) return new Map();
+    throw error;
+  }
+};
 
 /** What a view of a folder works with. */
 export interface FolderViewContext {
-  readonly ledger: Ledger;
+  readonly cache: ThumbnailCache;
   readonly maker: ThumbnailMaker;
   readonly log: Logger;
   readonly svgGenerator: SvgGenerator | undefined;
@@ -37,39 +77,39 @@ export interface FolderView {
   keep(icon: Icon): Promise<boolean>;
 }
 
-interface Scene extends FolderViewContext {
+interface FolderContext extends FolderViewContext {
   readonly source: Source;
   readonly storage: StorageAdapter;
   readonly folder: SourcePath;
   readonly thumbs: SourcePath;
   readonly planner: Planner;
-  readonly shelf: Shelf;
-  readonly customer: Customer;
+  readonly existing: ExistingThumbnails;
+  readonly request: MakingRequest;
 }
 
-const targetOf = ({ storage, thumbs }: Scene, name: string): Target => ({
+const targetOf = ({ storage, thumbs }: FolderContext, name: string): Target => ({
   storage,
   path: thumbs.child(name),
 });
 
 /** A thumbnail older than its item is stale, unless it is the one that was made of this very item: some dates lie in the future. */
-const isFresh = (scene: Scene, name: string, entry: Entry): boolean => {
-  const made = scene.shelf.get(name);
+const isFresh = (context: FolderContext, name: string, entry: Entry): boolean => {
+  const made = context.existing.get(name);
   if (made === undefined) return false;
   if (made.modifiedAt === undefined || entry.modifiedAt === undefined) return true;
   if (made.modifiedAt >= entry.modifiedAt) return true;
-  const row = scene.ledger.find(targetOf(scene, name));
+  const row = context.cache.find(targetOf(context, name));
   return row?.outcome === 'made' && row.version === versionOf(entry) && row.modifiedAt === made.modifiedAt;
 };
 
-const isKnownBroken = (ledger: Ledger, target: Target, entry: Entry): boolean => {
-  const row = ledger.find(target);
+const isKnownBroken = (cache: ThumbnailCache, target: Target, entry: Entry): boolean => {
+  const row = cache.find(target);
   return row?.outcome === 'broken' && row.version === versionOf(entry);
 };
 
-const draw = async (scene: Scene, generator: SvgGenerator, entry: Entry): Promise<string> => {
-  const { svgThumbWidth, svgThumbHeight } = scene.source.settings;
-  const path = scene.folder.child(entry.name).toString();
+const draw = async (context: FolderContext, generator: SvgGenerator, entry: Entry): Promise<string> => {
+  const { svgThumbWidth, svgThumbHeight } = context.source.settings;
+  const path = context.folder.child(entry.name).toString();
   const item = {
     path,
     isFile: entry.kind === 'file',
@@ -81,28 +121,29 @@ const draw = async (scene: Scene, generator: SvgGenerator, entry: Entry): Promis
     if (typeof svg === 'string') return svg;
     throw new TypeError('the icon generator did not return a string');
   } catch (error) {
-    scene.log.warn('The icon generator failed.', { path, error });
+    context.log.warn('The icon generator failed.', { path, error });
     throw new BrokenImageError({ cause: error });
   }
 };
 
-const lookAtItem = (scene: Scene, entry: Entry, name: string): View | (() => Promise<View>) => {
-  const fallback: View = { kind: 'icon', icon: scene.planner.defaultIcon(entry) };
+const showItem = (context: FolderContext, entry: Entry, name: string): View | (() => Promise<View>) => {
+  const fallback: View = { kind: 'icon', icon: context.planner.defaultIcon(entry) };
   // What is inside a folder does not show in its icon, so its date, which changes all the time, does not count.
   const item = entry.kind === 'folder' ? { ...entry, modifiedAt: undefined } : entry;
-  if (isFresh(scene, name, item)) return { kind: 'made', name };
-  const { svgGenerator } = scene;
-  if (svgGenerator === undefined || isKnownBroken(scene.ledger, targetOf(scene, name), item)) return fallback;
+  if (isFresh(context, name, item)) return { kind: 'made', name };
+  const { svgGenerator } = context;
+  if (svgGenerator === undefined || isKnownBroken(context.cache, targetOf(context, name), item))
+    return fallback;
   return async () => {
-    const markup = { version: versionOf(item), draw: () => draw(scene, svgGenerator, entry) };
-    const outcome = await scene.maker.markup(targetOf(scene, name), markup, scene.customer);
+    const markup = { version: versionOf(item), draw: () => draw(context, svgGenerator, entry) };
+    const outcome = await context.maker.markup(targetOf(context, name), markup, context.request);
     return outcome === 'made' ? { kind: 'made', name } : fallback;
   };
 };
 
-const lookAtIcon = (scene: Scene, entry: Entry, plan: Plan): View | (() => Promise<View>) => {
+const showIcon = (context: FolderContext, entry: Entry, plan: Plan): View | (() => Promise<View>) => {
   return plan.kind === 'item'
-    ? lookAtItem(scene, entry, plan.name)
+    ? showItem(context, entry, plan.name)
     : plan.kind === 'icon'
       ? plan
       : { kind: 'self' };
@@ -111,22 +152,22 @@ const lookAtIcon = (scene: Scene, entry: Entry, plan: Plan): View | (() => Promi
 const settle = async (view: View | (() => Promise<View>)): Promise<View> =>
   typeof view === 'function' ? view() : view;
 
-const lookAtPicture = (
-  scene: Scene,
+const showPicture = (
+  context: FolderContext,
   entry: Entry,
   { name, format }: Extract<Plan, { kind: 'picture' }>,
 ): View | (() => Promise<View>) => {
-  if (isFresh(scene, name, entry)) return { kind: 'made', name };
-  if (isKnownBroken(scene.ledger, targetOf(scene, name), entry))
-    return lookAtIcon(scene, entry, scene.planner.planIcon(entry));
-  const { thumbSize, quality } = scene.source.settings;
+  if (isFresh(context, name, entry)) return { kind: 'made', name };
+  if (isKnownBroken(context.cache, targetOf(context, name), entry))
+    return showIcon(context, entry, context.planner.planIcon(entry));
+  const { thumbSize, quality } = context.source.settings;
   const spec = { size: thumbSize, quality, format };
   return async () => {
-    const image = { path: scene.folder.child(entry.name), entry, spec };
-    const outcome: Outcome = await scene.maker.picture(targetOf(scene, name), image, scene.customer);
+    const image = { path: context.folder.child(entry.name), entry, spec };
+    const outcome: Outcome = await context.maker.picture(targetOf(context, name), image, context.request);
     if (outcome === 'made') return { kind: 'made', name };
     return outcome === 'broken'
-      ? settle(lookAtIcon(scene, entry, scene.planner.planIcon(entry)))
+      ? settle(showIcon(context, entry, context.planner.planIcon(entry)))
       : { kind: 'self' };
   };
 };
@@ -164,32 +205,32 @@ const planAll = async (
  * Errors are those of the store.
  */
 export const openFolderView = async (
-  context: FolderViewContext,
+  shared: FolderViewContext,
   source: Source,
   folder: SourcePath,
   entries: readonly Entry[],
   signal: AbortSignal | undefined,
 ): Promise<FolderView> => {
   const { settings } = source;
-  const planner = createPlanner(settings, context.svgGenerator !== undefined);
+  const planner = createPlanner(settings, shared.svgGenerator !== undefined);
   const storage = await source.storage();
   const thumbs = folder.child(settings.thumbFolderName);
-  const customer: Customer = { since: context.ledger.turn(), signal };
+  const request: MakingRequest = { since: shared.cache.turn(), signal };
   const isBroken = (name: string, entry: Entry): boolean =>
-    isKnownBroken(context.ledger, { storage, path: thumbs.child(name) }, entry);
+    isKnownBroken(shared.cache, { storage, path: thumbs.child(name) }, entry);
   const { plans, names } = await planAll({ planner, isBroken }, entries);
-  const shelf = await readShelf(storage, thumbs, names, signal);
-  const scene: Scene = { ...context, source, storage, folder, thumbs, planner, shelf, customer };
+  const existing = await readExisting(storage, thumbs, names, signal);
+  const context: FolderContext = { ...shared, source, storage, folder, thumbs, planner, existing, request };
   return {
     look: (index) => {
       const [entry, plan] = [entries[index], plans[index]];
       if (entry === undefined || plan === undefined) return { kind: 'absent' };
-      return plan.kind === 'picture' ? lookAtPicture(scene, entry, plan) : lookAtIcon(scene, entry, plan);
+      return plan.kind === 'picture' ? showPicture(context, entry, plan) : showIcon(context, entry, plan);
     },
     keep: async ({ name, svg }) => {
-      if (shelf.has(name)) return true;
+      if (existing.has(name)) return true;
       const markup = { version: name, draw: () => Promise.resolve(svg) };
-      return (await context.maker.markup(targetOf(scene, name), markup, customer)) === 'made';
+      return (await shared.maker.markup(targetOf(context, name), markup, request)) === 'made';
     },
   };
 };

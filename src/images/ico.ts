@@ -1,9 +1,8 @@
-import { BrokenImageError } from '../errors/errors.ts';
-import { readBitmapHeader, type ChannelMasks } from './bmp-header.ts';
-import { rowBytes, unpackBitmap } from './bmp.ts';
-import { indexReader } from './bmp-indexes.ts';
+import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
+import { hasEmptyAlpha, readBitmapHeader, type ChannelMasks, type Pixels } from './bmp-header.ts';
+import { indexReader, rowBytes, unpackBitmap } from './bmp.ts';
+import type { PictureSize } from './engine.ts';
 import { sniffPicture } from './picture-format.ts';
-import { hasEmptyAlpha, type Pixels } from './pixels.ts';
 
 /** One picture inside an icon file. `data` begins with its PNG signature or its bitmap header. */
 export interface IcoEntry {
@@ -87,4 +86,28 @@ export const decodeIcoBitmap = async (entry: IcoEntry): Promise<Pixels> => {
   if (pixels.channels === 4 && !hasEmptyAlpha(pixels)) return pixels;
   const mask = header.end + rowBytes(header.width, header.bitsPerPixel) * header.height;
   return applyMask(entry.data, mask, pixels);
+};
+
+const ICO_HEADER_BYTES = 22;
+/** The directory has one byte for each side; 0 stands for 256. */
+const MAX_ICON_SIDE = 256;
+
+/** @throws InvalidParametersError when a picture is larger than icons can be */
+export const requireIconSize = ({ width, height }: PictureSize): void => {
+  if (Math.max(width, height) <= MAX_ICON_SIDE) return;
+  throw new InvalidParametersError(`An icon can be ${MAX_ICON_SIDE} pixels wide and high at most.`);
+};
+
+/** Wraps a PNG file of this size as an icon file with a single picture. */
+export const encodeIco = (png: Buffer, { width, height }: PictureSize): Buffer => {
+  const header = Buffer.alloc(ICO_HEADER_BYTES);
+  header.writeUInt16LE(1, 2);
+  header.writeUInt16LE(1, 4);
+  header.writeUInt8(width % MAX_ICON_SIDE, 6);
+  header.writeUInt8(height % MAX_ICON_SIDE, 7);
+  header.writeUInt16LE(1, 10);
+  header.writeUInt16LE(32, 12);
+  header.writeUInt32LE(png.length, 14);
+  header.writeUInt32LE(ICO_HEADER_BYTES, 18);
+  return Buffer.concat([header, png]);
 };

@@ -1,16 +1,13 @@
-import type { Readable } from 'node:stream';
-import { collect } from './collect.ts';
+import { addAbortSignal } from 'node:stream';
+import { extensionOf } from '../content/extension.ts';
+import { MAX_PICTURE_BYTES } from './engine.ts';
 import type { Edit, PictureSize } from './engine.ts';
-import { MAX_PICTURE_BYTES } from './limits.ts';
-import { memoryWeight, type Workshop } from './workshop.ts';
+import { collect, type ImagePool, type PictureFile } from './image-pool.ts';
+import { checkXml } from './svg/check-xml.ts';
+import { cleanSvg, MAX_SVG_BYTES, type CleanedSvg } from './svg/clean-svg.ts';
 
-/** A stored or uploaded picture. */
-export interface PictureFile {
-  /** Bytes; undefined where the store does not report it. */
-  readonly size: number | undefined;
-  /** Opens it; called at most once. */
-  readonly open: () => Readable | Promise<Readable>;
-}
+/** Bytes of memory that cleaning takes for each byte of a file. */
+const CLEANING_FACTOR = 6;
 
 /**
  * Works on whole pictures for single requests. Bounded in number and memory from before a picture is read until its result is used.
@@ -25,6 +22,17 @@ export interface ImageEditor {
     use: (result: Buffer) => Promise<Result>,
     signal: AbortSignal,
   ): Promise<Result>;
+  /**
+   * Gives `use` what is to be stored of a file under this name where uploads are cleaned: an SVG file comes out cleaned, and so does an XML file
+   * that is a drawing. Resolves with undefined, without a call of `use`, for everything else: it stays as it is. `open` may be called twice.
+   * @throws BrokenImageError when it is malformed or too large; TypeNotAllowedError for XML that browsers show as a page
+   */
+  clean<Result>(
+    name: string,
+    file: PictureFile,
+    use: (cleaned: CleanedSvg) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result | undefined>;
   /** Makes sure that the bytes decode to their end. Tells the usual extension of their format. */
   verify(picture: PictureFile, signal: AbortSignal): Promise<string>;
   /** Reads a file of at most `limit` bytes as it is. @throws what `refuse` makes when it is larger */
@@ -37,28 +45,41 @@ export interface ImageEditor {
 }
 
 /** The editor of one connector. */
-export const createImageEditor = ({ engine, memory }: Workshop): ImageEditor => {
+export const createImageEditor = ({ engine, hold }: ImagePool): ImageEditor => {
   const read = async (picture: PictureFile, signal: AbortSignal): Promise<Buffer> =>
     collect(await picture.open(), MAX_PICTURE_BYTES, signal);
   return {
     edit: (picture, plan, use, signal) =>
-      memory.edits.run(
+      hold(
+        'edits',
+        picture.size,
         async () => use(await engine.edit(await read(picture, signal), plan, signal)),
-        memoryWeight(picture.size),
         signal,
       ),
+    clean: async (name, file, use, signal) => {
+      const extension = extensionOf(name);
+      if (extension !== 'svg' && extension !== 'xml') return undefined;
+      if (extension === 'xml') {
+        const kind = await checkXml(addAbortSignal(signal, await file.open()));
+        if (kind === 'data') return undefined;
+      }
+      const bytes = Math.min(file.size ?? MAX_SVG_BYTES, MAX_SVG_BYTES) * CLEANING_FACTOR;
+      return hold(
+        'edits',
+        bytes,
+        async () => use(await cleanSvg(await collect(await file.open(), MAX_SVG_BYTES, signal))),
+        signal,
+      );
+    },
     verify: (picture, signal) =>
-      memory.edits.run(
-        async () => engine.verify(await read(picture, signal), signal),
-        memoryWeight(picture.size),
-        signal,
-      ),
+      hold('edits', picture.size, async () => engine.verify(await read(picture, signal), signal), signal),
     load: async (picture, { bytes, refuse }, use, signal) => {
       const limit = Math.min(bytes, MAX_PICTURE_BYTES);
       if ((picture.size ?? 0) > limit) throw refuse();
-      return memory.edits.run(
+      return hold(
+        'edits',
+        picture.size,
         async () => use(await collect(await picture.open(), limit, signal, refuse)),
-        memoryWeight(picture.size),
         signal,
       );
     },

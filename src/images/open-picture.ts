@@ -1,11 +1,10 @@
 import type { Metadata, Sharp } from 'sharp';
 import { BrokenImageError } from '../errors/errors.ts';
-import { readBmpFileHeader } from './bmp-header.ts';
+import { readBmpFileHeader, type Pixels } from './bmp-header.ts';
 import { decodeBmp } from './bmp.ts';
 import { decodeIcoBitmap, readIco } from './ico.ts';
-import { MAX_DECODED_PIXELS, MAX_PICTURE_BYTES, MAX_WHOLE_PIXELS } from './limits.ts';
+import { MAX_DECODED_PIXELS, MAX_PICTURE_BYTES } from './engine.ts';
 import { sniffPicture, type PictureFormat } from './picture-format.ts';
-import type { Pixels } from './pixels.ts';
 import { READ_OPTIONS, type SharpLibrary } from './sharp-library.ts';
 
 /** A picture whose header has been read and found within the limits. Nothing is decoded yet. */
@@ -21,16 +20,13 @@ export interface OpenedPicture {
   readonly decode: () => Promise<Sharp>;
 }
 
-/** Formats whose decoders hold a whole frame; the others do it for some of their kinds. */
-const WHOLE_FRAMES: ReadonlySet<PictureFormat> = new Set<PictureFormat>(['gif', 'webp', 'heif']);
-
-const requireDecodable = (
-  { width, height, frames }: { width: number; height: number; frames: number },
-  isWhole: boolean,
-): void => {
-  const pixels = width * height;
-  const fits = pixels * frames <= MAX_DECODED_PIXELS && (!isWhole || pixels <= MAX_WHOLE_PIXELS);
-  if (pixels >= 1 && fits) return;
+const requireDecodable = ({
+  width,
+  height,
+  frames,
+}: Pick<OpenedPicture, 'width' | 'height' | 'frames'>): void => {
+  const pixels = width * height * frames;
+  if (pixels >= 1 && pixels <= MAX_DECODED_PIXELS) return;
   throw new BrokenImageError({
     message: 'The image has too many pixels.',
     detail: `${width}x${height}, ${frames} frames`,
@@ -63,10 +59,7 @@ const openEncoded = async (
   const metadata = await sharp(bytes, { ...READ_OPTIONS, limitInputPixels: false }).metadata();
   const { width, height } = metadata.autoOrient;
   const count = frames === 'all' ? (metadata.pages ?? 1) : 1;
-  requireDecodable(
-    { width, height, frames: count },
-    WHOLE_FRAMES.has(format) || metadata.isProgressive === true,
-  );
+  requireDecodable({ width, height, frames: count });
   const animated = count > 1;
   return {
     format,

@@ -43,3 +43,72 @@ export const mimeTypeOfPicture = (bytes: Uint8Array): string | undefined => {
   const format = sniffPicture(bytes);
   return format === undefined ? undefined : MIME_TYPES[format];
 };
+
+const GIF_HEADER_BYTES = 13;
+const IMAGE_BYTES = 10;
+const EXTENSION = 0x21;
+const IMAGE = 0x2c;
+const TRAILER = 0x3b;
+
+/** Bytes of a colour table by the flags of its owner. */
+const tableBytes = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 0x07) + 1));
+
+/** Where a chain of sub-blocks ends, each with its length before it. */
+const skipBlocks = (file: Buffer, start: number): number => {
+  let at = start;
+  while ((file[at] ?? 0) > 0) at += (file[at] ?? 0) + 1;
+  return at + 1;
+};
+
+/**
+ * Whether a GIF file goes on to its end mark. The decoder shows what there is of a file that was cut off, be it fewer frames, and
+ * does not say so. Reads lengths only.
+ */
+export const isWholeGif = (file: Buffer): boolean => {
+  let at = GIF_HEADER_BYTES + tableBytes(file[10] ?? 0);
+  while (at < file.length) {
+    const kind = file[at];
+    if (kind === TRAILER) return true;
+    if (kind === EXTENSION) at = skipBlocks(file, at + 2);
+    // The byte after the colour table gives the size of codes.
+    else if (kind === IMAGE) at = skipBlocks(file, at + IMAGE_BYTES + tableBytes(file[at + 9] ?? 0) + 1);
+    else return false;
+  }
+  return false;
+};
+
+const PNG_SIGNATURE_BYTES = 8;
+const CHUNK_BYTES = 8;
+const CHECKSUM_BYTES = 4;
+
+/**
+ * Whether a PNG file holds an animation, of which decoders know the first frame alone.
+ * @see https://www.w3.org/TR/png-3/#apng-frame-based-animation
+ */
+export const isAnimatedPng = (file: Buffer): boolean => {
+  for (let at = PNG_SIGNATURE_BYTES; at + CHUNK_BYTES <= file.length;) {
+    const kind = file.toString('latin1', at + 4, at + 8);
+    if (kind === 'acTL') return at + CHUNK_BYTES + 4 <= file.length && file.readUInt32BE(at + 8) > 1;
+    if (kind === 'IDAT') return false;
+    at += CHUNK_BYTES + file.readUInt32BE(at) + CHECKSUM_BYTES;
+  }
+  return false;
+};
+
+const FRAME_HEADER_BYTES = 16;
+
+/** The kind of the first chunk with pixels, from `at` on: `VP8 ` (lossy) or `VP8L`; undefined when there is none. */
+const firstPixels = (file: Buffer, at: number): string | undefined => {
+  for (let next = at; next + CHUNK_BYTES <= file.length;) {
+    const kind = file.toString('latin1', next, next + 4);
+    if (kind === 'VP8 ' || kind === 'VP8L') return kind;
+    // Chunks of a frame lie inside the frame's own.
+    if (kind === 'ANMF') return firstPixels(file, next + CHUNK_BYTES + FRAME_HEADER_BYTES);
+    const size = file.readUInt32LE(next + 4);
+    next += CHUNK_BYTES + size + (size % 2);
+  }
+  return undefined;
+};
+
+/** Whether a WebP file stores its pixels without loss, judged by its first frame. */
+export const isLosslessWebp = (file: Buffer): boolean => firstPixels(file, 12) === 'VP8L';

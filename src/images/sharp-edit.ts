@@ -1,24 +1,21 @@
 import type { Sharp } from 'sharp';
-import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
+import { BrokenImageError } from '../errors/errors.ts';
 import { encodeBmp } from './bmp-writer.ts';
+import { WHOLE_JPEG_PIXELS } from './cost.ts';
 import type { Edit, PictureSize } from './engine.ts';
-import { encodeIco, requireIconSize } from './ico-writer.ts';
+import { encodeIco, requireIconSize } from './ico.ts';
 import type { OpenedPicture } from './open-picture.ts';
-import type { PictureFormat } from './picture-format.ts';
-import { isAnimatedPng } from './png.ts';
-import { isLosslessWebp } from './webp.ts';
+import { isAnimatedPng, isLosslessWebp, type PictureFormat } from './picture-format.ts';
 
 const JPEG_QUALITY = 92;
-/** Larger ones are written row by row: the best tables of codes, and several passes, need the whole picture in memory, at up to 12 bytes a pixel. */
-const WHOLE_JPEG_PIXELS = 24_000_000;
 const WEBP_QUALITY = 90;
+/** Finding the colours of a palette takes long. Larger results become true colour. */
+const PALETTE_PIXELS = 6_000_000;
+/** Larger GIF and palette PNG results find their colours with less effort: noise takes ten seconds a megapixel otherwise. */
+const CAREFUL_PALETTE_PIXELS = 1_000_000;
+/** Larger lossless WebP results are written with less effort. */
+const CAREFUL_WEBP_PIXELS = 4_000_000;
 const AVIF_QUALITY = 65;
-/**
- * The largest picture of the AVIF Advanced Profile. The encoder (libaom 3.15) holds a picture many times over, at 8 bits and its lowest effort,
- * with one thread as with two: 35 megapixels take 1.2 GB, 100 take 3.2 GB. Colours at half the resolution (4:2:0) make that 0.8 and 2.1 GB, and
- * the library cannot write a picture in tiles. So there is no setting by which 100 megapixels stay below a gigabyte.
- */
-const MAX_AVIF_PIXELS = 35_651_584;
 /** How hard the AVIF encoder tries, by size: at the highest effort a large picture takes minutes. */
 const AVIF_EFFORTS: readonly (readonly [pixels: number, effort: number])[] = [
   [1_000_000, 4],
@@ -60,6 +57,9 @@ const toBmp = async (picture: Sharp): Promise<Buffer> => {
 const avifEffort = ({ width, height }: PictureSize): number =>
   AVIF_EFFORTS.find(([pixels]) => width * height <= pixels)?.[1] ?? 0;
 
+const paletteEffort = ({ width, height }: PictureSize, frames: number): number =>
+  width * height * frames > CAREFUL_PALETTE_PIXELS ? 1 : 7;
+
 /** A picture that has been edited and waits to be written, beside what it was before. */
 interface Edited {
   readonly picture: Sharp;
@@ -87,15 +87,23 @@ const encodeAvif = ({ picture, size, original }: Edited): Promise<Buffer> => {
   return picture.avif({ quality: AVIF_QUALITY, effort: avifEffort(size), bitdepth }).toBuffer();
 };
 
-/** Writers that write as carefully as the original was written. */
+/** Each writes with the choices that the original was written with. */
 const ENCODERS: Readonly<Record<PictureFormat, (edited: Edited) => Promise<Buffer>>> = {
   jpeg: encodeJpeg,
-  png: ({ picture, original: { metadata } }) =>
-    picture.png({ progressive: metadata?.isProgressive ?? false }).toBuffer(),
+  png: ({ picture, size, original: { metadata } }) => {
+    const palette = metadata?.isPalette === true && size.width * size.height <= PALETTE_PIXELS;
+    const effort = palette ? { palette, effort: paletteEffort(size, 1) } : {};
+    return picture.png({ ...effort, progressive: metadata?.isProgressive ?? false }).toBuffer();
+  },
   // A box in which nothing moves is still as long as the animation.
-  gif: ({ picture }) => picture.gif({ keepDuplicateFrames: true }).toBuffer(),
-  webp: ({ picture, file }) =>
-    picture.webp(isLosslessWebp(file) ? { lossless: true } : { quality: WEBP_QUALITY }).toBuffer(),
+  gif: ({ picture, size, original: { frames } }) =>
+    picture.gif({ keepDuplicateFrames: true, effort: paletteEffort(size, frames) }).toBuffer(),
+  webp: ({ picture, size, file }) => {
+    const effort = size.width * size.height > CAREFUL_WEBP_PIXELS ? 0 : 4;
+    return picture
+      .webp(isLosslessWebp(file) ? { lossless: true, effort } : { quality: WEBP_QUALITY })
+      .toBuffer();
+  },
   heif: encodeAvif,
   tiff: ({ picture }) => picture.tiff({ compression: 'lzw', predictor: 'horizontal' }).toBuffer(),
   bmp: ({ picture }) => toBmp(picture),
@@ -116,9 +124,6 @@ const requireEditable = (
     throw new BrokenImageError('Animated PNG images cannot be edited.');
   }
   if (format === 'heif' && metadata?.compression !== 'av1') throw new BrokenImageError();
-  if (format === 'heif' && result.width * result.height > MAX_AVIF_PIXELS) {
-    throw new InvalidParametersError('The result would have too many pixels for AVIF.');
-  }
 };
 
 /** Decodes, turns upright, edits and encodes. @throws BrokenImageError; errors of the library */

@@ -1,7 +1,7 @@
 import type sharpModule from 'sharp';
 import type { SharpOptions } from 'sharp';
 import { BrokenImageError, StowageError } from '../errors/errors.ts';
-import { MAX_DECODED_PIXELS } from './limits.ts';
+import { MAX_DECODED_PIXELS } from './engine.ts';
 
 /** The library that decodes and encodes. */
 export type SharpLibrary = typeof sharpModule;

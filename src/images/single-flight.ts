@@ -1,4 +1,4 @@
-import { orAborted } from '../storage/or-aborted.ts';
+import { orAborted } from '../concurrency/or-aborted.ts';
 
 /** Work that runs once however many callers want it at the same time. */
 export interface SingleFlight<Result> {

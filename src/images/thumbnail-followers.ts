@@ -1,8 +1,8 @@
-import { NotFoundError } from '../errors/errors.ts';
+import { NotEmptyError, NotFoundError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { Target } from './thumbnail-ledger.ts';
+import type { Target } from './thumbnail-cache.ts';
 import type { ThumbnailMaker } from './thumbnail-maker.ts';
 import { createPlanner } from './thumbnail-plan.ts';
 import type { Place, Thumbnails } from './thumbnails.ts';
@@ -107,9 +107,16 @@ const exists = async (storage: StorageAdapter, path: SourcePath): Promise<boolea
   }
 };
 
-const isEmpty = async (storage: StorageAdapter, folder: SourcePath): Promise<boolean> => {
-  for await (const page of storage.list(folder, { detail: 'names' })) if (page.length > 0) return false;
-  return true;
+/** Removes a folder that holds nothing. False when it holds something. */
+const removeIfEmpty = async (storage: StorageAdapter, folder: SourcePath): Promise<boolean> => {
+  try {
+    await storage.removeEmptyFolder(folder);
+    return true;
+  } catch (error) {
+    if (error instanceof NotFoundError) return true;
+    if (error instanceof NotEmptyError) return false;
+    throw error;
+  }
 };
 
 /**
@@ -125,9 +132,7 @@ const sweepBelow = async ({ maker }: FollowersContext, place: Place): Promise<vo
     if (!(await exists(storage, thumbs))) continue;
     await storage.removeFolder(thumbs);
     for (let folder = thumbs.parent; place.path.contains(folder); folder = folder.parent) {
-      if (!(await exists(storage, folder))) continue;
-      if (!(await isEmpty(storage, folder))) break;
-      await storage.removeFolder(folder);
+      if (!(await removeIfEmpty(storage, folder))) break;
     }
   }
 };

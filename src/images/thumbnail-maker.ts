@@ -3,36 +3,35 @@ import { BrokenImageError, BusyError, NotFoundError } from '../errors/errors.ts'
 import type { Logger } from '../log/logger.ts';
 import type { Entry } from '../storage/adapter.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import { collect } from './collect.ts';
+import { MAX_PICTURE_BYTES } from './engine.ts';
 import type { ThumbnailSpec } from './engine.ts';
-import { MAX_PICTURE_BYTES } from './limits.ts';
+import { collect, type ImagePool } from './image-pool.ts';
 import { createSingleFlight, type SingleFlight } from './single-flight.ts';
-import { versionOf, type Ledger, type Target } from './thumbnail-ledger.ts';
-import { memoryWeight, type Workshop } from './workshop.ts';
+import { versionOf, type ThumbnailCache, type Target } from './thumbnail-cache.ts';
 
 /** How the making of a thumbnail ended. `broken`: the item cannot be drawn until it changes. `failed`: not this time. */
 export type Outcome = 'made' | 'broken' | 'failed';
 
 /** Who wants a thumbnail. */
-export interface Customer {
-  /** The ledger's turn when the customer looked into the folder: what has been made since needs no second making. */
+export interface MakingRequest {
+  /** The cache's turn when the request looked into the folder: what has been made since needs no second making. */
   readonly since: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Makes single thumbnails: each once at a time, bounded over the whole connector. Its promises reject only for the customer's signal. */
+/** Makes single thumbnails: each once at a time, bounded over the whole connector. Its promises reject only for the request's signal. */
 export interface ThumbnailMaker {
   /** Reads the image, scales it down and stores it. */
   picture(
     target: Target,
     image: { readonly path: SourcePath; readonly entry: Entry; readonly spec: ThumbnailSpec },
-    customer: Customer,
+    request: MakingRequest,
   ): Promise<Outcome>;
   /** Stores markup for this version of an item. */
   markup(
     target: Target,
     item: { readonly version: string; readonly draw: () => Promise<string> },
-    customer: Customer,
+    request: MakingRequest,
   ): Promise<Outcome>;
   /** Stops what is being made for the target and forgets what was known. */
   forget(target: Target): Promise<void>;
@@ -46,14 +45,14 @@ const isExpected = (error: unknown): boolean =>
   (error instanceof Error && error.name === 'AbortError');
 
 interface MakerContext {
-  readonly workshop: Workshop;
-  readonly ledger: Ledger;
+  readonly pool: ImagePool;
+  readonly cache: ThumbnailCache;
   readonly log: Logger;
   readonly flights: SingleFlight<Outcome>;
 }
 
 const store = async (
-  { ledger, log }: MakerContext,
+  { cache, log }: MakerContext,
   { target, version }: { readonly target: Target; readonly version: string },
   content: Buffer,
   signal: AbortSignal,
@@ -61,25 +60,25 @@ const store = async (
   try {
     const stream = Readable.from([content], { objectMode: false });
     // Nobody can put a folder into a thumbnail folder.
-    const options = { size: content.length, noFolder: true, signal, durable: false };
+    const options = { size: content.length, derived: true, signal };
     const { modifiedAt } = await target.storage.write(target.path, stream, options);
-    ledger.note(target, { version, outcome: 'made', modifiedAt });
+    cache.note(target, { version, outcome: 'made', modifiedAt });
     return 'made';
   } catch (error) {
     signal.throwIfAborted();
-    const level = ledger.noteRefusal(target) ? 'warn' : 'debug';
+    const level = cache.noteRefusal(target) ? 'warn' : 'debug';
     log[level]('A thumbnail could not be stored.', { path: target.path.toString(), error });
     return 'failed';
   }
 };
 
 const failed = (
-  { ledger, log }: MakerContext,
+  { cache, log }: MakerContext,
   { target, version }: { readonly target: Target; readonly version: string },
   error: unknown,
 ): Outcome => {
   if (error instanceof BrokenImageError) {
-    ledger.note(target, { version, outcome: 'broken' });
+    cache.note(target, { version, outcome: 'broken' });
     log.debug('An item cannot be drawn.', { path: target.path.toString(), error });
     return 'broken';
   }
@@ -92,31 +91,31 @@ const failed = (
 const once = async (
   context: MakerContext,
   job: { readonly target: Target; readonly version: string },
-  { since, signal }: Customer,
+  { since, signal }: MakingRequest,
   produce: (signal: AbortSignal) => Promise<Outcome>,
 ): Promise<Outcome> => {
-  const { ledger, flights } = context;
-  const known = ledger.find(job.target);
+  const { cache, flights } = context;
+  const known = cache.find(job.target);
   if (known?.version === job.version && (known.outcome === 'broken' || known.turn > since))
     return known.outcome;
-  if (ledger.isRefused(job.target)) return 'failed';
+  if (cache.isRefused(job.target)) return 'failed';
   try {
-    return await flights.run(ledger.keyOf(job.target), job.version, produce, signal);
+    return await flights.run(cache.keyOf(job.target), job.version, produce, signal);
   } catch (error) {
     signal?.throwIfAborted();
     return failed(context, job, error);
   }
 };
 
-const forget = async ({ flights, ledger }: MakerContext, target: Target): Promise<void> => {
-  await flights.cancel(ledger.keyOf(target));
-  ledger.forget(target);
+const forget = async ({ flights, cache }: MakerContext, target: Target): Promise<void> => {
+  await flights.cancel(cache.keyOf(target));
+  cache.forget(target);
 };
 
 const forgetBelow = async (context: MakerContext, folder: Target): Promise<readonly SourcePath[]> => {
-  const { flights, ledger } = context;
-  const prefix = `${ledger.keyOf(folder)}/`;
-  const keys = new Set([...flights.keys(), ...ledger.keys()].filter((key) => key.startsWith(prefix)));
+  const { flights, cache } = context;
+  const prefix = `${cache.keyOf(folder)}/`;
+  const keys = new Set([...flights.keys(), ...cache.keys()].filter((key) => key.startsWith(prefix)));
   const folders = new Map<string, SourcePath>();
   for (const key of keys) {
     const path = folder.path.join(SourcePath.parse(key.slice(prefix.length)));
@@ -127,26 +126,26 @@ const forgetBelow = async (context: MakerContext, folder: Target): Promise<reado
 };
 
 /** Makes the maker of one connector. */
-export const createThumbnailMaker = (workshop: Workshop, ledger: Ledger, log: Logger): ThumbnailMaker => {
+export const createThumbnailMaker = (pool: ImagePool, cache: ThumbnailCache, log: Logger): ThumbnailMaker => {
   const flights = createSingleFlight<Outcome>();
-  const context: MakerContext = { workshop, ledger, log, flights };
+  const context: MakerContext = { pool, cache, log, flights };
   return {
-    picture: (target, { path, entry, spec }, customer) => {
+    picture: (target, { path, entry, spec }, request) => {
       const job = { target, version: versionOf(entry) };
       const size = entry.size ?? 0;
-      return once(context, job, customer, async (signal) => {
+      return once(context, job, request, async (signal) => {
         if (size > MAX_PICTURE_BYTES) throw new BrokenImageError('The image file is too large.');
         const work = async (): Promise<Outcome> => {
           const { stream } = await target.storage.read(path, { signal });
           const image = await collect(stream, MAX_PICTURE_BYTES, signal);
-          return store(context, job, await workshop.engine.thumbnail(image, spec, signal), signal);
+          return store(context, job, await pool.engine.thumbnail(image, spec, signal), signal);
         };
-        return workshop.memory.thumbnails.run(work, memoryWeight(entry.size), signal);
+        return pool.hold('thumbnails', entry.size, work, signal);
       });
     },
-    markup: (target, { version, draw }, customer) => {
+    markup: (target, { version, draw }, request) => {
       const job = { target, version };
-      return once(context, job, customer, async (signal) =>
+      return once(context, job, request, async (signal) =>
         store(context, job, Buffer.from(await draw()), signal),
       );
     },

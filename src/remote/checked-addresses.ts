@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { AddressRefusedError, RemoteFailedError } from '../errors/errors.ts';
-import { isPublicAddress } from './address.ts';
+import { isPublicAddress } from '../network/address.ts';
 import type { HostAddress, ResolveHost } from './remote.ts';
 import type { Target } from './target.ts';
 

@@ -14,7 +14,7 @@ const decoded = (segment: string): string => {
 
 /**
  * What a file at a URL is called: the decoded last segment of the path, `downloaded-file` without one. Not sanitised.
- * @throws RemoteFailedError, AddressRefusedError for what is no http or https address
+ * @throws RemoteFailedError, AddressRefusedError for what is not an http or https address
  */
 export const remoteFileName = (url: string): string => {
   const segment = parseTarget(url).url.pathname.split('/').at(-1) ?? '';

@@ -1,5 +1,5 @@
 import type { SourceConfig } from '../config/types.ts';
-import { StowageError } from '../errors/errors.ts';
+import { UnsupportedError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { StorageFactories } from '../storage/registry.ts';
@@ -48,7 +48,7 @@ const openStorage = async (
 ): Promise<StorageAdapter> => {
   const factory = factories.get(config.storageAdapter);
   if (factory === undefined) {
-    throw new StowageError('UNSUPPORTED', { detail: `no storage adapter named ${config.storageAdapter}` });
+    throw new UnsupportedError({ detail: `no storage adapter named ${config.storageAdapter}` });
   }
   return factory.create({ options: config.adapterOptions, root: config.root, sourceName: config.name, log });
 };
@@ -62,8 +62,8 @@ export const createSourceGroup = (
   const all = configs.map((config): Source => {
     const storage = new LazyStorage(() => openStorage(config, dependencies));
     storages.push(storage);
-    const { key, name, title, baseurl, settings } = config;
-    return { key, name, title, baseurl, settings, storage: () => storage.get() };
+    const { key, name, title, baseurl, baseurlAliases, settings } = config;
+    return { key, name, title, baseurl, baseurlAliases, settings, storage: () => storage.get() };
   });
   const byName = new Map<string, Source>(all.map((source) => [source.name, source]));
   // Names win over keys, so that a key never hides the name that a client was given.

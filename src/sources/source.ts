@@ -9,6 +9,8 @@ export interface Source {
   readonly title: string;
   /** Absolute http(s) URL that ends with a slash. */
   readonly baseurl: string;
+  /** Other addresses of the same files, in the same form. */
+  readonly baseurlAliases: readonly string[];
   readonly settings: Settings;
   /** The store, made at the first call and kept. Rejects with UnsupportedError when an optional package is missing. */
   readonly storage: () => Promise<StorageAdapter>;

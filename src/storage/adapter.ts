@@ -36,12 +36,25 @@ export interface StorageCapabilities {
   readonly stableReads: boolean;
 }
 
+/** @see StorageAdapter.identity */
+export interface StoreIdentity {
+  /** The system that holds the entries: `local`, an endpoint with its bucket, the origin of a server. */
+  readonly backend: string;
+  /** Segments of the root in that system. */
+  readonly root: readonly string[];
+}
+
 export interface OperationOptions {
   /** Aborts the operation: it rejects with the signal's reason and leaves nothing half-done behind. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface ListOptions extends OperationOptions {
+  /**
+   * Called, at the latest with the end of the listing, with the number of entries that it leaves out because no path can name
+   * them or because they are links or special files. Not called for none.
+   */
+  readonly onOmitted?: ((count: number) => void) | undefined;
   /** `names`: size and time may be left undefined when they would cost extra. `full` (default): as far as the store knows. */
   readonly detail?: 'names' | 'full';
 }
@@ -70,9 +83,12 @@ export interface PutOptions extends OperationOptions {
   readonly createOnly?: boolean;
 }
 
-export interface TransferFileOptions extends PutOptions {
-  /** The source as the caller has just looked it up: spares the store asking again. It may have changed since. */
-  readonly seen?: Stat | undefined;
+export interface RemoveFileOptions extends OperationOptions {
+  /**
+   * Removes the file only while it is what this look at it showed, by all that the store reports; else ChangedMeanwhileError. Decided by
+   * the store where it can be, else by a look immediately before.
+   */
+  readonly ifUnchanged?: Stat | undefined;
 }
 
 export interface WriteOptions extends PutOptions {
@@ -81,12 +97,11 @@ export interface WriteOptions extends PutOptions {
   /** Replaces only this version, else throws ChangedMeanwhileError. */
   readonly ifMatch?: string | undefined;
   /**
-   * False for content that can be made again: the store need not wait until it would survive a power failure, after which the file may be
-   * missing or empty. Default: true. What everybody else sees is the same.
+   * True for content that is derived from other files and can be made again, such as a thumbnail, in a folder that only such content is put
+   * into. The store takes the cheapest way: it need not survive a power failure, nor ask whether a folder has the name. What
+   * others see is still whole or not at all.
    */
-  readonly durable?: boolean | undefined;
-  /** The caller knows that no folder has the name: spares the question to a store that would have to ask. */
-  readonly noFolder?: boolean | undefined;
+  readonly derived?: boolean | undefined;
 }
 
 /**
@@ -97,7 +112,7 @@ export interface StagedFile {
   readonly size: number;
   /** The staged bytes from the start; the caller owns the stream. May be called several times. */
   open(): Readable;
-  /** Gives the content its name, whole and at once. */
+  /** Gives the content its name, whole and in one step. */
   commit(target: SourcePath, options?: Omit<WriteOptions, 'size'>): Promise<Stat>;
   /** Drops the content. Does nothing after a commit or a second time; never throws. */
   discard(): Promise<void>;
@@ -113,6 +128,12 @@ export interface StagedFile {
  */
 export interface StorageAdapter {
   readonly capabilities: StorageCapabilities;
+
+  /**
+   * Where the root of this store lies in its backend. Two stores with the same `backend` share entries when one `root` is, or contains, the
+   * other. Undefined: nobody else reaches the entries, or it is not known. Never shown to clients.
+   */
+  readonly identity?: StoreIdentity | undefined;
 
   /** @throws NotFoundError. The root always exists and is a folder. */
   stat(path: SourcePath, options?: OperationOptions): Promise<Stat>;
@@ -137,16 +158,25 @@ export interface StorageAdapter {
   makeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 
   /** @throws NotFoundError, WrongKindError (a folder). */
-  removeFile(path: SourcePath, options?: OperationOptions): Promise<void>;
+  removeFile(path: SourcePath, options?: RemoveFileOptions): Promise<void>;
+
+  /**
+   * Removes a folder that holds nothing, not even entries that listings leave out. What arrives in it meanwhile is never lost: the store
+   * decides where it can. @throws NotEmptyError, NotFoundError, WrongKindError (a file). The root is refused: StorageDenied.
+   */
+  removeEmptyFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 
   /** Removes a folder with all it holds. @throws NotFoundError, WrongKindError (a file). The root is refused: StorageDenied. */
   removeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 
   /** Copies one file; the copy has a fresh modification time. @throws NotFoundError, WrongKindError, AlreadyExistsError. */
-  copyFile(from: SourcePath, to: SourcePath, options?: TransferFileOptions): Promise<void>;
+  copyFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void>;
 
-  /** Moves one file, keeping its modification time where the store can. Errors as copyFile. */
-  moveFile(from: SourcePath, to: SourcePath, options?: TransferFileOptions): Promise<void>;
+  /**
+   * Moves one file, keeping its modification time where the store can. A source that is replaced meanwhile is never lost: either version
+   * may move, none disappears. Errors as copyFile, and ChangedMeanwhileError (nothing has moved).
+   */
+  moveFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void>;
 
   /**
    * Optional, else the port copies file by file. Always create-only: AlreadyExistsError when anything has the target's name.

@@ -1,9 +1,9 @@
 import { IntoItselfError } from '../errors/errors.ts';
 import type { Entry, ListOptions, OperationOptions, StorageAdapter } from './adapter.ts';
-import { createLimiter } from './limiter.ts';
+import { copyTree } from './copy-tree.ts';
+import { containsLocation } from './location.ts';
+import { moveTree } from './move-tree.ts';
 import type { SourcePath } from './source-path.ts';
-
-const PARALLEL_COPIES = 16;
 
 /** An entry found below a folder, with its path in the source. */
 export interface WalkedEntry {
@@ -11,96 +11,65 @@ export interface WalkedEntry {
   readonly entry: Entry;
 }
 
+/** What a walk asks of a store. */
+export interface WalkOptions extends ListOptions {
+  /** False for a folder that is not walked into. Default: all are. */
+  readonly enters?: (path: SourcePath, entry: Entry) => boolean;
+}
+
 /**
- * All that lies below a folder, each folder before what it holds. Memory grows with the depth, not with the number of entries.
+ * All that lies below a folder, each folder before what it holds. One listing is open at a time, however deep the tree is; memory grows with
+ * the number of folders that lie beside those on the way.
  * @throws NotFoundError also when a folder below vanishes during the walk
  */
 export async function* walkFolder(
   adapter: StorageAdapter,
   folder: SourcePath,
-  options: ListOptions = {},
+  options: WalkOptions = {},
 ): AsyncGenerator<WalkedEntry, void, undefined> {
-  for await (const page of adapter.list(folder, options)) {
-    for (const entry of page) {
-      options.signal?.throwIfAborted();
-      const path = folder.child(entry.name);
-      yield { path, entry };
-      if (entry.kind === 'folder') yield* walkFolder(adapter, path, options);
+  const waiting: SourcePath[] = [folder];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    for await (const page of adapter.list(next, options)) {
+      for (const entry of page) {
+        options.signal?.throwIfAborted();
+        const path = next.below(entry.name);
+        yield { path, entry };
+        if (entry.kind === 'folder' && options.enters?.(path, entry) !== false) waiting.push(path);
+      }
     }
   }
 }
 
-const copyContents = async (
-  adapter: StorageAdapter,
-  from: SourcePath,
-  to: SourcePath,
-  options: OperationOptions,
-): Promise<void> => {
-  const limiter = createLimiter(PARALLEL_COPIES);
-  try {
-    for await (const { path, entry } of walkFolder(adapter, from, { ...options, detail: 'names' })) {
-      const target = to.join(from.relative(path));
-      // Folders one after the other: a file must find its folder.
-      if (entry.kind === 'folder') await adapter.makeFolder(target, options);
-      else await limiter.add(() => adapter.copyFile(path, target, { ...options, createOnly: true }));
-    }
-  } finally {
-    // Also after a failure: nothing may still be writing when the caller clears away.
-    await limiter.drain();
-  }
+const requireOutside = (storage: StorageAdapter, from: SourcePath, to: SourcePath): void => {
+  if (containsLocation({ storage, path: from }, { storage, path: to })) throw new IntoItselfError();
 };
 
 /**
- * Copies a folder file by file, whatever faster way the store has. Making the target folder decides who has the name; whatever fails later
- * takes the whole target away again. For adapters whose own way does not reach every target.
- */
-export const copyFolderByFiles = async (
-  adapter: StorageAdapter,
-  from: SourcePath,
-  to: SourcePath,
-  options: OperationOptions,
-): Promise<void> => {
-  // Before the target is made: a missing source must not leave an empty folder, not even for a moment.
-  for await (const _page of adapter.list(from, { ...options, detail: 'names' })) break;
-  await adapter.makeFolder(to, options);
-  try {
-    await copyContents(adapter, from, to, options);
-  } catch (error) {
-    // Without the signal: an aborted copy must be cleared away as well. What happened first is what the caller learns.
-    await adapter.removeFolder(to).catch(() => undefined);
-    throw error;
-  }
-};
-
-/**
- * Copies a folder with all it holds, in the store's own way where it has one, else file by file, 16 at a time. Create-only; when
- * anything fails nothing of the target remains.
- * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file), IntoItselfError
+ * Copies a folder with all it holds, in the store's own way where it has one, else as `copyTree`. Create-only.
+ * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file), IntoItselfError, ContentsConflictError
  */
 export const copyFolder = async (
-  adapter: StorageAdapter,
+  storage: StorageAdapter,
   from: SourcePath,
   to: SourcePath,
   options: OperationOptions = {},
 ): Promise<void> => {
-  if (from.contains(to)) throw new IntoItselfError();
-  await (adapter.copyFolder?.(from, to, options) ?? copyFolderByFiles(adapter, from, to, options));
+  requireOutside(storage, from, to);
+  await (storage.copyFolder?.(from, to, options) ??
+    copyTree({ storage, path: from }, { storage, path: to }, options));
 };
 
 /**
- * Moves a folder, in the store's own way where it has one, else by copying: the source is removed only after every copy succeeded.
- * Create-only; when a copy fails the source is whole and nothing of the target remains. When only the removal fails, the target is whole
- * and the source may still be there in part.
- * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file), IntoItselfError
+ * Moves a folder with all it holds, in the store's own way where it has one, else as `moveTree`. Create-only.
+ * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file), IntoItselfError, ContentsConflictError, MovedInPartError
  */
 export const moveFolder = async (
-  adapter: StorageAdapter,
+  storage: StorageAdapter,
   from: SourcePath,
   to: SourcePath,
   options: OperationOptions = {},
 ): Promise<void> => {
-  if (from.contains(to)) throw new IntoItselfError();
-  if (adapter.moveFolder !== undefined) return adapter.moveFolder(from, to, options);
-  await copyFolderByFiles(adapter, from, to, options);
-  await adapter.removeFolder(from);
+  requireOutside(storage, from, to);
+  await (storage.moveFolder?.(from, to, options) ??
+    moveTree({ storage, path: from }, { storage, path: to }, options));
 };

@@ -11,15 +11,19 @@ export type {
   PutOptions,
   ReadOptions,
   ReadResult,
+  RemoveFileOptions,
   StagedFile,
   Stat,
   StorageAdapter,
   StorageCapabilities,
-  TransferFileOptions,
+  StoreIdentity,
   WriteOptions,
 } from './adapter.ts';
 export { consumeContent, type ContentOptions } from './content.ts';
+export { copyTree, type CopyTreeOptions } from './copy-tree.ts';
 export { copyFolder, moveFolder, walkFolder, type WalkedEntry } from './folders.ts';
+export { containsLocation, isSameLocation, type StoreLocation } from './location.ts';
+export { moveTree, type MoveTreeOptions } from './move-tree.ts';
 export { registerStorageAdapter } from './register.ts';
 export type { StorageFactory, StorageFactoryContext } from './registry.ts';
 export { isSegment, SourcePath } from './source-path.ts';
@@ -29,8 +33,11 @@ export {
   AlreadyExistsError,
   BusyError,
   ChangedMeanwhileError,
+  ContentsConflictError,
   CorruptError,
   IntoItselfError,
+  MovedInPartError,
+  NotEmptyError,
   NotFoundError,
   StorageDeniedError,
   StorageFullError,

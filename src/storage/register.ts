@@ -10,24 +10,43 @@ const RESERVED: ReadonlySet<string> = new Set(['local', 's3', 'webdav', 'memory'
  */
 const registered = new Map<string, StorageFactory>();
 
+const problemOf = (name: string, factory: StorageFactory): string | undefined => {
+  if (name.trim() === '') return 'needs a name';
+  if (RESERVED.has(name)) return 'is built in and cannot be replaced';
+  return typeof (factory as StorageFactory | undefined)?.create === 'function'
+    ? undefined
+    : 'needs a factory with a create function';
+};
+
+const refuse = (problems: readonly (readonly [name: string, problem: string])[]): void => {
+  if (problems.length === 0) return;
+  throw new ConfigError(problems.map(([name, problem]) => `storage adapter "${name}" ${problem}`));
+};
+
 /**
- * Makes a storage adapter known by name, for `storageAdapter` of every connector that is created afterwards.
- * @throws ConfigError when the name is empty, built in or taken
+ * Makes a storage adapter known by name, for `storageAdapter` of every connector that is created afterwards. The same factory may
+ * register again, as it does when its module is evaluated twice.
+ * @throws ConfigError when the name is empty, built in or taken by another factory
  */
 export const registerStorageAdapter = (name: string, factory: StorageFactory): void => {
+  const known = registered.get(name);
   const problem =
-    name.trim() === ''
-      ? 'needs a name'
-      : RESERVED.has(name)
-        ? 'is built in and cannot be replaced'
-        : registered.has(name)
-          ? 'is registered already'
-          : typeof factory.create !== 'function'
-            ? 'needs a factory with a create function'
-            : undefined;
-  if (problem !== undefined) throw new ConfigError([`storage adapter "${name}" ${problem}`]);
+    known === undefined || known === factory ? problemOf(name, factory) : 'is registered already';
+  if (problem !== undefined) refuse([[name, problem]]);
   registered.set(name, factory);
 };
 
-/** The adapters registered so far, as a copy that later registrations do not change. */
-export const registeredFactories = (): StorageFactories => new Map(registered);
+/**
+ * The adapters registered so far and those of one connector, which win, as a copy that later registrations do not change.
+ * @throws ConfigError when a connector's own adapter has no name, no factory, or the name of a built-in one
+ */
+export const registeredFactories = (own: Readonly<Record<string, StorageFactory>> = {}): StorageFactories => {
+  const entries = Object.entries(own);
+  refuse(
+    entries.flatMap(([name, factory]) => {
+      const problem = problemOf(name, factory);
+      return problem === undefined ? [] : [[name, problem] as const];
+    }),
+  );
+  return new Map([...registered, ...entries]);
+};

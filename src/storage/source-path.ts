@@ -23,8 +23,9 @@ export const isSegment = (name: string): boolean =>
   name !== '' && name !== '.' && name !== '..' && !name.includes('/') && segmentProblem(name) === undefined;
 
 /**
- * A place inside a source. It cannot leave the source's root: it is made only by parsing, holds no `.` or `..`,
- * no backslash, no control or bidirectional character, is in NFC, and is bounded in length and depth.
+ * A path inside a source. It cannot leave the source's root: it is made only by parsing, holds no `.` or `..`,
+ * no backslash, no control or bidirectional character, and is in NFC. What clients send is bounded in length and depth; what walks find below
+ * a folder is not, since a store may hold deeper trees than requests can name.
  */
 export class SourcePath {
   static readonly root = new SourcePath([]);
@@ -63,18 +64,31 @@ export class SourcePath {
   }
 
   /**
-   * The path of an entry of this folder.
-   * @throws UnsafeNameError when the name is not exactly one segment.
+   * The path of an entry of this folder, by a name from outside.
+   * @throws UnsafeNameError when the name is not exactly one segment; UnsafePathError when the path would be too long or too deep
    */
   child(name: string): SourcePath {
-    const segment = name.normalize('NFC');
-    if (!isSegment(segment)) throw new UnsafeNameError();
-    return SourcePath.#bounded([...this.segments, segment]);
+    return this.below(name).requireBounded();
   }
 
-  /** The path that begins with this one and goes on with the other's segments. */
+  /**
+   * The path of an entry of this folder, by a name that the store reported: however deep it lies.
+   * @throws UnsafeNameError when the name is not exactly one segment
+   */
+  below(name: string): SourcePath {
+    const segment = name.normalize('NFC');
+    if (!isSegment(segment)) throw new UnsafeNameError();
+    return new SourcePath([...this.segments, segment]);
+  }
+
+  /** The path that begins with this one and goes on with the other's segments, however long. */
   join(other: SourcePath): SourcePath {
-    return other.isRoot ? this : SourcePath.#bounded([...this.segments, ...other.segments]);
+    return other.isRoot ? this : new SourcePath([...this.segments, ...other.segments]);
+  }
+
+  /** The path itself, if requests can name it. @throws UnsafePathError */
+  requireBounded(): SourcePath {
+    return SourcePath.#bounded(this.segments);
   }
 
   get isRoot(): boolean {
@@ -111,7 +125,9 @@ export class SourcePath {
   /** The other path as seen from this folder. Only for paths that this one contains. */
   relative(other: SourcePath): SourcePath {
     if (!this.contains(other)) throw new UnsafePathError();
-    return SourcePath.#bounded(other.segments.slice(this.segments.length));
+    return other.segments.length === this.segments.length
+      ? SourcePath.root
+      : new SourcePath(other.segments.slice(this.segments.length));
   }
 
   /** Segments joined with `/`, without a leading or trailing slash; empty for the root. */

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { NotFoundError } from '../errors/errors.ts';
 import type { OperationOptions, StagedFile, Stat, StorageAdapter, WriteOptions } from './adapter.ts';
 import type { SourcePath } from './source-path.ts';
-import { spool, type SpooledFile } from './spool.ts';
+import { spool, type SpooledFile } from '../adapter-support/spool.ts';
 
 /** How staged content is given its name. */
 export type PlaceOptions = Omit<WriteOptions, 'size'>;

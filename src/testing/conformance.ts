@@ -4,8 +4,10 @@ import { abortTheme } from './cases/abort.ts';
 import { faultTheme } from './cases/faults.ts';
 import { folderTheme } from './cases/folders.ts';
 import { listTheme } from './cases/list.ts';
+import { meanwhileTheme } from './cases/meanwhile.ts';
 import { nameTheme } from './cases/names.ts';
 import { readTheme } from './cases/read.ts';
+import { removalTheme } from './cases/removal.ts';
 import { stageTheme } from './cases/stage.ts';
 import { statTheme } from './cases/stat.ts';
 import { copyTheme, moveTheme } from './cases/transfer.ts';
@@ -17,12 +19,14 @@ const THEMES: readonly Theme[] = [
   readTheme,
   writeTheme,
   folderTheme,
+  removalTheme,
   copyTheme,
   moveTheme,
   stageTheme,
   nameTheme,
   abortTheme,
   faultTheme,
+  meanwhileTheme,
 ];
 
 /** A case that a store does not pass, with the reason why that is accepted. */

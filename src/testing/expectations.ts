@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { StowageError } from '../errors/errors.ts';
@@ -123,11 +124,14 @@ export const entriesOf = async (
 export const namesIn = async (adapter: StorageAdapter, folder?: SourcePath): Promise<readonly string[]> =>
   (await entriesOf(adapter, folder)).map((entry) => entry.name).sort();
 
-/** Everything that can be seen in the store: folders as `path/`, files as `path:bytes`, sorted. */
+const digestOf = (bytes: Buffer): string =>
+  `${bytes.length}-${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}`;
+
+/** Everything that can be seen in the store: folders as `path/`, files as `path:` with a digest of their bytes, sorted. */
 export const snapshotOf = async (adapter: StorageAdapter): Promise<readonly string[]> => {
   const seen: string[] = [];
   for await (const { path, entry } of walkFolder(adapter, SourcePath.root)) {
-    const content = entry.kind === 'file' ? `:${(await bytesAt(adapter, path)).toString('base64')}` : '/';
+    const content = entry.kind === 'file' ? `:${digestOf(await bytesAt(adapter, path))}` : '/';
     seen.push(`${path.toString()}${content}`);
   }
   return seen.sort();

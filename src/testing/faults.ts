@@ -9,6 +9,7 @@ export type FaultyOperation =
   | 'makeFolder'
   | 'removeFile'
   | 'removeFolder'
+  | 'removeEmptyFolder'
   | 'copyFile'
   | 'moveFile'
   | 'copyFolder'

@@ -4,13 +4,14 @@ import type {
   Entry,
   ListOptions,
   OperationOptions,
+  PutOptions,
   ReadOptions,
   ReadResult,
+  RemoveFileOptions,
   StagedFile,
   Stat,
   StorageAdapter,
   StorageCapabilities,
-  TransferFileOptions,
   WriteOptions,
 } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -95,7 +96,10 @@ const takeIn = async <T>(
 type Optional<Name extends OptionalOperation> = NonNullable<StorageAdapter[Name]>;
 
 class FaultyAdapter implements StorageAdapter {
-  readonly capabilities: StorageCapabilities;
+  get capabilities(): StorageCapabilities {
+    return this.#inner.capabilities;
+  }
+
   declare readonly copyFolder?: Optional<'copyFolder'>;
   declare readonly moveFolder?: Optional<'moveFolder'>;
   declare readonly statMany?: Optional<'statMany'>;
@@ -106,7 +110,6 @@ class FaultyAdapter implements StorageAdapter {
   constructor(inner: StorageAdapter, plan: FaultPlan, hidden: ReadonlySet<OptionalOperation>) {
     this.#inner = inner;
     this.#plan = plan;
-    this.capabilities = inner.capabilities;
     const has = (name: OptionalOperation): boolean => inner[name] !== undefined && !hidden.has(name);
     if (has('copyFolder')) this.copyFolder = this.#folderTransfer('copyFolder');
     if (has('moveFolder')) this.moveFolder = this.#folderTransfer('moveFolder');
@@ -151,7 +154,7 @@ class FaultyAdapter implements StorageAdapter {
     return run(this.#plan.next('makeFolder', path), options, () => this.#inner.makeFolder(path, options));
   }
 
-  removeFile(path: SourcePath, options?: OperationOptions): Promise<void> {
+  removeFile(path: SourcePath, options?: RemoveFileOptions): Promise<void> {
     return run(this.#plan.next('removeFile', path), options, () => this.#inner.removeFile(path, options));
   }
 
@@ -159,11 +162,17 @@ class FaultyAdapter implements StorageAdapter {
     return run(this.#plan.next('removeFolder', path), options, () => this.#inner.removeFolder(path, options));
   }
 
-  copyFile(from: SourcePath, to: SourcePath, options?: TransferFileOptions): Promise<void> {
+  removeEmptyFolder(path: SourcePath, options?: OperationOptions): Promise<void> {
+    return run(this.#plan.next('removeEmptyFolder', path), options, () =>
+      this.#inner.removeEmptyFolder(path, options),
+    );
+  }
+
+  copyFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void> {
     return run(this.#plan.next('copyFile', to), options, () => this.#inner.copyFile(from, to, options));
   }
 
-  moveFile(from: SourcePath, to: SourcePath, options?: TransferFileOptions): Promise<void> {
+  moveFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void> {
     return run(this.#plan.next('moveFile', to), options, () => this.#inner.moveFile(from, to, options));
   }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileRules } from '../../dist/access/judge.js';
+import { compileRules } from '../../dist/access/rules.js';
 import { AccessDeniedError } from '../../dist/errors/errors.js';
 import { SourcePath } from '../../dist/storage/source-path.js';
 
@@ -113,6 +113,29 @@ describe('access rules', () => {
     expect(compileRules(rules).forRole('x').mayAllow('FILE_UPLOAD', at(folder))).toBe(expected);
   });
 
+  it('refuse nothing early that a store without letter case may allow', () => {
+    const access = compileRules([{ FILES: false }, { path: '/Public', FILES: true }]).forRole('x');
+    expect(access.mayAllow('FILES', at('public'))).toBe(true);
+    expect(access.allows('FILES', at('public'))).toBe(false);
+    expect(access.foldingCase().allows('FILES', at('public'))).toBe(true);
+  });
+
+  it.each([
+    ['nothing here', '', false],
+    ['one level below, where no file has the path', 'x', false],
+    ['one level below, where the path may be a file of the folder', 'z', true],
+    ['the folder itself', 'x/y', true],
+    ['below the folder', 'x/y/z', true],
+    ['another folder', 'w', false],
+  ])('tell whether an item of a folder may be allowed: %s', (_case, folder, expected) => {
+    const rules = [
+      { FILE_REMOVE: false },
+      { path: 'x/y', FILE_REMOVE: true },
+      { path: 'z/a.txt', FILE_REMOVE: true },
+    ];
+    expect(compileRules(rules).forRole('a').mayAllowIn('FILE_REMOVE', at(folder))).toBe(expected);
+  });
+
   it('agree with their own explanation for every question', () => {
     const rule = fc.record(
       {
@@ -136,6 +159,7 @@ describe('access rules', () => {
             const decision = access.explain(key, at(path), extension);
             expect(access.allows(key, at(path), extension)).toBe(decision.allowed);
             if (decision.allowed) expect(access.mayAllow(key, at(path))).toBe(true);
+            if (decision.allowed && key === 'FILES') expect(access.mayAllowIn(key, at(path))).toBe(true);
             if (!access.mayAllow(key, at(''))) expect(decision.allowed).toBe(false);
             if (decision.rule !== undefined)
               expect(rules[decision.rule]?.[key as 'FILES']).toBe(decision.allowed);

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import {
+  appendFile,
   chmod,
   link,
   lstat,
@@ -27,7 +28,7 @@ import {
   StorageUnavailableError,
   WrongKindError,
 } from '../../dist/errors/errors.js';
-import { ScanThread, ScanThreadError } from '../../dist/adapters/local/scan-thread.js';
+import { ScanThread, ScanThreadMissing } from '../../dist/adapters/local/scan-thread.js';
 import { createLineLogger, createSilentLogger } from '../../dist/log/logger.js';
 import type { Entry, ListOptions } from '../../dist/storage/adapter.js';
 import { SourcePath } from '../../dist/storage/source-path.js';
@@ -245,11 +246,11 @@ describe('big folders', () => {
     const thread = new ScanThread();
     const target = { root, diskNames: ['big'], namesOnly: false, handles: process.platform === 'linux' };
     const listing = (async () => {
-      for await (const _page of thread.scan(target, undefined)) await thread.close();
+      for await (const _page of thread.scan(target, {})) await thread.close();
     })();
-    await expect(listing).rejects.toBeInstanceOf(ScanThreadError);
+    await expect(listing).rejects.toBeInstanceOf(StorageUnavailableError);
     let seen = 0;
-    for await (const page of thread.scan(target, undefined)) seen += page.length;
+    for await (const page of thread.scan(target, {})) seen += page.length;
     expect(seen).toBe(COUNT + 10);
     await thread.close();
   });
@@ -257,7 +258,7 @@ describe('big folders', () => {
   it('are listed by the main thread where no other one can be started', async () => {
     class NoThread extends ScanThread {
       override async *scan(): AsyncGenerator<readonly Entry[], void, undefined> {
-        throw new ScanThreadError({ detail: 'this system starts no threads' });
+        throw new ScanThreadMissing({ detail: 'this system starts no threads' });
       }
     }
     const store = await openLocalAdapter({
@@ -274,14 +275,14 @@ describe('big folders', () => {
     await store.close();
   });
 
-  it('are refused when more listings run than a thread can bear, instead of filling the memory', async () => {
+  it('are refused when more listings wait than a thread can bear, instead of filling the memory', async () => {
     const thread = new ScanThread();
     const target = { root, diskNames: [], namesOnly: true, handles: process.platform === 'linux' };
     const many = Array.from({ length: 300 }, async () => {
-      for await (const _page of thread.scan(target, undefined));
+      for await (const _page of thread.scan(target, {}));
     });
     const outcomes = await Promise.allSettled(many);
-    expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(256);
+    expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(256 + 16);
     for (const outcome of outcomes)
       if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(BusyError);
     await thread.close();
@@ -342,6 +343,14 @@ describe('what lies on the disk', () => {
     await adapter.moveFile(at('a.txt'), at('b.txt'));
     expect(await readdir(root)).toEqual(['b.txt']);
     expect(await readFile(join(root, 'b.txt'), 'utf8')).toBe('twin');
+  });
+
+  it('yields no more than its size when somebody appends to it while it is read', async () => {
+    await writeFile(join(root, 'growing.log'), 'first ');
+    const { stat: seen, stream } = await adapter.read(at('growing.log'));
+    await appendFile(join(root, 'growing.log'), 'second');
+    expect(await text(stream)).toBe('first ');
+    expect(seen.size).toBe(6);
   });
 
   it('is told apart by version even when size and second are the same', async () => {

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
 import { createSilentLogger } from '../../dist/log/logger.js';
-import { processState, readProcessMark } from '../../dist/storage/process-mark.js';
+import { processState, readProcessMark } from '../../dist/adapter-support/process-mark.js';
 import { SourcePath } from '../../dist/storage/source-path.js';
 
 const ROUNDS = 8;

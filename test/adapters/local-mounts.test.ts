@@ -7,9 +7,14 @@ import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
 import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
-import { AlreadyExistsError, StorageFullError } from '../../dist/errors/errors.js';
+import {
+  AlreadyExistsError,
+  StorageDeniedError,
+  StorageFullError,
+  StowageError,
+} from '../../dist/errors/errors.js';
 import { createSilentLogger } from '../../dist/log/logger.js';
-import { readProcessMark } from '../../dist/storage/process-mark.js';
+import { readProcessMark } from '../../dist/adapter-support/process-mark.js';
 import { SourcePath } from '../../dist/storage/source-path.js';
 
 const MOUNT_BYTES = 2 * 1024 * 1024;
@@ -93,6 +98,35 @@ describe.skipIf(!canMount)(
         'mounted/copy',
         'mounted/copy/a.txt',
       ]);
+    });
+
+    it('is not removed, nor anything in it, and takes no other name', async () => {
+      await adapter.write(at('mounted/a.txt'), content('kept'));
+      await adapter.write(at('outer/b.txt'), content('kept'));
+      await expect(adapter.removeFolder(at('mounted'))).rejects.toBeInstanceOf(StorageDeniedError);
+      await expect(adapter.removeEmptyFolder(at('mounted'))).rejects.toBeInstanceOf(StowageError);
+      expect(await readFile(join(root, 'mounted/a.txt'), 'utf8')).toBe('kept');
+      expect(await everything()).toEqual(['mounted', 'mounted/a.txt', 'outer', 'outer/b.txt']);
+    });
+
+    it('stays, with all it holds, when the folder around it is to be removed', async () => {
+      const inner = join(root, 'outer/a b/inner');
+      await mkdir(inner, { recursive: true });
+      for (const args of [
+        ['--bind', join(root, 'mounted')],
+        ['-t', 'tmpfs', 'none'],
+      ]) {
+        execFileSync('mount', [...args, inner], { stdio: 'ignore' });
+        try {
+          await adapter.write(at('outer/a b/inner/a.txt'), content('kept'));
+          await expect(adapter.removeFolder(at('outer'))).rejects.toBeInstanceOf(StorageDeniedError);
+          expect(await readFile(join(inner, 'a.txt'), 'utf8')).toBe('kept');
+        } finally {
+          unmount(inner);
+        }
+      }
+      await adapter.removeFolder(at('outer'));
+      expect(await everything()).toEqual(['mounted', 'mounted/a.txt']);
     });
 
     it('says when it is full, and keeps the old file and no half of the new one', async () => {

@@ -15,7 +15,7 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
 
   beforeAll(async () => {
     root = await mkdtemp(join(tmpdir(), 'stowage-rights-'));
-    for (const folder of ['locked/deep', 'read-only', 'with-locked/sealed'])
+    for (const folder of ['locked/deep', 'read-only/open', 'with-locked/sealed'])
       await mkdir(join(root, folder), { recursive: true });
     const files = [
       'locked-file.txt',
@@ -27,7 +27,8 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
     for (const file of files) await writeFile(join(root, file), `content of ${file}`);
     if (isAdministrator) {
       // What is to be the process's own; the rest stays the administrator's.
-      for (const own of ['', 'with-locked', 'taken.txt']) await chown(join(root, own), NOBODY, NOBODY);
+      for (const own of ['', 'with-locked', 'taken.txt', 'read-only/open'])
+        await chown(join(root, own), NOBODY, NOBODY);
     }
     await chmod(join(root, 'locked'), 0);
     await chmod(join(root, 'locked-file.txt'), 0);
@@ -62,6 +63,16 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
     expect(outcomes).toMatchObject({ statsLocked: 'folder', writesBeside: 'beside.txt' });
     const others = ['locked', 'locked-file.txt', 'read-only', 'taken.txt', 'with-locked'];
     expect(outcomes['listsRoot']).toEqual(['beside.txt', 'moved.txt', ...others].sort());
+  });
+
+  it('does everything in a folder of its own below a root that it may only read', async () => {
+    expect(outcomes).toMatchObject({
+      inReadOnlyRoot: 'ALREADY_EXISTS',
+      copiesIntoReadOnlyRoot: 'STORAGE_DENIED',
+    });
+    const left = await readdir(join(root, 'read-only'), { recursive: true });
+    expect(left.sort()).toEqual(['kept.txt', 'open', 'open/deep', 'open/new.txt', 'open/twin']);
+    expect(await readFile(join(root, 'read-only/open/new.txt'), 'utf8')).toBe('mine');
   });
 
   it('moves a file that it must not link to, and still takes no name that is taken', async () => {

@@ -44,7 +44,10 @@ describe('the root of a local source', () => {
     await writeFile(join(folder, 'file'), 'not a folder');
     expect(await list(join(folder, name))).toEqual({
       status: 500,
-      body: { success: false, data: { code: 500, messages: ['The storage is not available.'] } },
+      body: {
+        success: false,
+        data: { code: 500, error: 'STORAGE_UNAVAILABLE', messages: ['The storage is not available.'] },
+      },
     });
   });
 });

@@ -44,6 +44,28 @@ for (const [name, attempt] of Object.entries(attempts)) {
     (error) => error.code,
   );
 }
+/** A store whose root may only be read, with a folder in it that may be written. */
+const inReadOnlyRoot = async () => {
+  const store = await openLocalAdapter({ root: `${process.argv[2]}/read-only`, log: createSilentLogger() });
+  await store.write(at('open/new.txt'), content(), { createOnly: true });
+  await store.write(at('open/new.txt'), content());
+  const taken = await store.write(at('open/new.txt'), content(), { createOnly: true }).then(
+    () => 'written',
+    (error) => error.code,
+  );
+  await store.copyFile(at('open/new.txt'), at('open/deep/copy.txt'));
+  await store.moveFile(at('open/deep/copy.txt'), at('open/moved.txt'), { createOnly: true });
+  await store.copyFolder(at('open/deep'), at('open/twin'));
+  await store.copyFolder(at('open'), at('open2')).catch((error) => {
+    outcomes.copiesIntoReadOnlyRoot = error.code;
+  });
+  await store.makeFolder(at('open/sub/sub'));
+  await store.removeFolder(at('open/sub'));
+  await store.removeFile(at('open/moved.txt'));
+  await store.close();
+  return taken;
+};
+outcomes.inReadOnlyRoot = await inReadOnlyRoot().catch((error) => `failed: ${error.code}`);
 outcomes.listsRoot = await list('');
 outcomes.listsWithLocked = await list('with-locked');
 await adapter.close();

@@ -5,7 +5,7 @@ import { createApp, type Logger } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { describeStorageConformance } from 'stowage/testing';
 import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
-import { KnownServices, type Support } from '../../dist/adapters/s3/conditional-writes.js';
+import { KnownServices, type Support } from '../../dist/adapters/s3/known-services.js';
 import { createS3Factory } from '../../dist/adapters/s3/factory.js';
 import { parseS3Options } from '../../dist/adapters/s3/options.js';
 import { StowageError } from '../../dist/errors/errors.js';
@@ -355,6 +355,7 @@ describe('the factory of the s3 adapter', () => {
         prefix: '',
         connectTimeout: 10,
         readTimeout: 60,
+        connections: 48,
         maxAttempts: 3,
       },
     });

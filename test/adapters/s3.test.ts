@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeStorageConformance, withFaults, type StoreUnderTest } from 'stowage/testing';
 import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
-import { KnownServices } from '../../dist/adapters/s3/conditional-writes.js';
+import { KnownServices } from '../../dist/adapters/s3/known-services.js';
 import { parseS3Options } from '../../dist/adapters/s3/options.js';
 import { SourcePath } from '../../dist/storage/source-path.js';
 import { makeBucket, optionsFor, type PlainBucket } from './servers/bucket.ts';

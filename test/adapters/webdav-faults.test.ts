@@ -333,8 +333,10 @@ describe.skipIf(!programs.apache)(
     it('all connections in use by readers that do not read is a timeout, not a wait without end', async () => {
       const { adapter, patient } = openStore({ connections: 2, timeout: 2 });
       await put(patient, 'a.bin', LARGE);
-      const readers = [await adapter.read(at('a.bin')), await adapter.read(at('a.bin'))];
-      expect(await codeOf(adapter.stat(at('a.bin')))).toBe('STORAGE_TIMEOUT');
+      const readers = [await adapter.read(at('a.bin'))];
+      expect(await codeOf(adapter.read(at('a.bin')))).toBe('STORAGE_TIMEOUT');
+      // Downloads leave a connection to everything else.
+      await put(adapter, 'b.txt', 'b');
       // Readers that give up without having read anything free their connections.
       for (const { stream } of readers) stream.destroy();
       expect((await adapter.stat(at('a.bin'))).size).toBe(LARGE.length);

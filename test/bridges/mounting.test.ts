@@ -95,7 +95,7 @@ describe.each(Object.entries(hosts))('in %s', (name, kind) => {
   it('tells the cause in the reason phrase', async () => {
     const { status, statusText } = await fetch(`${host.url}/fileDownload?name=none.bin`);
     // @hono/node-server has a reason phrase of its own for every status.
-    const phrase = name.startsWith('Hono') ? 'Not Found' : 'File or folder not found.';
+    const phrase = name.startsWith('Hono') ? 'Not Found' : 'The file was not found.';
     expect([status, statusText]).toEqual([404, phrase]);
   });
 

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, readlink } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -93,6 +93,26 @@ describe('a body that the host has parsed', () => {
     }
     // The host's own temporary files are the host's to remove.
     expect(await readdir(dest)).toHaveLength(1);
+  });
+
+  it('leaves no file open when it is refused', async () => {
+    const dest = await mkdtemp(join(tmpdir(), 'stowage-multer-'));
+    const url = await mount((app) => {
+      app.use(multer({ dest }).any());
+    });
+    const open = async (): Promise<number> => {
+      const links = (await readdir('/proc/self/fd')).map((fd) =>
+        readlink(`/proc/self/fd/${fd}`).catch(() => ''),
+      );
+      return (await Promise.all(links)).filter((link) => link.startsWith(dest)).length;
+    };
+    for (let round = 0; round < 10; round += 1) {
+      const form = new FormData();
+      form.append('source', 'nowhere');
+      form.append('files[0]', new Blob(['hello']), 'a.txt');
+      expect((await fetch(`${url}/fileUpload`, { method: 'POST', body: form })).status).toBe(404);
+    }
+    await expect.poll(open).toBe(0);
   });
 
   it('keeps to the rules for uploads all the same', async () => {

@@ -142,7 +142,7 @@ describe('the configuration', () => {
   it('is checked with its warnings told', async () => {
     const { stdout, status } = await runToEnd(['check-config']);
     expect(status).toBe(0);
-    expect(stdout).toMatch(/^Note: source "default": the default extensions allow html, htm and js\./mu);
+    expect(stdout).toMatch(/^Note: source "default": the extensions allow html, htm, js, xml\./mu);
     expect(stdout).toMatch(/The configuration is valid\.\n$/u);
   });
 });

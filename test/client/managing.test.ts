@@ -171,7 +171,7 @@ describe.skipIf(chromium === undefined)(`Managing files with the real client${ne
     await editor.openFiles();
     await rm(inPhotos('short-lived'), { recursive: true });
     await editor.enter('short-lived');
-    await eventually(() => editor.messages()).toContain('error: File or folder not found.');
+    await eventually(() => editor.messages()).toContain('error: The folder was not found.');
     await eventually(() => editor.folders()).toContain('many');
     expect(await editor.folders()).not.toContain('short-lived');
   });

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { takeFreeName, type NameSearch } from '../../dist/actions/free-name.js';
 import { createNameReservations } from '../../dist/actions/name-reservations.js';
+import { AlreadyExistsError } from '../../dist/errors/errors.js';
 import { memoryFactory } from '../../dist/adapters/memory/adapter.js';
 import { fileCopyNames, folderCopyNames, uploadNames } from '../../dist/content/numbered-names.js';
 import { createSilentLogger } from '../../dist/log/logger.js';
@@ -35,6 +36,14 @@ const take = (search: NameSearch): Promise<string> =>
     return target.toString();
   });
 
+const withResolver = (): { readonly promise: Promise<void>; readonly resolve: () => void } => {
+  let resolve = (): void => undefined;
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+};
+
 const manyNames = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => (index === 0 ? 'a.txt' : `a-${String(index)}.txt`));
 
@@ -64,11 +73,48 @@ describe('the search for a free name', () => {
     const storage = await openStore(manyNames(50));
     const reservations = createNameReservations();
     const abandoned = new AbortController();
+    const list = storage.list.bind(storage);
+    let listings = 0;
+    const isListed = withResolver();
+    storage.list = async function* (folder, options = {}) {
+      listings += 1;
+      if (listings === 1) {
+        isListed.resolve();
+        // The store answers nothing until the first request is given up, when the second one waits for it as well.
+        await new Promise((resolve) => options.signal?.addEventListener('abort', resolve));
+        throw options.signal?.reason;
+      }
+      yield* list(folder, options);
+    };
     const first = take(searchIn(storage, 'a.txt', { reservations, signal: abandoned.signal }));
     const second = take(searchIn(storage, 'a.txt', { reservations }));
+    const third = take(searchIn(storage, 'a.txt', { reservations }));
+    await isListed.promise;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(listings).toBe(1);
     abandoned.abort(new Error('given up'));
     await expect(first).rejects.toThrow('given up');
-    expect(await second).toBe('a-50.txt');
+    expect([await second, await third].sort()).toEqual(['a-50.txt', 'a-51.txt']);
+  });
+
+  it('ends after a few attempts when the store refuses every name for a reason of its own', async () => {
+    const storage = await openStore();
+    let attempts = 0;
+    const refused = takeFreeName(searchIn(storage, 'a'), async () => {
+      attempts += 1;
+      throw new AlreadyExistsError('Something inside exists already.');
+    });
+    await expect(refused).rejects.toThrow(AlreadyExistsError);
+    expect(attempts).toBeLessThan(50);
+  });
+
+  it('finds the first free name behind more taken ones than it may lose', async () => {
+    const storage = await openStore(manyNames(500));
+    storage.list = async function* () {
+      // Another service has stored them since.
+      yield [];
+    };
+    expect(await take(searchIn(storage, 'a.txt'))).toBe('a-500.txt');
   });
 
   it('frees the names of requests that fail', async () => {

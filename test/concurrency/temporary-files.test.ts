@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { spool } from '../../dist/storage/spool.js';
+import { spool } from '../../dist/adapter-support/spool.js';
 
 describe('temporary files of many requests', () => {
   it('come and go side by side, although their folder goes with the last of each moment', async () => {

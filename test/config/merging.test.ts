@@ -195,6 +195,13 @@ describe('a source', () => {
     expect(loadOne({}, { baseurl: 'HTTPS://cdn.example.com:8443/a%20b/é' }).baseurl).toMatch(/é\/$/u);
   });
 
+  it('has no other public addresses than those of baseurlAliases', () => {
+    expect(loadOne({}).baseurlAliases).toEqual([]);
+    expect(loadOne({}, { baseurlAliases: ['http://www.example.com/a'] }).baseurlAliases).toEqual([
+      'http://www.example.com/a/',
+    ]);
+  });
+
   it('has its root taken from the working directory when it is local, and as it is elsewhere', () => {
     expect(loadOne({}, { root: 'data/photos' }).root).toBe(resolve('data/photos'));
     expect(loadOne({}, { root: 'team', storageAdapter: 's3', s3: { bucket: 'b' } }).root).toBe('team');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { loadSources } from '../../dist/config/load-sources.js';
-import { loadAccessRules } from '../../dist/config/load-access-rules.js';
+import { loadSources } from '../../dist/config/sources.js';
+import { loadAccessRules } from '../../dist/config/access-rules.js';
 import { ConfigError } from '../../dist/errors/errors.js';
 import { factories, load, problemsOf, source } from './load.ts';
 
@@ -214,11 +214,25 @@ describe('a wrong source', () => {
       sources: { photos: source({ baseurl: 'https://bob:secret@a.example/' }) },
     });
     expect(password).toBe('sources.photos.baseurl: must not hold a user name or password');
+    expect(problemsOf({ sources: { photos: source({ baseurl: 'https://bob@a.example/' }) } })).toEqual([
+      'sources.photos.baseurl: must not hold a user name or password',
+    ]);
     for (const baseurl of ['https://a.example/?path=/', 'https://a.example/#/']) {
       expect(problemsOf({ sources: { photos: source({ baseurl }) } })).toEqual([
         'sources.photos.baseurl: must not hold a query or a fragment',
       ]);
     }
+  });
+
+  it('is refused for an alias of baseurl that could not be a baseurl', () => {
+    const baseurlAliases = ['https://www.example.com/photos', '/photos/', 'https://bob@a.example/'];
+    expect(problemsOf({ sources: { photos: source({ baseurlAliases }) } })).toEqual([
+      'sources.photos.baseurlAliases.1: must be an absolute http or https URL such as https://cdn.example.com/files/, not the text "/photos/"',
+      'sources.photos.baseurlAliases.2: must not hold a user name or password',
+    ]);
+    expect(problemsOf({ baseurlAliases: [] })).toEqual([
+      'baseurlAliases: belongs to a source: write it under sources.<name>',
+    ]);
   });
 
   it.each([[null], ['text'], [[]]])('is refused when it is no object: %j', (value) => {

@@ -9,10 +9,21 @@ describe('start-up warnings', () => {
     expect(configWarnings(load({ ...safe, sources: { photos: source() } }))).toEqual([]);
   });
 
-  it('name the sources whose default extensions allow html, htm and js', () => {
+  it('name the sources whose extensions allow pages and scripts, by default or by their own list', () => {
     const config = load({ sources: { a: source(), b: source(safe), c: source({ name: 'docs' }) } });
     expect(configWarnings(config)).toEqual([
-      expect.stringMatching(/^sources "a", "docs": the default extensions allow html, htm and js\./u),
+      expect.stringMatching(/^sources "a", "docs": the extensions allow html, htm, js, xml\./u),
+    ]);
+    const own = load({
+      sources: {
+        a: source({ extensions: ['png', 'js'] }),
+        b: source({ extensions: ['xml'] }),
+        c: source({ extensions: ['xml'], sanitizeSvg: false }),
+      },
+    });
+    expect(configWarnings(own)).toEqual([
+      expect.stringMatching(/^source "a": the extensions allow js\./u),
+      expect.stringMatching(/^source "c": the extensions allow xml\./u),
     ]);
     expect(configWarnings(load({ ...safe, sources: { a: source({ extensions: null }) } }))).toEqual([]);
   });

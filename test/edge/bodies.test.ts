@@ -2,6 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { deflateSync, gzipSync, brotliCompressSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { stageContent } from '../../dist/storage/staging.js';
+import { replacing } from '../protocol/changing-store.ts';
 import { ask, form, json, leftovers, post, startEdge } from './edge.ts';
 import { fieldPart, filePart, formOf, part, RawConnection, formType, formEnd } from './raw-http.ts';
 
@@ -326,6 +329,44 @@ describe('a client that is refused or leaves', () => {
     expect(edge.log.filter(({ level }) => level !== 'debug')).toEqual([]);
     expect(await ask(edge, '/other')).toMatchObject({ status: 200 });
   });
+
+  it('waits with small files too while the store is busy', async () => {
+    let proceed: () => void = () => undefined;
+    const waiting = new Promise<void>((resolve) => (proceed = resolve));
+    const inner = new MemoryAdapter();
+    const storage = replacing(inner, {
+      stage: async (...input) => {
+        await waiting;
+        return stageContent(inner, ...input);
+      },
+    });
+    const edge = await startEdge({ storage });
+    const connection = await RawConnection.open(edge.port);
+    const file = filePart('files[]', 'a.png', Buffer.alloc(60_000));
+    const length = 990 * file.length + formEnd.length;
+    await connection.write(
+      `POST /keep HTTP/1.1\r\nHost: a\r\nContent-Type: ${formType}\r\nContent-Length: ${String(length)}\r\n\r\n`,
+    );
+    let taken = 0;
+    const sending = (async () => {
+      for (let index = 0; index < 990; index += 1) {
+        await connection.write(file);
+        taken += file.length;
+      }
+      await connection.write(formEnd);
+    })();
+    await pause(2000);
+    // The form is 60 MB; what the system keeps on the way counts too.
+    expect(taken).toBeLessThan(25_000_000);
+    proceed();
+    await sending;
+    const { status, text } = await connection.answer();
+    expect(status).toBe(200);
+    // So long an answer comes in chunks.
+    const json = text.replaceAll(/(?:^|\r\n)[\da-f]+\r\n/gu, '').trim();
+    expect((JSON.parse(json) as { data: { uploads: unknown[] } }).data.uploads).toHaveLength(990);
+    connection.destroy();
+  }, 30_000);
 
   it('slows the client down when the store is slow', async () => {
     const edge = await startEdge({ settings: { maxUploadFileSize: '1gb' } });

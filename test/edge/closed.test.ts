@@ -24,7 +24,10 @@ describe('a connector that has been closed', () => {
     const answer = await router.fetch(new Request('https://site.test/files'));
     expect([answer.status, await answer.json()]).toEqual([
       503,
-      { success: false, data: { code: 503, messages: ['The service is shutting down.'] } },
+      {
+        success: false,
+        data: { code: 503, error: 'SHUTTING_DOWN', messages: ['The service is shutting down.'] },
+      },
     ]);
     await router.close();
     expect(await statusOf(router)).toBe(503);

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll } from 'vitest';
 import { z } from 'zod';
-import { compileRules } from '../../dist/access/judge.js';
+import { compileRules } from '../../dist/access/rules.js';
 import type { Action, ActionContext } from '../../dist/actions/action.js';
 import { defineAction } from '../../dist/actions/action.js';
 import { FileAnswer } from '../../dist/actions/file-answer.js';
 import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
-import type { AccessRule } from '../../dist/config/access-rule.js';
+import type { AccessRule } from '../../dist/config/access-rules.js';
 import { loadConfig } from '../../dist/config/load.js';
 import type { Settings } from '../../dist/config/settings.js';
 import { NotFoundError } from '../../dist/errors/errors.js';
@@ -37,8 +37,6 @@ export const leftovers = async (): Promise<readonly string[]> => {
 
 const withoutStage = (): StorageAdapter =>
   Object.create(new MemoryAdapter(), { stage: { value: undefined } }) as StorageAdapter;
-
-const factories: StorageFactories = new Map([['memory', { create: withoutStage }]]);
 
 const anything = z.record(z.string(), z.unknown());
 
@@ -84,6 +82,7 @@ const testActions = (): readonly Action[] => [
   defineAction({ ...base, name: 'change', changes: true, run: async () => ({}) }),
   defineAction({ ...base, name: 'postOnly', methods: ['POST'], changes: true, run: async () => ({}) }),
   defineAction({ ...base, name: 'keep', changes: true, takesFiles: true, run: receive }),
+  defineAction({ ...base, name: 'leave', takesFiles: true, run: async () => ({}) }),
   defineAction({
     ...base,
     name: 'picky',
@@ -139,12 +138,16 @@ const recordingLogger = (lines: LogLine[]): Logger => {
 
 /** How a test changes the edge. */
 export interface EdgeOptions extends Partial<
-  Pick<PipelineDependencies, 'version' | 'authenticate' | 'isOriginAllowed' | 'resolveSources'>
+  Pick<PipelineDependencies, 'version' | 'authenticate' | 'isOriginAllowed' | 'resolveSources' | 'times'>
 > {
   readonly settings?: Record<string, unknown>;
   readonly rules?: readonly AccessRule[];
   readonly sources?: Record<string, Record<string, unknown>>;
   readonly actions?: readonly Action[];
+  /** The store of every source. */
+  readonly storage?: StorageAdapter;
+  /** How long a client may take nothing of its answer. */
+  readonly stallMs?: number;
 }
 
 export interface Edge {
@@ -157,6 +160,8 @@ export interface Edge {
 
 /** A core with actions for tests and memory stores. */
 export const createEdge = (options: EdgeOptions = {}): Edge => {
+  const { storage } = options;
+  const factories: StorageFactories = new Map([['memory', { create: () => storage ?? withoutStage() }]]);
   const source = { title: 'Files', baseurl: 'http://files.test/', storageAdapter: 'memory' };
   const given = options.sources ?? { main: {} };
   const sources = Object.fromEntries(
@@ -190,6 +195,7 @@ export const createEdge = (options: EdgeOptions = {}): Edge => {
     accessFor: (role) => rules.forRole(role),
     isOriginAllowed: options.isOriginAllowed,
     stageUpload: stageContent,
+    times: options.times,
   });
   return { handle, settings: config.settings, log, leases: () => leases };
 };
@@ -210,7 +216,10 @@ afterAll(async () => {
 /** Starts an edge on a free port; it is stopped when the test file ends. */
 export const startEdge = async (options: EdgeOptions = {}): Promise<RunningEdge> => {
   const edge = createEdge(options);
-  const server = await listen(toNodeHandler(edge.handle), { port: 0, host: '127.0.0.1' });
+  const server = await listen(toNodeHandler(edge.handle, { stallMs: options.stallMs }), {
+    port: 0,
+    host: '127.0.0.1',
+  });
   running.push(server);
   return { ...edge, server, port: server.port, url: `http://127.0.0.1:${String(server.port)}` };
 };

@@ -75,7 +75,7 @@ describe('precedence of other parameters', () => {
     expect(await ask(edge, '/picky?name=a&size=1')).toMatchObject({ status: 200 });
     expect(await ask(edge, '/picky?name=a&name=b&size=1')).toMatchObject({
       status: 400,
-      messages: ['name: must be given only once'],
+      messages: ['The name must be given only once.'],
     });
     expect(
       await ask(
@@ -123,26 +123,39 @@ describe('bracket syntax', () => {
     expect(parametersOf(answer)).toEqual({ mods: { limit: 2, offset: 1 }, box: { w: 1.5 } });
   });
 
-  it('keeps within the limits of depth, of lists and of number', async () => {
+  it('nests by one level, as deep as the protocol goes, and JSON as JSON does', async () => {
     const edge = await startEdge();
-    const deep = (levels: number) => `a${'[x]'.repeat(levels)}=1`;
+    const deep = (levels: number) => `a${'[x]'.repeat(levels)}`;
     const nested = (levels: number): unknown => (levels === 0 ? 1 : { a: nested(levels - 1) });
-    expect(await ask(edge, `/other?${deep(5)}`)).toMatchObject({ status: 200 });
-    expect(await ask(edge, `/other?${deep(6)}`)).toMatchObject({ status: 400 });
-    for (const body of [
-      (levels: number) => form(deep(levels)),
-      (levels: number) => json(nested(levels + 1)),
-    ]) {
-      expect(await ask(edge, '/other', body(32))).toMatchObject({ status: 200 });
-      expect(await ask(edge, '/other', body(33))).toMatchObject({ status: 400 });
+    const shapes: readonly ((levels: number) => Promise<Answer>)[] = [
+      (levels) => ask(edge, `/other?${deep(levels)}=1`),
+      (levels) => ask(edge, '/other', form(`${deep(levels)}=1`)),
+      (levels) => ask(edge, '/other', json({ [deep(levels)]: 1 })),
+      (levels) => ask(edge, '/other', multipart([[deep(levels), '1']])),
+    ];
+    for (const asked of shapes) {
+      expect(await asked(1)).toMatchObject({ status: 200 });
+      expect(await asked(2)).toMatchObject({ status: 400, data: { error: 'INVALID_PARAMETERS' } });
+      expect(await asked(32)).toMatchObject({ status: 400 });
     }
-    const field = (levels: number) => multipart([[`a${'[x]'.repeat(levels)}`, '1']]);
-    expect(await ask(edge, '/other', field(32))).toMatchObject({ status: 200 });
-    expect(await ask(edge, '/other', field(33))).toMatchObject({ status: 400 });
+    expect(await ask(edge, '/other', json(nested(33)))).toMatchObject({ status: 200 });
+    expect(await ask(edge, '/other', json(nested(34)))).toMatchObject({ status: 400 });
+  });
 
-    const list = (await ask(edge, '/echo?l[19]=a&m[20]=b')).data['parameters'];
-    expect(list).toEqual({ l: ['a'], m: { 20: 'b' } });
+  it('grows a list by its next index only', async () => {
+    const edge = await startEdge();
+    expect(parametersOf(await ask(edge, '/echo?l[0]=a&l[1]=b&m[]=c&m[]=d'))).toEqual({
+      l: ['a', 'b'],
+      m: ['c', 'd'],
+    });
+    for (const query of ['l[1]=a', 'l[0]=a&l[2]=b', 'l[0]=a&l[0]=b', 'l[999]=a', 'l[4294967294]=a']) {
+      expect(await ask(edge, `/echo?${query}`)).toMatchObject({ status: 400 });
+      expect(await ask(edge, '/echo', form(query))).toMatchObject({ status: 400 });
+    }
+  });
 
+  it('takes 1,000 parameters and refuses one more', async () => {
+    const edge = await startEdge();
     const pairs = (count: number) =>
       Array.from({ length: count }, (_, index) => `p${String(index)}=1`).join('&');
     expect(await ask(edge, `/other?${pairs(1000)}`)).toMatchObject({ status: 200 });
@@ -206,23 +219,26 @@ describe('names that reach prototypes', () => {
     '{"mods":{"constructor":{"prototype":{"polluted":1}}},"a":[{"__proto__":{"polluted":1}}]}',
   ];
 
-  const expectClean = (answer: Answer) => {
-    expect(answer.status).toBe(200);
-    expect(JSON.stringify(answer.data['parameters'])).not.toMatch(
-      /proto|polluted|constructor|toString|hasOwn/u,
-    );
+  const expectClean = (answer: Answer, status = 200) => {
+    expect(answer.status).toBe(status);
+    expect(JSON.stringify(answer.data)).not.toMatch(/proto|polluted|constructor|toString|hasOwn/u);
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
     expect(([] as unknown as Record<string, unknown>)['polluted']).toBeUndefined();
     expect((() => 1) as unknown as Record<string, unknown>).not.toHaveProperty('polluted');
   };
 
-  it.each(names)('ignores %s', async (name) => {
+  it.each(names)('ignores %s, or refuses it where it is deeper than the protocol goes', async (name) => {
     const edge = await startEdge();
     const pair = `${encodeURIComponent(name)}=1`;
-    expectClean(await ask(edge, `/echo?${pair}`));
-    expectClean(await ask(edge, '/echo', form(pair)));
-    expectClean(await ask(edge, '/echo', json({ [name]: 1 })));
-    expectClean(await ask(edge, '/echo', multipart([[name, '1']])));
+    const isDeep = name.split('[').length > 2;
+    for (const answer of [
+      await ask(edge, `/echo?${pair}`),
+      await ask(edge, '/echo', form(pair)),
+      await ask(edge, '/echo', json({ [name]: 1 })),
+      await ask(edge, '/echo', multipart([[name, '1']])),
+    ]) {
+      expectClean(answer, isDeep ? 400 : 200);
+    }
   });
 
   it.each(rawJson)('ignores %s', async (text) => {

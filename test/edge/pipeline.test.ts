@@ -233,7 +233,9 @@ describe('errors', () => {
     const response = await fetch(`${edge.url}/crash`);
     const text = await response.text();
     expect(response.status).toBe(500);
-    expect(text).toBe('{"success":false,"data":{"code":500,"messages":["Internal error."]}}');
+    expect(text).toBe(
+      '{"success":false,"data":{"code":500,"error":"INTERNAL","messages":["Internal error."]}}',
+    );
     expect(response.statusText).toBe('Internal error.');
     const [line] = edge.log;
     expect(line).toMatchObject({ level: 'error', fields: { path: '/crash', status: 500 } });

@@ -101,7 +101,7 @@ describe('requests at the edge of HTTP', () => {
     expect(status).toBe(400);
     expect(JSON.parse(text)).toEqual({
       success: false,
-      data: { code: 400, messages: ['The request is not valid.'] },
+      data: { code: 400, error: 'INVALID_PARAMETERS', messages: ['The request is not valid.'] },
     });
     await expect.poll(() => connection.isClosed).toBe(true);
   });

@@ -50,6 +50,7 @@ export const createGallery = (
     name: 'gallery',
     title: 'Gallery',
     baseurl: 'http://localhost/',
+    baseurlAliases: [],
     settings: settingsSchema.parse(settings),
     storage: () => Promise.resolve(storage),
   };

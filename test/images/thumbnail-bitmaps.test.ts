@@ -2,7 +2,7 @@ import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { decodeBmp } from '../../dist/images/bmp.js';
 import { decodeIcoBitmap, readIco } from '../../dist/images/ico.js';
-import type { Pixels } from '../../dist/images/pixels.js';
+import type { Pixels } from '../../dist/images/bmp-header.js';
 import {
   bmpFile,
   gradient,

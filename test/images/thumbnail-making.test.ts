@@ -1,9 +1,12 @@
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withFaults, type Fault } from 'stowage/testing';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { orAborted } from '../../dist/concurrency/or-aborted.js';
 import { StorageDeniedError } from '../../dist/errors/errors.js';
+import { createImagePool } from '../../dist/images/image-pool.js';
 import type { StorageAdapter } from '../../dist/storage/adapter.js';
 import { bytesAt, createGallery, entriesOf, pathOf, put, type Gallery } from './gallery.ts';
 import { longGif } from './long-gif.ts';
@@ -203,6 +206,70 @@ describe('making thumbnails', () => {
   });
 });
 
+describe('pictures that change while their thumbnails are made', () => {
+  /** A store in which reading a picture waits, with the content in hand, until the gate opens. */
+  const gated = (
+    inner: StorageAdapter,
+  ): { storage: StorageAdapter; reads: (AbortSignal | undefined)[]; open: () => void } => {
+    const reads: (AbortSignal | undefined)[] = [];
+    let open = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const storage = new Proxy(inner, {
+      get: (target, key) =>
+        key === 'read'
+          ? async (...input: Parameters<StorageAdapter['read']>) => {
+              const signal = input[1]?.signal;
+              reads.push(signal);
+              const { stat, stream } = await target.read(...input);
+              const bytes = Buffer.concat((await stream.toArray()) as Buffer[]);
+              if (reads.length === 1) await orAborted(gate, signal);
+              return { stat, stream: Readable.from([bytes], { objectMode: false }) };
+            }
+          : typeof Reflect.get(target, key) === 'function'
+            ? (Reflect.get(target, key) as () => unknown).bind(target)
+            : (Reflect.get(target, key) as unknown),
+    });
+    return { storage, reads, open: () => open() };
+  };
+  const shows = async (storage: StorageAdapter, colour: [number, number, number]): Promise<boolean> =>
+    isNear(await colourAt(await bytesAt(storage, '_thumbs/a.png'), 10, 10), colour);
+
+  it('get one of the new content when a listing has seen it', async () => {
+    const clock = { now: Date.UTC(2026, 0, 1) };
+    const inner = new MemoryAdapter({}, () => clock.now);
+    const { storage, reads, open } = gated(inner);
+    const gallery = createGallery({}, { storage });
+    await put(inner, 'a.png', await flat('#d02020'));
+    const early = gallery.list();
+    while (reads.length === 0) await sleep(1);
+    clock.now += 1000;
+    await put(inner, 'a.png', await flat('#20d020'));
+    const late = gallery.list();
+    await sleep(20);
+    open();
+    await Promise.all([early, late]);
+    expect(await shows(inner, [32, 208, 32])).toBe(true);
+  });
+
+  it('are not decoded any more when every client has left', async () => {
+    const inner = new MemoryAdapter();
+    const { storage, reads } = gated(inner);
+    const gallery = createGallery({}, { storage });
+    await put(inner, 'a.png', await flat('#d02020'));
+    const leaving = [new AbortController(), new AbortController()];
+    const left = leaving.map(({ signal }) => gallery.list('', signal).catch(() => undefined));
+    while (reads.length === 0) await sleep(1);
+    leaving[0]?.abort();
+    await sleep(20);
+    expect(reads.map((signal) => signal?.aborted)).toEqual([false]);
+    leaving[1]?.abort();
+    await Promise.all(left);
+    await sleep(20);
+    expect(reads.map((signal) => signal?.aborted)).toEqual([true]);
+    expect(await entriesOf(inner, '_thumbs').catch(() => [])).toEqual([]);
+  });
+});
+
 describe('a store that fails', () => {
   const failing = async (faults: readonly Fault[]): Promise<{ gallery: Gallery; warnings: string[] }> => {
     const inner = new MemoryAdapter();
@@ -284,7 +351,7 @@ describe('a store that fails', () => {
 
 describe('a folder with bombs', () => {
   it('is listed at once and in little memory', async () => {
-    const gallery = createGallery();
+    const gallery = createGallery({}, { pool: createImagePool({ memory: 128 * 1024 * 1024 }) });
     // The first decoding loads the library; that is no part of what a bomb costs.
     await gallery.show('first.png', await flat('#d02020'));
     await put(gallery.storage, 'wide.png', await claimingPng(50_000, 50_000));

@@ -44,7 +44,10 @@ describe('the client', () => {
     const service = await startService({ accessControl: [{ FILE_REMOVE: false }] });
     await service.source('files').put({ 'a.txt': 'a' });
     const client = createClient({ url: service.url });
-    await expect(client.fileRemove({ name: 'a.txt' })).rejects.toMatchObject({ code: 403 });
+    await expect(client.fileRemove({ name: 'a.txt' })).rejects.toMatchObject({
+      code: 403,
+      error: 'ACCESS_DENIED',
+    });
     const error = await client.fileRename({ name: ' ', newname: ' ' }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(ConnectorError);
     expect(error).toMatchObject({ code: 400, messages: [expect.any(String), expect.any(String)] });
@@ -63,7 +66,7 @@ describe('the client', () => {
       response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>'),
     );
     const client = createClient({ url: page });
-    await expect(client.files()).rejects.toMatchObject({ code: 502, messages: [] });
+    await expect(client.files()).rejects.toMatchObject({ code: 502, error: undefined, messages: [] });
     await expect(client.fileDownload({ name: 'a.txt' })).rejects.toMatchObject({ code: 502, messages: [] });
   });
 

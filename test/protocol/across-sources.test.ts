@@ -1,9 +1,22 @@
+import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import { registerStorageAdapter } from 'stowage';
+import { withFaults } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
 import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { AlreadyExistsError, StorageDeniedError } from '../../dist/errors/errors.js';
+import type { ListOptions, StorageAdapter, WriteOptions } from '../../dist/storage/adapter.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
 import { bytesAt, put } from '../images/gallery.ts';
-import { changing } from './changing-store.ts';
+import { changing, replacing } from './changing-store.ts';
 import { startService } from './service.js';
+
+/** The name under which a store is known from here on. */
+const registered = (storage: StorageAdapter): string => {
+  const name = `across-${randomUUID()}`;
+  registerStorageAdapter(name, { create: () => storage });
+  return name;
+};
 
 const two = { sources: { photos: {}, archive: { extensions: ['txt', 'jpg'], imageExtensions: ['jpg'] } } };
 
@@ -109,19 +122,111 @@ describe('copying and moving from one source into another', () => {
     expect(await service.source('photos').paths()).toEqual(before);
   });
 
-  it('keeps what somebody replaces while its folder is moved, also by as many bytes', async () => {
+  it('keeps what somebody replaces while its folder is moved, also by as many bytes, and says so', async () => {
     const inner = new MemoryAdapter();
     await put(inner, 'f/a.txt', Buffer.from('old'));
     await put(inner, 'f/b.txt', Buffer.from('same'));
-    registerStorageAdapter('replaced', {
-      create: () => changing(inner, 'f/a.txt', Buffer.from('new')),
-    });
-    const service = await startService({ sources: { photos: { storageAdapter: 'replaced' }, archive: {} } });
-    const move = { source: 'archive', fromSource: 'photos', from: 'f' };
-    expect((await service.call('folderMove', move)).status).toBe(200);
+    const storageAdapter = registered(changing(inner, 'f/a.txt', Buffer.from('new')));
+    const service = await startService({ sources: { photos: { storageAdapter }, archive: {} } });
+    const answer = await service.call('folderMove', { source: 'archive', fromSource: 'photos', from: 'f' });
+    expect(answer.status).toBe(500);
+    expect(answer.messages.join()).toContain('1 item stays where it was (1 changed or added meanwhile)');
     expect((await bytesAt(inner, 'f/a.txt')).toString()).toBe('new');
     await expect(bytesAt(inner, 'f/b.txt')).rejects.toThrow();
     expect(await service.source('archive').text('f/b.txt')).toBe('same');
+  });
+
+  it('keeps a file that somebody replaces while it is moved, and leaves no copy', async () => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'a.txt', Buffer.from('old'));
+    const storageAdapter = registered(changing(inner, 'a.txt', Buffer.from('new')));
+    const service = await startService({ sources: { photos: { storageAdapter }, archive: {} } });
+    const fields = { source: 'archive', fromSource: 'photos', from: 'a.txt' };
+    expect((await service.call('fileMove', fields)).status).toBe(412);
+    expect((await bytesAt(inner, 'a.txt')).toString()).toBe('new');
+    expect(await service.source('archive').paths()).toEqual([]);
+  });
+
+  it.each(['a.txt', 'f'])('leaves no copy of %s where its source lets nobody remove it', async (from) => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'a.txt', Buffer.from('a'));
+    await put(inner, 'f/b.txt', Buffer.from('b'));
+    const refused = {
+      operation: 'removeFile',
+      effect: 'fail-before',
+      error: new StorageDeniedError(),
+    } as const;
+    const storageAdapter = registered(withFaults(inner, [refused]));
+    const service = await startService({ sources: { photos: { storageAdapter }, archive: {} } });
+    const fields = { source: 'archive', fromSource: 'photos', from };
+    expect((await service.call('fileMove', fields)).status).toBe(500);
+    expect(await service.source('archive').paths()).toEqual([]);
+    expect((await bytesAt(inner, from === 'f' ? 'f/b.txt' : from)).length).toBe(1);
+  });
+
+  it('refuses to move a folder that holds names which no path can have, before anything is copied', async () => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'f/a.txt', Buffer.from('a'));
+    const storageAdapter = registered(
+      replacing(inner, {
+        list: (folder: SourcePath, options?: ListOptions) => {
+          if (folder.name === 'f') options?.onOmitted?.(2);
+          return inner.list(folder, options);
+        },
+      }),
+    );
+    const service = await startService({ sources: { photos: { storageAdapter }, archive: {} } });
+    const fields = { source: 'archive', fromSource: 'photos', from: 'f' };
+    const answer = await service.call('folderMove', fields);
+    expect(answer.status).toBe(400);
+    expect(answer.messages.join()).toContain('2 items in it have names');
+    expect(await service.source('archive').paths()).toEqual([]);
+    expect((await bytesAt(inner, 'f/a.txt')).toString()).toBe('a');
+    expect((await service.call('folderCopy', fields)).status).toBe(200);
+    expect(await service.source('archive').paths()).toEqual(['f/', 'f/a.txt']);
+  });
+
+  it('copies once, and no more, when a name inside the folder is taken', async () => {
+    const inner = new MemoryAdapter();
+    const made: string[] = [];
+    const storageAdapter = registered(
+      replacing(inner, {
+        makeFolder: (path: SourcePath) => {
+          made.push(path.toString());
+          return inner.makeFolder(path);
+        },
+        // As a store that ignores letter case.
+        write: (path: SourcePath, content: Readable, options?: WriteOptions) =>
+          path.name === 'Cat.txt'
+            ? Promise.reject(new AlreadyExistsError())
+            : inner.write(path, content, options),
+      }),
+    );
+    const service = await startService({ sources: { photos: {}, archive: { storageAdapter } } });
+    await service.source('photos').put({ 'f/Cat.txt': '1', 'f/cat.txt': '2' });
+    const answer = await service.call('folderCopy', { source: 'archive', fromSource: 'photos', from: 'f' });
+    expect(answer.status).toBe(400);
+    expect(answer.messages.join()).toContain('inside the folder');
+    expect(made).toEqual(['f']);
+    await expect(inner.stat(SourcePath.parse('f'))).rejects.toThrow();
+  });
+
+  it('knows when two sources are one store', async () => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'f/a.txt', Buffer.from('a'));
+    await inner.makeFolder(SourcePath.parse('f/sub'));
+    const storageAdapter = registered(inner);
+    const service = await startService({ sources: { all: { storageAdapter }, again: { storageAdapter } } });
+    const into = { source: 'again', fromSource: 'all', from: 'f', path: 'f/sub' };
+    for (const action of ['folderCopy', 'folderMove']) {
+      const answer = await service.call(action, into);
+      expect([answer.status, answer.messages]).toEqual([400, ['A folder cannot be put into itself.']]);
+    }
+    for (const from of ['f', 'f/a.txt']) {
+      const onto = { source: 'again', fromSource: 'all', from, path: from === 'f' ? '' : 'f' };
+      expect((await service.call('fileMove', onto)).status).toBe(400);
+    }
+    expect((await bytesAt(inner, 'f/a.txt')).toString()).toBe('a');
   });
 
   it('refuses to move a folder whose hidden contents would be lost', async () => {
@@ -136,7 +241,7 @@ describe('copying and moving from one source into another', () => {
     expect(await service.source('archive').paths()).toEqual([]);
   });
 
-  it('judges both ends and every child by the rules', async () => {
+  it('checks both sources and every child by the rules', async () => {
     const rules = [
       { path: 'f/secret', FILE_MOVE: false, FOLDER_MOVE: false },
       { path: 'closed', FILE_COPY: false },
@@ -175,5 +280,97 @@ describe('copying and moving from one source into another', () => {
     expect(await service.source('photos').paths()).toEqual(['a.txt', 'f/']);
     const into = { source: 'photos', fromSource: 'photos', from: 'f', path: 'f' };
     expect((await service.call('folderCopy', into)).status).toBe(400);
+  });
+
+  describe('what the target asks of what enters it', () => {
+    const settings = {
+      extensions: ['txt', 'svg', 'jpg', 'ini', 'php', 'html'],
+      imageExtensions: ['svg', 'jpg'],
+      forceSingleExtension: true,
+      sanitizeSvg: true,
+      maxUploadFileSize: 100,
+    };
+    const script = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><rect/></svg>';
+    const startBoth = () =>
+      startService({ sources: { photos: { extensions: settings.extensions }, archive: settings } });
+
+    it.each([
+      ['fileCopy', 'x.svg', 'x.svg'],
+      ['fileMove', 'x.svg', 'x.svg'],
+      ['folderCopy', 'f', 'f/x.svg'],
+      ['folderMove', 'f', 'f/x.svg'],
+    ])('%s cleans SVG files', async (action, from, arrived) => {
+      const service = await startBoth();
+      await service.source('photos').put({ 'x.svg': script, 'f/x.svg': script });
+      const fields = { source: 'archive', fromSource: 'photos', from };
+      expect((await service.call(action, fields)).status).toBe(200);
+      const text = await service.source('archive').text(arrived);
+      expect(text).toContain('<rect');
+      expect(text).not.toContain('script');
+      expect((await service.source('photos').paths()).includes(arrived)).toBe(action.endsWith('Copy'));
+    });
+
+    it.each(['fileCopy', 'fileMove'])('%s gives names as an upload does', async (action) => {
+      const service = await startBoth();
+      await service.source('photos').put({ 'a.php.txt': '1' });
+      const fields = { source: 'archive', fromSource: 'photos', from: 'a.php.txt' };
+      expect((await service.call(action, fields)).status).toBe(200);
+      expect(await service.source('archive').paths()).toEqual(['a_php.txt']);
+    });
+
+    it('folderCopy gives names as an upload does', async () => {
+      const service = await startBoth();
+      await service.source('photos').put({ 'f/deep/a.php.txt': '1' });
+      const fields = { source: 'archive', fromSource: 'photos', from: 'f' };
+      expect((await service.call('folderCopy', fields)).status).toBe(200);
+      expect(await service.source('archive').text('f/deep/a_php.txt')).toBe('1');
+    });
+
+    it.each([
+      ['a file that servers obey', 'php.ini', 'x'],
+      ['a file beyond the size limit', 'big.txt', 'x'.repeat(101)],
+    ])('refuses %s, by itself and in a folder', async (_what, name, content) => {
+      const service = await startBoth();
+      await service.source('photos').put({ [name]: content, 'f/a.txt': '1', [`f/x/${name}`]: content });
+      const before = await service.source('photos').paths();
+      for (const [action, from] of [
+        ['fileCopy', name],
+        ['fileMove', name],
+        ['folderCopy', 'f'],
+        ['folderMove', 'f'],
+      ] as const) {
+        const answer = await service.call(action, { source: 'archive', fromSource: 'photos', from });
+        expect(answer.status).toBe(403);
+        expect(answer.messages.join()).toContain(name);
+      }
+      expect(await service.source('archive').paths()).toEqual([]);
+      expect(await service.source('photos').paths()).toEqual(before);
+    });
+  });
+
+  it('carries nothing out of a source that the source does not show', async () => {
+    const service = await startService({
+      sources: { photos: { extensions: ['txt'] }, archive: { extensions: ['txt', 'pem'] } },
+    });
+    await service.source('photos').put({ 'f/a.txt': '1', 'f/key.pem': 'SECRET' });
+    const before = await service.source('photos').paths();
+    const fields = { source: 'archive', fromSource: 'photos', from: 'f' };
+    expect((await service.call('folderMove', fields)).status).toBe(403);
+    expect(await service.source('archive').paths()).toEqual([]);
+    expect((await service.call('folderCopy', fields)).status).toBe(200);
+    expect(await service.source('archive').paths()).toEqual(['f/', 'f/a.txt']);
+    expect(await service.source('photos').paths()).toEqual(before);
+  });
+
+  it('checks what is inside a folder by the rules for where it goes', async () => {
+    const rules = [{ path: 'in/f/inner', FILE_COPY: false, FILE_MOVE: false }];
+    const service = await startService({ ...two, accessControl: rules });
+    await service.source('photos').put({ 'f/inner/a.txt': '1' });
+    await service.source('archive').put({ 'in/': '' });
+    const fields = { source: 'archive', path: 'in', fromSource: 'photos', from: 'f' };
+    for (const action of ['folderCopy', 'folderMove'])
+      expect((await service.call(action, fields)).status).toBe(403);
+    expect(await service.source('archive').paths()).toEqual(['in/']);
+    expect(await service.source('photos').text('f/inner/a.txt')).toBe('1');
   });
 });

@@ -67,7 +67,7 @@ describe('fileCopy', () => {
     ['a way out of the source', { from: 'dir/../../a.txt' }, 400],
     ['an unknown file', { from: 'z.txt' }, 404],
     ['an unknown target', { from: 'a.txt', path: 'nowhere' }, 404],
-    ['a file as target', { from: 'a.txt', path: 'a.txt' }, 400],
+    ['a file as target', { from: 'a.txt', path: 'a.txt' }, 404],
     ['a hidden target', { from: 'a.txt', path: '_thumbs' }, 404],
     ['a hidden file', { from: '_thumbs/a.png' }, 404],
     ['a file of a type that is not shown', { from: 'id_rsa' }, 404],

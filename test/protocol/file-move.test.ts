@@ -57,7 +57,7 @@ describe('fileMove', () => {
     ['an unknown file', { from: 'z.txt', path: 'other' }, 404],
     ['an unknown target folder', { from: 'a.txt', path: 'nowhere' }, 404],
     ['an unknown source', { from: 'a.txt', source: 'nowhere' }, 404],
-    ['a target that is a file', { from: 'a.txt', path: 'b.txt' }, 400],
+    ['a target that is a file', { from: 'a.txt', path: 'b.txt' }, 404],
     ['a name that exists at the target', { from: 'a.txt', path: 'other' }, 400],
     ['a name that a folder has at the target', { from: 'b.txt', path: 'other' }, 400],
     ['its own folder', { from: 'a.txt', path: '/' }, 400],

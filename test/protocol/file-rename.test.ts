@@ -1,4 +1,9 @@
+import { randomUUID } from 'node:crypto';
+import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
+import { SourcePath } from '../../dist/storage/source-path.js';
+import { bytesAt, put } from '../images/gallery.ts';
+import { CaseFoldingStore } from './changing-store.ts';
 import { startService } from './service.ts';
 
 describe('fileRename', () => {
@@ -50,7 +55,6 @@ describe('fileRename', () => {
     ['an invisible new name', { name: 'a.txt', newname: '\u200b\u200d' }, 400],
     ['a name with a separator', { name: 'sub/c.txt', newname: 'x' }, 400],
     ['a name above', { name: '..', newname: 'x' }, 400],
-    ['a folder', { name: 'sub', newname: 'x' }, 400],
     ['a taken name', { name: 'a.txt', newname: 'b' }, 400],
     ['a name that a folder has', { name: 'a.txt', newname: 'dir.txt' }, 400],
     ['its own name', { name: 'a.txt', newname: 'a.txt' }, 400],
@@ -105,5 +109,35 @@ describe('fileRename', () => {
       200,
     );
     expect(await files.paths()).toEqual(['a.txt', 'free/', 'free/d.txt']);
+  });
+
+  it('renames a folder, by the key of folders and without giving it an extension', async () => {
+    const service = await startService({ accessControl: [{ extensions: 'txt', FILE_RENAME: false }] });
+    const files = service.source('files');
+    await files.put({ 'v1.2/a.txt': 'a' });
+    expect((await service.call('fileRename', { name: 'v1.2', newname: 'v2' })).status).toBe(200);
+    expect((await service.call('fileRename', { path: 'v2', name: 'a.txt', newname: 'b' })).status).toBe(403);
+    expect(await files.paths()).toEqual(['v2/', 'v2/a.txt']);
+    const denied = await startService({ accessControl: [{ FOLDER_RENAME: false }] });
+    await denied.source('files').put({ 'v1.2/a.txt': 'a' });
+    expect((await denied.call('fileRename', { name: 'v1.2', newname: 'v2' })).status).toBe(403);
+  });
+
+  it('changes the letter case of a name, also where the store ignores it', async () => {
+    const folding = new CaseFoldingStore();
+    await put(folding, 'a.png', Buffer.from('a'));
+    await put(folding, 'dir/b.txt', Buffer.from('b'));
+    await put(folding, 'other.png', Buffer.from('other'));
+    const name = `folding-${randomUUID()}`;
+    registerStorageAdapter(name, { create: () => folding });
+    const service = await startService({ sources: { files: { storageAdapter: name } } });
+    expect((await service.call('fileRename', { name: 'a.png', newname: 'A' })).status).toBe(200);
+    expect((await service.call('folderRename', { name: 'dir', newname: 'Dir' })).status).toBe(200);
+    expect((await service.call('fileRename', { name: 'A.png', newname: 'OTHER' })).status).toBe(400);
+    const names: string[] = [];
+    for await (const page of folding.list(SourcePath.root)) names.push(...page.map((entry) => entry.name));
+    expect(names.filter((one) => one !== '_thumbs').sort()).toEqual(['A.png', 'Dir', 'other.png']);
+    expect((await bytesAt(folding, 'Dir/b.txt')).toString()).toBe('b');
+    expect((await bytesAt(folding, 'other.png')).toString()).toBe('other');
   });
 });

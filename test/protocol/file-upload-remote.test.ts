@@ -87,6 +87,7 @@ describe('fileUploadRemote', () => {
     await files.put({ 'a.png': 'old' });
     const answer = await service.call('fileUploadRemote', { url: `${site.origin}/a.png` });
     expect([answer.status, answer.data['newfilename']]).toEqual([status, name]);
+    expect(site.asked).toHaveLength(strategy === 'error' ? 0 : 1);
     expect(await files.paths()).toEqual(Object.keys(after).sort());
     for (const [path, content] of Object.entries(after)) expect(await files.text(path)).toBe(content);
   });
@@ -110,7 +111,7 @@ describe('fileUploadRemote refuses before it asks', () => {
     ['a server config file', { url: '/.htaccess.txt' }, 403],
     ['a way upwards', { url: '/..%2F..%2Fetc.png' }, 400],
     ['an unknown folder', { url: '/a.png', path: 'nowhere' }, 404],
-    ['a folder that is a file', { url: '/a.png', path: 'file.txt' }, 400],
+    ['a folder that is a file', { url: '/a.png', path: 'file.txt' }, 404],
     ['a reserved folder', { url: '/a.png', path: '_thumbs' }, 404],
     ['a path outside', { url: '/a.png', path: '../x' }, 400],
     ['an unknown source', { url: '/a.png', source: 'nowhere' }, 404],

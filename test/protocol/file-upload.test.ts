@@ -103,10 +103,10 @@ describe('fileUpload', () => {
     expect(await service.source('files').paths()).toEqual([]);
   });
 
-  it('answers 400 when path is a file', async () => {
+  it('answers 404 when path is a file', async () => {
     const service = await startService();
     await service.source('files').put({ 'a.txt': 'old' });
-    expect((await service.upload([['files[0]', 'b.txt', 'b']], { path: 'a.txt' })).status).toBe(400);
+    expect((await service.upload([['files[0]', 'b.txt', 'b']], { path: 'a.txt' })).status).toBe(404);
     expect(await service.source('files').paths()).toEqual(['a.txt']);
   });
 
@@ -285,5 +285,29 @@ describe('fileUpload', () => {
     expect(mixed.status).toBe(403);
     expect(await service.source('files').paths()).toEqual(['closed/', 'open/']);
     expect((await service.upload([['files[0]', 'a.txt', 'a']], { path: 'open' })).status).toBe(200);
+  });
+
+  it('checks the numbered name that a file really gets', async () => {
+    const service = await startService({ accessControl: [{ path: 'docs/a-1.pdf', FILE_UPLOAD: false }] });
+    await service.source('files').put({ 'docs/a.pdf': 'old' });
+    const { status } = await service.upload([['files[0]', 'a.pdf', 'new']], { path: 'docs' });
+    expect(status).toBe(403);
+    expect(await service.source('files').paths()).toEqual(['docs/', 'docs/a.pdf']);
+  });
+
+  it('replaces no file of the same request, whatever name that has got', async () => {
+    const service = await startService({ saveSameFileNameStrategy: 'replace' });
+    const { data } = await service.upload([
+      ['files[0]', 'a.png', 'one'],
+      ['files[1]', 'a.png', 'two'],
+      ['files[2]', 'a-1.png', 'three'],
+    ]);
+    expect(data['files']).toEqual(['a.png', 'a-1.png', 'a-1-1.png']);
+    const folder = service.source('files');
+    expect([
+      await folder.text('a.png'),
+      await folder.text('a-1.png'),
+      await folder.text('a-1-1.png'),
+    ]).toEqual(['one', 'two', 'three']);
   });
 });

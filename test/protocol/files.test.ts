@@ -311,14 +311,14 @@ describe('files: order, filter and pages', () => {
     [
       { 'mods[sortBy]': 'x', 'mods[foldersPosition]': 'y', path: '../z' },
       400,
-      [/^path: /u, /^mods\[sortBy\]: /u, /^mods\[foldersPosition\]: /u],
+      [/^The path /u, /^mods\[sortBy\]: /u, /^mods\[foldersPosition\]: /u],
     ],
-    [{ path: '..' }, 400, [/^path: /u]],
-    [{ path: '/../../etc' }, 400, [/^path: /u]],
-    [{ path: 'a\\..\\..\\b' }, 400, [/^path: /u]],
-    [{ path: 'a\u0000.txt' }, 400, [/^path: /u]],
+    [{ path: '..' }, 400, [/^The path /u]],
+    [{ path: '/../../etc' }, 400, [/^The path /u]],
+    [{ path: 'a\\..\\..\\b' }, 400, [/^The path /u]],
+    [{ path: 'a\u0000.txt' }, 400, [/^The path /u]],
     [{ path: 'none' }, 404, [/./u]],
-    [{ path: 'a.txt' }, 400, [/./u]],
+    [{ path: 'a.txt' }, 404, [/./u]],
     [{ source: 'none' }, 404, [/./u]],
   ])('refuses %j', async (fields, status, messages) => {
     const service = await startService();

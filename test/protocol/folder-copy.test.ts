@@ -43,7 +43,7 @@ describe('folderCopy', () => {
     ['its own sub-folder', { from: 'dir', path: 'dir/deep' }, 400],
     ['an unknown folder', { from: 'nowhere' }, 404],
     ['an unknown target', { from: 'dir', path: 'nowhere' }, 404],
-    ['a file as target', { from: 'dir', path: 'a.txt' }, 400],
+    ['a file as target', { from: 'dir', path: 'a.txt' }, 404],
     ['a hidden folder', { from: '.quarantine' }, 404],
     ['a hidden target', { from: 'dir', path: '.quarantine' }, 404],
   ])('refuses %s', async (_what, fields, status) => {

@@ -43,7 +43,7 @@ describe('folderCreate', () => {
     ['an excluded name in other letters', { name: '.Quarantine' }, 400],
     ['a path out of the source', { path: '..', name: 'x' }, 400],
     ['an unknown path', { path: 'nowhere', name: 'x' }, 404],
-    ['a file as path', { path: 'a.txt', name: 'x' }, 400],
+    ['a file as path', { path: 'a.txt', name: 'x' }, 404],
     ['a hidden path', { path: '_thumbs', name: 'x' }, 404],
     ['an unknown source', { name: 'x', source: 'nowhere' }, 404],
   ])('refuses %s', async (_what, fields, status) => {

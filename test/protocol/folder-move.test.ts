@@ -46,7 +46,7 @@ describe('folderMove', () => {
     ['a taken name', { from: 'dir', path: 'other' }, 400],
     ['an unknown folder', { from: 'nowhere', path: 'other' }, 404],
     ['an unknown target', { from: 'dir', path: 'nowhere' }, 404],
-    ['a file as target', { from: 'dir', path: 'a.txt' }, 400],
+    ['a file as target', { from: 'dir', path: 'a.txt' }, 404],
     ['a hidden folder', { from: '.tmb', path: 'other' }, 404],
   ])('refuses %s', async (_what, fields, status) => {
     const service = await startService();

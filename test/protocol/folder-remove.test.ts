@@ -47,6 +47,7 @@ describe('folderRemove', () => {
     ['a denied folder far inside', [{ path: '/dir/deep/deeper', FOLDER_REMOVE: false }]],
     ['a file that may not be removed', [{ extensions: 'pdf', FILE_REMOVE: false }]],
     ['a file denied by its path', [{ path: '/dir/deep/b.pdf', FILE_REMOVE: false }]],
+    ['a file, where no file may be removed below it', [{ path: '/dir', FILE_REMOVE: false }]],
   ])('refuses a folder that holds %s, and leaves all of it', async (_what, accessControl) => {
     const service = await startService({ accessControl });
     const files = service.source('files');
@@ -61,4 +62,20 @@ describe('folderRemove', () => {
     expect(await files.paths()).toEqual(before);
     expect((await service.call('folderRemove', { name: 'other' })).status).toBe(200);
   });
+
+  it.each(['folderRemove', 'folderMove', 'folderCopy'])(
+    '%s takes no file along that nobody may touch, and still takes folders without files',
+    async (action) => {
+      const service = await startService({
+        accessControl: [{ FILE_REMOVE: false, FILE_MOVE: false, FILE_COPY: false }],
+      });
+      const files = service.source('files');
+      await files.put({ 'dir/deep/a.txt': 'a', 'empty/deep/': '', 'to/': '' });
+      const before = await files.paths();
+      const fieldsOf = (name: string) => (action === 'folderRemove' ? { name } : { from: name, path: 'to' });
+      expect((await service.call(action, fieldsOf('dir'))).status).toBe(403);
+      expect(await files.paths()).toEqual(before);
+      expect((await service.call(action, fieldsOf('empty'))).status).toBe(200);
+    },
+  );
 });

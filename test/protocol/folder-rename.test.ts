@@ -62,4 +62,37 @@ describe('folderRename', () => {
     expect((await service.call('folderRename', { name: 'free', newname: 'fine' })).status).toBe(200);
     expect(await files.paths()).toEqual(['dir/', 'dir/secret/', 'dir/secret/a.txt', 'fine/']);
   });
+
+  it('needs FOLDER_RENAME alone, for the folder and for what it holds', async () => {
+    const service = await startService({
+      accessControl: [
+        { FILE_RENAME: false, FILE_MOVE: false, FOLDER_MOVE: false },
+        { path: '/closed/inner', FOLDER_RENAME: false },
+      ],
+    });
+    const files = service.source('files');
+    await files.put({ 'dir/a.txt': 'a', 'closed/inner/b.txt': 'b' });
+    expect((await service.call('folderRename', { name: 'dir', newname: 'new' })).status).toBe(200);
+    expect((await service.call('folderRename', { name: 'closed', newname: 'open' })).status).toBe(403);
+    expect(await files.paths()).toEqual([
+      'closed/',
+      'closed/inner/',
+      'closed/inner/b.txt',
+      'new/',
+      'new/a.txt',
+    ]);
+  });
+
+  it('refuses a name by which something inside could no longer be named', async () => {
+    const service = await startService();
+    const files = service.source('files');
+    const deep = `dir/${'a/'.repeat(97)}last`;
+    await files.put({ [`${deep}/`]: '', 'to/': '' });
+    expect((await service.call('folderMove', { from: 'dir', path: 'to' })).status).toBe(200);
+    expect((await service.call('folders', { path: `to/${deep}` })).status).toBe(200);
+    await files.put({ 'to2/x/': '' });
+    expect((await service.call('folderMove', { from: 'to/dir', path: 'to2/x' })).status).toBe(400);
+    expect((await service.call('folderCopy', { from: 'to/dir', path: 'to2/x' })).status).toBe(400);
+    expect((await service.call('folders', { path: `to/${deep}` })).status).toBe(200);
+  });
 });

@@ -164,13 +164,13 @@ describe('folders', () => {
   it.each<[Fields, number, RegExp]>([
     [{ dots: 'maybe' }, 400, /^dots: /u],
     [{ dots: '2' }, 400, /^dots: /u],
-    [{ path: '../x' }, 400, /^path: /u],
-    [{ path: 'a/../../x' }, 400, /^path: /u],
-    [{ path: 'a\\..\\x' }, 400, /^path: /u],
-    [{ path: 'a\u0000' }, 400, /^path: /u],
-    [{ path: 'x'.repeat(256) }, 400, /^path: /u],
+    [{ path: '../x' }, 400, /^The path /u],
+    [{ path: 'a/../../x' }, 400, /^The path /u],
+    [{ path: 'a\\..\\x' }, 400, /^The path /u],
+    [{ path: 'a\u0000' }, 400, /^The path /u],
+    [{ path: 'x'.repeat(256) }, 400, /^The path /u],
     [{ path: 'none' }, 404, /./u],
-    [{ path: 'file.txt' }, 400, /./u],
+    [{ path: 'file.txt' }, 404, /./u],
     [{ path: 'file.txt/x' }, 404, /./u],
   ])('refuses %j', async (fields, status, message) => {
     const service = await startService();

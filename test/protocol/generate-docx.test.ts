@@ -41,7 +41,9 @@ describe('generateDocx', () => {
     const service = await startService();
     const { status, messages } = await service.call('generateDocx', fields);
     expect(status).toBe(400);
-    expect(messages.join()).toContain('html');
+    expect(messages).toEqual([
+      fields['html'] === undefined ? 'The document is required.' : 'The document must not be empty.',
+    ]);
   });
 
   it('tells HEAD what would come, and makes nothing for it', async () => {
@@ -66,7 +68,7 @@ describe('generateDocx', () => {
     const deep = await fetch(`${service.url}/generateDocx`, { method: 'POST', body: form });
     expect(await deep.json()).toEqual({
       success: false,
-      data: { code: 400, messages: ['The document is nested too deeply.'] },
+      data: { code: 400, error: 'DOCUMENT_LIMIT', messages: ['The document is nested too deeply.'] },
     });
   });
 });

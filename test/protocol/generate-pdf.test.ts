@@ -96,9 +96,9 @@ describe('HEAD on generatePdf', () => {
 
 describe('generatePdf refuses', () => {
   it.each([
-    [{}, 'html'],
-    [{ html: '' }, 'html'],
-    [{ html: ' \n ' }, 'html'],
+    [{}, 'The document'],
+    [{ html: '' }, 'The document'],
+    [{ html: ' \n ' }, 'The document'],
     [{ html: 'x', 'options[format]': 'B5' }, 'options[format]'],
     [{ html: 'x', 'options[format]': 'a4' }, 'options[format]'],
     [{ html: 'x', 'options[page_orientation]': 'sideways' }, 'options[page_orientation]'],

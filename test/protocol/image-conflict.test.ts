@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
 import { bytesAt, pathOf, put } from '../images/gallery.ts';
 import { quarters } from '../images/pictures.ts';
-import { changing } from './changing-store.ts';
+import { NotFoundError } from '../../dist/errors/errors.js';
+import { afterReading, changing, withCapabilities } from './changing-store.ts';
 import { boxOf } from './images.ts';
 import { startService } from './service.ts';
 
@@ -20,6 +21,33 @@ describe('editing an image in place', () => {
     const answer = await service.call('imageResize', { name: 'a.png', ...box });
     expect(answer.status).toBe(412);
     expect(await bytesAt(inner, 'a.png')).toEqual(newer);
+  });
+
+  it('does neither on stores that cannot compare and replace in one step', async () => {
+    const old = await quarters(40, 40).png().toBuffer();
+    const newer = await quarters(50, 50).png().toBuffer();
+    const inner = new MemoryAdapter();
+    const plain = withCapabilities(inner, { ifMatch: false });
+    await put(inner, 'a.png', old);
+    registerStorageAdapter('changing-plain', { create: () => changing(plain, 'a.png', newer) });
+    const service = await startService({ sources: { files: { storageAdapter: 'changing-plain' } } });
+    expect((await service.call('imageResize', { name: 'a.png', ...box })).status).toBe(412);
+    expect(await bytesAt(inner, 'a.png')).toEqual(newer);
+  });
+
+  it('does not bring back what somebody else has removed meanwhile', async () => {
+    for (const ifMatch of [true, false]) {
+      const inner = new MemoryAdapter();
+      await put(inner, 'a.png', await quarters(40, 40).png().toBuffer());
+      const name = `removing-${String(ifMatch)}`;
+      const removing = afterReading(withCapabilities(inner, { ifMatch }), () =>
+        inner.removeFile(pathOf('a.png')),
+      );
+      registerStorageAdapter(name, { create: () => removing });
+      const service = await startService({ sources: { files: { storageAdapter: name } } });
+      expect([404, 412]).toContain((await service.call('imageResize', { name: 'a.png', ...box })).status);
+      await expect(inner.stat(pathOf('a.png'))).rejects.toThrow(NotFoundError);
+    }
   });
 
   it('leaves the image whole when the store breaks while it is read or written', async () => {

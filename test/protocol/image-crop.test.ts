@@ -140,7 +140,7 @@ describe('imageCrop', () => {
     await put('a.png', original);
     const answer = await service.call('imageCrop', { name: 'a.png', ...boxOf(box) });
     expect(answer.status).toBe(400);
-    expect(answer.messages.join()).toContain('box');
+    expect(answer.messages.join()).toMatch(/^The (?:box|width|height|left edge|top edge) /u);
     expect(await bytes('a.png')).toEqual(original);
   });
 

@@ -2,9 +2,9 @@ import { get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { UnsupportedError } from '../../dist/errors/errors.js';
+import { StorageUnavailableError, UnsupportedError } from '../../dist/errors/errors.js';
 import type { Entry, ListOptions, StorageAdapter } from '../../dist/storage/adapter.js';
-import { startService, type Fields, type Service } from './service.ts';
+import { silent, startService, type Fields, type Service } from './service.ts';
 
 const refuse = async (): Promise<never> => {
   throw new UnsupportedError();
@@ -30,6 +30,7 @@ const listOnly = (
   makeFolder: refuse,
   removeFile: refuse,
   removeFolder: refuse,
+  removeEmptyFolder: refuse,
   copyFile: refuse,
   moveFile: refuse,
   ...(statMany === undefined ? {} : { statMany }),
@@ -212,5 +213,95 @@ describe('listings of stores', () => {
       expect(messages).toHaveLength(1);
       expect(JSON.stringify(data)).not.toMatch(/ECONNREFUSED|10\.1\.2\.3|AKIA/u);
     }
+  });
+});
+
+describe('a listing of several sources', () => {
+  registerStorageAdapter('unreachable', {
+    create: () => {
+      throw new StorageUnavailableError();
+    },
+  });
+  registerStorageAdapter('without-package', {
+    create: () => {
+      throw new UnsupportedError();
+    },
+  });
+  const dead = { storageAdapter: 'unreachable', title: 'Archive' };
+  const namesOf = ({ data }: { readonly data: Record<string, unknown> }): string[] =>
+    (data['sources'] as { readonly name: string }[]).map(({ name }) => name);
+
+  it.each(['files', 'folders'])(
+    'leaves out those that cannot be reached, and says so: %s',
+    async (action) => {
+      const warnings: string[] = [];
+      const logger = { ...silent, warn: (message: string) => warnings.push(message) };
+      const sources = { a: dead, b: {}, c: { storageAdapter: 'without-package', title: '' }, d: {} };
+      const service = await startService({ sources }, {}, logger);
+      const answer = await service.call(action);
+      expect(answer.status).toBe(200);
+      expect(namesOf(answer)).toEqual(['b', 'd']);
+      expect(answer.messages).toEqual([
+        'The source "Archive" cannot be reached now.',
+        'The source "c" cannot be reached now.',
+      ]);
+      expect(warnings.filter((text) => text.startsWith('A listing leaves out'))).toHaveLength(2);
+      expect((await service.call(action, { source: 'a' })).status).toBe(500);
+      expect((await service.call(action, { source: 'c' })).status).toBe(501);
+      // A missing path is the same as ever.
+      expect((await service.call(action, { path: 'nowhere' })).status).toBe(404);
+    },
+  );
+
+  it('fails when none can be reached', async () => {
+    const service = await startService({ sources: { a: dead, b: dead } });
+    expect(await service.call('files')).toMatchObject({
+      status: 500,
+      messages: ['The storage is not available.'],
+    });
+  });
+
+  it('ends the other listings when one of them fails for good', async () => {
+    const isAborted: Promise<void>[] = [];
+    registerStorageAdapter('waiting', {
+      create: () =>
+        listOnly(async function* (_folder, { signal } = {}) {
+          const aborted = new Promise<void>((resolve) => {
+            signal?.addEventListener('abort', () => {
+              resolve();
+            });
+          });
+          isAborted.push(aborted);
+          await aborted;
+          yield [];
+        }),
+    });
+    const service = await startService({ sources: { a: { storageAdapter: 'waiting' }, b: {} } });
+    expect((await service.call('files', { path: 'nowhere' })).status).toBe(404);
+    expect(isAborted).toHaveLength(1);
+    await Promise.all(isAborted);
+  });
+
+  it('counts in the log what it cannot show, once for each folder', async () => {
+    registerStorageAdapter('omitting', {
+      create: () =>
+        listOnly(async function* (folder, { onOmitted } = {}) {
+          yield [];
+          onOmitted?.(folder.isRoot ? 3 : 1);
+        }),
+    });
+    const lines: unknown[] = [];
+    const logger = { ...silent, warn: (...line: unknown[]) => lines.push(line) };
+    const sources = { files: { storageAdapter: 'omitting' } };
+    const service = await startService({ createThumb: false, sources, accessControl: [{}] }, {}, logger);
+    lines.length = 0;
+    for (const path of ['', 'sub', '', 'sub']) {
+      for (const action of ['files', 'folders']) await service.call(action, { path });
+    }
+    const why = 'cannot be shown: links, special files, or names that cannot be part of a path.';
+    expect(lines).toEqual([
+      [`3 entries of this folder ${why}`, { source: 'files', path: '' }],
+      [`1 entry of this folder ${why}`, { source: 'files', path: 'sub' }],
+    ]);
   });
 });

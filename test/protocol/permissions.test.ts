@@ -131,4 +131,19 @@ describe('permissions', () => {
     expect(status).toBe(401);
     expect(messages).toEqual(['Log in first.']);
   });
+
+  it('allows what works for some extension or for one item of the folder, and nothing that never works', async () => {
+    const service = await startService({
+      accessControl: [
+        { IMAGE_SAVE: false, FILE_REMOVE: false, FILES: false, FOLDER_REMOVE: false },
+        { extensions: 'png', IMAGE_SAVE: true, FILES: true, FOLDER_REMOVE: true },
+        { path: 'drafts', FILE_REMOVE: true },
+      ],
+    });
+    const deniedIn = async (path: string): Promise<string[]> =>
+      denied((await service.call('permissions', { path })).data['permissions']);
+    expect(await deniedIn('drafts')).toEqual(['allowFiles', 'allowFolderRemove']);
+    expect(await deniedIn('other')).toEqual(['allowFiles', 'allowFileRemove', 'allowFolderRemove']);
+    expect((await service.call('files', { path: '' })).status).toBe(403);
+  });
 });

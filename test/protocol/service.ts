@@ -85,7 +85,7 @@ export interface Service {
 }
 
 const nothing = (): void => undefined;
-const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+export const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 const open = async (response: Response): Promise<Answer> => {
   const text = await response.text();
@@ -119,6 +119,7 @@ export interface ServiceOptions extends Omit<ConfigInput, 'sources'> {
 export const startService = async (
   options: ServiceOptions = {},
   hooks: ConnectorHooks = {},
+  logger: Logger = silent,
 ): Promise<Service> => {
   const base = await mkdtemp(join(tmpdir(), 'stowage-protocol-'));
   const { sources = { files: {} }, ...settings } = options;
@@ -137,7 +138,7 @@ export const startService = async (
     };
     Object.assign(configured, { [name]: source });
   }
-  const app = createApp({ ...settings, sources: configured }, hooks, { logger: silent });
+  const app = createApp({ ...settings, sources: configured }, hooks, { logger });
   const { port } = await app.listen(0, '127.0.0.1');
   const url = `http://127.0.0.1:${String(port)}`;
   onTestFinished(async () => {

@@ -1,5 +1,9 @@
 import sharp from 'sharp';
+import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { bytesAt, put } from '../images/gallery.ts';
+import { boxOf } from './images.ts';
 import { startService, type Service } from './service.ts';
 
 const picture = (colour: string): Promise<Buffer> =>
@@ -81,5 +85,20 @@ describe('a thumbnail', () => {
     await list(service, 'other/new (1)');
     expect(await thumbnails(service)).toEqual(['other/new (1)/_thumbs/a.png', 'other/new/_thumbs/a.png']);
     expect(await colourOf(service, 'other/new (1)/_thumbs/a.png')).toEqual(RED);
+  });
+
+  it('is made anew after an edit in the same second, where the store tells seconds', async () => {
+    const store = new MemoryAdapter({}, () => Date.UTC(2026, 0, 1));
+    registerStorageAdapter('one-second', { create: () => store });
+    const service = await startService({ sources: { files: { storageAdapter: 'one-second' } } });
+    const red = { create: { width: 20, height: 30, channels: 3 as const, background: 'red' } };
+    const halves = sharp(await picture('blue')).composite([{ input: red, left: 0, top: 0 }]);
+    await put(store, 'a.png', await halves.png().toBuffer());
+    await list(service);
+    const box = boxOf({ x: 20, y: 0, w: 20, h: 30 });
+    expect((await service.call('imageCrop', { name: 'a.png', ...box })).status).toBe(200);
+    await list(service);
+    const shown = sharp(await bytesAt(store, '_thumbs/a.png'));
+    expect([...(await shown.removeAlpha().raw().toBuffer()).subarray(0, 3)]).toEqual(BLUE);
   });
 });

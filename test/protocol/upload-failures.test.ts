@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { registerStorageAdapter } from 'stowage';
 import { withFaults, type Fault } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
-import { memoryFactory } from '../../dist/adapters/memory/adapter.js';
+import { MemoryAdapter, memoryFactory } from '../../dist/adapters/memory/adapter.js';
+import { StorageUnavailableError } from '../../dist/errors/errors.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
 import { startService, type Answer, type Service } from './service.ts';
 
 /** A service whose store fails as planned, counted from its start. */
@@ -69,5 +72,32 @@ describe('an upload that fails half-way', () => {
     const service = await startFaulty([{ operation: 'stage', effect: 'cut', call: 3, bytes: 2 }]);
     expect((await uploadThree(service)).status).toBe(500);
     expect(await namesIn(service)).toEqual([]);
+  });
+
+  it('keeps what somebody else has stored meanwhile under a name of its own', async () => {
+    const storageAdapter = `changed-${randomUUID()}`;
+    registerStorageAdapter(storageAdapter, {
+      create: () => {
+        const store = new MemoryAdapter();
+        let commits = 0;
+        const stage = store.stage.bind(store);
+        store.stage = async (...given) => {
+          const staged = await stage(...given);
+          const commit = staged.commit.bind(staged);
+          staged.commit = async (...target) => {
+            commits += 1;
+            if (commits === 1) return commit(...target);
+            await store.write(SourcePath.parse('a.txt'), Readable.from([Buffer.from('of somebody else')]));
+            throw new StorageUnavailableError();
+          };
+          return staged;
+        };
+        return store;
+      },
+    });
+    const service = await startService({ sources: { files: { storageAdapter } } });
+    expect((await uploadThree(service)).status).toBe(500);
+    expect(await namesIn(service)).toEqual(['a.txt']);
+    expect(await read(service, 'a.txt')).toBe('of somebody else');
   });
 });

@@ -26,6 +26,8 @@ const foreign: readonly Record<string, string>[] = [
   { origin: 'http://evil.test' },
   { origin: 'http://files.test' },
   { origin: 'http://files.test:8081.evil.test' },
+  { referer: 'http://evil.test/page' },
+  { referer: 'nonsense' },
   { origin: 'null' },
   { origin: 'nonsense' },
 ];
@@ -34,6 +36,7 @@ const own: readonly Record<string, string>[] = [
   {},
   { 'sec-fetch-site': 'same-origin' },
   { 'sec-fetch-site': 'none' },
+  { referer: `http://${HOST}/page` },
   { origin: `http://${HOST}` },
   { origin: `https://FILES.test:8081` },
   { 'sec-fetch-site': 'same-origin', origin: 'http://seen-through-a-proxy.test' },

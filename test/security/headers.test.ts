@@ -12,6 +12,7 @@ const action = (name: string, run: Action['run']): Action => ({
   name,
   summary: 'For tests.',
   methods: ['GET', 'POST'],
+  keys: ['TRY'],
   changes: false,
   takesFiles: false,
   parameters: z.object({ name: z.string() }),

@@ -100,3 +100,30 @@ describe('a folder that rules keep closed, on a store without letter case', () =
     expect(await service.call('fileCopy', { from: 'OPEN/A.txt', path: '' })).toMatchObject({ status: 200 });
   });
 });
+
+describe('a store without letter case', () => {
+  it('keeps both files of a form whose names differ by case alone', async () => {
+    const service = await startService({
+      saveSameFileNameStrategy: 'replace',
+      sources: { files: { storageAdapter: 'folding' } },
+    });
+    const { data } = await service.upload([
+      ['files[0]', 'b.txt', 'one'],
+      ['files[1]', 'B.TXT', 'two'],
+    ]);
+    expect(data['files']).toEqual(['b.txt', 'B-1.TXT']);
+    const text = async (name: string): Promise<string> =>
+      (await service.get('fileDownload', { name })).text();
+    expect([await text('b.txt'), await text('b-1.txt')]).toEqual(['one', 'two']);
+  });
+
+  it('is open under other spellings of what a rule opens', async () => {
+    const service = await startService({
+      createThumb: false,
+      sources: { files: { storageAdapter: 'folding' } },
+      accessControl: [{ FILES: false }, { path: '/OPEN', FILES: true }],
+    });
+    expect((await service.call('files', { path: 'open' })).status).toBe(200);
+    expect((await service.call('files', { path: 'private' })).status).toBe(403);
+  });
+});

@@ -73,8 +73,14 @@ export const malformed: Readonly<Record<string, string>> = {
   'another root':
     '<html xmlns="http://www.w3.org/1999/xhtml"><svg xmlns="http://www.w3.org/2000/svg"/></html>',
   'svg of another namespace': '<svg xmlns="http://www.w3.org/1999/xhtml"/>',
-  'its own entity':
-    '<!DOCTYPE svg [<!ENTITY a "b">]><svg xmlns="http://www.w3.org/2000/svg"><text>&a;</text></svg>',
+  'an entity with markup':
+    '<!DOCTYPE svg [<!ENTITY a "<g/>">]><svg xmlns="http://www.w3.org/2000/svg"><text>&a;</text></svg>',
+  'an entity of another document':
+    '<!DOCTYPE svg [<!ENTITY % b SYSTEM "x.dtd">%b;]><svg xmlns="http://www.w3.org/2000/svg"><text>&a;</text></svg>',
+  'an entity that is used very often':
+    `<!DOCTYPE svg [<!ENTITY a "${'ha'.repeat(100)}">]>` +
+    `<svg xmlns="http://www.w3.org/2000/svg"><text>${'&a;'.repeat(2000)}</text></svg>`,
+  'an element of very many attributes': `<svg xmlns="http://www.w3.org/2000/svg"><g ${Array.from({ length: 1001 }, (_, index) => `a${String(index)}=""`).join(' ')}/></svg>`,
   'an outer entity':
     '<!DOCTYPE svg [<!ENTITY a SYSTEM "file:///etc/passwd">]><svg xmlns="http://www.w3.org/2000/svg"><text>&a;</text></svg>',
   'a billion laughs':

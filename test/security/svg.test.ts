@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { SaxesParser } from 'saxes';
 import sharp from 'sharp';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -193,6 +194,48 @@ describe('cleaned drawings', () => {
     );
   });
 
+  it('keep what Illustrator writes: entities that stand for the addresses of its namespaces', async () => {
+    const cleaned = await store(
+      '<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd" [\n' +
+        '  <!ENTITY ns_extend "http://ns.adobe.com/Extensibility/1.0/">\n  <!ENTITY ns_svg "http://www.w3.org/2000/svg">\n]>' +
+        '<svg xmlns:x="&ns_extend;" xmlns="&ns_svg;" width="9"><x:slices/><rect width="7"/></svg>',
+    );
+    expect(cleaned).toContain('width="9"><rect width="7"/></svg>');
+  });
+
+  it('keep all declarations beside comments, in attributes and sheets', async () => {
+    const cleaned = await store(
+      documentOf(
+        '<g style="fill:red;/* one */stroke:blue/* two; */;opacity:.5"/><style>g{/* x */fill:green}</style>',
+      ),
+    );
+    expect(cleaned.replaceAll(/\s/gu, '')).toContain('style="fill:red;stroke:blue;opacity:.5"');
+    expect(cleaned).toContain('g{fill:green}');
+  });
+
+  it('are reported when something was removed from them that a browser would have drawn or run', async () => {
+    const service = await start();
+    const upload = async (markup: string): Promise<string> => {
+      const { data } = await service.upload([['files[0]', 'a.svg', documentOf(markup)]]);
+      return (data as { messages: string[] }).messages.join();
+    };
+    const reduced = [
+      '<script>alert(1)</script>',
+      '<g onclick="alert(1)"/>',
+      '<foreignObject><p xmlns="http://www.w3.org/1999/xhtml">A label</p></foreignObject>',
+      '<image href="https://example.com/a.png"/>',
+      '<style>@import url(a.css);</style>',
+      '<g style="fill:url(https://example.com/)"/>',
+    ];
+    for (const markup of reduced)
+      expect([markup, await upload(markup)]).toEqual([markup, expect.stringMatching(/removed/u)]);
+    const whole = [
+      '<g id="a"/><!-- Generator --><metadata><x/></metadata>',
+      '<g xmlns:i="urn:inkscape" i:label="x" data-name="y"><i:view/></g><style>g { fill: red; }</style>',
+    ];
+    for (const markup of whole) expect(await upload(markup)).not.toMatch(/removed/u);
+  });
+
   it('of giant size cost nothing: they are never drawn here', async () => {
     const cleaned = await store(
       '<svg xmlns="http://www.w3.org/2000/svg" width="1e9" height="1e9"><rect width="1e9" height="1e9"/></svg>',
@@ -221,5 +264,90 @@ describe('cleaned drawings', () => {
       const { status } = await service.upload([['files[0]', 'a.svg', documentOf(markup)]]);
       expect(status).toBe(200);
     }
+  });
+});
+
+describe('cleaning', () => {
+  it('lets other requests go on, however many attributes an element has', async () => {
+    const service = await start();
+    const attributes = Array.from({ length: 900_000 }, (_, index) => `a${index.toString(36)}=""`).join(' ');
+    const bytes = Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg"><g ${attributes}/></svg>`);
+    const delays = monitorEventLoopDelay({ resolution: 5 });
+    delays.enable();
+    const { status } = await service.upload([
+      ['files[0]', 'a.svg', new Uint8Array(bytes.subarray(0, 8_300_000))],
+    ]);
+    delays.disable();
+    expect(status).toBe(400);
+    expect(delays.max / 1e6).toBeLessThan(1000);
+  });
+
+  it('leaves no staged bytes behind, whether files are stored or refused', async () => {
+    const service = await start();
+    const svg = documentOf('<g onclick="x()"/>');
+    await service.upload([
+      ['files[0]', 'a.svg', svg],
+      ['files[1]', 'b.svg', svg],
+    ]);
+    await service.upload([
+      ['files[0]', 'c.svg', svg],
+      ['files[1]', 'd.svg', '<svg>'],
+    ]);
+    // Folders of files that are still arriving hold nothing.
+    expect(await service.source('files').paths()).toEqual(['a.svg', 'b.svg']);
+  });
+});
+
+describe('XML files', () => {
+  const pages: Readonly<Record<string, string>> = {
+    'a page': '<html xmlns="http://www.w3.org/1999/xhtml"><script>alert(1)</script></html>',
+    'a script inside of data': '<data><s xmlns="http://www.w3.org/1999/xhtml"/></data>',
+    'a drawing inside of data': '<data><x:svg xmlns:x="http://www.w3.org/2000/svg"/></data>',
+    'a style sheet that transforms':
+      '<?xml version="1.0"?><?xml-stylesheet type="text/xsl" href="a.xsl"?><data/>',
+    'a namespace in the document type':
+      '<!DOCTYPE data [<!ATTLIST data xmlns CDATA #FIXED "http://www.w3.org/1999/xhtml">]><data/>',
+    'an entity of markup':
+      '<!DOCTYPE data [<!ENTITY a "<script xmlns=\'http://www.w3.org/1999/xhtml\'/>">]><data>&a;</data>',
+    'a link that runs a script':
+      '<data xmlns:x="http://www.w3.org/1999/xlink" x:type="simple" x:href=" javascript:alert(1)"/>',
+  };
+
+  it('that browsers show as a page are refused, and nothing is stored', async () => {
+    const service = await start();
+    for (const [name, xml] of Object.entries(pages)) {
+      expect([name, (await service.upload([['files[0]', 'a.xml', xml]])).status]).toEqual([name, 403]);
+    }
+    const broken = '<data><s xmlns="urn:a">';
+    expect((await service.upload([['files[0]', 'a.xml', broken]])).status).toBe(400);
+    expect(await service.source('files').paths()).toEqual([]);
+  });
+
+  it('that are drawings are cleaned', async () => {
+    const service = await start();
+    const { status } = await service.upload([['files[0]', 'a.xml', documentOf('<script>alert(1)</script>')]]);
+    expect(status).toBe(200);
+    const stored = await service.source('files').text('a.xml');
+    expectHarmless(stored);
+    expect(stored).toContain('id="kept"');
+  });
+
+  it('that hold data are stored as they come', async () => {
+    const service = await start();
+    const texts = [
+      '<?xml version="1.0"?><!DOCTYPE d [<!ELEMENT d (#PCDATA)> <!ENTITY co "ACME">]><d a="1">&co; <![CDATA[<svg>]]></d>',
+      '<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><atom:link href="https://a.example/"/></channel></rss>',
+      `<d>${'é'.repeat(300_000)}</d>`,
+    ];
+    for (const [index, text] of texts.entries()) {
+      const name = `${String(index)}.xml`;
+      await service.upload([['files[0]', name, text]]);
+      expect(await service.source('files').text(name)).toBe(text);
+    }
+  });
+
+  it('come in unchecked where the source does not clean', async () => {
+    const service = await start({ sanitizeSvg: false });
+    expect((await service.upload([['files[0]', 'a.xml', pages['a page'] ?? '']])).status).toBe(200);
   });
 });

@@ -1,35 +1,103 @@
 import { setMaxListeners } from 'node:events';
+import { z } from 'zod';
+import { NotFoundError, StowageError, WrongKindError } from '../../errors/errors.ts';
 import type { Source } from '../../sources/source.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { ActionContext } from '../action.ts';
+import { missing } from '../item.ts';
+import { openedSource, type OpenSource } from '../open-source.ts';
+import { requireReachable } from '../reserved.ts';
+import { sourcesFor } from '../select-source.ts';
 
 /** Sources that are read at the same time. */
 const AT_ONCE = 4;
 
-/**
- * Does the work for every source, a few at a time, and gives the results in the order of the sources. The first failure rejects and
- * aborts the others.
- */
-export const forEachSource = async <Result>(
-  sources: readonly Source[],
+/** What a listing asks of every source. */
+export interface SourceListing<Result> {
+  /** The access key of the listing. */
+  readonly key: string;
+  /** Name of the one source to list; undefined for all. */
+  readonly source: string | undefined;
+  readonly path: SourcePath;
+  readonly read: (open: OpenSource, signal: AbortSignal) => Promise<Result>;
+}
+
+/** The sources of a listing, and a sentence for each that could not be reached. */
+export interface SourceListings<Result> {
+  readonly sources: readonly Result[];
+  readonly messages?: readonly string[];
+}
+
+export const listingMessages = z
+  .array(z.string())
+  .optional()
+  .describe('One sentence for each source that cannot be reached now and is left out.');
+
+/** The store of a source is to blame: it cannot be opened or read now. What the request asks for may exist there. */
+const isOfStore = (error: unknown): boolean => !(error instanceof StowageError) || error.status >= 500;
+
+const listOne = async <Result>(
+  context: ActionContext,
+  source: Source,
+  { key, path, read }: SourceListing<Result>,
   signal: AbortSignal,
-  work: (source: Source, signal: AbortSignal) => Promise<Result>,
-): Promise<readonly Result[]> => {
+): Promise<Result> => {
+  const open = await openedSource(context, source);
+  open.access.require(key, path);
+  try {
+    requireReachable(source.settings, path);
+    return await read(open, signal);
+  } catch (error) {
+    // A path that is a file, or leads through one, is a folder that does not exist.
+    if (error instanceof NotFoundError || error instanceof WrongKindError) throw missing('folder', error);
+    throw error;
+  }
+};
+
+/**
+ * Lists a folder in the named source, else in every source, a few at a time, and gives the results in the order of the
+ * sources. A source whose store fails is left out with a message, unless all of them fail. Every other failure, such as a folder
+ * that is missing in one of them, rejects and aborts the other listings.
+ * @throws NotFoundError, AccessDeniedError, UnknownSourceError, the first error of the stores where all fail
+ */
+export const listSources = async <Result>(
+  context: ActionContext,
+  listing: SourceListing<Result>,
+): Promise<SourceListings<Result>> => {
+  const sources = sourcesFor(context.sources, listing.source);
   const failed = new AbortController();
-  const either = AbortSignal.any([signal, failed.signal]);
+  const either = AbortSignal.any([context.signal, failed.signal]);
   // Every thumbnail that a listing waits for listens to it; their number has a bound of its own.
   setMaxListeners(0, either);
-  const results: Result[] = [];
-  const waiting = sources.entries();
-  const takeTurns = async (): Promise<void> => {
-    for (const [index, source] of waiting) {
+  const results = new Map<Source, Result>();
+  const failures = new Map<Source, unknown>();
+  const waiting = sources.values();
+  const work = async (): Promise<void> => {
+    for (const source of waiting) {
       either.throwIfAborted();
-      results[index] = await work(source, either);
+      try {
+        results.set(source, await listOne(context, source, listing, either));
+      } catch (error) {
+        if (either.aborted || !isOfStore(error)) throw error;
+        failures.set(source, error);
+      }
     }
   };
   try {
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, sources.length) }, takeTurns));
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, sources.length) }, work));
   } catch (error) {
     failed.abort(error);
     throw error;
   }
-  return results;
+  if (failures.size > 0 && results.size === 0) throw sources.map((source) => failures.get(source))[0];
+  for (const [{ name }, error] of failures) {
+    context.log.warn('A listing leaves out a source whose store failed.', { source: name, error });
+  }
+  const left = sources.filter((source) => failures.has(source));
+  return {
+    sources: sources.flatMap((source) => results.get(source) ?? []),
+    ...(left.length === 0
+      ? {}
+      : { messages: left.map(({ title, name }) => `The source "${title || name}" cannot be reached now.`) }),
+  };
 };

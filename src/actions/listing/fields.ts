@@ -23,7 +23,7 @@ const numberOf = (value: unknown): number | undefined => {
 };
 
 /**
- * A count, undefined when absent. What is no number, an empty text among it, is the one fault that answers 422; a negative number or a
+ * A count, undefined when absent. What is not a number, an empty text among it, is the one fault that answers 422; a negative number or a
  * fraction is 400.
  */
 const countField = z

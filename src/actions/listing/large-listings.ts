@@ -1,26 +1,50 @@
-import type { StorageAdapter } from '../../storage/adapter.ts';
-import { createSlots, type Slots } from '../../storage/slots.ts';
+import { createSlots } from '../../concurrency/slots.ts';
 
-/** Entries from which on a listing is large: it takes megabytes until it is sorted. */
-export const LARGE = 10_000;
+/** Entries from which on a listing is large: it takes megabytes until it is sorted and sent. */
+export const LARGE = 2000;
 /** Enough to keep a distant store busy. */
 const AT_ONCE = 4;
 const MAY_WAIT = 1000;
+/** A reader that takes longer does not hold up the others any more. */
+const LONGEST_SENDING_MS = 10_000;
+
+/** The turn of one request, for the large listings of all its sources. */
+export interface ListingTurn {
+  /** Waits for the turn; again and again at no cost. @throws the signal's reason; BusyError when very many wait */
+  take(): Promise<void>;
+  /** The entries are gathered, and will be sent: the turn ends with the answer, or after ten seconds. */
+  gathered(): void;
+  /** Ends the turn. May be called more than once, and without a turn. */
+  leave(): void;
+}
 
 /**
- * Lets a few large listings of a store be gathered at once, and the others wait. Side by side they would all end as late as the last
- * one, and take the memory of all. Small listings never wait.
+ * Lets a few requests with large listings be answered at once, and the others wait: side by side they would all end as late
+ * as the last one, and take the memory of all. Small listings never wait.
  */
 export class LargeListings {
-  readonly #stores = new WeakMap<StorageAdapter, Slots>();
+  readonly #slots = createSlots(AT_ONCE, MAY_WAIT);
 
-  /**
-   * Waits for the turn of a listing. Returns the function that ends it.
-   * @throws the signal's reason; BusyError when very many wait
-   */
-  enter(storage: StorageAdapter, signal: AbortSignal): Promise<() => void> {
-    const slots = this.#stores.get(storage) ?? createSlots(AT_ONCE, MAY_WAIT);
-    this.#stores.set(storage, slots);
-    return slots.take(signal);
+  turn(signal: AbortSignal): ListingTurn {
+    let taken: Promise<() => void> | undefined;
+    let hasLeft = false;
+    const leave = (): void => {
+      hasLeft = true;
+      taken?.then(
+        (free) => free(),
+        () => undefined,
+      );
+    };
+    return {
+      take: async () => {
+        taken ??= this.#slots.take(signal);
+        await taken;
+        if (hasLeft) leave();
+      },
+      gathered: () => {
+        if (taken !== undefined) setTimeout(leave, LONGEST_SENDING_MS).unref();
+      },
+      leave,
+    };
   }
 }

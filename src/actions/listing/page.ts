@@ -2,7 +2,7 @@ import type { SortOrder } from '../../config/settings.ts';
 import type { Entry, StorageAdapter } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { FirstInOrder } from './first-in-order.ts';
-import { LARGE, type LargeListings } from './large-listings.ts';
+import { LARGE, type ListingTurn } from './large-listings.ts';
 import { entryOrder, needsOnlyNames, type FoldersPosition } from './order.ts';
 import { scanFolder } from './scan.ts';
 import { TimeSlice } from './time-slice.ts';
@@ -44,32 +44,33 @@ const withDetails = async (
 
 /**
  * Reads one page of a folder: filter, then order, then cut. When names alone decide the order, a store that can do so is asked for size and time
- * of the page's entries only. Memory grows with the end of the page for small pages, else with the folder; a few large folders of a store
- * are read at once.
+ * of the page's entries only. Memory grows with the end of the page for small pages, else with the folder; before it holds many entries it
+ * waits for its turn.
  * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
  */
 export const readPage = async (
   storage: StorageAdapter,
   folder: SourcePath,
   { isVisible, sortBy, foldersPosition, offset, limit }: PageRequest,
-  { largeListings, signal }: { readonly largeListings: LargeListings; readonly signal: AbortSignal },
+  {
+    turn,
+    onOmitted,
+    signal,
+  }: {
+    readonly turn: ListingTurn;
+    readonly onOmitted?: (count: number) => void;
+    readonly signal: AbortSignal;
+  },
 ): Promise<readonly Entry[]> => {
   const statMany =
     needsOnlyNames(sortBy) && limit <= SMALL_PAGE ? storage.statMany?.bind(storage) : undefined;
   const detail = statMany === undefined ? 'full' : 'names';
   const slice = new TimeSlice(signal);
   const first = new FirstInOrder(offset + limit, entryOrder(sortBy, foldersPosition));
-  let leave: (() => void) | undefined;
-  const turn = async (): Promise<void> => {
-    leave = await largeListings.enter(storage, signal);
-  };
-  try {
-    await scanFolder({ storage, folder, detail, signal, slice, large: { from: LARGE, turn } }, (entry) => {
-      if (isVisible(entry)) first.add(entry);
-    });
-    const page = (await first.sorted(slice)).slice(offset);
-    return statMany === undefined ? page : await withDetails(statMany, folder, page, signal);
-  } finally {
-    leave?.();
-  }
+  const large = { from: LARGE, turn: () => turn.take() };
+  await scanFolder({ storage, folder, detail, onOmitted, signal, slice, large }, (entry) => {
+    if (isVisible(entry)) first.add(entry);
+  });
+  const page = (await first.sorted(slice)).slice(offset);
+  return statMany === undefined ? page : await withDetails(statMany, folder, page, signal);
 };

@@ -10,6 +10,7 @@ export interface Scan {
   readonly storage: StorageAdapter;
   readonly folder: SourcePath;
   readonly detail: NonNullable<ListOptions['detail']>;
+  readonly onOmitted?: ListOptions['onOmitted'];
   readonly signal: AbortSignal;
   readonly slice: TimeSlice;
   /** Waited for before more than `from` entries are shown. */
@@ -21,11 +22,11 @@ export interface Scan {
  * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
  */
 export const scanFolder = async (
-  { storage, folder, detail, signal, slice, large }: Scan,
+  { storage, folder, detail, onOmitted, signal, slice, large }: Scan,
   visit: (entry: Entry) => void,
 ): Promise<void> => {
   let seen = 0;
-  for await (const page of storage.list(folder, { detail, signal })) {
+  for await (const page of storage.list(folder, { detail, onOmitted, signal })) {
     signal.throwIfAborted();
     for (const entry of page) {
       if (seen === large?.from) await large.turn();

@@ -5,7 +5,7 @@ import { SourcePath } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
 import { chunksOfFile, writeChunks } from './file-content.ts';
 import { TEMP_PREFIX } from './names.ts';
-import { place } from './placing.ts';
+import { nameFile } from './naming.ts';
 import { closeFile, exactFstat, openFile, readPart, setTimes, unlinkFile, type Name } from './system.ts';
 import { NEW_FILE, type TempArea } from './temp-area.ts';
 
@@ -13,7 +13,7 @@ const RECORD_PREFIX = 'across-';
 const MOST_RECORD_BYTES = 8192;
 const READ_ONLY = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
-/** Opens a file for reading. Links are not followed, pipes not waited for. @throws NotFoundError for what is no file; errors of the system */
+/** Opens a file for reading. Links are not followed, pipes not waited for. @throws NotFoundError for what is not a file; errors of the system */
 export const openForReading = async (
   path: Name,
 ): Promise<{ readonly fd: number; readonly stats: BigIntStats }> => {
@@ -26,7 +26,7 @@ export const openForReading = async (
   }
 };
 
-/** Where a file goes that cannot be linked or renamed to its place. */
+/** Where a file goes that cannot be linked or renamed to its target. */
 export interface AcrossTarget {
   readonly folder: OpenFolder;
   /** The folder's path, for the record that the sweep reads. */
@@ -57,9 +57,13 @@ async function* oneChunk(chunk: Buffer): AsyncGenerator<Uint8Array, void, undefi
 /**
  * Copies a file to a folder of another file system (a mount inside the root): first under a reserved name beside its target, then in one
  * step to its name. A record in the instance's own folder lets the sweep find it when the process is killed. The original stays.
- * @returns the stats of the new file
+ * @returns what was read, and what was made of it
  */
-export const placeAcross = async (from: Name, area: TempArea, target: AcrossTarget): Promise<BigIntStats> => {
+export const copyAcross = async (
+  from: Name,
+  area: TempArea,
+  target: AcrossTarget,
+): Promise<{ readonly source: BigIntStats; readonly stats: BigIntStats }> => {
   const { folder, path, name, createOnly, keepTime, signal } = target;
   const source = await openForReading(from);
   try {
@@ -75,8 +79,8 @@ export const placeAcross = async (from: Name, area: TempArea, target: AcrossTarg
         if (keepTime === true) await setTimes(fd, Date.now() / 1000, Number(source.stats.mtimeMs) / 1000);
         const stats = await exactFstat(fd);
         signal?.throwIfAborted();
-        await place(beside, folder, name, createOnly);
-        return stats;
+        await nameFile(beside, folder, name, createOnly);
+        return { source: source.stats, stats };
       } finally {
         await closeFile(fd);
       }

@@ -9,21 +9,24 @@ import type {
   PutOptions,
   ReadOptions,
   ReadResult,
+  RemoveFileOptions,
   StagedFile,
   Stat,
   StorageAdapter,
   StorageCapabilities,
+  StoreIdentity,
   WriteOptions,
 } from '../../storage/adapter.ts';
 import { consumeContent } from '../../storage/content.ts';
-import { copyFolderByFiles } from '../../storage/folders.ts';
+import { copyTree } from '../../storage/copy-tree.ts';
+import { moveTree } from '../../storage/move-tree.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { openForReading } from './across.ts';
 import { attempt } from './attempt.ts';
 import { etagOf, statOf } from './entry.ts';
 import { chunksOfFile } from './file-content.ts';
 import { makeFolder, moveFile, removeFile } from './file-operations.ts';
-import { copyFolder, moveFolder, removeFolder } from './folder-operations.ts';
+import { copyFolder, moveFolder, removeEmptyFolder, removeFolder } from './folder-operations.ts';
 import { listFolder } from './listing.ts';
 import type { LocalStore } from './local-store.ts';
 import { refuseTarget, stageChunks } from './staged-temp.ts';
@@ -46,23 +49,30 @@ const streamOf = (fd: number, size: number, range: ByteRange | undefined): Reada
  */
 export class LocalAdapter implements StorageAdapter {
   readonly capabilities: StorageCapabilities;
+  readonly identity: StoreIdentity;
   readonly #store: LocalStore;
   readonly #release: () => Promise<void>;
+  #closing: Promise<void> | undefined;
 
   /** @param release frees what the store shares with others */
-  constructor(store: LocalStore, capabilities: StorageCapabilities, release: () => Promise<void>) {
+  constructor(
+    store: LocalStore,
+    { capabilities, identity }: Pick<LocalAdapter, 'capabilities' | 'identity'>,
+    release: () => Promise<void>,
+  ) {
     this.#store = store;
     this.capabilities = capabilities;
+    this.identity = identity;
     this.#release = release;
   }
 
   stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
-    const { places } = this.#store;
+    const { walker } = this.#store;
     return attempt('stat', options, () =>
-      places.within(path.parent, {}, async ({ folder }) => {
+      walker.within(path.parent, {}, async ({ folder }) => {
         const stats = path.isRoot
           ? await followedStat(folder.self)
-          : await exactLstat(folder.at(await places.diskName(folder, path.name)));
+          : await exactLstat(folder.at(await walker.diskName(folder, path.name)));
         const stat = statOf(path.name, stats);
         if (stat === undefined) throw new NotFoundError({ detail: 'neither a file nor a folder' });
         return stat;
@@ -113,12 +123,16 @@ export class LocalAdapter implements StorageAdapter {
     return attempt('makeFolder', options, () => makeFolder(this.#store, path, options));
   }
 
-  removeFile(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
     return attempt('removeFile', options, () => removeFile(this.#store, path, options));
   }
 
   removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
     return attempt('removeFolder', options, () => removeFolder(this.#store, path, options));
+  }
+
+  removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    return attempt('removeEmptyFolder', options, () => removeEmptyFolder(this.#store, path, options));
   }
 
   copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
@@ -145,15 +159,15 @@ export class LocalAdapter implements StorageAdapter {
   copyFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
     return attempt('copyFolder', options, async () => {
       const outcome = await copyFolder(this.#store, from, to, options);
-      if (outcome === 'across') await copyFolderByFiles(this, from, to, options);
+      if (outcome === 'across')
+        await copyTree({ storage: this, path: from }, { storage: this, path: to }, options);
     });
   }
 
   moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
     return attempt('moveFolder', options, async () => {
       if ((await moveFolder(this.#store, from, to, options)) === 'done') return;
-      await copyFolderByFiles(this, from, to, options);
-      await this.removeFolder(from);
+      await moveTree({ storage: this, path: from }, { storage: this, path: to }, options);
     });
   }
 
@@ -163,26 +177,27 @@ export class LocalAdapter implements StorageAdapter {
     options: OperationOptions = {},
   ): Promise<readonly (Entry | undefined)[]> {
     return attempt('statMany', options, () =>
-      this.#store.places.within(path, { file: 'wrong-kind' }, ({ folder }) =>
-        statSeveral(folder, names, options.signal),
+      this.#store.walker.within(path, { file: 'wrong-kind' }, ({ folder }) =>
+        statSeveral(folder, names, this.#store.walker.spellings, options.signal),
       ),
     );
   }
 
   async close(): Promise<void> {
-    await this.#store.area.close();
-    await this.#release();
+    // Once: what is shared with other stores counts its users.
+    this.#closing ??= this.#store.area.close().then(this.#release);
+    await this.#closing;
   }
 
   async #openFile(
     path: SourcePath,
   ): Promise<{ readonly fd: number; readonly stat: Stat & { readonly etag: string } }> {
     if (path.isRoot) throw new WrongKindError();
-    const { places } = this.#store;
+    const { walker } = this.#store;
     let opened: number | undefined;
     try {
-      return await places.within(path.parent, {}, async ({ folder }) => {
-        const { fd, stats } = await openForReading(folder.at(await places.diskName(folder, path.name)));
+      return await walker.within(path.parent, {}, async ({ folder }) => {
+        const { fd, stats } = await openForReading(folder.at(await walker.diskName(folder, path.name)));
         opened = fd;
         const stat = statOf(path.name, stats);
         if (stat === undefined) throw new NotFoundError({ detail: 'neither a file nor a folder' });

@@ -1,5 +1,5 @@
 import type { OperationOptions } from '../../storage/adapter.ts';
-import { fromSystemError } from '../../storage/system-errors.ts';
+import { fromSystemError } from '../../adapter-support/system-errors.ts';
 
 /**
  * Runs an operation on the file system: not at all when its signal is aborted, and so that every error is one of ours or the signal's

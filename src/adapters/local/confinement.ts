@@ -1,5 +1,5 @@
 import { StorageUnavailableError } from '../../errors/errors.ts';
-import { systemCode } from '../../storage/system-errors.ts';
+import { systemCode } from '../../adapter-support/system-errors.ts';
 import type { Name } from './system.ts';
 
 /** A folder of the source that is open: what is done through it happens in this very folder, wherever its name leads by now. */

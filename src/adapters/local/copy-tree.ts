@@ -1,15 +1,16 @@
-import { createLimiter } from '../../storage/limiter.ts';
-import { systemCode } from '../../storage/system-errors.ts';
+import { createLimiter } from '../../concurrency/limiter.ts';
+import { systemCode } from '../../adapter-support/system-errors.ts';
 import { openForReading } from './across.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
 import { chunksOfFile, writeChunks } from './file-content.ts';
-import { visibleNames, type SeenName } from './names.ts';
+import { NameFilter, type SeenName } from './names.ts';
+import { flushFolder } from './folder-walker.ts';
 import { closeFile, lstatOf, makeDirectory, readNames } from './system.ts';
 import { createFile } from './temp-area.ts';
 
 const SIDE_BY_SIDE = 16;
 
-// An entry that is not there any more, or is no file or folder any more: as if the copy had begun a moment later.
+// An entry that is not there any more, or is not a file or folder any more: as if the copy had begun a moment later.
 const VANISHED: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO']);
 
 const unlessVanished = <T>(opening: Promise<T>): Promise<T | undefined> =>
@@ -47,6 +48,15 @@ const copyOne = async (
   }
 };
 
+/** The names that can be shown; a respelled one gives way to its composed form. */
+const visibleIn = async (folder: OpenFolder): Promise<readonly SeenName[]> => {
+  const filter = new NameFilter();
+  const raws = await readNames(folder.self);
+  const seen = raws.flatMap((raw) => filter.take(raw) ?? []);
+  const taken = new Set(seen.map(({ name }) => name));
+  return [...seen, ...filter.rest().filter(({ name }) => !taken.has(name))];
+};
+
 /** Copies the files of a folder and returns its subfolders. */
 const copyFiles = async (
   from: OpenFolder,
@@ -56,7 +66,7 @@ const copyFiles = async (
   const folders: SeenName[] = [];
   const limiter = createLimiter(SIDE_BY_SIDE);
   try {
-    for (const seen of visibleNames(await readNames(from.self))) {
+    for (const seen of await visibleIn(from)) {
       signal?.throwIfAborted();
       const stats = await unlessVanished(lstatOf(from.at(seen.raw)));
       if (stats?.isDirectory() === true) folders.push(seen);
@@ -88,6 +98,7 @@ export const copyTree = async (
       const target = await confinement.openChild(to, name);
       try {
         await copyTree(confinement, source, target, signal);
+        await flushFolder(target);
       } finally {
         await target.close();
       }

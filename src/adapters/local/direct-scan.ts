@@ -1,27 +1,35 @@
 import * as fs from 'node:fs';
 import type { Entry } from '../../storage/adapter.ts';
-import { systemCode } from '../../storage/system-errors.ts';
+import { systemCode } from '../../adapter-support/system-errors.ts';
 import type { OpenFolder } from './confinement.ts';
 import { entryOf } from './entry.ts';
-import { visibleNames, type SeenName } from './names.ts';
-import { openDirectory } from './system.ts';
+import { NameFilter, type SeenName } from './names.ts';
+import { lstatOf, openDirectory } from './system.ts';
 
 const IN_FLIGHT = 64;
+const MOST_BUFFERED = 1000;
 
 /** Names of a folder with the kinds that the listing itself reports. */
-interface NamedKind extends SeenName {
+export interface NamedKind extends SeenName {
   readonly kind: Entry['kind'] | undefined;
 }
 
+/** The entries of a folder that can be shown. */
+export interface Shown<Item> {
+  readonly entries: readonly Item[];
+  /** How many cannot. */
+  readonly omitted: number;
+}
+
 /** Not so for entries whose type the file system does not report; those must be asked for one by one. */
-const isSpecial = (entry: fs.Dirent): boolean =>
+export const isSpecial = (entry: fs.Dirent): boolean =>
   entry.isSymbolicLink() ||
   entry.isFIFO() ||
   entry.isSocket() ||
   entry.isCharacterDevice() ||
   entry.isBlockDevice();
 
-const kindOf = (entry: fs.Dirent): NamedKind['kind'] => {
+export const kindOf = (entry: fs.Dirent): NamedKind['kind'] => {
   if (entry.isFile()) return 'file';
   return entry.isDirectory() ? 'folder' : undefined;
 };
@@ -30,25 +38,41 @@ const kindOf = (entry: fs.Dirent): NamedKind['kind'] => {
 export const readSmallFolder = async (
   folder: OpenFolder,
   most: number,
-): Promise<readonly NamedKind[] | undefined> => {
-  const directory = await openDirectory(folder.self, { encoding: 'utf8', bufferSize: most + 1 });
+): Promise<Shown<NamedKind> | undefined> => {
+  const directory = await openDirectory(folder.self, {
+    encoding: 'utf8',
+    bufferSize: Math.min(most + 1, MOST_BUFFERED),
+  });
+  const filter = new NameFilter();
   const kinds = new Map<string, NamedKind['kind']>();
+  const entries: NamedKind[] = [];
   try {
     for (let seen = 0; ; seen += 1) {
       const entry = await directory.read();
       if (entry === null) break;
       if (seen === most) return undefined;
-      if (!isSpecial(entry)) kinds.set(entry.name, kindOf(entry));
+      if (isSpecial(entry)) {
+        filter.omit();
+        continue;
+      }
+      const taken = filter.take(entry.name);
+      if (taken === undefined) kinds.set(entry.name, kindOf(entry));
+      else entries.push({ ...taken, kind: kindOf(entry) });
     }
   } finally {
     await directory.close();
   }
-  return visibleNames([...kinds.keys()]).map((seen) => ({ ...seen, kind: kinds.get(seen.raw) }));
+  for (const { raw, name } of filter.rest()) {
+    const composed = await lstatOf(folder.at(name)).catch(() => undefined);
+    if (composed === undefined) entries.push({ raw, name, kind: kinds.get(raw) });
+    else filter.omit();
+  }
+  return { entries, omitted: filter.omitted };
 };
 
 /**
- * What lies at these names of a folder, in their order; undefined for what is gone, a link or a special file. Callbacks, 64 in flight: half
- * the cost of promises.
+ * What lies at these names of a folder, in their order; undefined for what is gone, a link or a special file. Callbacks, 64
+ * in flight: half the cost of promises.
  */
 export const statNames = (
   folder: OpenFolder,
@@ -88,8 +112,8 @@ export const describeNames = async (
   names: readonly NamedKind[],
   namesOnly: boolean,
   signal: AbortSignal | undefined,
-): Promise<readonly Entry[]> => {
-  // The replacement character may stand for bytes that are no text: such a name cannot be reached.
+): Promise<Shown<Entry>> => {
+  // The replacement character may stand for bytes that are not text: such a name cannot be reached.
   const isSure = (seen: NamedKind): boolean =>
     namesOnly && seen.kind !== undefined && !seen.raw.includes('\uFFFD');
   const asked = await statNames(
@@ -98,10 +122,14 @@ export const describeNames = async (
     signal,
   );
   const rest = asked.values();
-  return names.flatMap((seen) => {
+  let omitted = 0;
+  const entries = names.flatMap((seen) => {
     if (isSure(seen))
       return [{ name: seen.name, kind: seen.kind ?? 'file', size: undefined, modifiedAt: undefined }];
     const entry = rest.next().value;
+    // What is merely gone is not left out.
+    if (entry === undefined && (seen.kind === undefined || seen.raw.includes('\uFFFD'))) omitted += 1;
     return entry === undefined ? [] : [entry];
   });
+  return { entries, omitted };
 };

@@ -1,18 +1,22 @@
-import { mkdir } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { mkdir, realpath } from 'node:fs/promises';
+import { resolve, sep } from 'node:path';
+import { createNameLocks, type NameLocks } from '../../concurrency/name-locks.ts';
 import { StorageUnavailableError, type StowageError } from '../../errors/errors.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
-import { fromSystemError } from '../../storage/system-errors.ts';
+import { fromSystemError } from '../../adapter-support/system-errors.ts';
 import { LocalAdapter } from './adapter.ts';
 import { isCaseSensitive } from './case-probe.ts';
 import type { Confinement } from './confinement.ts';
 import { HandleConfinement } from './handle-confinement.ts';
 import { PathConfinement } from './path-confinement.ts';
-import { Places } from './places.ts';
+import { FolderWalker } from './folder-walker.ts';
 import { ScanThread } from './scan-thread.ts';
 import { sweepLeftovers } from './sweep.ts';
 import { TempArea } from './temp-area.ts';
+
+/** Leftovers of other machines count as such after a day, so that looking for them at the start alone is not enough. */
+const SWEEP_MS = 6 * 60 * 60 * 1000;
 
 /** How a local store is opened. */
 export interface LocalOptions {
@@ -20,6 +24,8 @@ export interface LocalOptions {
   readonly log: Logger;
   /** Shared with other stores; the store ends one of its own. */
   readonly scans?: { readonly thread: ScanThread; readonly release: () => Promise<void> };
+  /** Shared with the other stores of a connector, which may lead to the same files. */
+  readonly locks?: NameLocks;
   /** Default: handles where the system has them. */
   readonly confinement?: 'handles' | 'paths' | undefined;
 }
@@ -48,20 +54,45 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
     const made = await mkdir(root, { recursive: true });
     if (made !== undefined) log.info('Created the root folder of a source.', { root });
     const confinement = await chooseConfinement(root, options.confinement);
-    const places = new Places(confinement);
-    await sweepLeftovers(places, Date.now(), log);
-    const area = await TempArea.create(confinement);
+    const walker = new FolderWalker(confinement);
+    if (!confinement.holds && process.platform === 'linux') {
+      log.warn(
+        'Folders of a source cannot be held open: /proc is missing. Links swapped in during a request are only looked for.',
+        {
+          root,
+        },
+      );
+    }
+    await sweepLeftovers(walker, Date.now(), log);
+    const sweeping = setInterval(() => {
+      sweepLeftovers(walker, Date.now(), log).catch(() => undefined);
+    }, SWEEP_MS).unref();
+    const area = await TempArea.create(confinement, (folder) =>
+      confinement.holds ? new HandleConfinement(folder) : new PathConfinement(folder),
+    );
     const own = new ScanThread();
     const scans = options.scans ?? { thread: own, release: () => own.close() };
     const capabilities = {
       atomicCreate: true,
-      ifMatch: false,
+      ifMatch: true,
       atomicFolderMove: true,
       emptyFolders: true,
       caseSensitive: await isCaseSensitive(confinement),
       stableReads: true,
     };
-    return new LocalAdapter({ root, places, area, scans: scans.thread }, capabilities, scans.release);
+    const locks = options.locks ?? createNameLocks();
+    const identity = {
+      backend: 'local',
+      root: (await realpath(root)).split(sep).filter((part) => part !== ''),
+    };
+    return new LocalAdapter(
+      { root, walker, area, scans: scans.thread, locks },
+      { capabilities, identity },
+      async () => {
+        clearInterval(sweeping);
+        await scans.release();
+      },
+    );
   } catch (error) {
     throw asRootFailure(error);
   }
@@ -71,6 +102,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
 export const createLocalFactory = (): StorageFactory => {
   let users = 0;
   const thread = new ScanThread();
+  const locks = createNameLocks();
   return {
     requiresRoot: true,
     create: async ({ root, log }) => {
@@ -81,7 +113,7 @@ export const createLocalFactory = (): StorageFactory => {
         if (users === 0) await thread.close();
       };
       try {
-        return await openLocalAdapter({ root, log, scans: { thread, release } });
+        return await openLocalAdapter({ root, log, scans: { thread, release }, locks });
       } catch (error) {
         users -= 1;
         throw error;

@@ -1,5 +1,5 @@
 import type { WriteOptions } from '../../storage/adapter.ts';
-import { fromSystemError, systemCode } from '../../storage/system-errors.ts';
+import { fromSystemError, systemCode } from '../../adapter-support/system-errors.ts';
 import { flushData, readPart, writeParts } from './system.ts';
 
 const BATCH_BYTES = 256 * 1024;
@@ -85,16 +85,16 @@ class FileWriter {
 }
 
 /**
- * Writes chunks to an open file, at its position, and down to the disk unless `durable` is false. Gathers small chunks, and takes the next ones in while a batch is
+ * Writes chunks to an open file, at its position, and down to the disk unless it is `derived`. Gathers small chunks, and takes the next ones in while a batch is
  * being written: at most two batches are held.
  * @throws what the chunks throw, as it is; errors of the file system as ours
  */
 export const writeChunks = async (
   fd: number,
   chunks: AsyncIterable<Uint8Array>,
-  { durable = true }: Pick<WriteOptions, 'durable'> = {},
+  { derived = false }: Pick<WriteOptions, 'derived'> = {},
 ): Promise<void> => {
-  const writer = new FileWriter(fd, durable);
+  const writer = new FileWriter(fd, !derived);
   let parts: Uint8Array[] = [];
   let held = 0;
   const hand = async (): Promise<void> => {

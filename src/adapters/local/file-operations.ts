@@ -1,23 +1,30 @@
-import type { Stats } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
 import {
   AlreadyExistsError,
+  ChangedMeanwhileError,
   NotFoundError,
   StorageDeniedError,
   WrongKindError,
 } from '../../errors/errors.ts';
-import type { OperationOptions, PutOptions } from '../../storage/adapter.ts';
+import type { OperationOptions, PutOptions, RemoveFileOptions } from '../../storage/adapter.ts';
+import { isSameVersion } from '../../storage/same-version.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { systemCode } from '../../storage/system-errors.ts';
-import { placeAcross } from './across.ts';
+import { systemCode } from '../../adapter-support/system-errors.ts';
+import { copyAcross } from './across.ts';
 import type { OpenFolder } from './confinement.ts';
+import { statOf } from './entry.ts';
 import type { LocalStore } from './local-store.ts';
-import { place } from './placing.ts';
-import { flushFolder } from './places.ts';
-import { lstatOf, makeDirectory, unlinkFile, type Name } from './system.ts';
+import { linkNew, nameFile } from './naming.ts';
+import { flushFolder } from './folder-walker.ts';
+import { exactLstat, makeDirectory, unlinkFile, type Name } from './system.ts';
+import { isSameFile, lockKey, removeExpected } from './taking.ts';
+
+/** So often a file may be replaced within the moment that it takes to link it. */
+const MOST_REPLACED = 100;
 
 /** What lies at a name. @throws NotFoundError for links and special files too, WrongKindError for a folder */
-const requireFile = async (path: Name): Promise<Stats> => {
-  const stats = await lstatOf(path);
+const requireFile = async (folder: OpenFolder, name: string): Promise<BigIntStats> => {
+  const stats = await exactLstat(folder.at(name));
   if (stats.isDirectory()) throw new WrongKindError();
   if (!stats.isFile()) throw new NotFoundError({ detail: 'neither a file nor a folder' });
   return stats;
@@ -30,8 +37,8 @@ export const makeFolder = async (
   options: OperationOptions,
 ): Promise<void> => {
   if (path.isRoot) throw new AlreadyExistsError();
-  await store.places.within(path.parent, { create: true }, async ({ folder }) => {
-    const name = await store.places.newDiskName(folder, path.name);
+  await store.walker.within(path.parent, { create: true }, async ({ folder }) => {
+    const name = await store.walker.newDiskName(folder, path.name);
     options.signal?.throwIfAborted();
     await makeDirectory(folder.at(name), 0o777);
     await flushFolder(folder);
@@ -40,58 +47,123 @@ export const makeFolder = async (
 
 /** @see StorageAdapter.removeFile */
 export const removeFile = async (
-  store: LocalStore,
+  { walker, area, locks }: LocalStore,
   path: SourcePath,
-  options: OperationOptions,
+  options: RemoveFileOptions,
 ): Promise<void> => {
+  const { ifUnchanged: seen, signal } = options;
   if (path.isRoot) throw new WrongKindError();
-  await store.places.within(path.parent, {}, async ({ folder }) => {
-    const target = folder.at(await store.places.diskName(folder, path.name));
-    await requireFile(target);
-    options.signal?.throwIfAborted();
-    // A link or folder swapped in now is not followed: the link itself goes, the folder refuses.
-    await unlinkFile(target);
+  const isSeen = (stats: BigIntStats): boolean => {
+    const now = statOf(path.name, stats);
+    return seen === undefined || (now !== undefined && now.kind === 'file' && isSameVersion(seen, now));
+  };
+  await walker.within(path.parent, {}, async ({ folder }) => {
+    const name = await walker.diskName(folder, path.name);
+    const stats = await requireFile(folder, name);
+    signal?.throwIfAborted();
+    await locks.hold(await lockKey(folder, name), { signal }, async () => {
+      // A link or folder swapped in now is not followed: the link itself goes, the folder refuses.
+      if (seen === undefined) return unlinkFile(folder.at(name));
+      if (!isSeen(stats)) throw new ChangedMeanwhileError();
+      await removeExpected(area, folder, name, isSeen);
+    });
   });
 };
 
-interface Move {
-  readonly source: Name;
+/** A name in an open folder. */
+interface Named {
   readonly folder: OpenFolder;
-  readonly to: SourcePath;
   readonly name: string;
-  readonly options: PutOptions;
 }
 
-const moveInto = async (store: LocalStore, move: Move): Promise<void> => {
-  const { source, folder, to, name, options } = move;
-  const createOnly = options.createOnly === true;
-  const stats = await requireFile(source);
-  const old = await lstatOf(folder.at(name)).catch(() => undefined);
-  options.signal?.throwIfAborted();
-  try {
-    await place(source, folder, name, createOnly);
-  } catch (error) {
-    if (systemCode(error) !== 'EXDEV') throw error;
-    const { signal } = options;
-    await placeAcross(source, store.area, {
-      folder,
-      path: to.parent,
-      name,
-      createOnly,
-      keepTime: true,
-      signal,
-    });
-    await unlinkFile(source);
+/** A file that is replaced while it is being linked has lost its last name: the one that replaced it is linked then. */
+const linkCurrent = async (from: Name, target: Name): Promise<'linked' | 'moved'> => {
+  for (let replaced = 0; ; replaced += 1) {
+    try {
+      return await linkNew(from, target);
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT' || replaced === MOST_REPLACED) throw error;
+      await exactLstat(from);
+    }
   }
-  // Renaming one name of a file to another name of the same file does nothing, by POSIX: the old name is still there.
-  if (old?.ino === stats.ino && old.dev === stats.dev && !createOnly)
-    await dropTwin(source, folder.at(name), stats);
 };
 
-const dropTwin = async (source: Name, target: Name, stats: Stats): Promise<void> => {
-  const [left, kept] = await Promise.all([lstatOf(source).catch(() => undefined), lstatOf(target)]);
+/**
+ * Moves a file to a free name: the content has its new name before the old one goes. What replaces the file in between stays
+ * under the old name.
+ */
+const moveNew = async ({ area }: LocalStore, source: Named, target: Named): Promise<void> => {
+  const made = await linkCurrent(source.folder.at(source.name), target.folder.at(target.name));
+  if (made === 'moved') return;
+  const linked = await exactLstat(target.folder.at(target.name));
+  try {
+    await removeExpected(area, source.folder, source.name, isSameFile(linked));
+  } catch (error) {
+    if (error instanceof ChangedMeanwhileError) return;
+    // Gone already: another move took the file, so it must not be in both locations.
+    if (systemCode(error) === 'ENOENT') {
+      await removeExpected(area, target.folder, target.name, isSameFile(linked)).catch(() => undefined);
+    }
+    throw error;
+  }
+};
+
+/** Copies a file to another file system and then removes it, if it is still what was copied. */
+const moveAcross = async (
+  { area }: LocalStore,
+  source: Named,
+  target: Named & { readonly path: SourcePath },
+  options: PutOptions,
+): Promise<void> => {
+  const { folder, name, path } = target;
+  const createOnly = options.createOnly === true;
+  const { signal } = options;
+  const made = await copyAcross(source.folder.at(source.name), area, {
+    folder,
+    path,
+    name,
+    createOnly,
+    keepTime: true,
+    signal,
+  });
+  const isCopied = (stats: BigIntStats): boolean =>
+    isSameFile(made.source)(stats) &&
+    stats.mtimeNs === made.source.mtimeNs &&
+    stats.size === made.source.size;
+  try {
+    await removeExpected(area, source.folder, source.name, isCopied);
+  } catch (error) {
+    if (createOnly) await removeExpected(area, folder, name, isSameFile(made.stats)).catch(() => undefined);
+    throw error;
+  }
+};
+
+const moveInto = async (
+  store: LocalStore,
+  source: Named,
+  target: Named & { readonly path: SourcePath },
+  options: PutOptions,
+): Promise<void> => {
+  const stats = await requireFile(source.folder, source.name);
+  options.signal?.throwIfAborted();
+  try {
+    if (options.createOnly === true) return await moveNew(store, source, target);
+    const old = await exactLstat(target.folder.at(target.name)).catch(() => undefined);
+    await nameFile(source.folder.at(source.name), target.folder, target.name, false);
+    // Renaming one name of a file to another name of the same file does nothing, by POSIX: the old name is still there.
+    if (old !== undefined && isSameFile(stats)(old)) await dropTwin(source, target, stats);
+  } catch (error) {
+    if (systemCode(error) !== 'EXDEV') throw error;
+    await moveAcross(store, source, target, options);
+  }
+};
+
+const dropTwin = async (source: Named, target: Named, stats: BigIntStats): Promise<void> => {
+  const left = await exactLstat(source.folder.at(source.name)).catch(() => undefined);
+  const kept = await exactLstat(target.folder.at(target.name));
   // On a file system without case both names may be the same one: then there is but one link.
-  if (left?.ino === stats.ino && kept.ino === stats.ino && kept.nlink > 1) await unlinkFile(source);
+  if (left?.ino === stats.ino && kept.ino === stats.ino && kept.nlink > 1n)
+    await unlinkFile(source.folder.at(source.name));
 };
 
 /** @see StorageAdapter.moveFile */
@@ -101,20 +173,23 @@ export const moveFile = async (
   to: SourcePath,
   options: PutOptions,
 ): Promise<void> => {
-  const { places } = store;
+  const { walker, locks } = store;
   if (from.isRoot) throw new WrongKindError();
   if (to.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
-  await places.within(from.parent, {}, async (origin) => {
-    const source = origin.folder.at(await places.diskName(origin.folder, from.name));
-    await requireFile(source);
+  await walker.within(from.parent, {}, async (origin) => {
+    const source = { folder: origin.folder, name: await walker.diskName(origin.folder, from.name) };
+    await requireFile(source.folder, source.name);
     if (from.equals(to)) {
       if (options.createOnly === true) throw new AlreadyExistsError();
       return;
     }
-    await places.within(to.parent, { create: true }, async ({ folder }) => {
-      const name = await places.newDiskName(folder, to.name);
-      await moveInto(store, { source, folder, to, name, options });
+    await walker.within(to.parent, { create: true }, async ({ folder }) => {
+      const target = { folder, name: await walker.newDiskName(folder, to.name), path: to.parent };
+      await locks.hold(await lockKey(source.folder, source.name), options, () =>
+        moveInto(store, source, target, options),
+      );
       await flushFolder(folder);
+      if (!from.parent.equals(to.parent)) await flushFolder(source.folder);
     });
   });
 };

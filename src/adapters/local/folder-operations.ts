@@ -1,16 +1,33 @@
 import { randomUUID } from 'node:crypto';
-import { AlreadyExistsError, IntoItselfError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
+import { join } from 'node:path';
+import {
+  AlreadyExistsError,
+  IntoItselfError,
+  NotEmptyError,
+  NotFoundError,
+  StorageDeniedError,
+  WrongKindError,
+} from '../../errors/errors.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { systemCode } from '../../storage/system-errors.ts';
+import { systemCode } from '../../adapter-support/system-errors.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
 import { copyTree } from './copy-tree.ts';
 import { refuseRoot } from './file-operations.ts';
 import type { LocalStore } from './local-store.ts';
-import { placeFolder, placeNew } from './placing.ts';
-import { flushFolder } from './places.ts';
-import { removeTree } from './remove-tree.ts';
-import { lstatOf, makeDirectory, renameTo } from './system.ts';
+import { nameFolder, nameNewFile } from './naming.ts';
+import { flushFolder } from './folder-walker.ts';
+import { removeFlattened, removeTree } from './remove-tree.ts';
+import {
+  exactLstat,
+  followedStat,
+  lstatOf,
+  makeDirectory,
+  readMountPoints,
+  realPathOf,
+  removeEmpty,
+  renameTo,
+} from './system.ts';
 
 /** @throws NotFoundError for links and special files too, WrongKindError for a file */
 const requireFolder = async (folder: OpenFolder, name: string): Promise<void> => {
@@ -25,14 +42,33 @@ const isTaken = (folder: OpenFolder, name: string): Promise<boolean> =>
     () => false,
   );
 
+/** @throws StorageDeniedError for a folder that is a mount point or holds one: what is mounted there must not be emptied */
+const refuseMounts = async (folder: OpenFolder, name: string): Promise<void> => {
+  const [parent, own, parentPath, mounts] = await Promise.all([
+    followedStat(folder.self),
+    exactLstat(folder.at(name)),
+    realPathOf(folder.self),
+    readMountPoints(),
+  ]);
+  const path = join(parentPath, name);
+  const holdsMount = mounts.some((mount) => mount === path || mount.startsWith(`${path}/`));
+  // The device shows it on systems without a list of mounts.
+  if (holdsMount || parent.dev !== own.dev)
+    throw new StorageDeniedError({ detail: 'a file system is mounted on the folder or in it' });
+};
+
+/** Whether an open folder lies on another file system than the store's temporary files. */
+const isMounted = async (folder: OpenFolder, area: OpenFolder): Promise<boolean> =>
+  (await followedStat(folder.self)).dev !== (await followedStat(area.self)).dev;
+
 /** Puts what could not be removed back to where it was, unless something new lies there. */
 const putBack = async (area: OpenFolder, taken: string, folder: OpenFolder, name: string): Promise<void> => {
   const stats = await lstatOf(area.at(taken)).catch(() => undefined);
   if (stats === undefined) return;
-  const placing = stats.isDirectory()
-    ? placeFolder(area.at(taken), folder, name)
-    : placeNew(area.at(taken), folder.at(name));
-  await placing.catch(() => undefined);
+  const renamed = stats.isDirectory()
+    ? nameFolder(area.at(taken), folder, name)
+    : nameNewFile(area.at(taken), folder.at(name));
+  await renamed.catch(() => undefined);
 };
 
 /** Takes the folder out of sight in one step. False where it cannot be moved: on another file system, or not ours to move. */
@@ -47,6 +83,7 @@ const takeAway = async (
     return true;
   } catch (error) {
     if (systemCode(error) === 'ENOENT') throw error;
+    if (systemCode(error) === 'EBUSY') throw new StorageDeniedError({ cause: error });
     return false;
   }
 };
@@ -60,7 +97,7 @@ const removeTaken = async (
   try {
     // What was taken may have been swapped for a file or link since it was looked at: that is not to be removed.
     await requireFolder(area, taken);
-    await removeTree(confinement, area, taken);
+    await removeFlattened(confinement, area, taken);
   } catch (error) {
     await putBack(area, taken, origin.folder, origin.name);
     throw error;
@@ -69,7 +106,7 @@ const removeTaken = async (
 
 /**
  * The folder first leaves the view in one step, then is removed at leisure: nobody sees half of it, and what a kill leaves is swept at the
- * next start. Where it cannot be moved it is removed in its place.
+ * next start. Where it cannot be moved it is removed where it is.
  * @see StorageAdapter.removeFolder
  */
 export const removeFolder = async (
@@ -78,20 +115,41 @@ export const removeFolder = async (
   options: OperationOptions,
 ): Promise<void> => {
   refuseRoot(path);
-  const { places } = store;
-  await places.within(path.parent, {}, async ({ folder }) => {
-    const name = await places.diskName(folder, path.name);
+  const { walker } = store;
+  await walker.within(path.parent, {}, async ({ folder }) => {
+    const name = await walker.diskName(folder, path.name);
     await requireFolder(folder, name);
+    await refuseMounts(folder, name);
     const lease = await store.area.lease().catch(() => undefined);
     try {
       options.signal?.throwIfAborted();
       const taken = randomUUID();
       if (lease === undefined || !(await takeAway(folder, name, lease.folder, taken))) {
-        return await removeTree(places.confinement, folder, name);
+        return await removeTree(walker.confinement, folder, name);
       }
-      await removeTaken(places.confinement, lease.folder, taken, { folder, name });
+      await removeTaken(walker.confinement, lease.folder, taken, { folder, name });
     } finally {
       await lease?.release();
+    }
+  });
+};
+
+/** @see StorageAdapter.removeEmptyFolder */
+export const removeEmptyFolder = async (
+  store: LocalStore,
+  path: SourcePath,
+  options: OperationOptions,
+): Promise<void> => {
+  refuseRoot(path);
+  await store.walker.within(path.parent, {}, async ({ folder }) => {
+    const name = await store.walker.diskName(folder, path.name);
+    await requireFolder(folder, name);
+    options.signal?.throwIfAborted();
+    try {
+      await removeEmpty(folder.at(name));
+    } catch (error) {
+      if (systemCode(error) === 'ENOTEMPTY' || systemCode(error) === 'EEXIST') throw new NotEmptyError();
+      throw error;
     }
   });
 };
@@ -115,17 +173,20 @@ export const moveFolder = async (
   options: OperationOptions,
 ): Promise<'done' | 'across'> => {
   refuseRoot(from);
-  const { places } = store;
-  return places.within(from.parent, {}, async (origin) => {
-    const fromName = await places.diskName(origin.folder, from.name);
+  const { walker } = store;
+  return walker.within(from.parent, {}, async (origin) => {
+    const fromName = await walker.diskName(origin.folder, from.name);
     await requireFolder(origin.folder, fromName);
     if (to.isRoot || from.equals(to)) throw new AlreadyExistsError();
     if (from.contains(to)) throw new IntoItselfError();
-    return places.within(to.parent, { create: true }, async ({ folder }) => {
-      const name = await places.newDiskName(folder, to.name);
+    return walker.within(to.parent, { create: true }, async ({ folder }) => {
+      const name = await walker.newDiskName(folder, to.name);
       options.signal?.throwIfAborted();
-      const outcome = await orAcross(placeFolder(origin.folder.at(fromName), folder, name));
-      if (outcome === 'done') await flushFolder(folder);
+      const outcome = await orAcross(nameFolder(origin.folder.at(fromName), folder, name));
+      if (outcome === 'done') {
+        await flushFolder(folder);
+        if (!from.parent.equals(to.parent)) await flushFolder(origin.folder);
+      }
       return outcome;
     });
   });
@@ -141,31 +202,34 @@ export const copyFolder = async (
   to: SourcePath,
   options: OperationOptions,
 ): Promise<'done' | 'across'> => {
-  const { places } = store;
-  const { confinement } = places;
-  return places.within(from, { file: 'wrong-kind' }, async (source) => {
+  const { walker } = store;
+  const { confinement } = walker;
+  return walker.within(from, { file: 'wrong-kind' }, async (source) => {
     if (to.isRoot) throw new AlreadyExistsError();
     if (from.contains(to)) throw new IntoItselfError();
-    return places.within(to.parent, { create: true }, async ({ folder }) => {
-      const name = await places.newDiskName(folder, to.name);
+    return walker.within(to.parent, { create: true }, async ({ folder }) => {
+      const name = await walker.newDiskName(folder, to.name);
       // Only saves the work; the name is decided in the end.
       if (await isTaken(folder, name)) throw new AlreadyExistsError();
       const lease = await store.area.lease();
       const built = randomUUID();
       try {
+        // Built here it could not be renamed to there.
+        if (await isMounted(folder, lease.folder)) return 'across';
         await makeDirectory(lease.folder.at(built), 0o777);
         const copy = await confinement.openChild(lease.folder, built);
         try {
           await copyTree(confinement, source.folder, copy, options.signal);
+          await flushFolder(copy);
         } finally {
           await copy.close();
         }
         options.signal?.throwIfAborted();
-        const outcome = await orAcross(placeFolder(lease.folder.at(built), folder, name));
+        const outcome = await orAcross(nameFolder(lease.folder.at(built), folder, name));
         if (outcome === 'done') await flushFolder(folder);
         return outcome;
       } finally {
-        await removeTree(confinement, lease.folder, built).catch(() => undefined);
+        await removeFlattened(confinement, lease.folder, built).catch(() => undefined);
         await lease.release();
       }
     });

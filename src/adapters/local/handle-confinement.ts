@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import type { Confinement, OpenFolder } from './confinement.ts';
 import { closeFile, followedStat, openFile, type Name } from './system.ts';
 
-// Linux: a handle that names a place and gives no access to its content, so that folders need no read permission to be walked through.
+// Linux: a handle that names an entry and gives no access to its content, so that folders need no read permission to be walked through.
 export const O_PATH = 0o10000000;
 const FOLDER = O_PATH | constants.O_DIRECTORY;
 const CHILD = FOLDER | constants.O_NOFOLLOW;

@@ -1,4 +1,3 @@
-import { decomposed } from '../../storage/decomposed.ts';
 import { isSegment } from '../../storage/source-path.ts';
 
 /** Begins the name of everything that this adapter puts into a root for itself. */
@@ -8,8 +7,8 @@ export const TEMP_PREFIX = '.stowage-tmp';
 const PLAIN = /^[ -.0-[\]-~]{1,255}$/u;
 
 /**
- * Whether a name is reserved for the adapter's own temporary files, at any depth. Compared as the most forgiving file system would: without
- * case, width and invisible characters.
+ * Whether a name is reserved for the adapter's own temporary files, at any depth. Compared as the most forgiving file
+ * system would: without case, width and invisible characters.
  */
 export const isReserved = (name: string): boolean => {
   if (PLAIN.test(name) && !name.startsWith('.')) return false;
@@ -17,29 +16,10 @@ export const isReserved = (name: string): boolean => {
   return folded.toLowerCase().startsWith(TEMP_PREFIX);
 };
 
-/**
- * Whether a name may also lie on the disk partly composed and partly decomposed, as some keyboards write Vietnamese: two of its letters, or
- * two marks of one, can come apart.
- */
-export const hasMixedSpellings = (name: string): boolean =>
-  (decomposed(name) ?? name).length - name.length > 1;
-
-/** Makes the test whether a name on disk is a partly decomposed spelling of this name: mostly decided by its length alone. */
-export const mixedSpellingOf = (name: string): ((raw: string) => boolean) => {
-  const longest = name.normalize('NFD').length;
-  return (raw) => raw.length > name.length && raw.length < longest && raw.normalize('NFC') === name;
-};
-
-/**
- * What a name on disk is shown as: itself, or composed where it is stored decomposed, wholly or in part. Undefined for names that no path
- * can hold, that are reserved, or that could not be found again.
- */
-export const visibleName = (raw: string): string | undefined => {
-  if (PLAIN.test(raw) && !raw.startsWith('.')) return raw;
-  const name = raw.normalize('NFC');
-  if (!isSegment(name) || isReserved(name)) return undefined;
-  return name === raw || name.normalize('NFD') === raw || mixedSpellingOf(name)(raw) ? name : undefined;
-};
+/** Whether a name can be shown and reached as it is. */
+export const isVisible = (name: string): boolean =>
+  (PLAIN.test(name) && !name.startsWith('.')) ||
+  (name.normalize('NFC') === name && isSegment(name) && !isReserved(name));
 
 /** A name as it lies on disk and as it is shown. */
 export interface SeenName {
@@ -47,29 +27,49 @@ export interface SeenName {
   readonly name: string;
 }
 
-/**
- * The names of a folder that can be shown. Where several spellings of one name lie side by side it is the one that a path reaches: the
- * composed, else the decomposed, else the first of the others.
- */
-export const visibleNames = (raws: readonly string[]): SeenName[] => {
-  const seen: SeenName[] = [];
-  const mixed = new Map<string, string>();
-  let all: ReadonlySet<string> | undefined;
-  for (const raw of raws) {
-    const name = visibleName(raw);
-    if (name === undefined) continue;
-    if (name !== raw) {
-      all ??= new Set(raws);
-      if (all.has(name)) continue;
-      const whole = name.normalize('NFD');
-      if (raw !== whole) {
-        const other = mixed.get(name);
-        if (!all.has(whole) && (other === undefined || raw < other)) mixed.set(name, raw);
-        continue;
-      }
-    }
-    seen.push({ raw, name });
-  }
-  for (const [name, raw] of mixed) seen.push({ raw, name });
-  return seen;
+/** Whether `raw` rather than `other` is the spelling of `name` that a path reaches: decomposed first, then code-unit order. */
+const precedes = (raw: string, other: string, name: string): boolean => {
+  const whole = name.normalize('NFD');
+  if (raw === whole || other === whole) return raw === whole;
+  return raw < other;
 };
+
+/**
+ * Decides about the names of one folder, as they are read, what is shown. Names are shown composed, however they lie on
+ * disk; memory grows with the number of those that are not composed there.
+ */
+export class NameFilter {
+  readonly #respelled = new Map<string, string>();
+  #omitted = 0;
+
+  /** Names so far that are left out because no path can hold them, or because they only spell another one differently. */
+  get omitted(): number {
+    return this.#omitted;
+  }
+
+  /** Counts an entry that is left out for another reason: a link, a special file, a name of bytes that are not text. */
+  omit(): void {
+    this.#omitted += 1;
+  }
+
+  /** The name to be shown; undefined when it is left out, or waits for the end because its composed form may be there too. */
+  take(raw: string): SeenName | undefined {
+    if (PLAIN.test(raw) && !raw.startsWith('.')) return { raw, name: raw };
+    const name = raw.normalize('NFC');
+    if (isReserved(name)) return undefined;
+    if (!isSegment(name)) {
+      this.#omitted += 1;
+      return undefined;
+    }
+    if (name === raw) return { raw, name };
+    const other = this.#respelled.get(name);
+    if (other !== undefined) this.#omitted += 1;
+    if (other === undefined || precedes(raw, other, name)) this.#respelled.set(name, raw);
+    return undefined;
+  }
+
+  /** The names that have waited, once all others were taken. They are shown unless their composed form is there. */
+  rest(): readonly SeenName[] {
+    return Array.from(this.#respelled, ([name, raw]) => ({ raw, name }));
+  }
+}

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { Dir } from 'node:fs';
-import { systemCode } from '../../storage/system-errors.ts';
+import { systemCode } from '../../adapter-support/system-errors.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
-import { openDirectory, removeEmpty, unlinkFile, type Name } from './system.ts';
+import { openDirectory, removeEmpty, renameTo, unlinkFile, type Name } from './system.ts';
 
 const BATCH = 256;
 const SIDE_BY_SIDE = 8;
@@ -27,7 +28,12 @@ const readBatch = async (
   return batch;
 };
 
-const removeAll = async (confinement: Confinement, folder: OpenFolder, directory: Dir): Promise<number> => {
+const removeAll = async (
+  confinement: Confinement,
+  folder: OpenFolder,
+  directory: Dir,
+  raise: ((name: Name) => Promise<boolean>) | undefined,
+): Promise<number> => {
   let removed = 0;
   for (;;) {
     const batch = await readBatch(directory);
@@ -38,17 +44,56 @@ const removeAll = async (confinement: Confinement, folder: OpenFolder, directory
       const group = others.slice(start, start + SIDE_BY_SIDE);
       await Promise.all(group.map(({ name }) => removeTree(confinement, folder, name, false)));
     }
-    for (const { name, isFolder } of batch) if (isFolder) await removeTree(confinement, folder, name);
+    for (const { name, isFolder } of batch) {
+      if (isFolder && (await raise?.(name)) !== true) await removeTree(confinement, folder, name);
+    }
   }
 };
 
-/** Removes all that an open folder holds. */
-export const emptyFolder = async (confinement: Confinement, folder: OpenFolder): Promise<void> => {
+/**
+ * Removes a folder of the temporary area with all that it holds, however deep: its sub-folders are first renamed up into the area, so that two
+ * handles are open at most. A folder that cannot be renamed is emptied where it is.
+ */
+export const removeFlattened = async (
+  confinement: Confinement,
+  area: OpenFolder,
+  name: string,
+): Promise<void> => {
+  const waiting: string[] = [name];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const folder = await confinement.openChild(area, next).catch((error: unknown) => {
+      if (systemCode(error) === 'ENOENT') return undefined;
+      throw error;
+    });
+    if (folder === undefined) continue;
+    try {
+      await emptyFolder(confinement, folder, async (child) => {
+        const raised = randomUUID();
+        const isRaised = await renameTo(folder.at(child), area.at(raised)).then(
+          () => true,
+          () => false,
+        );
+        if (isRaised) waiting.push(raised);
+        return isRaised;
+      });
+    } finally {
+      await folder.close();
+    }
+    await unlessGone(removeEmpty(area.at(next)));
+  }
+};
+
+/** Removes all that an open folder holds. `raise` may take a sub-folder elsewhere instead. */
+export const emptyFolder = async (
+  confinement: Confinement,
+  folder: OpenFolder,
+  raise?: (name: Name) => Promise<boolean>,
+): Promise<void> => {
   for (let round = 0; round < ROUNDS; round += 1) {
     const directory = await openDirectory(folder.self, { encoding: 'latin1', bufferSize: BATCH });
     try {
       // Some file systems leave entries out of a listing while others are being removed: look again until nothing shows.
-      if ((await removeAll(confinement, folder, directory)) === 0) return;
+      if ((await removeAll(confinement, folder, directory, raise)) === 0) return;
     } finally {
       await directory.close();
     }

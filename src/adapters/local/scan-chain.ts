@@ -3,13 +3,13 @@ import { O_PATH } from './handle-confinement.ts';
 
 // Times of a rename are those of a clock that ticks a few hundred times a second; this is many ticks.
 const QUIET_NS = 200_000_000n;
-// ext2-4, XFS, btrfs, tmpfs, overlayfs: file systems of this machine, whose folders show at once that a name in them changed.
+// ext2-4, XFS, btrfs, tmpfs, overlayfs: file systems of this machine, whose folders show immediately that a name in them changed.
 const PROMPT_FILE_SYSTEMS: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630,
 ]);
 
 /** Where the entries of a folder can be looked at, for as long as `stillThere` says so afterwards. */
-export interface Vantage {
+export interface LookupBase {
   readonly base: string;
   /** To be asked after looking: whether all that was seen by `base` lies in the folder. */
   readonly stillThere: () => boolean;
@@ -57,16 +57,16 @@ export class ScanChain {
   }
 
   /** The cheapest safe way to look at entries now. */
-  vantage(): Vantage {
+  safeBase(): LookupBase {
     const base = this.#paths.at(-1) ?? '';
     if (!this.#useHandles) return { base, stillThere: () => this.#leadsHere() };
     const before = this.#prompt ? this.#quietTimes() : undefined;
-    if (before === undefined || !this.#leadsHere()) return this.handleVantage();
+    if (before === undefined || !this.#leadsHere()) return this.handleBase();
     return { base, stillThere: () => this.#changeTimes().every((time, index) => time === before[index]) };
   }
 
   /** The way that no swap can lead astray. Without handles there is none: whatever was seen is then not used. */
-  handleVantage(): Vantage {
+  handleBase(): LookupBase {
     if (!this.#useHandles) return { base: this.self, stillThere: () => this.#leadsHere() };
     return { base: this.#handlePath, stillThere: () => true };
   }

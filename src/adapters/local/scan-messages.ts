@@ -1,4 +1,4 @@
-/** What the adapter asks of the scanning thread. Every message names the listing it belongs to. */
+/** What the adapter asks of the scanning thread. Every message about a listing names it. */
 export type ScanRequest =
   | {
       readonly type: 'open';
@@ -11,7 +11,9 @@ export type ScanRequest =
       readonly handles: boolean;
     }
   | { readonly type: 'next'; readonly id: number }
-  | { readonly type: 'close'; readonly id: number };
+  | { readonly type: 'close'; readonly id: number }
+  /** Closes all listings and ends the thread. */
+  | { readonly type: 'end' };
 
 /** A page in columns, which cross between threads for a fraction of the cost of objects. */
 export interface ScanPage {
@@ -24,6 +26,8 @@ export interface ScanPage {
   /** Undefined in a listing of names only. */
   readonly sizes: Float64Array | undefined;
   readonly times: Float64Array | undefined;
+  /** With the last page: entries of the whole folder that are left out. */
+  readonly omitted: number;
   readonly isLast: boolean;
 }
 

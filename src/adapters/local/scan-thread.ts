@@ -1,9 +1,12 @@
 import { Worker } from 'node:worker_threads';
+import { createSlots } from '../../concurrency/slots.ts';
 import { BusyError, StorageUnavailableError } from '../../errors/errors.ts';
-import type { Entry } from '../../storage/adapter.ts';
+import type { Entry, ListOptions } from '../../storage/adapter.ts';
 import type { ScanAnswer, ScanPage, ScanRequest } from './scan-messages.ts';
 
-const MOST_LISTINGS = 256;
+/** Each open listing holds a handle and a page. */
+const OPEN_LISTINGS = 16;
+const WAITING_LISTINGS = 256;
 const IDLE_MS = 60_000;
 
 /** The folder that a listing is about. */
@@ -15,8 +18,8 @@ interface Listing {
   wake: (() => void) | undefined;
 }
 
-/** The thread itself could not be used; the folder can still be read in another way. */
-export class ScanThreadError extends StorageUnavailableError {}
+/** This process cannot start the thread; the folder can still be read in another way. */
+export class ScanThreadMissing extends StorageUnavailableError {}
 
 const entriesOf = (page: ScanPage): Entry[] => {
   const names = page.names === '' ? [] : page.names.split('/');
@@ -37,20 +40,33 @@ const entriesOf = (page: ScanPage): Entry[] => {
  */
 export class ScanThread {
   readonly #listings = new Map<number, Listing>();
+  readonly #slots = createSlots(OPEN_LISTINGS, WAITING_LISTINGS);
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
   #lastId = 0;
 
   /**
-   * The pages of a folder, one read ahead.
-   * @throws ScanThreadError when the thread cannot be used, BusyError when too many listings run, the system's error (with its `code`)
+   * The pages of a folder, one read ahead. A bounded number of listings is open at the same time, further ones wait.
+   * @throws ScanThreadMissing when the thread does not start; BusyError when too many listings wait or the thread died, as it
+   * does when memory is short; the system's error (with its `code`)
    */
   async *scan(
     target: ScanTarget,
-    signal: AbortSignal | undefined,
+    { signal, onOmitted }: Pick<ListOptions, 'signal' | 'onOmitted'>,
   ): AsyncGenerator<readonly Entry[], void, undefined> {
-    signal?.throwIfAborted();
-    if (this.#listings.size >= MOST_LISTINGS) throw new BusyError({ detail: 'too many listings at once' });
+    const leave = await this.#slots.take(signal);
+    try {
+      yield* this.#scan(target, signal, onOmitted);
+    } finally {
+      leave();
+    }
+  }
+
+  async *#scan(
+    target: ScanTarget,
+    signal: AbortSignal | undefined,
+    onOmitted: ListOptions['onOmitted'],
+  ): AsyncGenerator<readonly Entry[], void, undefined> {
     this.#lastId += 1;
     const id = this.#lastId;
     const listing: Listing = { pages: [], failure: undefined, wake: undefined };
@@ -65,6 +81,7 @@ export class ScanThread {
         isOver = page.isLast;
         // The next page is looked at while this one is used.
         if (!isOver) post(worker, { type: 'next', id });
+        if (page.omitted > 0) onOmitted?.(page.omitted);
         if (page.kinds.length > 0) yield entriesOf(page);
       }
     } finally {
@@ -79,8 +96,13 @@ export class ScanThread {
     clearTimeout(this.#idle);
     const worker = this.#worker;
     this.#worker = undefined;
-    this.#fail(new ScanThreadError({ detail: 'the store was closed' }));
-    await worker?.terminate();
+    this.#fail(new StorageUnavailableError({ detail: 'the store was closed' }));
+    if (worker === undefined) return;
+    // The thread closes its folders itself: one that is terminated leaves them to the garbage collection.
+    const ended = new Promise((resolve) => worker.once('exit', resolve));
+    worker.ref();
+    post(worker, { type: 'end' });
+    await ended;
   }
 
   #begin(id: number, listing: Listing): Worker {
@@ -109,12 +131,12 @@ export class ScanThread {
         name: 'folder scan',
       });
     } catch (error) {
-      throw new ScanThreadError({ detail: 'the scanning thread does not start', cause: error });
+      throw new ScanThreadMissing({ detail: 'the scanning thread does not start', cause: error });
     }
     const lose = (cause: unknown): void => {
       if (this.#worker !== worker) return;
       this.#worker = undefined;
-      this.#fail(new ScanThreadError({ detail: 'the scanning thread died', cause }));
+      this.#fail(new BusyError({ detail: 'the scanning thread died', cause }));
     };
     worker.on('message', (answer: ScanAnswer) => this.#take(answer));
     worker.on('error', lose);
@@ -124,7 +146,7 @@ export class ScanThread {
 
   #take(answer: ScanAnswer): void {
     const listing = this.#listings.get(answer.id);
-    if (listing === undefined) return;
+    if (listing === undefined || listing.failure !== undefined) return;
     if (answer.type === 'page') listing.pages.push(answer);
     else listing.failure = Object.assign(new Error(answer.message), { code: answer.code });
     listing.wake?.();
@@ -143,9 +165,9 @@ const post = (worker: Worker, request: ScanRequest): void => worker.postMessage(
 const nextPage = async (listing: Listing, signal: AbortSignal | undefined): Promise<ScanPage> => {
   for (;;) {
     signal?.throwIfAborted();
+    if (listing.failure !== undefined) throw listing.failure;
     const page = listing.pages.shift();
     if (page !== undefined) return page;
-    if (listing.failure !== undefined) throw listing.failure;
     await new Promise<void>((resolve) => {
       listing.wake = resolve;
     });

@@ -1,5 +1,5 @@
 import { parentPort, type MessagePort } from 'node:worker_threads';
-import { systemCode } from '../../storage/system-errors.ts';
+import { systemCode } from '../../adapter-support/system-errors.ts';
 import { ScanJob } from './scan-job.ts';
 import type { ScanAnswer, ScanRequest } from './scan-messages.ts';
 
@@ -17,10 +17,11 @@ const buffersOf = (answer: ScanAnswer): ArrayBuffer[] =>
 const serve = (port: MessagePort): void => {
   const jobs = new Map<number, ScanJob>();
   const finish = (id: number): void => {
-    jobs.get(id)?.close();
+    const job = jobs.get(id);
     jobs.delete(id);
+    job?.close();
   };
-  const answer = (request: ScanRequest): ScanAnswer | undefined => {
+  const answer = (request: Exclude<ScanRequest, { type: 'end' }>): ScanAnswer | undefined => {
     if (request.type === 'close') {
       finish(request.id);
       return undefined;
@@ -37,6 +38,11 @@ const serve = (port: MessagePort): void => {
     }
   };
   port.on('message', (request: ScanRequest) => {
+    if (request.type === 'end') {
+      for (const id of [...jobs.keys()]) finish(id);
+      port.close();
+      return;
+    }
     const result = answer(request);
     if (result !== undefined) port.postMessage(result, buffersOf(result));
   });

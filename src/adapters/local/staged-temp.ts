@@ -3,22 +3,24 @@ import { createReadStream, type BigIntStats } from 'node:fs';
 import type { Readable } from 'node:stream';
 import {
   AlreadyExistsError,
+  ChangedMeanwhileError,
   CorruptError,
   NotFoundError,
-  UnsupportedError,
   WrongKindError,
 } from '../../errors/errors.ts';
-import type { StagedFile, Stat, WriteOptions } from '../../storage/adapter.ts';
+import type { PutOptions, StagedFile, Stat, WriteOptions } from '../../storage/adapter.ts';
+import type { NameLocks } from '../../concurrency/name-locks.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { systemCode } from '../../storage/system-errors.ts';
-import { placeAcross } from './across.ts';
+import { systemCode } from '../../adapter-support/system-errors.ts';
+import { copyAcross } from './across.ts';
 import type { OpenFolder } from './confinement.ts';
-import { statOf } from './entry.ts';
+import { etagOf, statOf } from './entry.ts';
 import { writeChunks } from './file-content.ts';
 import { attempt } from './attempt.ts';
-import { flushFolder, type Place, type Places } from './places.ts';
-import { place } from './placing.ts';
-import { changeMode, closeFile, exactFstat, lstatOf, unlinkFile, type Name } from './system.ts';
+import { flushFolder, type OpenedFolder, type FolderWalker } from './folder-walker.ts';
+import { nameFile } from './naming.ts';
+import { changeMode, closeFile, exactFstat, exactLstat, lstatOf, unlinkFile, type Name } from './system.ts';
+import { lockKey } from './taking.ts';
 import { createFile, type TempArea, type TempLease } from './temp-area.ts';
 
 const READ_BYTES = 256 * 1024;
@@ -26,10 +28,12 @@ const READ_BYTES = 256 * 1024;
 /** How a staged file is given its name. */
 export type CommitOptions = Omit<WriteOptions, 'size'>;
 
-/** What staged files are made and placed with. */
+/** What staged files are made and named with. */
 export interface Staging {
   readonly area: TempArea;
-  readonly places: Places;
+  readonly walker: FolderWalker;
+  /** Of all stores of this connector. */
+  readonly locks: NameLocks;
 }
 
 /** Whole content in a temporary file of the root's own file system, without a name. */
@@ -58,13 +62,13 @@ class StagedTemp implements StagedFile {
       if (this.#ended)
         throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
       refuseTarget(target, options);
-      const stats = await this.#staging.places.within(target.parent, { create: true }, async (found) => {
-        const name = await this.#staging.places.newDiskName(found.folder, target.name);
+      const stats = await this.#staging.walker.within(target.parent, { create: true }, async (found) => {
+        const name = await this.#staging.walker.newDiskName(found.folder, target.name);
         options.signal?.throwIfAborted();
-        return this.#place(found, target, name, options);
+        return this.#giveName(found, target, name, options);
       });
       const stat = statOf(target.name, stats);
-      if (stat === undefined) throw new CorruptError({ detail: 'the stored file is no file' });
+      if (stat === undefined) throw new CorruptError({ detail: 'the stored file is not a file' });
       return stat;
     });
   }
@@ -76,31 +80,54 @@ class StagedTemp implements StagedFile {
     await this.#lease.release();
   }
 
-  async #place(found: Place, target: SourcePath, name: string, options: CommitOptions): Promise<BigIntStats> {
+  async #giveName(
+    found: OpenedFolder,
+    target: SourcePath,
+    name: string,
+    options: CommitOptions,
+  ): Promise<BigIntStats> {
     const { folder } = found;
     const createOnly = options.createOnly === true;
     let stats = this.#stats;
     try {
-      if (!createOnly) await takeRights(this.#path, folder.at(name));
-      await place(this.#path, folder, name, createOnly);
+      if (createOnly) await nameFile(this.#path, folder, name, true);
+      else await this.#replace(folder, name, options);
     } catch (error) {
       if (systemCode(error) !== 'EXDEV') throw error;
       const { signal } = options;
-      stats = await placeAcross(this.#path, this.#staging.area, {
+      ({ stats } = await copyAcross(this.#path, this.#staging.area, {
         folder,
         path: target.parent,
         name,
         createOnly,
         signal,
-      });
+      }));
       await unlinkFile(this.#path).catch(() => undefined);
     }
     this.#ended = true;
     await this.#lease.release();
-    if (options.durable !== false) await flushFolder(folder);
+    if (options.derived !== true) await flushFolder(folder);
     return stats;
   }
+
+  /**
+   * Replaces what has the name. Operations of this process on the name wait for one another, so that the version that `ifMatch` asks for is
+   * the one that is replaced; another process may come in between two calls to the system.
+   */
+  async #replace(folder: OpenFolder, name: string, options: CommitOptions): Promise<void> {
+    await this.#staging.locks.hold(await lockKey(folder, name), options, async () => {
+      if (options.ifMatch !== undefined) await requireVersion(folder.at(name), options.ifMatch);
+      await takeRights(this.#path, folder.at(name));
+      await nameFile(this.#path, folder, name, false);
+    });
+  }
 }
+
+/** @throws ChangedMeanwhileError */
+const requireVersion = async (path: Name, etag: string): Promise<void> => {
+  const stats = await exactLstat(path).catch(() => undefined);
+  if (stats?.isFile() !== true || etagOf(stats) !== etag) throw new ChangedMeanwhileError();
+};
 
 /** Content that replaces a file is for those whom the old file was for; we ourselves may read and write it in any case. */
 const takeRights = async (from: Name, target: Name): Promise<void> => {
@@ -110,21 +137,19 @@ const takeRights = async (from: Name, target: Name): Promise<void> => {
   await changeMode(from, (old.mode & 0o777) | 0o600).catch(() => undefined);
 };
 
-/** Refuses what no write can do: the root as a target, and a version that this store cannot hold others to. */
-export const refuseTarget = (target: SourcePath, options: CommitOptions): void => {
-  // Comparing and replacing are two steps here, and other processes may come in between.
-  if (options.ifMatch !== undefined) throw new UnsupportedError({ detail: 'ifMatch on writes' });
+/** Refuses what no write can do: the root as a target. */
+export const refuseTarget = (target: SourcePath, options: PutOptions): void => {
   if (target.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
 };
 
 /**
- * Takes chunks into a temporary file, down to the disk unless `durable` is false. Leaves no file when that fails.
+ * Takes chunks into a temporary file, down to the disk unless it is `derived`. Leaves no file when that fails.
  * @throws what the chunks throw, as it is; StorageFullError and the like
  */
 export const stageChunks = async (
   staging: Staging,
   chunks: AsyncIterable<Uint8Array>,
-  options: Pick<WriteOptions, 'durable'> = {},
+  options: Pick<WriteOptions, 'derived'> = {},
 ): Promise<StagedFile> => {
   const lease = await attempt('stage', {}, () => staging.area.lease());
   const name = randomUUID();
@@ -142,7 +167,7 @@ const fill = async (
   folder: OpenFolder,
   name: string,
   chunks: AsyncIterable<Uint8Array>,
-  options: Pick<WriteOptions, 'durable'>,
+  options: Pick<WriteOptions, 'derived'>,
 ): Promise<BigIntStats> => {
   const fd = await attempt('stage', {}, () => createFile(folder, name));
   try {

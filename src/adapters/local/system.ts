@@ -61,7 +61,23 @@ export const openDirectory = (
     fs.opendir(path, options, (error, directory) => (error ? reject(error) : resolve(directory))),
   );
 
+const readTextFile: (path: string, encoding: 'utf8') => Promise<string> = promisify(fs.readFile);
+
 export const readNames = (path: Name): Promise<string[]> =>
   new Promise((resolve, reject) =>
     fs.readdir(path, (error, names) => (error ? reject(error) : resolve(names))),
   );
+
+export const realPathOf: (path: string) => Promise<string> = promisify(fs.realpath.native);
+
+/** Where file systems are mounted, bind mounts included; nothing on systems other than Linux. */
+export const readMountPoints = async (): Promise<readonly string[]> => {
+  const table = await readTextFile('/proc/self/mountinfo', 'utf8').catch(() => '');
+  return table.split('\n').flatMap((line) => {
+    const point = line.split(' ')[4];
+    // Space, tab, newline and backslash are written as octal numbers.
+    return point === undefined
+      ? []
+      : [point.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)))];
+  });
+};

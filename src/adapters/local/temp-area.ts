@@ -1,14 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { StorageDeniedError } from '../../errors/errors.ts';
-import { readProcessMark } from '../../storage/process-mark.ts';
-import { systemCode } from '../../storage/system-errors.ts';
+import { readProcessMark } from '../../adapter-support/process-mark.ts';
+import { systemCode } from '../../adapter-support/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
 import { TEMP_PREFIX } from './names.ts';
 import { emptyFolder } from './remove-tree.ts';
 import { makeDirectory, openFile, removeEmpty } from './system.ts';
 
 const ATTEMPTS = 100;
+/** The root may not be written, and folders in it perhaps may: a common layout of web hosts. */
+const NOT_WRITABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM', 'EROFS']);
 /** Flags that make a file and never open one that is there. */
 export const NEW_FILE =
   constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
@@ -28,22 +33,34 @@ export interface TempLease {
 /**
  * Where an adapter keeps what has no name yet: `<root>/.stowage-tmp/<instance>`, on the file system of the root, so that a link or a rename
  * gives a file its name. The instance's name identifies the process, so that the leftovers of a killed one can be told from files in use. The
- * folder is there only while it is used.
+ * folder is there only while it is used. Where the root may not be written it is a folder of the system's own for temporary files.
  */
 export class TempArea {
   readonly instance: string;
   readonly #confinement: Confinement;
+  readonly #confinementOf: (root: string) => Confinement;
+  /** A folder of the system's own for temporary files, while it stands in for the one in the root. */
+  #elsewhere: string | undefined;
   #users = 0;
   #opening: Promise<OpenFolder> | undefined;
   #clearing: Promise<void> = Promise.resolve();
 
-  private constructor(confinement: Confinement, instance: string) {
+  private constructor(
+    confinement: Confinement,
+    confinementOf: (root: string) => Confinement,
+    instance: string,
+  ) {
     this.#confinement = confinement;
+    this.#confinementOf = confinementOf;
     this.instance = instance;
   }
 
-  static async create(confinement: Confinement): Promise<TempArea> {
-    return new TempArea(confinement, `${await readProcessMark()}-${randomUUID().slice(0, 8)}`);
+  /** @param confinementOf confines to a folder outside of the root */
+  static async create(
+    confinement: Confinement,
+    confinementOf: (root: string) => Confinement,
+  ): Promise<TempArea> {
+    return new TempArea(confinement, confinementOf, `${await readProcessMark()}-${randomUUID().slice(0, 8)}`);
   }
 
   /** Makes the area when it is not there. Errors of the system. */
@@ -92,6 +109,11 @@ export class TempArea {
   }
 
   async #removeFolders(): Promise<void> {
+    if (this.#elsewhere !== undefined) {
+      await removeEmpty(this.#elsewhere);
+      this.#elsewhere = undefined;
+      return;
+    }
     const root = await this.#confinement.openRoot();
     try {
       await removeEmpty(root.at(`${TEMP_PREFIX}/${this.instance}`));
@@ -114,11 +136,18 @@ export class TempArea {
         }
       }
     } catch (error) {
+      if (NOT_WRITABLE.has(systemCode(error))) return await this.#makeElsewhere();
       if (systemCode(error) !== 'ENOTDIR') throw error;
       throw new StorageDeniedError({ detail: `${TEMP_PREFIX} in the root is not a folder`, cause: error });
     } finally {
       await root.close();
     }
+  }
+
+  /** Files are then copied to a reserved name beside their target, unless it is on the same file system. */
+  async #makeElsewhere(): Promise<OpenFolder> {
+    this.#elsewhere = await mkdtemp(join(tmpdir(), 'stowage-'));
+    return this.#confinementOf(this.#elsewhere).openRoot();
   }
 
   async #makeIn(root: OpenFolder): Promise<OpenFolder> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { addAbortSignal, Readable } from 'node:stream';
-import { ChangedMeanwhileError, NotFoundError } from '../../errors/errors.ts';
+import { ChangedMeanwhileError, NotEmptyError, NotFoundError } from '../../errors/errors.ts';
 import type {
   ByteRange,
   Entry,
@@ -9,6 +9,7 @@ import type {
   PutOptions,
   ReadOptions,
   ReadResult,
+  RemoveFileOptions,
   StagedFile,
   Stat,
   StorageAdapter,
@@ -139,13 +140,21 @@ export class MemoryAdapter implements StorageAdapter {
     this.#tree.makeFolder(path);
   }
 
-  async removeFile(path: SourcePath, options: OperationOptions = {}): Promise<void> {
-    options.signal?.throwIfAborted();
+  async removeFile(path: SourcePath, { signal, ifUnchanged }: RemoveFileOptions = {}): Promise<void> {
+    signal?.throwIfAborted();
+    if (ifUnchanged !== undefined && ifUnchanged.etag !== this.#tree.getFile(path).etag)
+      throw new ChangedMeanwhileError();
     this.#tree.remove(path, 'file');
   }
 
   async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
+    this.#tree.remove(path, 'folder');
+  }
+
+  async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    if (!path.isRoot && this.#tree.getFolder(path).children.size > 0) throw new NotEmptyError();
     this.#tree.remove(path, 'folder');
   }
 

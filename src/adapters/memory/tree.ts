@@ -31,7 +31,7 @@ const entryCost = (name: string): number => ENTRY_BYTES + name.length * 2;
 const makeNode = (modifiedAt: number): FolderNode => ({ kind: 'folder', children: new Map(), modifiedAt });
 
 /**
- * Folders and files as nested maps. Every method is synchronous: what it does happens at once for everybody. Entries are paid for from
+ * Folders and files as nested maps. Every method is synchronous: what it does happens in one step for everybody. Entries are paid for from
  * the budget here, bytes of files by whoever makes them; both are given back here.
  */
 export class Tree {

@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
+import { Spellings } from '../../adapter-support/spellings.ts';
 import {
   AlreadyExistsError,
+  ChangedMeanwhileError,
   NotFoundError,
   StorageDeniedError,
   WrongKindError,
@@ -9,34 +11,34 @@ import type {
   Entry,
   ListOptions,
   OperationOptions,
+  PutOptions,
   ReadOptions,
   ReadResult,
+  RemoveFileOptions,
   StagedFile,
   Stat,
   StorageAdapter,
   StorageCapabilities,
-  TransferFileOptions,
+  StoreIdentity,
   WriteOptions,
 } from '../../storage/adapter.ts';
 import { consumeContent } from '../../storage/content.ts';
+import { isSameVersion } from '../../storage/same-version.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { Spellings } from '../../storage/spellings.ts';
 import { stageLocally } from '../../storage/staging.ts';
 import { Bucket } from './bucket.ts';
-import { ConditionalWrites, KnownServices } from './conditional-writes.ts';
-import { claimFolder } from './claim-folder.ts';
-import { Copier } from './copy-object.ts';
-import { createKeys, type Keys } from './keys.ts';
-import { Lookup } from './lookup.ts';
-import { createNameLocks, type NameLocks } from '../../storage/name-locks.ts';
+import { ConditionalWrites } from './conditional-writes.ts';
+import { KnownServices } from './known-services.ts';
+import { Copier, finishMove } from './copy-object.ts';
+import { Folders, type NewFolder } from './folders.ts';
+import { createKeys, identityOf, publicUrlOf, type Keys } from './keys.ts';
+import { Lookup, type FoundFile } from './lookup.ts';
 import type { S3Options } from './options.ts';
-import { publicUrlOf } from './public-url.ts';
-import { openObject } from './read-object.ts';
-import type { Doomed } from './remove-keys.ts';
-import { finishMove, type SourceObject } from './finish-move.ts';
-import { fileStat, folderStat } from './stats.ts';
-import { copyObjects, moveObjects, removeObjects, type TransferContext } from './transfer-folder.ts';
-import { upload, type UploadContext } from './upload.ts';
+import { fileStat, folderStat, openObject } from './read-object.ts';
+import { Uploader } from './upload.ts';
+
+/** A file whose copy was made: the source, and the copy's key and version. */
+type AfterCopy = (source: FoundFile, target: { key: string; etag: string | undefined }) => Promise<void>;
 
 /**
  * A bucket of S3 or of a service that speaks like it. A folder is an empty object with a slash at its end, or is there because keys lie
@@ -44,6 +46,7 @@ import { upload, type UploadContext } from './upload.ts';
  * most services ignore conditions on copies, and follow one another inside this process.
  */
 export class S3Adapter implements StorageAdapter {
+  readonly identity: StoreIdentity;
   readonly #options: S3Options;
   readonly #bucket: Bucket;
   readonly #keys: Keys;
@@ -51,17 +54,19 @@ export class S3Adapter implements StorageAdapter {
   readonly #copier: Copier;
   readonly #spellings = new Spellings();
   readonly #lookup: Lookup;
-  readonly #locks: NameLocks = createNameLocks();
-  readonly #context: UploadContext;
+  readonly #uploader: Uploader;
+  readonly #folders: Folders;
 
   constructor(options: S3Options, root?: string, services = new KnownServices()) {
+    this.identity = identityOf(options, root);
     this.#options = options;
     this.#keys = createKeys(options.prefix, root, this.#spellings);
-    this.#bucket = new Bucket(options);
+    this.#bucket = new Bucket(options, services);
     this.#lookup = new Lookup(this.#bucket, this.#keys, this.#spellings);
     this.#conditional = new ConditionalWrites(this.#bucket, this.#keys.root, options.endpoint, services);
     this.#copier = new Copier(this.#bucket, this.#conditional);
-    this.#context = { bucket: this.#bucket, conditional: this.#conditional, locks: this.#locks };
+    this.#uploader = new Uploader(this.#bucket, this.#conditional);
+    this.#folders = new Folders(this.#bucket, this.#conditional, this.#copier, this.#uploader.locks);
   }
 
   /** `atomicCreate` and `ifMatch` are false until the first conditional write has shown that the service has them. */
@@ -130,54 +135,66 @@ export class S3Adapter implements StorageAdapter {
 
   async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
-    if (path.isRoot) throw new AlreadyExistsError();
-    await this.#claimFolder(path, {}, options);
+    await this.#folders.make(this.#newFolder(path), options);
   }
 
-  async removeFile(path: SourcePath, options: OperationOptions = {}): Promise<void> {
-    options.signal?.throwIfAborted();
-    const { key } = await this.#lookup.requireFile(path, options);
-    await this.#bucket.remove(key, options);
+  /** `ifUnchanged` is decided by the service where it removes single versions (AWS), else by a look immediately before. */
+  async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
+    const { ifUnchanged, signal } = options;
+    signal?.throwIfAborted();
+    const { key, stat } = await this.#lookup.requireFile(path, { signal });
+    if (ifUnchanged !== undefined && !isSameVersion(ifUnchanged, stat)) throw new ChangedMeanwhileError();
+    const isDecided = ifUnchanged !== undefined && this.#conditional.known.remove;
+    await this.#bucket.remove(key, { signal }, isDecided ? stat.etag : undefined);
     this.#spellings.forget(path);
   }
 
   async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
-    await this.#lookup.inAnySpelling(path, options, async () => {
-      try {
-        await removeObjects(this.#bucket, this.#keys.ofFolder(path), options);
-      } catch (error) {
-        if (error instanceof NotFoundError) return this.#lookup.refuse(path, 'folder', options);
-        throw error;
-      }
-    });
+    await this.#lookup.withFolder(path, options, (folder) => this.#folders.remove(folder, options));
     this.#spellings.forget(path);
   }
 
-  async copyFile(from: SourcePath, to: SourcePath, options: TransferFileOptions = {}): Promise<void> {
+  async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
-    await this.#transferFile(from, to, options, async () => undefined);
+    if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
+    await this.#lookup.withFolder(path, options, (folder) => this.#folders.removeEmpty(folder, options));
+    this.#spellings.forget(path);
+    if (!path.parent.isRoot) await this.#folders.keep(this.#keys.ofFolder(path.parent), options);
+  }
+
+  async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    const copy = () => this.#transferFile(from, to, options, async () => undefined);
+    await this.#locked(options.createOnly === true ? [this.#keys.toMake(to)] : [], options, copy);
   }
 
   /** Where the service removes single versions (AWS), a source that was replaced after its copy stays, and the move fails. */
-  async moveFile(from: SourcePath, to: SourcePath, options: TransferFileOptions = {}): Promise<void> {
+  async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
-    await this.#transferFile(from, to, options, (source, target) =>
+    // Also against writes of this process to the source: most services remove whatever has the key by then.
+    const move: AfterCopy = (source, target) =>
       finishMove(this.#bucket, this.#conditional.known, {
-        source,
+        source: { key: source.key, size: source.size, etag: source.stat.etag },
         target,
         created: options.createOnly === true,
-      }),
+      });
+    await this.#locked([this.#keys.of(from), this.#keys.toMake(to)], options, () =>
+      this.#transferFile(from, to, options, move),
     );
   }
 
   async copyFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
-    await this.#transferFolder(from, to, options, copyObjects);
+    await this.#transferFolder(from, to, options, (source, target) =>
+      this.#folders.copy(source, target, options),
+    );
   }
 
   async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
-    await this.#transferFolder(from, to, options, moveObjects);
+    await this.#transferFolder(from, to, options, (source, target) =>
+      this.#folders.move(source, target, options),
+    );
   }
 
   async close(): Promise<void> {
@@ -193,70 +210,65 @@ export class S3Adapter implements StorageAdapter {
   ): Promise<Stat> {
     const { createOnly = false, ifMatch, signal } = options;
     return consumeContent(content, options, async (chunks) => {
-      const key = options.noFolder
+      const key = options.derived
         ? this.#keys.toMake(path)
         : await this.#lookup.freeOfFolder(path, createOnly, { signal });
       const request = { key, createOnly, ifMatch, chunks, size: options.size, open };
-      const { size, etag } = await upload(this.#context, request, { signal });
+      const { size, etag } = await this.#uploader.upload(request, { signal });
       return { name: path.name, kind: 'file', size, modifiedAt: undefined, etag };
     });
   }
 
   async #transferFile(
-    from: SourcePath,
+    source: SourcePath,
     to: SourcePath,
-    options: TransferFileOptions,
-    after: (source: SourceObject, target: Doomed) => Promise<void>,
+    options: PutOptions,
+    after: AfterCopy,
   ): Promise<void> {
-    const { createOnly = false, signal, seen } = options;
-    const work = async (): Promise<void> => {
-      const source =
-        seen?.kind === 'file' && seen.size !== undefined
-          ? { key: this.#keys.of(from), size: seen.size, etag: seen.etag }
-          : await this.#lookup.requireFile(from, options);
-      if (from.equals(to)) {
-        if (createOnly) throw new AlreadyExistsError();
-        return;
-      }
-      const [target] = await Promise.all([
-        this.#lookup.freeOfFolder(to, createOnly, options),
-        createOnly ? this.#copier.requireFree(this.#keys.of(to), options) : undefined,
-      ]);
-      const { key, size, etag } = source;
-      const made = await this.#copier.copy({ from: key, to: target, size, etag, createOnly }, { signal });
-      await after(source, { key: target, etag: made });
-    };
-    await (createOnly ? this.#locks.hold(this.#keys.toMake(to), options, work) : work());
+    const { createOnly = false, signal } = options;
+    const found = await this.#lookup.requireFile(source, options);
+    if (source.equals(to)) {
+      if (createOnly) throw new AlreadyExistsError();
+      return;
+    }
+    const [target, isCheckedFree] = await Promise.all([
+      this.#lookup.freeOfFolder(to, createOnly, options),
+      createOnly && this.#copier.requireFree(this.#keys.of(to), options),
+    ]);
+    const { key: from, size, stat, storageClass } = found;
+    const copy = { from, to: target, size, etag: stat.etag, storageClass, createOnly, isCheckedFree };
+    const made = await this.#copier.copy(copy, { signal });
+    await after(found, { key: target, etag: made });
   }
 
-  #claimFolder(
-    path: SourcePath,
-    metadata: Readonly<Record<string, string>>,
-    options: OperationOptions,
-  ): Promise<void> {
-    const ends = { key: this.#keys.ofNewFolder(path), file: this.#keys.of(path) };
-    return claimFolder(this.#context, ends, metadata, options);
+  /** Holds the locks of all these keys, in one order so that two operations never wait for each other. */
+  #locked(keys: readonly string[], options: OperationOptions, work: () => Promise<void>): Promise<void> {
+    const locked = [...new Set(keys)]
+      .sort()
+      .reduceRight<() => Promise<void>>(
+        (inner, key) => () => this.#uploader.locks.hold(key, options, inner),
+        work,
+      );
+    return locked();
+  }
+
+  /** @throws AlreadyExistsError for the root, UnsafeNameError, UnsafePathError */
+  #newFolder(path: SourcePath): NewFolder {
+    if (path.isRoot) throw new AlreadyExistsError();
+    return { key: this.#keys.ofNewFolder(path), file: this.#keys.of(path) };
   }
 
   async #transferFolder(
     from: SourcePath,
     to: SourcePath,
     options: OperationOptions,
-    transfer: typeof copyObjects,
+    transfer: (source: string, target: NewFolder) => Promise<void>,
   ): Promise<void> {
     options.signal?.throwIfAborted();
     // Before the target is made: a missing source must not leave an empty folder.
-    await this.#lookup.inAnySpelling(from, options, async () => {
-      if (!(await this.#lookup.isFolder(from, options))) await this.#lookup.refuse(from, 'folder', options);
+    await this.#lookup.withFolder(from, options, async () => {
+      if (!(await this.#lookup.isFolder(from, options))) throw new NotFoundError();
     });
-    const ends = { from: this.#keys.ofFolder(from), to: this.#keys.ofNewFolder(to) };
-    if (to.isRoot) throw new AlreadyExistsError();
-    const context: TransferContext = {
-      bucket: this.#bucket,
-      copier: this.#copier,
-      support: this.#conditional.known,
-      claim: (_key, metadata) => this.#claimFolder(to, metadata, options),
-    };
-    await this.#locks.hold(`${ends.to}*`, options, () => transfer(context, ends, options));
+    await transfer(this.#keys.ofFolder(from), this.#newFolder(to));
   }
 }

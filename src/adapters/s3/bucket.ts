@@ -14,8 +14,11 @@ import {
   StowageError,
   UnsupportedError,
 } from '../../errors/errors.ts';
-import type { ByteRange, OperationOptions } from '../../storage/adapter.ts';
+import { strongEtag } from '../../remote-store/answers.ts';
+import type { OperationOptions, ReadOptions } from '../../storage/adapter.ts';
+import { createWriteMark, type KnownServices } from './known-services.ts';
 import { Connection } from './connection.ts';
+import { attemptsOf, isConflict, isPassing } from './errors.ts';
 import type { S3Options } from './options.ts';
 
 /** An object as a listing reports it. */
@@ -24,6 +27,7 @@ export interface ListedObject {
   readonly size: number | undefined;
   readonly modifiedAt: number | undefined;
   readonly etag: string | undefined;
+  readonly storageClass: string | undefined;
 }
 
 /** One answer to a listing: at most 1,000 objects and common prefixes together. */
@@ -36,7 +40,13 @@ export interface ObjectPage {
 export type Condition = Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch'>;
 
 /** Attributes that this source's objects are stored with, besides those of the single object. */
-export type StoredAs = Pick<PutObjectCommandInput, 'ServerSideEncryption' | 'SSEKMSKeyId' | 'StorageClass'>;
+type StoredAs = Pick<PutObjectCommandInput, 'ServerSideEncryption' | 'SSEKMSKeyId' | 'StorageClass'>;
+
+/** A content that can be read as often as it has to be sent. */
+export interface SizedContent {
+  readonly size: number;
+  open(): Readable;
+}
 
 const present = <T extends object>(values: T): T =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T;
@@ -51,45 +61,51 @@ const decoded = (text: string, encoding: string | undefined): string => {
   }
 };
 
-/** Whatever is no listing would read as an empty one. @throws CorruptError */
+/** An answer that is not a listing would read as an empty one. @throws CorruptError */
 const requireListing = (answer: ListObjectsV2CommandOutput): void => {
   const { Name, MaxKeys, KeyCount, IsTruncated, Contents, CommonPrefixes } = answer;
   if ([Name, MaxKeys, KeyCount, IsTruncated, Contents, CommonPrefixes].every((part) => part === undefined))
     throw new CorruptError({ detail: 'no listing came back: is endpoint the address of an S3 service?' });
 };
 
-/** What to ask for the next page with; undefined after the last. @throws CorruptError where a listing would end too early or never */
+/** Asks for the next page; undefined after the last. @throws CorruptError where a listing would end too early or never */
 const nextToken = (
   { IsTruncated, NextContinuationToken }: ListObjectsV2CommandOutput,
   token: string | undefined,
 ): string | undefined => {
   if (IsTruncated !== true) return undefined;
   if (NextContinuationToken === undefined || NextContinuationToken === token)
-    throw new CorruptError({ detail: 'the service does not tell how a listing goes on' });
+    throw new CorruptError({ detail: 'the service does not report how a listing goes on' });
   return NextContinuationToken;
 };
 
-/** A strong quoted validator, or undefined where the service gave none. */
-export const strongEtag = (etag: string | undefined): string | undefined => {
-  if (etag === undefined || etag === '' || etag.startsWith('W/')) return undefined;
-  return etag.startsWith('"') ? etag : `"${etag}"`;
-};
+const pageOf = (answer: ListObjectsV2CommandOutput): ObjectPage => ({
+  objects: (answer.Contents ?? []).flatMap(({ Key, Size, LastModified, ETag, StorageClass }) =>
+    Key === undefined
+      ? []
+      : {
+          key: decoded(Key, answer.EncodingType),
+          size: Size,
+          modifiedAt: LastModified?.getTime(),
+          etag: strongEtag(ETag),
+          storageClass: StorageClass,
+        },
+  ),
+  prefixes: (answer.CommonPrefixes ?? []).flatMap(({ Prefix }) =>
+    Prefix === undefined ? [] : decoded(Prefix, answer.EncodingType),
+  ),
+});
 
 /** The requests that single objects and listings need. Errors are ours; 412 is ChangedMeanwhileError, 501 UnsupportedError. */
 export class Bucket {
   readonly connection: Connection;
   readonly name: string;
   readonly storedAs: StoredAs;
-  /** How often a request is sent at most. */
-  readonly attempts: number;
-  /** Ids of the uploads in parts that run through here. */
-  readonly runningUploads: Set<string> = new Set();
   readonly #cacheControl: string | undefined;
 
-  constructor(options: S3Options) {
-    this.connection = new Connection(options);
+  constructor(options: S3Options, services: KnownServices) {
+    this.connection = new Connection(options, services);
     this.name = options.bucket;
-    this.attempts = options.maxAttempts;
     this.#cacheControl = options.cacheControl;
     this.storedAs = present<StoredAs>({
       ServerSideEncryption: options.serverSideEncryption,
@@ -98,7 +114,7 @@ export class Bucket {
     });
   }
 
-  /** Attributes of a new object by its key. Never an ACL: who may read is the bucket's affair. */
+  /** Attributes of a new object by its key. Never an ACL: the bucket decides who may read. */
   attributes(key: string): StoredAs & Pick<PutObjectCommandInput, 'ContentType' | 'CacheControl'> {
     const name = key.slice(key.lastIndexOf('/') + 1);
     const ContentType = key.endsWith('/') ? 'application/x-directory' : mimeTypeOf(name);
@@ -107,8 +123,8 @@ export class Bucket {
 
   /** @throws NotFoundError */
   head(key: string, { signal }: OperationOptions): Promise<HeadObjectCommandOutput> {
-    return this.connection.send(`HeadObject ${key}`, signal, ({ sdk, client, http }) =>
-      client.send(new sdk.HeadObjectCommand({ Bucket: this.name, Key: key }), http),
+    return this.connection.send(`HeadObject ${key}`, signal, (s3, http) =>
+      s3.headObject({ Bucket: this.name, Key: key }, http),
     );
   }
 
@@ -123,55 +139,41 @@ export class Bucket {
   }
 
   /**
-   * Whether a refusal only hides that nothing has the key: whoever may list below a prefix only (a condition of the policy) is told 403
-   * for what does not exist. One request.
+   * Whether a refusal only hides that nothing has the key: who may only list below a prefix (a condition of the policy) gets 403 for
+   * what does not exist. Costs one listing.
    */
   async isMissing(refusal: unknown, key: string, options: OperationOptions): Promise<boolean> {
     if (!(refusal instanceof StorageDeniedError)) return false;
     try {
-      for await (const { objects } of this.pages(key, options, { size: 1 })) return objects[0]?.key !== key;
-      return true;
+      return (await this.#firstKey(key, options)) !== key;
     } catch (error) {
       if (error instanceof StowageError) return false;
       throw error;
     }
   }
 
+  /** Whether any key begins so. */
+  async hasBelow(prefix: string, options: OperationOptions): Promise<boolean> {
+    return (await this.#firstKey(prefix, options)) !== undefined;
+  }
+
   /** The body's connection is given back by `release`. @throws NotFoundError, ChangedMeanwhileError */
   async get(
     key: string,
-    request: OperationOptions & {
-      readonly range?: ByteRange | undefined;
-      readonly ifMatch?: string | undefined;
-    },
+    { signal, range, ifMatch }: ReadOptions,
   ): Promise<{ readonly output: GetObjectCommandOutput; readonly release: () => void }> {
-    const { signal, range, ifMatch } = request;
-    const conditions = present({
-      Range: range === undefined ? undefined : `bytes=${range.start}-${range.end}`,
-      IfMatch: ifMatch,
-    });
+    const Range = range === undefined ? undefined : `bytes=${range.start}-${range.end}`;
+    const input = { Bucket: this.name, Key: key, ...present({ Range, IfMatch: ifMatch }) };
     try {
-      return await this.connection.sendRead(`GetObject ${key}`, signal, ({ sdk, client, http }) =>
-        client.send(new sdk.GetObjectCommand({ Bucket: this.name, Key: key, ...conditions }), http),
+      return await this.connection.sendRead(`GetObject ${key}`, signal, (s3, http) =>
+        s3.getObject(input, http),
       );
     } catch (error) {
       throw (await this.isMissing(error, key, { signal })) ? new NotFoundError({ cause: error }) : error;
     }
   }
 
-  /** Whether any key begins so. One request. */
-  async hasBelow(prefix: string, { signal }: OperationOptions): Promise<boolean> {
-    const answer = await this.connection.send(`ListObjectsV2 ${prefix}`, signal, ({ sdk, client, http }) =>
-      client.send(
-        new sdk.ListObjectsV2Command({ Bucket: this.name, Prefix: prefix, MaxKeys: 1, EncodingType: 'url' }),
-        http,
-      ),
-    );
-    requireListing(answer);
-    return (answer.Contents ?? []).length > 0;
-  }
-
-  /** All keys that begin so, in the order of their bytes; with a delimiter those of one folder. One request per page of 1,000 or fewer. */
+  /** All keys that begin so, in the order of their bytes; with a delimiter those of one folder. A page may be empty and not the last. */
   async *pages(
     prefix: string,
     { signal }: OperationOptions,
@@ -179,49 +181,41 @@ export class Bucket {
   ): AsyncGenerator<ObjectPage, void, undefined> {
     let token: string | undefined;
     do {
-      const input = { Bucket: this.name, Prefix: prefix, MaxKeys: size, EncodingType: 'url' as const };
-      const more = present({ Delimiter: delimiter, ContinuationToken: token });
-      const answer = await this.connection.send(`ListObjectsV2 ${prefix}`, signal, ({ sdk, client, http }) =>
-        client.send(new sdk.ListObjectsV2Command({ ...input, ...more }), http),
+      const fixed = { Bucket: this.name, Prefix: prefix, MaxKeys: size, EncodingType: 'url' as const };
+      const input = { ...fixed, ...present({ Delimiter: delimiter, ContinuationToken: token }) };
+      const answer = await this.connection.send(`ListObjectsV2 ${prefix}`, signal, (s3, http) =>
+        s3.listObjectsV2(input, http),
       );
       requireListing(answer);
       // Before anybody works with a page that may be followed by nothing but an error.
       token = nextToken(answer, token);
-      const { EncodingType: encoding } = answer;
-      yield {
-        objects: (answer.Contents ?? []).flatMap(({ Key, Size, LastModified, ETag }) =>
-          Key === undefined
-            ? []
-            : {
-                key: decoded(Key, encoding),
-                size: Size,
-                modifiedAt: LastModified?.getTime(),
-                etag: strongEtag(ETag),
-              },
-        ),
-        prefixes: (answer.CommonPrefixes ?? []).flatMap(({ Prefix }) =>
-          Prefix === undefined ? [] : decoded(Prefix, encoding),
-        ),
-      };
+      yield pageOf(answer);
     } while (token !== undefined);
   }
 
-  /** Stores an object in one request. A stream is sent once, bytes as often as attempts are allowed. Returns its version. */
+  /**
+   * Stores an object in one request. A conditional one whose answer was lost is recognised as our own. Returns its version.
+   * @throws ChangedMeanwhileError where the service refuses by the condition
+   */
   async put(
     key: string,
-    body: Uint8Array | { readonly stream: Readable; readonly size: number },
+    content: Uint8Array | SizedContent,
     condition: Condition,
-    { signal }: OperationOptions,
-    Metadata?: Readonly<Record<string, string>>,
+    options: OperationOptions,
   ): Promise<string | undefined> {
-    const [Body, ContentLength] =
-      body instanceof Uint8Array ? [body, body.byteLength] : [body.stream, body.size];
-    const attributes = { ...this.attributes(key), ...present({ Metadata }) };
-    const input = { ...attributes, ...condition, Bucket: this.name, Key: key, Body, ContentLength };
-    const answer = await this.connection.send(`PutObject ${key}`, signal, ({ sdk, client, http }) =>
-      client.send(new sdk.PutObjectCommand(input), http),
-    );
-    return strongEtag(answer.ETag);
+    const isConditional = Object.keys(condition).length > 0;
+    const mark = isConditional ? createWriteMark() : undefined;
+    const Metadata = mark?.metadata;
+    const input = { ...this.attributes(key), ...condition, ...present({ Metadata }), Bucket: this.name };
+    try {
+      const etag = await this.#put({ ...input, Key: key }, content, options);
+      return strongEtag(etag);
+    } catch (error) {
+      const mayBeOurs = mark !== undefined && error instanceof ChangedMeanwhileError && attemptsOf(error) > 1;
+      const found = mayBeOurs ? await this.find(key, options) : undefined;
+      if (mark?.isOn(found) !== true) throw error;
+      return strongEtag(found?.ETag);
+    }
   }
 
   /**
@@ -232,19 +226,65 @@ export class Bucket {
   async remove(key: string, options: OperationOptions, etag?: string): Promise<void> {
     const input = { Bucket: this.name, Key: key, ...present({ IfMatch: etag }) };
     try {
-      await this.connection.send(`DeleteObject ${key}`, options.signal, ({ sdk, client, http }) =>
-        client.send(new sdk.DeleteObjectCommand(input), http),
+      await this.connection.send(`DeleteObject ${key}`, options.signal, (s3, http) =>
+        s3.deleteObject(input, http),
       );
     } catch (error) {
+      // AWS answers so to a condition on what does not exist, which an attempt before may have removed.
+      if (error instanceof NotFoundError) return;
       // A region of AWS that lacks the condition.
       if (etag === undefined || !(error instanceof UnsupportedError)) throw error;
       await this.remove(key, options);
     }
   }
 
-  /** The version under this key, or ChangedMeanwhileError when it is another one. */
+  /** @throws ChangedMeanwhileError when this version does not have the key */
   async requireVersion(key: string, etag: string, options: OperationOptions): Promise<void> {
     const found = await this.find(key, options);
     if (found === undefined || strongEtag(found.ETag) !== etag) throw new ChangedMeanwhileError();
+  }
+
+  async #firstKey(prefix: string, options: OperationOptions): Promise<string | undefined> {
+    for await (const { objects } of this.pages(prefix, options, { size: 1 })) {
+      if (objects[0] !== undefined) return objects[0].key;
+    }
+    return undefined;
+  }
+
+  /** The SDK repeats bytes by itself; the content of a file is opened once more for each attempt. */
+  async #put(
+    input: PutObjectCommandInput,
+    content: Uint8Array | SizedContent,
+    { signal }: OperationOptions,
+  ): Promise<string | undefined> {
+    const operation = `PutObject ${String(input.Key)}`;
+    if (content instanceof Uint8Array) {
+      const body = { Body: content, ContentLength: content.byteLength };
+      const answer = await this.connection.send(operation, signal, (s3, http) =>
+        s3.putObject({ ...input, ...body }, http),
+      );
+      return answer.ETag;
+    }
+    const mayRepeat = (error: unknown): boolean => isConflict(error) || isPassing(error);
+    const answer = await this.connection.send(
+      operation,
+      signal,
+      async (s3, { abortSignal }) => {
+        const Body = content.open();
+        const end = new AbortController();
+        Body.once('error', (error) => end.abort(error));
+        const signals = abortSignal === undefined ? [end.signal] : [end.signal, abortSignal];
+        const http = { abortSignal: AbortSignal.any(signals) };
+        try {
+          return await s3.putObject({ ...input, Body, ContentLength: content.size }, http);
+        } finally {
+          // A request that was answered before its end must not keep its connection.
+          end.abort();
+          Body.destroy();
+        }
+      },
+      mayRepeat,
+    );
+    return answer.ETag;
   }
 }

@@ -1,58 +1,71 @@
-import type { S3Client } from '@aws-sdk/client-s3';
+import type { S3 } from '@aws-sdk/client-s3';
+import { orAborted } from '../../concurrency/or-aborted.ts';
+import type { Slots } from '../../concurrency/slots.ts';
 import { StorageUnavailableError } from '../../errors/errors.ts';
-import { fromS3Error } from './errors.ts';
+import { pause } from '../../remote-store/backoff.ts';
+import { createConnectionSlots } from '../../remote-store/connection-slots.ts';
+import type { KnownServices } from './known-services.ts';
+import { attemptsOf, fromS3Error, isConflict } from './errors.ts';
 import type { S3Options } from './options.ts';
-import { createClient, loadSdk, type Sdk } from './sdk.ts';
-import { orAborted } from '../../storage/or-aborted.ts';
-import { createSlots, type Slots } from '../../storage/slots.ts';
+import { createClient } from './sdk.ts';
 
-// Reads and other requests have places of their own: a download that waits for its reader must not keep an upload from starting, or both
-// would wait for each other when one feeds the other.
-const PLACES = 48;
 const MAY_WAIT = 2000;
+const BACKOFF = { firstMs: 100, longestMs: 20_000 };
 
-/** What a request is sent with. */
-export interface Sending {
-  readonly sdk: Sdk;
-  readonly client: S3Client;
-  readonly http: { readonly abortSignal?: AbortSignal };
-}
+/** Sends one request. `http` carries the signal. */
+type Work<T> = (s3: S3, http: { readonly abortSignal?: AbortSignal }) => Promise<T>;
 
-interface Open {
-  readonly sdk: Sdk;
-  readonly client: S3Client;
-}
-
-/** The way to the service: the client, made at the first use, its bounded connections, and errors of ours for those of the SDK. */
+/** The client of one store, made at its first use; its connections are bounded, and its errors are ours. */
 export class Connection {
-  readonly #options: S3Options;
-  readonly #requests: Slots = createSlots(PLACES, MAY_WAIT);
-  readonly #reads: Slots = createSlots(PLACES, MAY_WAIT);
-  #open: Promise<Open> | undefined;
+  readonly #connect: () => Promise<S3>;
+  readonly #attempts: number;
+  // Reads have connections of their own: a download that waits for its reader must not keep an upload from starting, or both would
+  // wait for each other when one feeds the other.
+  readonly #reads: Slots;
+  readonly #requests: Slots;
+  #client: Promise<S3> | undefined;
   #closed = false;
 
-  constructor(options: S3Options) {
-    this.#options = options;
+  constructor(options: S3Options, services: KnownServices) {
+    const { connections, readTimeout, connectTimeout } = options;
+    // Longer than a download keeps its connection while its reader pauses.
+    const limits = { connections, mayWait: MAY_WAIT, waitMs: (readTimeout + connectTimeout) * 1000 };
+    this.#reads = createConnectionSlots(limits);
+    this.#requests = createConnectionSlots(limits);
+    this.#attempts = options.maxAttempts;
+    this.#connect = () => createClient(options, services);
   }
 
   /**
-   * Sends a request.
-   * @param operation what is tried and under which key, for the log
+   * Sends a request, again where `mayRepeat` says so about its failure, as often as attempts are allowed. The SDK repeats by itself what is
+   * lost, except for bodies that are streams.
+   * @param operation what is tried and at which key, for the log
    * @throws the signal's reason, or one of our errors
    */
   async send<T>(
     operation: string,
     signal: AbortSignal | undefined,
-    work: (sending: Sending) => Promise<T>,
+    work: Work<T>,
+    mayRepeat: (error: unknown) => boolean = isConflict,
   ): Promise<T> {
-    return this.#run(operation, signal, work, await this.#requests.take(signal));
+    let sent = 0;
+    for (let attempt = 1; ; attempt += 1) {
+      const free = await this.#requests.take(signal);
+      try {
+        return await this.#run(operation, signal, work, { attemptsBefore: sent, done: free });
+      } catch (error) {
+        if (attempt >= this.#attempts || !mayRepeat(error)) throw error;
+        sent = attemptsOf(error);
+      }
+      await pause(attempt, BACKOFF, signal);
+    }
   }
 
-  /** As `send`, for an answer with a body: its connection counts as taken until `release` is called. */
+  /** As `send`, for an answer with a body: its connection counts as used until `release` is called. */
   async sendRead<T>(
     operation: string,
     signal: AbortSignal | undefined,
-    work: (sending: Sending) => Promise<T>,
+    work: Work<T>,
   ): Promise<{ readonly output: T; readonly release: () => void }> {
     const release = await this.#reads.take(signal);
     try {
@@ -65,40 +78,35 @@ export class Connection {
 
   async close(): Promise<void> {
     this.#closed = true;
-    const open = await this.#open?.catch(() => undefined);
-    open?.client.destroy();
+    const client = await this.#client?.catch(() => undefined);
+    client?.destroy();
   }
 
   async #run<T>(
     operation: string,
     signal: AbortSignal | undefined,
-    work: (sending: Sending) => Promise<T>,
-    done?: () => void,
+    work: Work<T>,
+    { attemptsBefore = 0, done }: { readonly attemptsBefore?: number; readonly done?: () => void } = {},
   ): Promise<T> {
-    const http = signal === undefined ? {} : { abortSignal: signal };
+    // A request that the signal has ended may go on for a moment, and keeps its connection for so long.
     const sent = this.#ready()
-      .then((open) => work({ ...open, http }))
+      .then((s3) => work(s3, signal === undefined ? {} : { abortSignal: signal }))
       .finally(done);
     try {
-      // Pauses between attempts know no signal.
+      // The SDK's pauses between attempts know no signal.
       return await orAborted(sent, signal);
     } catch (error) {
       signal?.throwIfAborted();
-      throw fromS3Error(error, operation);
+      throw fromS3Error(error, operation, attemptsBefore);
     }
   }
 
-  async #ready(): Promise<Open> {
+  async #ready(): Promise<S3> {
     if (this.#closed) throw new StorageUnavailableError({ detail: 'the store was closed' });
-    const opening = (this.#open ??= this.#connect());
+    const opening = (this.#client ??= this.#connect());
     opening.catch(() => {
-      if (this.#open === opening) this.#open = undefined;
+      if (this.#client === opening) this.#client = undefined;
     });
     return opening;
-  }
-
-  async #connect(): Promise<Open> {
-    const sdk = await loadSdk();
-    return { sdk, client: await createClient(sdk, this.#options, PLACES * 2) };
   }
 }

@@ -1,14 +1,18 @@
-import type { HeadObjectCommandOutput } from '@aws-sdk/client-s3';
+import type { HeadObjectCommandOutput, StorageClass } from '@aws-sdk/client-s3';
+import { createLimiter } from '../../concurrency/limiter.ts';
 import {
   AlreadyExistsError,
+  BusyError,
   ChangedMeanwhileError,
   NotFoundError,
+  StorageDeniedError,
   UnsupportedError,
 } from '../../errors/errors.ts';
+import { strongEtag } from '../../remote-store/answers.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
-import { createLimiter } from '../../storage/limiter.ts';
-import { strongEtag, type Bucket } from './bucket.ts';
+import type { Bucket } from './bucket.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
+import { haveSameMark, type Support } from './known-services.ts';
 import { attemptsOf } from './errors.ts';
 import { inParts, partBytes, PART_BYTES, type SendParts } from './multipart.ts';
 
@@ -19,16 +23,27 @@ const RANGE_BYTES = 2 * PART_BYTES;
 export interface Copy {
   readonly from: string;
   readonly to: string;
-  /** Bytes of the source, as just seen. */
+  /** Bytes of the source, as just reported. */
   readonly size: number;
-  /** Version of the source, as just seen. */
+  /** Version of the source, as just reported. */
   readonly etag: string | undefined;
+  /** As just reported. Kept unless the options name one; without it the copy would be of the standard class. */
+  readonly storageClass: string | undefined;
   /** Refuse a taken key, as far as the service decides that for copies. */
   readonly createOnly: boolean;
+  /** What `requireFree` returned for the target. */
+  readonly isCheckedFree: boolean;
 }
 
 const sourceOf = (bucket: Bucket, key: string): string =>
   `${encodeURIComponent(bucket.name)}/${key.split('/').map(encodeURIComponent).join('/')}`;
+
+const storedAs = (bucket: Bucket, storageClass: string | undefined) => ({
+  ...(storageClass === undefined || storageClass === 'STANDARD'
+    ? {}
+    : { StorageClass: storageClass as StorageClass }),
+  ...bucket.storedAs,
+});
 
 /** `Expires` as it was stored, where it is a date. */
 const expiryOf = ({ ExpiresString }: HeadObjectCommandOutput): { readonly Expires?: Date } => {
@@ -45,7 +60,7 @@ const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput) => ({
   ...(head.ContentLanguage === undefined ? {} : { ContentLanguage: head.ContentLanguage }),
   ...expiryOf(head),
   ...(head.Metadata === undefined ? {} : { Metadata: head.Metadata }),
-  ...bucket.storedAs,
+  ...storedAs(bucket, head.StorageClass),
 });
 
 /** Copies objects at the service, without their bytes passing through here. */
@@ -54,18 +69,24 @@ export class Copier {
   readonly #conditional: ConditionalWrites;
   // Sent until a service refuses the header: some obey it, some ignore it.
   #sendsCondition = true;
-  // Sent until a service refuses the version that it has itself just reported, as Swift does for what was stored in parts.
+  // Sent until a service refuses it: Swift for what was stored in parts, others the header as such.
   #namesVersions = true;
+  // Until a service turns out not to have them (GCS).
+  #copiesParts = true;
 
   constructor(bucket: Bucket, conditional: ConditionalWrites) {
     this.#bucket = bucket;
     this.#conditional = conditional;
   }
 
-  /** To be asked before a create-only copy: looks where the service does not decide by itself. @throws AlreadyExistsError */
-  async requireFree(key: string, options: OperationOptions): Promise<void> {
-    if (this.#conditional.known.copy && this.#sendsCondition) return;
+  /**
+   * To be called before a create-only copy: looks where the service does not decide by itself. Returns whether it has looked.
+   * @throws AlreadyExistsError
+   */
+  async requireFree(key: string, options: OperationOptions): Promise<boolean> {
+    if (this.#conditional.known.copy && this.#sendsCondition) return false;
     if ((await this.#bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
+    return true;
   }
 
   /**
@@ -74,11 +95,9 @@ export class Copier {
    * @throws NotFoundError (the source), AlreadyExistsError
    */
   async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
-    if (copy.size > PART_BYTES) return this.#copyParts(copy, options);
+    if (copy.size > PART_BYTES && this.#copiesParts) return this.#copyParts(copy, options);
     const conditional = copy.createOnly && this.#sendsCondition;
-    // Whoever trusted the service to decide has not looked.
-    if (copy.createOnly && !conditional && this.#conditional.known.copy)
-      await this.requireFree(copy.to, options);
+    if (copy.createOnly && !conditional && !copy.isCheckedFree) await this.requireFree(copy.to, options);
     try {
       return await this.#copyWhole(copy, conditional, options);
     } catch (error) {
@@ -89,22 +108,29 @@ export class Copier {
     }
   }
 
-  /** A later attempt may have met what an earlier one put there, whose answer was lost. */
-  async #ownCopy(copy: Copy, refusal: ChangedMeanwhileError, options: OperationOptions): Promise<string> {
-    if (attemptsOf(refusal.cause) > 1 && copy.etag !== undefined) {
-      const found = await this.#bucket.find(copy.to, options);
-      if (strongEtag(found?.ETag) === copy.etag) return copy.etag;
+  /** The version of a copy that an earlier attempt has made, whose answer was lost. @throws AlreadyExistsError */
+  async #ownCopy(
+    { from, to }: Copy,
+    refusal: ChangedMeanwhileError,
+    options: OperationOptions,
+  ): Promise<string | undefined> {
+    if (attemptsOf(refusal) > 1) {
+      const [source, target] = await Promise.all([from, to].map((key) => this.#bucket.find(key, options)));
+      if (source !== undefined && target !== undefined && source.ContentLength === target.ContentLength) {
+        const [etag, copied] = [strongEtag(source.ETag), strongEtag(target.ETag)];
+        if ((etag !== undefined && etag === copied) || haveSameMark(source, target)) return copied;
+      }
     }
     throw new AlreadyExistsError({ cause: refusal });
   }
 
   async #copyWhole(
-    { from, to }: Copy,
+    { from, to, storageClass }: Copy,
     conditional: boolean,
     { signal }: OperationOptions,
   ): Promise<string | undefined> {
     const input = {
-      ...this.#bucket.storedAs,
+      ...storedAs(this.#bucket, storageClass),
       ...(conditional ? { IfNoneMatch: '*' } : {}),
       Bucket: this.#bucket.name,
       Key: to,
@@ -112,11 +138,9 @@ export class Copier {
     };
     signal?.throwIfAborted();
     try {
-      // Without the signal: a copy that was given up could appear after its folder was cleared away.
-      const answer = await this.#bucket.connection.send(
-        `CopyObject ${from}`,
-        undefined,
-        ({ sdk, client, http }) => client.send(new sdk.CopyObjectCommand(input), http),
+      // Without the signal: an aborted copy could appear after its folder was cleared away.
+      const answer = await this.#bucket.connection.send(`CopyObject ${from}`, undefined, (s3) =>
+        s3.copyObject(input),
       );
       return strongEtag(answer.CopyObjectResult?.ETag);
     } catch (error) {
@@ -132,43 +156,62 @@ export class Copier {
     if (size === 0) return this.copy({ ...copy, size }, options);
     const conditional = copy.createOnly && this.#conditional.known.complete;
     const etag = strongEtag(head.ETag);
+    const named = this.#namesVersions ? head.ETag : undefined;
     const target = {
       key: copy.to,
       attributes: attributesOf(this.#bucket, head),
       condition: conditional ? { IfNoneMatch: '*' } : {},
       check: async () => {
         if (copy.createOnly && !conditional) await this.requireFree(copy.to, options);
-        if (!this.#namesVersions && etag !== undefined)
+        if (named === undefined && etag !== undefined)
           await this.#bucket.requireVersion(copy.from, etag, options);
       },
     };
-    const named = this.#namesVersions ? head.ETag : undefined;
     try {
       const ranges = this.#ranges(copy, { size, etag: named }, options);
       return (await inParts(this.#bucket, target, options, ranges)).etag;
     } catch (error) {
-      if (!(error instanceof ChangedMeanwhileError)) throw error;
-      // Refused is either end: a source that has changed, or a target that is taken.
-      if (conditional && (await this.#bucket.find(copy.to, options)) !== undefined)
-        throw new AlreadyExistsError({ cause: error });
-      if (named === undefined || etag === undefined) throw error;
-      await this.#bucket.requireVersion(copy.from, etag, options);
-      this.#namesVersions = false;
-      return this.#copyParts(copy, options);
+      await this.#learnFrom(error, { copy, conditional, named, etag }, options);
+      return this.copy(copy, options);
     }
   }
 
-  #ranges(
-    copy: Copy,
-    { size, etag }: { readonly size: number; readonly etag: string | undefined },
+  /** Changes how copies in parts are sent from now on, where their refusal says something about the service. @throws the error elsewhere */
+  async #learnFrom(
+    error: unknown,
+    sent: {
+      readonly copy: Copy;
+      readonly conditional: boolean;
+      readonly named: string | undefined;
+      readonly etag: string | undefined;
+    },
     options: OperationOptions,
+  ): Promise<void> {
+    const { copy, conditional, named, etag } = sent;
+    if (error instanceof UnsupportedError) {
+      // The condition or the request: without the condition it shows.
+      if (named === undefined) this.#copiesParts = false;
+      this.#namesVersions = false;
+      return;
+    }
+    if (!(error instanceof ChangedMeanwhileError)) throw error;
+    // Refused is a source that has changed, or a target that is taken.
+    if (conditional && (await this.#bucket.find(copy.to, options)) !== undefined)
+      throw new AlreadyExistsError({ cause: error });
+    if (named === undefined || etag === undefined) throw error;
+    await this.#bucket.requireVersion(copy.from, etag, options);
+    this.#namesVersions = false;
+  }
+
+  #ranges(
+    { from }: Copy,
+    { size, etag }: { readonly size: number; readonly etag: string | undefined },
+    { signal }: OperationOptions,
   ): SendParts {
     const length = Math.max(RANGE_BYTES, partBytes(size, 0));
-    const source = {
-      CopySource: sourceOf(this.#bucket, copy.from),
-      // All ranges are of one version.
-      ...(etag === undefined ? {} : { CopySourceIfMatch: etag }),
-    };
+    // All ranges are of one version.
+    const condition = etag === undefined ? {} : { CopySourceIfMatch: etag };
+    const source = { CopySource: sourceOf(this.#bucket, from), ...condition };
     return async ({ key, id }, add) => {
       const limiter = createLimiter(RANGES_AT_ONCE);
       try {
@@ -177,13 +220,12 @@ export class Copier {
           const CopySourceRange = `bytes=${start}-${Math.min(size, start + length) - 1}`;
           const part = { Bucket: this.#bucket.name, Key: key, UploadId: id, PartNumber, CopySourceRange };
           await limiter.add(async () => {
-            const answer = await this.#bucket.connection.send(
-              `UploadPartCopy ${copy.from}`,
-              options.signal,
-              ({ sdk, client, http }) =>
-                client.send(new sdk.UploadPartCopyCommand({ ...source, ...part }), http),
+            const { CopyPartResult } = await this.#bucket.connection.send(
+              `UploadPartCopy ${from}`,
+              signal,
+              (s3, http) => s3.uploadPartCopy({ ...source, ...part }, http),
             );
-            add({ PartNumber, ETag: answer.CopyPartResult?.ETag });
+            add({ PartNumber, ETag: CopyPartResult?.ETag });
           });
         }
       } finally {
@@ -193,3 +235,53 @@ export class Copier {
     };
   }
 }
+
+/** A move whose copy was made. */
+export interface CopiedObject {
+  /** The source with its version as reported before the copy. */
+  readonly source: { readonly key: string; readonly size: number; readonly etag: string | undefined };
+  readonly target: { readonly key: string; readonly etag: string | undefined };
+  /** Nothing had the target's key before. */
+  readonly created: boolean;
+}
+
+/**
+ * @throws ChangedMeanwhileError when the source was replaced since: decided by the service where it can, else looked at only after a
+ *   copy in parts, which may have taken minutes
+ */
+const removeSource = async (
+  bucket: Bucket,
+  support: Support,
+  { key, size, etag }: CopiedObject['source'],
+): Promise<void> => {
+  if (!support.remove && size > PART_BYTES) {
+    const now = await bucket.find(key, {});
+    if (now !== undefined && strongEtag(now.ETag) !== etag) throw new ChangedMeanwhileError();
+  }
+  await bucket.remove(key, {}, support.remove ? etag : undefined);
+};
+
+/**
+ * Ends a move by removing its source, without the caller's signal: the copy is there. When the removal is refused for certain, nothing
+ * has moved: what the move has created is removed again.
+ * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError, BusyError, and what removing throws
+ */
+export const finishMove = async (
+  bucket: Bucket,
+  support: Support,
+  { source, target, created }: CopiedObject,
+): Promise<void> => {
+  try {
+    await removeSource(bucket, support, source);
+  } catch (error) {
+    const isRefused = [StorageDeniedError, ChangedMeanwhileError, BusyError].some(
+      (type) => error instanceof type,
+    );
+    if (!isRefused) throw error;
+    // An attempt whose answer was lost may have removed it.
+    if ((await bucket.find(source.key, {})) === undefined) return;
+    if (created)
+      await bucket.remove(target.key, {}, support.remove ? target.etag : undefined).catch(() => undefined);
+    throw error;
+  }
+};

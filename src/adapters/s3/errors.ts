@@ -11,29 +11,17 @@ import {
   UnsafeNameError,
   UnsupportedError,
 } from '../../errors/errors.ts';
+import { errorOfStatus } from '../../remote-store/answers.ts';
 
-type Make = (options: { readonly detail: string; readonly cause: unknown }) => StowageError;
+type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
 
-type Rows<Key> = readonly (readonly [keys: readonly Key[], make: Make])[];
-
-const table = <Key>(rows: Rows<Key>): ReadonlyMap<Key, Make> =>
-  new Map(rows.flatMap(([keys, make]) => keys.map((key) => [key, make] as const)));
-
-const notFound: Make = (options) => new NotFoundError(options);
-const denied: Make = (options) => new StorageDeniedError(options);
-const full: Make = (options) => new StorageFullError(options);
-const timeout: Make = (options) => new StorageTimeoutError(options);
-const busy: Make = (options) => new BusyError(options);
-const unsupported: Make = (options) => new UnsupportedError(options);
-const corrupt: Make = (options) => new CorruptError(options);
-const unavailable: Make = (options) => new StorageUnavailableError(options);
-const changed: Make = (options) => new ChangedMeanwhileError(options);
-const unsafeName: Make = (options) => new UnsafeNameError(options);
-
-const byName = table<string>([
-  [['NoSuchKey', 'NotFound', 'NoSuchUpload'], notFound],
-  // Not "not found": the root of a source always exists, so a missing bucket is a fault of the set-up.
-  [['NoSuchBucket', 'PermanentRedirect', 'AuthorizationHeaderMalformed'], unavailable],
+const rows: readonly (readonly [names: readonly string[], make: MakeError])[] = [
+  [['NoSuchKey', 'NotFound', 'NoSuchUpload'], (facts) => new NotFoundError(facts)],
+  // Not "not found": the root of a source always exists, so a missing bucket is a mistake in the configuration.
+  [
+    ['NoSuchBucket', 'PermanentRedirect', 'AuthorizationHeaderMalformed'],
+    (facts) => new StorageUnavailableError(facts),
+  ],
   [
     [
       'AccessDenied',
@@ -46,10 +34,10 @@ const byName = table<string>([
       'RequestTimeTooSkewed',
       'CredentialsProviderError',
     ],
-    denied,
+    (facts) => new StorageDeniedError(facts),
   ],
-  [['EntityTooLarge', 'QuotaExceeded', 'InsufficientStorage'], full],
-  [['RequestTimeout', 'TimeoutError'], timeout],
+  [['EntityTooLarge', 'QuotaExceeded', 'InsufficientStorage'], (facts) => new StorageFullError(facts)],
+  [['RequestTimeout', 'TimeoutError'], (facts) => new StorageTimeoutError(facts)],
   [
     [
       'SlowDown',
@@ -62,71 +50,94 @@ const byName = table<string>([
       'ConditionalRequestConflict',
       'OperationAborted',
     ],
-    busy,
+    (facts) => new BusyError(facts),
   ],
-  [['NotImplemented'], unsupported],
-  [['PreconditionFailed', 'InvalidRange'], changed],
-  [['KeyTooLongError', 'InvalidObjectName', 'InvalidURI'], unsafeName],
+  [['NotImplemented'], (facts) => new UnsupportedError(facts)],
+  [['PreconditionFailed', 'InvalidRange'], (facts) => new ChangedMeanwhileError(facts)],
+  [['KeyTooLongError', 'InvalidObjectName', 'InvalidURI'], (facts) => new UnsafeNameError(facts)],
   // What the SDK throws for an answer that it cannot read.
-  [['SyntaxError', 'BadDigest', 'IncompleteBody', 'XAmzContentSHA256Mismatch'], corrupt],
-]);
+  [
+    ['SyntaxError', 'BadDigest', 'IncompleteBody', 'XAmzContentSHA256Mismatch'],
+    (facts) => new CorruptError(facts),
+  ],
+  // Codes of the system. The SDK calls broken connections timeouts too, so these come first.
+  [['ETIMEDOUT', 'ESOCKETTIMEDOUT'], (facts) => new StorageTimeoutError(facts)],
+  [['ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE'], (facts) => new StorageUnavailableError(facts)],
+];
 
-const byStatus = table<number>([
-  [[404], notFound],
-  [[401, 403], denied],
-  [[408], timeout],
-  [[412, 416], changed],
-  [[429], busy],
-  [[501], unsupported],
-  [[507], full],
-]);
+const byName: ReadonlyMap<unknown, MakeError> = new Map(
+  rows.flatMap(([names, make]) => names.map((name) => [name, make] as const)),
+);
 
-const TIMEOUTS: ReadonlySet<string> = new Set(['ETIMEDOUT', 'ESOCKETTIMEDOUT', 'UND_ERR_HEADERS_TIMEOUT']);
+/** The service holds another operation on the same key back for a moment; the request can be sent again. */
+const CONFLICTS: ReadonlySet<string> = new Set(['ConditionalRequestConflict', 'OperationAborted']);
+const PASSING: ReadonlySet<number | undefined> = new Set([429, 500, 502, 503, 504]);
 
-/** Broken connections, which the SDK calls timeouts as well. */
-const BROKEN: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE']);
+/** The fields of the SDK's errors that are read here. None need be there. */
+interface SdkError {
+  readonly name?: unknown;
+  readonly message?: unknown;
+  readonly code?: unknown;
+  readonly $metadata?: {
+    readonly httpStatusCode?: number;
+    readonly attempts?: number;
+    readonly requestId?: string;
+  };
+  readonly $response?: { readonly headers?: Readonly<Record<string, string>> };
+}
 
-const field = (error: unknown, name: string): unknown =>
-  typeof error === 'object' && error !== null
-    ? (error as Readonly<Record<string, unknown>>)[name]
-    : undefined;
-
-/** The HTTP status that the service answered with, as far as there was an answer. */
-export const statusOf = (error: unknown): number | undefined => {
-  const status = field(field(error, '$metadata'), 'httpStatusCode');
-  return typeof status === 'number' ? status : undefined;
-};
-
-/** How often the request of a failed command was sent. */
-export const attemptsOf = (error: unknown): number => {
-  const attempts = field(field(error, '$metadata'), 'attempts');
-  return typeof attempts === 'number' ? attempts : 1;
-};
-
-/** The code that the service, or the SDK in its place, gave the error. */
-export const nameOf = (error: unknown): string => {
-  const name = field(error, 'name');
-  return typeof name === 'string' ? name : 'Error';
-};
-
-const choose = (error: unknown): Make => {
-  const code = field(error, 'code');
-  if (typeof code === 'string' && BROKEN.has(code)) return unavailable;
-  if (typeof code === 'string' && TIMEOUTS.has(code)) return timeout;
-  const named = byName.get(nameOf(error));
-  if (named !== undefined) return named;
-  const status = statusOf(error);
-  return (status === undefined ? undefined : byStatus.get(status)) ?? unavailable;
-};
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /**
- * Our error for one of the SDK, by its code where the service gave one, else by its status: error bodies differ and may be empty. It travels
- * along as `cause`, for the log; nothing of it (URL, bucket, key id, host) gets into the public message.
- * @param operation what was tried and at which path, for the log
+ * What the log may read of a failed request. The SDK's own error is not passed on: services put the key id, the session token and
+ * what was signed into its fields.
  */
-export const fromS3Error = (error: unknown, operation: string): StowageError => {
+export class FailedRequest extends Error {
+  readonly status: number | undefined;
+  readonly requestId: string | undefined;
+  /** How often the request was sent. */
+  readonly attempts: number;
+
+  constructor({ name, message, $metadata }: SdkError, attemptsBefore: number) {
+    super(textOf(message) ?? '');
+    this.name = textOf(name) ?? 'Error';
+    this.status = $metadata?.httpStatusCode;
+    this.requestId = $metadata?.requestId;
+    this.attempts = ($metadata?.attempts ?? 1) + attemptsBefore;
+  }
+}
+
+const requestOf = (error: unknown): FailedRequest | undefined =>
+  error instanceof StowageError && error.cause instanceof FailedRequest ? error.cause : undefined;
+
+/** The HTTP status that the service answered with, as far as there was an answer. */
+export const statusOf = (error: unknown): number | undefined => requestOf(error)?.status;
+
+/** The code that the service, or the SDK in its place, gave the error. */
+export const codeOf = (error: unknown): string | undefined => requestOf(error)?.name;
+
+/** How often the failed request was sent. */
+export const attemptsOf = (error: unknown): number => requestOf(error)?.attempts ?? 1;
+
+/** Whether the service asks for the same request once more. The SDK does not repeat these. */
+export const isConflict = (error: unknown): boolean => CONFLICTS.has(codeOf(error) ?? '');
+
+/** Whether the service has answered that it cannot take the request at the moment. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof BusyError || PASSING.has(statusOf(error));
+
+/**
+ * Our error for one of the SDK, by its code where there is one, else by its status: error bodies differ and may be empty. Nothing of
+ * it (URL, bucket, key id, host) gets into the public message.
+ * @param operation what was tried and at which key, for the log
+ */
+export const fromS3Error = (error: unknown, operation: string, attemptsBefore = 0): StowageError => {
   if (error instanceof StowageError) return error;
-  const status = statusOf(error);
-  const detail = `${operation} failed (${nameOf(error)}${status === undefined ? '' : `, ${status}`})`;
-  return choose(error)({ detail, cause: error });
+  const failed: SdkError = typeof error === 'object' && error !== null ? error : { message: String(error) };
+  const cause = new FailedRequest(failed, attemptsBefore);
+  const region = failed.$response?.headers?.['x-amz-bucket-region'];
+  const facts = [cause.name, cause.status, region === undefined ? undefined : `bucket in region ${region}`];
+  const detail = `${operation} failed (${facts.filter((fact) => fact !== undefined).join(', ')})`;
+  const make = byName.get(failed.code) ?? byName.get(cause.name);
+  return make?.({ detail, cause }) ?? errorOfStatus(cause.status, { detail, cause });
 };

@@ -1,5 +1,5 @@
 import type { StorageFactory } from '../../storage/registry.ts';
-import { KnownServices } from './conditional-writes.ts';
+import { KnownServices } from './known-services.ts';
 import { parseS3Options, type S3Options } from './options.ts';
 
 /**

@@ -1,11 +1,16 @@
 import { NotFoundError, UnsafeNameError, UnsafePathError } from '../../errors/errors.ts';
+import type { StoreIdentity } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { Spellings } from '../../storage/spellings.ts';
+import { Spellings } from '../../adapter-support/spellings.ts';
+import type { S3Options } from './options.ts';
 
 const MAX_KEY_BYTES = 1024;
 
 /** Folder below the root for objects of the service itself. Neither shown nor reached. */
 export const HIDDEN_FOLDER = '.stowage-tmp';
+
+/** Whether S3 takes a key of this length. */
+export const isKeyTooLong = (key: string): boolean => Buffer.byteLength(key) > MAX_KEY_BYTES;
 
 /** How paths of the source become keys of the bucket, and back. */
 export interface Keys {
@@ -23,22 +28,22 @@ export interface Keys {
 
 const isHidden = (path: SourcePath): boolean => path.segments.includes(HIDDEN_FOLDER);
 
-/** The parts of the configuration's prefixes, joined as the beginning of keys. */
-const joinPrefixes = (prefixes: readonly string[]): string => {
-  const parts = prefixes.flatMap((prefix) => prefix.split('/')).filter((part) => part !== '');
-  return parts.map((part) => `${part}/`).join('');
-};
+/** The parts of the configuration's prefixes. */
+const partsOf = (prefix: string, root: string | undefined): readonly string[] =>
+  `${prefix}/${root ?? ''}`.split('/').filter((part) => part !== '');
 
 /** Keys below `prefix`, and below `root` in it, in the spellings that are known by the time of asking. */
 export const createKeys = (prefix: string, root: string | undefined, spellings = new Spellings()): Keys => {
-  const base = joinPrefixes([prefix, root ?? '']);
+  const base = partsOf(prefix, root)
+    .map((part) => `${part}/`)
+    .join('');
   const find = (path: SourcePath, key: string): string => {
-    if (isHidden(path) || Buffer.byteLength(key) > MAX_KEY_BYTES) throw new NotFoundError();
+    if (isHidden(path) || isKeyTooLong(key)) throw new NotFoundError();
     return key;
   };
   const make = (path: SourcePath, key: string): string => {
     if (isHidden(path)) throw new UnsafeNameError();
-    if (Buffer.byteLength(key) > MAX_KEY_BYTES) throw new UnsafePathError('The path is too long.');
+    if (isKeyTooLong(key)) throw new UnsafePathError('The path is too long.');
     return key;
   };
   const keyOf = (path: SourcePath): string => base + spellings.segmentsOf(path).join('/');
@@ -50,4 +55,24 @@ export const createKeys = (prefix: string, root: string | undefined, spellings =
     ofFolder: (path) => find(path, folderOf(path)),
     ofNewFolder: (path) => make(path, folderOf(path)),
   };
+};
+
+/** Where the root of a source lies: the service with the bucket, and the parts of the prefixes. */
+export const identityOf = ({ endpoint, bucket, prefix }: S3Options, root?: string): StoreIdentity => {
+  const service = endpoint === undefined ? 'aws' : new URL(endpoint).href.replace(/\/$/u, '');
+  return { backend: `s3:${service}/${bucket}`, root: partsOf(prefix, root) };
+};
+
+const bucketUrl = ({ bucket, region, endpoint, forcePathStyle }: S3Options): string => {
+  const host = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`);
+  if (endpoint !== undefined ? forcePathStyle !== false : forcePathStyle === true) {
+    return `${host.origin}${host.pathname.replace(/\/$/u, '')}/${bucket}/`;
+  }
+  return `${host.protocol}//${bucket}.${host.host}${host.pathname}`;
+};
+
+/** The unsigned URL of a key, below `publicBaseUrl` or in the bucket. */
+export const publicUrlOf = (options: S3Options, key: string): string => {
+  const base = options.publicBaseUrl ?? bucketUrl(options);
+  return `${base.replace(/\/?$/u, '/')}${key.split('/').map(encodeURIComponent).join('/')}`;
 };

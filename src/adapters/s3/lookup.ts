@@ -1,12 +1,33 @@
+import { ListedNames } from '../../adapter-support/listed-names.ts';
+import { respell, type Spellings } from '../../adapter-support/spellings.ts';
 import { AlreadyExistsError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
-import type { Entry, ListOptions, OperationOptions } from '../../storage/adapter.ts';
-import { ListedNames } from '../../storage/listed-names.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
-import { respell, type Spellings } from '../../storage/spellings.ts';
-import { strongEtag, type Bucket } from './bucket.ts';
-import type { SourceObject } from './finish-move.ts';
-import type { Keys } from './keys.ts';
-import { entriesOf } from './listing.ts';
+import type { Entry, ListOptions, OperationOptions, Stat } from '../../storage/adapter.ts';
+import { isSegment, type SourcePath } from '../../storage/source-path.ts';
+import type { Bucket, ObjectPage } from './bucket.ts';
+import { HIDDEN_FOLDER, type Keys } from './keys.ts';
+import { fileStat } from './read-object.ts';
+
+/** A file that was found: its key, and what the service reports of it. */
+export interface FoundFile {
+  readonly key: string;
+  readonly size: number;
+  readonly stat: Stat;
+  readonly storageClass: string | undefined;
+}
+
+/** Names and facts of what one page of keys shows in a folder, the folder's own object left out. */
+const listedIn = ({ objects, prefixes }: ObjectPage, folder: string) => [
+  ...objects
+    .filter(({ key }) => key !== folder)
+    .map(({ key, size, modifiedAt }) => ({
+      written: key.slice(folder.length),
+      facts: { kind: 'file' as const, size, modifiedAt },
+    })),
+  ...prefixes.map((prefix) => ({
+    written: prefix.slice(folder.length, -1),
+    facts: { kind: 'folder' as const, size: undefined, modifiedAt: undefined },
+  })),
+];
 
 /** Finds what lies under paths, in whatever spelling its keys have. */
 export class Lookup {
@@ -20,22 +41,38 @@ export class Lookup {
     this.#spellings = spellings;
   }
 
-  /** Whether anything lies below the path. One request. */
+  /** Whether anything lies below the path. */
   async isFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
     return path.isRoot || this.#bucket.hasBelow(this.#keys.ofFolder(path), options);
   }
 
-  /** What lies in a folder, in pages; gives whether the folder is there. */
+  /** What lies in a folder, in pages; returns whether the folder is there. Counts what no path can name. */
   async *entries(folder: SourcePath, options: ListOptions): AsyncGenerator<readonly Entry[], boolean> {
     const key = this.#keys.ofFolder(folder);
     const names = new ListedNames<Entry>(folder, this.#spellings);
     let exists = folder.isRoot;
+    let omitted = 0;
+    let respelled = 0;
     for await (const page of this.#bucket.pages(key, options, { delimiter: '/' })) {
       exists ||= page.objects.length > 0 || page.prefixes.length > 0;
-      const entries = entriesOf(page, key, names);
+      const entries: Entry[] = [];
+      for (const { written, facts } of listedIn(page, key)) {
+        const name = written.normalize('NFC');
+        if (name === HIDDEN_FOLDER) continue;
+        if (!isSegment(name)) {
+          omitted += 1;
+          continue;
+        }
+        if (name !== written) respelled += 1;
+        const entry = { name, ...facts };
+        if (names.pass(name, written, entry)) entries.push(entry);
+      }
       if (entries.length > 0) yield entries;
     }
     const rest = names.rest();
+    // Of several spellings of one name only one can be reached.
+    omitted += respelled - rest.length;
+    if (omitted > 0) options.onOmitted?.(omitted);
     if (rest.length > 0) yield rest;
     return exists;
   }
@@ -52,10 +89,10 @@ export class Lookup {
 
   /** To be asked when nothing was found: whether the store has the path in another spelling. Remembers what it finds. */
   isRespelled(path: SourcePath, options: OperationOptions): Promise<boolean> {
-    return respell(this.#spellings, path, async (place) => {
+    return respell(this.#spellings, path, async (spelled) => {
       try {
-        const found = await this.#bucket.find(this.#keys.of(place), options);
-        return found !== undefined || (await this.isFolder(place, options));
+        const found = await this.#bucket.find(this.#keys.of(spelled), options);
+        return found !== undefined || (await this.isFolder(spelled, options));
       } catch (error) {
         // Longer than keys may be, which decomposed names can become.
         if (error instanceof NotFoundError) return false;
@@ -64,7 +101,7 @@ export class Lookup {
     });
   }
 
-  /** Says why what was looked for under this path is not there. */
+  /** Throws the reason why what was looked for under this path is not there. @throws NotFoundError, WrongKindError */
   async refuse(path: SourcePath, wanted: 'file' | 'folder', options: OperationOptions): Promise<never> {
     const other =
       wanted === 'file'
@@ -74,13 +111,30 @@ export class Lookup {
   }
 
   /** @throws NotFoundError, WrongKindError */
-  async requireFile(path: SourcePath, options: OperationOptions): Promise<SourceObject> {
+  async requireFile(path: SourcePath, options: OperationOptions): Promise<FoundFile> {
     if (path.isRoot) throw new WrongKindError();
     return this.inAnySpelling(path, options, async () => {
       const key = this.#keys.of(path);
       const head = await this.#bucket.find(key, options);
       if (head === undefined) return this.refuse(path, 'file', options);
-      return { key, size: head.ContentLength ?? 0, etag: strongEtag(head.ETag) };
+      const stat = fileStat(path, head, head.ContentLength);
+      return { key, size: head.ContentLength ?? 0, stat, storageClass: head.StorageClass };
+    });
+  }
+
+  /** Runs `work` with the prefix of a folder, in the spelling that it has. @throws NotFoundError, WrongKindError */
+  async withFolder(
+    path: SourcePath,
+    options: OperationOptions,
+    work: (folder: string) => Promise<void>,
+  ): Promise<void> {
+    await this.inAnySpelling(path, options, async () => {
+      try {
+        await work(this.#keys.ofFolder(path));
+      } catch (error) {
+        if (error instanceof NotFoundError) return this.refuse(path, 'folder', options);
+        throw error;
+      }
     });
   }
 

@@ -1,11 +1,13 @@
 import type { CompletedPart, CreateMultipartUploadCommandInput } from '@aws-sdk/client-s3';
-import { ChangedMeanwhileError, NotFoundError, StorageFullError, StowageError } from '../../errors/errors.ts';
+import { createLimiter } from '../../concurrency/limiter.ts';
+import type { Slots } from '../../concurrency/slots.ts';
+import { ChangedMeanwhileError, NotFoundError, StorageFullError } from '../../errors/errors.ts';
+import { strongEtag } from '../../remote-store/answers.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
-import { createLimiter } from '../../storage/limiter.ts';
-import { strongEtag, type Bucket, type Condition } from './bucket.ts';
-import { attemptsOf, statusOf } from './errors.ts';
-import { giveUp, giveUpLost, type LostBeginning } from './lost-uploads.ts';
-import type { PartReader } from './part-reader.ts';
+import type { Bucket, Condition } from './bucket.ts';
+import { createWriteMark } from './known-services.ts';
+import type { ContentReader } from './content-reader.ts';
+import { attemptsOf } from './errors.ts';
 
 const MB = 1024 * 1024;
 /** Up to here one request stores or copies an object; larger ones go in parts. */
@@ -16,7 +18,7 @@ const PARTS_AT_ONCE = 3;
 const PARTS_OF_ONE_SIZE = 2000;
 
 /** A multipart upload that has begun. */
-export interface OpenUpload {
+interface OpenUpload {
   readonly key: string;
   readonly id: string;
 }
@@ -27,7 +29,7 @@ export interface MultipartTarget {
   readonly attributes: Omit<CreateMultipartUploadCommandInput, 'Bucket' | 'Key'>;
   /** Obeyed by services that know it on completion. */
   readonly condition: Condition;
-  /** Asked just before the completion; rejects to give the upload up. */
+  /** Called just before the completion; rejects to abort the upload. */
   readonly check?: (() => Promise<void>) | undefined;
 }
 
@@ -40,142 +42,123 @@ export const partBytes = (size: number | undefined, before: number): number =>
     ? PART_BYTES * 2 ** Math.floor(before / PARTS_OF_ONE_SIZE)
     : Math.max(PART_BYTES, Math.ceil(size / MAX_PARTS / MB) * MB);
 
-interface Begun extends OpenUpload {
-  /** What an attempt may have begun besides, whose answer was lost. */
-  readonly lost: LostBeginning | undefined;
-}
-
-const begin = async (
-  bucket: Bucket,
-  { key, attributes }: MultipartTarget,
-  { signal }: OperationOptions,
-): Promise<Begun> => {
-  const from = Date.now();
-  const lost = (id?: string): LostBeginning => ({ key, id, from, to: Date.now() });
-  try {
-    const answer = await bucket.connection.send(
-      `CreateMultipartUpload ${key}`,
-      signal,
-      ({ sdk, client, http }) =>
-        client.send(
-          new sdk.CreateMultipartUploadCommand({ ...attributes, Bucket: bucket.name, Key: key }),
-          http,
-        ),
-    );
-    const id = answer.UploadId ?? '';
-    return { key, id, lost: (answer.$metadata.attempts ?? 1) > 1 ? lost(id) : undefined };
-  } catch (error) {
-    const status = error instanceof StowageError ? statusOf(error.cause) : undefined;
-    if (status === undefined || status >= 500) await giveUpLost(bucket, lost());
-    throw error;
-  }
-};
-
-/** The version of an object that was completed although the answer got lost, so that the next attempt found the upload gone. */
-const completedBefore = async (bucket: Bucket, key: string, size: number, parts: number): Promise<string> => {
-  const found = await bucket.find(key, {});
-  const etag = strongEtag(found?.ETag);
-  if (found?.ContentLength === size && etag?.endsWith(`-${parts}"`) === true) return etag;
-  throw new ChangedMeanwhileError({ detail: 'a multipart upload vanished before its completion' });
-};
+type WriteMark = ReturnType<typeof createWriteMark>;
 
 const complete = async (
   bucket: Bucket,
-  target: MultipartTarget,
-  upload: { readonly id: string; readonly parts: readonly CompletedPart[]; readonly size: number },
+  { condition, key }: MultipartTarget,
+  upload: { readonly id: string; readonly parts: readonly CompletedPart[]; readonly mark: WriteMark },
   { signal }: OperationOptions,
 ): Promise<string | undefined> => {
-  const { id, parts, size } = upload;
-  const Parts = [...parts].sort((one, other) => (one.PartNumber ?? 0) - (other.PartNumber ?? 0));
-  const input = { ...target.condition, Bucket: bucket.name, Key: target.key, UploadId: id };
+  const Parts = [...upload.parts].sort((one, other) => (one.PartNumber ?? 0) - (other.PartNumber ?? 0));
+  const input = { ...condition, Bucket: bucket.name, Key: key, UploadId: upload.id };
   try {
-    const answer = await bucket.connection.send(
-      `CompleteMultipartUpload ${target.key}`,
-      signal,
-      ({ sdk, client, http }) =>
-        client.send(new sdk.CompleteMultipartUploadCommand({ ...input, MultipartUpload: { Parts } }), http),
+    const answer = await bucket.connection.send(`CompleteMultipartUpload ${key}`, signal, (s3, http) =>
+      s3.completeMultipartUpload({ ...input, MultipartUpload: { Parts } }, http),
     );
     return strongEtag(answer.ETag);
   } catch (error) {
-    const vanished = error instanceof NotFoundError || error instanceof ChangedMeanwhileError;
-    if (vanished && attemptsOf(error.cause) > 1) {
-      return completedBefore(bucket, target.key, size, parts.length);
-    }
-    throw error;
+    const isRefused = error instanceof NotFoundError || error instanceof ChangedMeanwhileError;
+    if (!isRefused || attemptsOf(error) === 1) throw error;
+    // An earlier attempt may have completed it, whose answer was lost.
+    const found = await bucket.find(key, {});
+    if (upload.mark.isOn(found)) return strongEtag(found?.ETag);
+    throw new ChangedMeanwhileError({ detail: 'an upload in parts vanished before its completion' });
   }
 };
 
-/** Stores an object in parts. Whatever fails, the upload is given up after its last part has ended, and nothing remains. */
+/** Never rejects. Without the caller's signal: an aborted upload must be cleared away too. */
+const abortUpload = async (bucket: Bucket, { key, id }: OpenUpload): Promise<void> => {
+  const input = { Bucket: bucket.name, Key: key, UploadId: id };
+  await bucket.connection
+    .send(`AbortMultipartUpload ${key}`, undefined, (s3, http) => s3.abortMultipartUpload(input, http))
+    .catch(() => undefined);
+};
+
+/** Stores an object in parts. When anything fails, the upload is aborted after its last part has ended, and nothing remains. */
 export const inParts = async (
   bucket: Bucket,
   target: MultipartTarget,
   options: OperationOptions,
   send: SendParts,
 ): Promise<{ readonly size: number; readonly etag: string | undefined }> => {
-  const upload = await begin(bucket, target, options);
+  const { key, attributes } = target;
+  const mark = createWriteMark();
+  const Metadata = { ...attributes.Metadata, ...mark.metadata };
+  const input = { ...attributes, Metadata, Bucket: bucket.name, Key: key };
+  const begun = await bucket.connection.send(`CreateMultipartUpload ${key}`, options.signal, (s3, http) =>
+    s3.createMultipartUpload(input, http),
+  );
+  const upload = { key, id: begun.UploadId ?? '' };
   const parts: CompletedPart[] = [];
-  bucket.runningUploads.add(upload.id);
   try {
     const size = await send(upload, (part) => parts.push(part));
     options.signal?.throwIfAborted();
     await target.check?.();
-    return { size, etag: await complete(bucket, target, { id: upload.id, parts, size }, options) };
+    return { size, etag: await complete(bucket, target, { id: upload.id, parts, mark }, options) };
   } catch (error) {
-    await giveUp(bucket, upload.key, upload.id);
+    await abortUpload(bucket, upload);
     throw error;
-  } finally {
-    bucket.runningUploads.delete(upload.id);
-    if (upload.lost !== undefined) await giveUpLost(bucket, upload.lost);
   }
 };
 
-const sendPart = async (
-  bucket: Bucket,
-  { key, id }: OpenUpload,
-  PartNumber: number,
-  Body: Buffer,
-  { signal }: OperationOptions,
-): Promise<CompletedPart> => {
-  const input = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber, Body };
-  const { ETag } = await bucket.connection.send(`UploadPart ${key}`, signal, ({ sdk, client, http }) =>
-    client.send(new sdk.UploadPartCommand({ ...input, ContentLength: Body.length }), http),
-  );
-  return { PartNumber, ETag };
-};
+/** Bytes in memory, and what gives the memory back. */
+export interface HeldBytes {
+  readonly bytes: Buffer;
+  readonly free: () => void;
+}
 
-/** Sends a content as parts, three at once. Memory: four parts, used over and over. */
+/** A content that goes in parts. */
+export interface PartedContent {
+  readonly reader: ContentReader;
+  readonly size: number | undefined;
+  /** What has been read of it before. */
+  readonly first: HeldBytes | undefined;
+  /** Each part in memory takes one. */
+  readonly memory: Slots;
+}
+
+/** Sends a content as parts, three at a time. Memory: four parts. */
 export const contentParts =
-  (
-    bucket: Bucket,
-    content: { readonly reader: PartReader; readonly size: number | undefined; readonly first?: Buffer },
-    options: OperationOptions,
-  ): SendParts =>
-  async (upload, add) => {
-    const { reader, size } = content;
+  (bucket: Bucket, { reader, size, first, memory }: PartedContent, { signal }: OperationOptions): SendParts =>
+  async ({ key, id }, add) => {
     const limiter = createLimiter(PARTS_AT_ONCE);
-    const spare: Buffer[] = [];
     let sent = 0;
     let count = 0;
-    const enqueue = async (body: Buffer, whole?: Buffer): Promise<void> => {
-      sent += body.length;
+    const enqueue = async ({ bytes, free }: HeldBytes): Promise<void> => {
+      sent += bytes.length;
       count += 1;
-      const number = count;
-      if (number > MAX_PARTS) throw new StorageFullError({ detail: 'more parts than S3 takes' });
+      const PartNumber = count;
+      if (PartNumber > MAX_PARTS) throw new StorageFullError({ detail: 'more parts than S3 takes' });
+      const part = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber };
+      const input = { ...part, Body: bytes, ContentLength: bytes.length };
       await limiter.add(async () => {
-        add(await sendPart(bucket, upload, number, body, options));
-        if (whole !== undefined) spare.push(whole);
+        try {
+          const { ETag, ChecksumCRC32 } = await bucket.connection.send(
+            `UploadPart ${key}`,
+            signal,
+            (s3, http) => s3.uploadPart(input, http),
+          );
+          add({ PartNumber, ETag, ...(ChecksumCRC32 === undefined ? {} : { ChecksumCRC32 }) });
+        } finally {
+          free();
+        }
       });
     };
     try {
-      if (content.first !== undefined) await enqueue(content.first);
+      if (first !== undefined) await enqueue(first);
       while (!(await reader.isAtEnd())) {
-        const length = partBytes(size, count);
-        const reused = spare.pop();
-        const buffer = reused?.length === length ? reused : Buffer.allocUnsafe(length);
-        await enqueue(buffer.subarray(0, await reader.fill(buffer)), buffer);
+        const free = await memory.take(signal);
+        try {
+          const buffer = Buffer.allocUnsafe(partBytes(size, count));
+          await enqueue({ bytes: buffer.subarray(0, await reader.fill(buffer)), free });
+        } catch (error) {
+          free();
+          throw error;
+        }
       }
     } finally {
-      // Also after a failure: a part that lands after the upload was given up would stay.
+      // Also after a failure: a part that lands after the upload was aborted would stay.
       await limiter.drain();
     }
     return sent;

@@ -6,7 +6,7 @@ import {
   problemsOfOptions,
   secondsOption,
   textOption,
-} from '../../storage/option-fields.ts';
+} from '../../adapter-support/option-fields.ts';
 
 const seconds = secondsOption(3600);
 
@@ -60,7 +60,12 @@ export const s3OptionsSchema = z.strictObject(
     connectTimeout: seconds.default(10).describe('Seconds to wait for a connection.'),
     readTimeout: seconds
       .default(60)
-      .describe('Seconds without any data, in either direction, after which a request has failed.'),
+      .describe(
+        'Seconds without any data, after which a request has failed. A download whose reader pauses longer goes on with another request.',
+      ),
+    connections: countOption(1, 500)
+      .default(48)
+      .describe('Most connections for downloads, and as many for all other requests.'),
     maxAttempts: countOption(1, 10)
       .default(3)
       .describe('Attempts per request, the first included, with growing pauses between them.'),
@@ -72,6 +77,11 @@ export const s3OptionsSchema = z.strictObject(
       .optional()
       .describe('Key for `aws:kms`; the default one of the account when absent.'),
     storageClass: filledOption.optional().describe('Storage class of every object, such as `STANDARD_IA`.'),
+    checksums: flagOption
+      .optional()
+      .describe(
+        "Send the SDK's checksums with uploads; buckets with Object Lock need it. Default: true on AWS, false with `endpoint`.",
+      ),
     cacheControl: filledOption.optional().describe('`Cache-Control` that objects are stored with.'),
   },
   'must be an object',

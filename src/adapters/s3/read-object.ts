@@ -1,53 +1,37 @@
-import { addAbortSignal, Transform, type Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
+import type { HeadObjectCommandOutput } from '@aws-sdk/client-s3';
 import { CorruptError } from '../../errors/errors.ts';
-import type { ReadOptions, ReadResult } from '../../storage/adapter.ts';
+import { strongEtag, wholeSize } from '../../remote-store/answers.ts';
+import { passBody } from '../../remote-store/body.ts';
+import type { ReadOptions, ReadResult, Stat } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Bucket } from './bucket.ts';
 import { fromS3Error } from './errors.ts';
-import { fileStat, wholeSize } from './stats.ts';
 
-/** How a body is passed on. */
-interface BodyOptions {
-  /** Of the object, for the log. */
-  readonly key: string;
-  /** Bytes that the service announced. */
-  readonly length: number | undefined;
-  readonly signal: AbortSignal | undefined;
-  /** Called once when the body has ended, whichever way. */
-  readonly release: () => void;
-}
+/** What is known of a folder. */
+export const folderStat = (path: SourcePath): Stat => ({
+  name: path.name,
+  kind: 'folder',
+  size: undefined,
+  modifiedAt: undefined,
+  etag: undefined,
+});
 
-const tooShort = (seen: number, length: number): CorruptError =>
-  new CorruptError({ detail: `the body of an object ended after ${seen} of ${length} bytes` });
+/** What an answer about its object says of a file. */
+export const fileStat = (
+  path: SourcePath,
+  head: Pick<HeadObjectCommandOutput, 'LastModified' | 'ETag'>,
+  size: number | undefined,
+): Stat => ({
+  name: path.name,
+  kind: 'file',
+  size,
+  modifiedAt: head.LastModified?.getTime(),
+  etag: strongEtag(head.ETag),
+});
 
-/**
- * The body of an object as a stream of ours: it fails with errors of ours, also when the body is shorter or longer than announced, and
- * destroying it ends the transfer at once.
- */
-const passBody = (body: Readable, { key, length, signal, release }: BodyOptions): Readable => {
-  let seen = 0;
-  const gate = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      seen += chunk.length;
-      if (length !== undefined && seen > length) {
-        done(new CorruptError({ detail: `the body of an object is longer than ${length} bytes` }));
-      } else done(null, chunk);
-    },
-    flush(done) {
-      done(length !== undefined && seen < length ? tooShort(seen, length) : null);
-    },
-  });
-  body.once('error', (error) => gate.destroy(fromS3Error(error, `GetObject ${key}`)));
-  body.once('close', () => {
-    if (!body.readableEnded) gate.destroy(fromS3Error(new Error('closed early'), `GetObject ${key}`));
-  });
-  gate.once('close', () => {
-    body.destroy();
-    release();
-  });
-  body.pipe(gate);
-  return signal === undefined ? gate : addAbortSignal(signal, gate);
-};
+// A reader that has paused for this long may have lost its connection: we close those on which nothing moves, and so do services.
+const LONG_PAUSE_MS = 500;
 
 /** Opens an object, or a range of it. @throws NotFoundError, ChangedMeanwhileError, CorruptError */
 export const openObject = async (
@@ -56,16 +40,32 @@ export const openObject = async (
   key: string,
   options: ReadOptions,
 ): Promise<ReadResult> => {
-  const { signal, range } = options;
-  const { output, release } = await bucket.get(key, options);
-  const { Body, ContentLength, ContentRange } = output;
-  if (Body === undefined) {
-    release();
-    throw new CorruptError({ detail: 'an answer to GetObject has no body' });
-  }
-  const length = range === undefined ? ContentLength : range.end - range.start + 1;
-  return {
-    stat: fileStat(path, output, wholeSize(ContentRange, ContentLength)),
-    stream: passBody(Body as Readable, { key, length, signal, release }),
+  const { signal } = options;
+  const open = async (request: ReadOptions) => {
+    const { output, release } = await bucket.get(key, request);
+    const body = output.Body as Readable | undefined;
+    if (body === undefined) {
+      release();
+      throw new CorruptError({ detail: 'an answer to GetObject has no body' });
+    }
+    body.once('close', release);
+    return { output, body };
   };
+  const { output, body } = await open(options);
+  const { start, end } = options.range ?? { start: 0, end: undefined };
+  const length = end === undefined ? output.ContentLength : end - start + 1;
+  const etag = strongEtag(output.ETag);
+  const size = wholeSize(output.ContentRange) ?? output.ContentLength;
+  const openRest = async (offset: number): Promise<Readable> => {
+    const range = { start: start + offset, end: end ?? (length ?? 0) - 1 };
+    return (await open({ signal, range, ifMatch: etag })).body;
+  };
+  const mayReopen = etag !== undefined && length !== undefined;
+  const stream = passBody(body, {
+    length,
+    signal,
+    failure: (error) => fromS3Error(error, `GetObject ${key}`),
+    reopen: mayReopen ? { afterMs: LONG_PAUSE_MS, open: openRest } : undefined,
+  });
+  return { stat: fileStat(path, output, size), stream };
 };

@@ -1,39 +1,33 @@
 import { createHash } from 'node:crypto';
 import type * as SdkModule from '@aws-sdk/client-s3';
-import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
+import type { S3, S3ClientConfig } from '@aws-sdk/client-s3';
 import { UnsupportedError } from '../../errors/errors.ts';
+import type { KnownServices } from './known-services.ts';
 import type { S3Options } from './options.ts';
 
-/** The optional package, as a module. */
-export type Sdk = typeof SdkModule;
-
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
-
 /** Loads the SDK, which takes some 200 ms and 24 MB: at the first use only. @throws UnsupportedError when it is not installed */
-export const loadSdk = async (): Promise<Sdk> => {
+const loadSdk = async (): Promise<typeof SdkModule> => {
   try {
     return await import('@aws-sdk/client-s3');
   } catch (error) {
-    if (!isMissing(error)) throw error;
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
+    if (!isMissing) throw error;
     const message = 'S3 storage needs the npm package "@aws-sdk/client-s3", which is not installed here.';
     throw new UnsupportedError({ message, cause: error });
   }
 };
 
-const bytesOf = (body: unknown): string | Uint8Array | undefined =>
-  typeof body === 'string' || body instanceof Uint8Array ? body : undefined;
-
 /**
  * DeleteObjects with the checksum that every service understands: `Content-MD5` in place of the SDK's own, which older ones refuse.
  * Before signing, as the headers are signed.
  */
-const useContentMd5 = (client: S3Client): void => {
+const useContentMd5 = (client: S3): void => {
   client.middlewareStack.add(
     (next, context) => async (args) => {
       const request = args.request as { headers?: Record<string, string>; body?: unknown } | undefined;
-      const body = bytesOf(request?.body);
-      if (context['commandName'] === 'DeleteObjectsCommand' && request?.headers && body !== undefined) {
+      const body = request?.body;
+      const isKnown = typeof body === 'string' || body instanceof Uint8Array;
+      if (context['commandName'] === 'DeleteObjectsCommand' && request?.headers && isKnown) {
         for (const name of Object.keys(request.headers)) {
           if (/^x-amz-(?:checksum-|sdk-checksum)/iu.test(name)) delete request.headers[name];
         }
@@ -45,23 +39,28 @@ const useContentMd5 = (client: S3Client): void => {
   );
 };
 
-/**
- * A client for the bucket, with its own pool of at most `sockets` connections.
- * @throws whatever the SDK finds wrong with the options
- */
-export const createClient = async (sdk: Sdk, options: S3Options, sockets: number): Promise<S3Client> => {
-  const agent = { keepAlive: true, maxSockets: sockets };
-  const { region, endpoint, forcePathStyle, credentials, maxAttempts } = options;
-  const config: S3ClientConfig = {
+const silent = (): void => undefined;
+
+const configOf = (options: S3Options, services: KnownServices): S3ClientConfig => {
+  const { region, endpoint, forcePathStyle, maxAttempts, connections } = options;
+  // Reads and other requests have as many connections each.
+  const agent = { keepAlive: true, maxSockets: connections * 2 };
+  // The SDK writes into the object that it is given.
+  const credentials = options.credentials === undefined ? services.credentials : { ...options.credentials };
+  const checksums = options.checksums ?? endpoint === undefined;
+  return {
     region,
     maxAttempts,
-    // Services other than AWS do not understand the SDK's own checksums, some store their framing as content.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
+    // Services other than AWS may not understand the SDK's own checksums, some store their framing as content.
+    requestChecksumCalculation: checksums ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     // It would open connections outside of the pool.
     expectContinueHeader: false,
     // A variable of the environment must not lead to a service that is not AWS while its guarantees are trusted.
     ignoreConfiguredEndpointUrls: true,
+    followRegionRedirects: endpoint === undefined,
+    // It writes to the console.
+    logger: { debug: silent, info: silent, warn: silent, error: silent },
     requestHandler: {
       connectionTimeout: options.connectTimeout * 1000,
       socketTimeout: options.readTimeout * 1000,
@@ -72,15 +71,19 @@ export const createClient = async (sdk: Sdk, options: S3Options, sockets: number
     ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
     ...(credentials === undefined
       ? {}
-      : {
-          credentials: {
-            accessKeyId: credentials.accessKeyId,
-            secretAccessKey: credentials.secretAccessKey,
-            ...(credentials.sessionToken === undefined ? {} : { sessionToken: credentials.sessionToken }),
-          },
-        }),
+      : { credentials: credentials as S3ClientConfig['credentials'] & object }),
   };
-  const client = new sdk.S3Client(config);
+};
+
+/**
+ * A client for the bucket, with its own pool of connections. Stores without keys of their own share one chain of credentials, so that
+ * many tenants do not ask for the role of the machine once each.
+ * @throws UnsupportedError where the SDK is not installed, and whatever the SDK finds wrong with the options
+ */
+export const createClient = async (options: S3Options, services: KnownServices): Promise<S3> => {
+  const sdk = await loadSdk();
+  const client = new sdk.S3(configOf(options, services));
   useContentMd5(client);
+  if (options.credentials === undefined) services.credentials ??= client.config.credentials;
   return client;
 };

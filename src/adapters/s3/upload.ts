@@ -1,136 +1,163 @@
-import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { spool } from '../../adapter-support/spool.ts';
+import { createNameLocks, type NameLocks } from '../../concurrency/name-locks.ts';
+import { createSlots } from '../../concurrency/slots.ts';
 import { AlreadyExistsError, ChangedMeanwhileError, UnsupportedError } from '../../errors/errors.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
-import { spool } from '../../storage/spool.ts';
-import { strongEtag, type Bucket } from './bucket.ts';
-import { NOTHING, type ConditionalWrites } from './conditional-writes.ts';
-import { attemptsOf } from './errors.ts';
-import { contentParts, inParts, PART_BYTES } from './multipart.ts';
-import type { NameLocks } from '../../storage/name-locks.ts';
-import { PartReader } from './part-reader.ts';
-import { putRepeatedly, putStream } from './put-stream.ts';
-import { conditionOf, refused, type Task, type Upload, type Uploaded } from './upload-task.ts';
+import type { Bucket, Condition, SizedContent } from './bucket.ts';
+import type { ConditionalWrites } from './conditional-writes.ts';
+import { NOTHING, writtenVersion, type Support } from './known-services.ts';
+import { ContentReader } from './content-reader.ts';
+import { contentParts, inParts, PART_BYTES, type HeldBytes } from './multipart.ts';
 
 // The most that services take in one request.
 const MAX_SINGLE_BYTES = 5 * 1024 ** 3;
+// Contents wait in memory, up to 8 MB each, while they are sent: together at most some 200 MB.
+const BUFFERS = 24;
+const MAY_WAIT = 2000;
 
-/** What uploading works with. */
-export interface UploadContext {
-  readonly bucket: Bucket;
-  readonly conditional: ConditionalWrites;
-  readonly locks: NameLocks;
+/** What is to be stored. */
+export interface Upload {
+  readonly key: string;
+  readonly createOnly: boolean;
+  readonly ifMatch: string | undefined;
+  readonly chunks: AsyncIterable<Uint8Array>;
+  readonly size: number | undefined;
+  /** Opens the content once more, where that is possible. */
+  readonly open?: (() => Readable) | undefined;
+}
+
+/** What has been stored. */
+export interface Uploaded {
+  readonly size: number;
+  readonly etag: string | undefined;
+}
+
+/** An upload on its way, and what its service decides by itself. */
+interface Task extends Upload {
+  readonly support: Support;
+  readonly reader: ContentReader;
 }
 
 const isConditional = ({ createOnly, ifMatch }: Upload): boolean => createOnly || ifMatch !== undefined;
 
-/** Looks before the write: decides where the service does not, and spares sending a large content for nothing. */
-const requireFree = async (bucket: Bucket, task: Task, options: OperationOptions): Promise<void> => {
-  if (task.createOnly && (await bucket.find(task.key, options)) !== undefined) throw new AlreadyExistsError();
-  if (task.ifMatch !== undefined) await bucket.requireVersion(task.key, task.ifMatch, options);
+/** What the service is to decide a write by. */
+const conditionOf = ({ createOnly, ifMatch, support }: Task): Condition => ({
+  ...(createOnly && support.create ? { IfNoneMatch: '*' } : {}),
+  ...(ifMatch === undefined ? {} : { IfMatch: writtenVersion(ifMatch, support) }),
+});
+
+/** What a refusal of a conditional write means. */
+const refusalOf = (task: Task, error: unknown): unknown => {
+  if (!(error instanceof ChangedMeanwhileError) || !isConditional(task)) return error;
+  return task.createOnly && task.ifMatch === undefined ? new AlreadyExistsError({ cause: error }) : error;
 };
 
-const putBytes = async (
-  bucket: Bucket,
-  task: Task,
-  bytes: Buffer,
-  options: OperationOptions,
-): Promise<Uploaded> => {
-  if (task.createOnly && !task.support.create) await requireFree(bucket, task, options);
-  try {
-    return { size: bytes.length, etag: await bucket.put(task.key, bytes, conditionOf(task), options) };
-  } catch (error) {
-    if (!(error instanceof ChangedMeanwhileError)) throw error;
-    const own = `"${createHash('md5').update(bytes).digest('hex')}"`;
-    // A later attempt may have met what an earlier one stored, whose answer was lost.
-    if (attemptsOf(error.cause) > 1 && strongEtag((await bucket.find(task.key, options))?.ETag) === own) {
-      return { size: bytes.length, etag: own };
+/** Stores contents under their keys, whole or not at all. */
+export class Uploader {
+  /** Writes of one key and moves of it follow one another in this process: most services do not decide between them. */
+  readonly locks: NameLocks = createNameLocks();
+  readonly #memory = createSlots(BUFFERS, MAY_WAIT);
+  readonly #bucket: Bucket;
+  readonly #conditional: ConditionalWrites;
+
+  constructor(bucket: Bucket, conditional: ConditionalWrites) {
+    this.#bucket = bucket;
+    this.#conditional = conditional;
+  }
+
+  /**
+   * Up to 8 MB: one request, repeated when it fails. Above: parts of 8 MB, three at a time. A large conditional write goes as one request
+   * from a temporary file where the service decides only those (up to 5 GB); beyond, and where it has no conditional writes, the key is
+   * looked at just before the completion.
+   * @throws AlreadyExistsError, ChangedMeanwhileError, UnsupportedError (`ifMatch`)
+   */
+  async upload(request: Upload, options: OperationOptions): Promise<Uploaded> {
+    const support = isConditional(request) ? await this.#conditional.learn(options) : NOTHING;
+    if (request.ifMatch !== undefined && support.match === undefined) {
+      throw new UnsupportedError({ detail: 'the service has no PutObject with If-Match' });
     }
-    throw refused(task, error);
+    const task: Task = { ...request, support, reader: new ContentReader(request.chunks) };
+    const held = await this.#readFirst(task, options);
+    const send = async (): Promise<Uploaded> => {
+      try {
+        const isWhole = held !== undefined && (await task.reader.isAtEnd());
+        return isWhole
+          ? await this.#putBytes(task, held.bytes, options)
+          : await this.#putLarge(task, held, options);
+      } catch (error) {
+        throw refusalOf(task, error);
+      }
+    };
+    try {
+      return await this.locks.hold(request.key, options, send);
+    } finally {
+      held?.free();
+    }
   }
-};
 
-const byStream = async (
-  bucket: Bucket,
-  task: Task,
-  first: Buffer | undefined,
-  options: OperationOptions,
-): Promise<Uploaded> => {
-  await requireFree(bucket, task, options);
-  if (task.size !== undefined && task.open !== undefined)
-    return putRepeatedly(bucket, task, { open: task.open, size: task.size }, options);
-  if (task.size !== undefined) {
-    const stream = Readable.from(task.reader.remaining(), { objectMode: false });
-    return putStream(bucket, task, { stream, size: task.size }, options);
+  /** What one request could store, unless the content is known to be larger. Waits for memory before it reads anything. */
+  async #readFirst({ size, reader }: Task, { signal }: OperationOptions): Promise<HeldBytes | undefined> {
+    if (size !== undefined && size > PART_BYTES) return undefined;
+    const free = await this.#memory.take(signal);
+    try {
+      return { bytes: await reader.upTo(Math.min(size ?? PART_BYTES, PART_BYTES)), free };
+    } catch (error) {
+      free();
+      throw error;
+    }
   }
-  const { reader } = task;
-  async function* whole(): AsyncGenerator<Uint8Array, void, undefined> {
-    if (first !== undefined) yield first;
-    yield* reader.remaining();
-  }
-  const file = await spool(Readable.from(whole(), { objectMode: false }), options);
-  try {
-    return await putRepeatedly(bucket, task, file, options);
-  } finally {
-    await file.remove();
-  }
-};
 
-const byParts = async (
-  bucket: Bucket,
-  task: Task,
-  first: Buffer | undefined,
-  options: OperationOptions,
-): Promise<Uploaded> => {
-  const { key, reader, size, support } = task;
-  const content = { reader, size, ...(first === undefined ? {} : { first }) };
-  const target = {
-    key,
-    attributes: bucket.attributes(key),
-    condition: support.complete ? conditionOf(task) : {},
-    check: support.complete ? undefined : () => requireFree(bucket, task, options),
-  };
-  try {
-    return await inParts(bucket, target, options, contentParts(bucket, content, options));
-  } catch (error) {
-    throw error instanceof ChangedMeanwhileError && isConditional(task) ? refused(task, error) : error;
+  /** Looks before the write: decides where the service does not, and avoids sending a large content for nothing. */
+  async #requireFree({ key, createOnly, ifMatch }: Task, options: OperationOptions): Promise<void> {
+    if (createOnly && (await this.#bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
+    if (ifMatch !== undefined) await this.#bucket.requireVersion(key, ifMatch, options);
   }
-};
 
-const large = (
-  bucket: Bucket,
-  task: Task,
-  first: Buffer | undefined,
-  options: OperationOptions,
-): Promise<Uploaded> => {
-  const fits = task.size === undefined || task.size <= MAX_SINGLE_BYTES;
-  return isConditional(task) && !task.support.complete && fits
-    ? byStream(bucket, task, first, options)
-    : byParts(bucket, task, first, options);
-};
-
-/**
- * Stores a content under its key, whole or not at all. Up to 8 MB: one request, repeated when it fails. Above: parts of 8 MB, three at
- * once; a conditional write goes as one stream where the service ignores conditions on the completion of parts (up to 5 GB; beyond, and
- * where it has no conditional writes at all, the key is looked at just before), repeated when the content can be opened again.
- * @throws AlreadyExistsError, ChangedMeanwhileError, UnsupportedError (`ifMatch`)
- */
-export const upload = async (
-  { bucket, conditional, locks }: UploadContext,
-  request: Upload,
-  options: OperationOptions,
-): Promise<Uploaded> => {
-  const support = isConditional(request) ? await conditional.learn(options) : NOTHING;
-  if (request.ifMatch !== undefined && support.match === undefined) {
-    throw new UnsupportedError({ detail: 'the service has no PutObject with If-Match' });
+  async #putBytes(task: Task, bytes: Buffer, options: OperationOptions): Promise<Uploaded> {
+    if (task.createOnly && !task.support.create) await this.#requireFree(task, options);
+    const etag = await this.#bucket.put(task.key, bytes, conditionOf(task), options);
+    return { size: bytes.length, etag };
   }
-  const task: Task = { ...request, support, reader: new PartReader(request.chunks) };
-  const { reader, size } = task;
-  const known = size !== undefined && size > PART_BYTES;
-  const first = known ? undefined : await reader.upTo(Math.min(size ?? PART_BYTES, PART_BYTES));
-  const send = async (): Promise<Uploaded> =>
-    first !== undefined && (await reader.isAtEnd())
-      ? putBytes(bucket, task, first, options)
-      : large(bucket, task, first, options);
-  return request.createOnly ? locks.hold(request.key, options, send) : send();
-};
+
+  #putLarge(task: Task, first: HeldBytes | undefined, options: OperationOptions): Promise<Uploaded> {
+    const { create, complete } = task.support;
+    const fits = task.size === undefined || task.size <= MAX_SINGLE_BYTES;
+    return isConditional(task) && create && !complete && fits
+      ? this.#putFile(task, first, options)
+      : this.#putParts(task, first, options);
+  }
+
+  async #putFile(task: Task, first: HeldBytes | undefined, options: OperationOptions): Promise<Uploaded> {
+    await this.#requireFree(task, options);
+    const { key, open, size, reader } = task;
+    const put = async (content: SizedContent): Promise<Uploaded> => {
+      const etag = await this.#bucket.put(key, content, conditionOf(task), options);
+      return { size: content.size, etag };
+    };
+    if (open !== undefined && size !== undefined) return put({ open, size });
+    async function* whole(): AsyncGenerator<Uint8Array, void, undefined> {
+      if (first !== undefined) yield first.bytes;
+      yield* reader.remaining();
+    }
+    const file = await spool(Readable.from(whole(), { objectMode: false }), options);
+    first?.free();
+    try {
+      return await put(file);
+    } finally {
+      await file.remove();
+    }
+  }
+
+  #putParts(task: Task, first: HeldBytes | undefined, options: OperationOptions): Promise<Uploaded> {
+    const { key, reader, size, support } = task;
+    const target = {
+      key,
+      attributes: this.#bucket.attributes(key),
+      condition: support.complete ? conditionOf(task) : {},
+      check: support.complete ? undefined : () => this.#requireFree(task, options),
+    };
+    const content = { reader, size, first, memory: this.#memory };
+    return inParts(this.#bucket, target, options, contentParts(this.#bucket, content, options));
+  }
+}

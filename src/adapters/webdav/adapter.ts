@@ -1,8 +1,8 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
-  NotFoundError,
+  NotEmptyError,
   StorageDeniedError,
   UnsupportedError,
   WrongKindError,
@@ -14,54 +14,63 @@ import type {
   PutOptions,
   ReadOptions,
   ReadResult,
+  RemoveFileOptions,
   StagedFile,
   Stat,
   StorageAdapter,
   StorageCapabilities,
+  StoreIdentity,
   WriteOptions,
 } from '../../storage/adapter.ts';
 import { consumeContent } from '../../storage/content.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
-import { spool } from '../../storage/spool.ts';
-import { putFile, relocateFile, relocateFolder, Waiting } from './placing.ts';
+import { SourcePath } from '../../storage/source-path.ts';
+import { segmentsOfHref } from './address.ts';
+import { DavClient } from './client.ts';
+import type { WebdavOptions } from './options.ts';
 import { openFile } from './reading.ts';
-import type { Store } from './store.ts';
-import { isTempName } from './temp-name.ts';
-
-const DAY_MS = 24 * 60 * 60 * 1000;
-
-const CAPABILITIES: Omit<StorageCapabilities, 'atomicCreate'> = {
-  ifMatch: false,
-  atomicFolderMove: false,
-  emptyFolders: true,
-  caseSensitive: true,
-  stableReads: false,
-};
+import { Resources, type ListedMember } from './resources.ts';
+import { Store } from './store.ts';
+import { isStale, isTempName } from './temporary.ts';
+import { stageFile, transferFile, transferFolder, writeFile } from './writing.ts';
 
 /** A store on a WebDAV server. */
 export class WebdavAdapter implements StorageAdapter {
+  readonly identity: StoreIdentity;
   readonly #store: Store;
 
-  constructor(store: Store) {
+  constructor(store: Store, identity: StoreIdentity) {
     this.#store = store;
+    this.identity = identity;
   }
 
-  /** New names are promised when the server is known to decide about them, which only a trial shows. */
+  /** What the server decides about new names, and whether it folds letter case, only trials show. */
   get capabilities(): StorageCapabilities {
-    return { ...CAPABILITIES, atomicCreate: this.#store.reservations.areKept };
+    return {
+      atomicCreate: this.#store.reservations.areKept,
+      ifMatch: false,
+      atomicFolderMove: false,
+      emptyFolders: true,
+      caseSensitive: this.#store.letterCase.isSensitive,
+      stableReads: false,
+    };
   }
 
   async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
-    return this.#store.stat(path, options);
+    const stat = await this.#store.stat(path, options);
+    await this.#store.letterCase.learn(this.#store.resources, path, options);
+    return stat;
   }
 
   async *list(folder: SourcePath, options: ListOptions = {}): AsyncIterable<readonly Entry[]> {
     await this.#store.prepare(folder, options);
+    let aliases = 0;
     try {
       for await (const batch of this.#store.resources.children(folder, options)) {
-        const page = batch.flatMap(({ isSelf, stat }) => this.#listed(folder, isSelf, stat));
+        const [page, hidden] = await this.#shown(folder, batch, options);
+        aliases += hidden;
         if (page.length > 0) yield page;
       }
+      if (aliases > 0) options.onOmitted?.(aliases);
     } catch (error) {
       options.signal?.throwIfAborted();
       if (error instanceof WrongKindError) throw error;
@@ -73,7 +82,7 @@ export class WebdavAdapter implements StorageAdapter {
   }
 
   async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
-    const known = await this.#store.stat(path, options);
+    const known = await this.stat(path, options);
     if (known.kind === 'folder') throw new WrongKindError();
     if (options.ifMatch !== undefined && known.etag !== options.ifMatch) throw new ChangedMeanwhileError();
     return openFile(this.#store.resources, path, known, options);
@@ -82,48 +91,12 @@ export class WebdavAdapter implements StorageAdapter {
   async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
     return consumeContent(content, options, async (chunks) => {
       requireWritable(path, options);
-      const { size, signal } = options;
-      if (size !== undefined && !this.#store.resources.client.mayRepeat) {
-        const open = (): Readable => Readable.from(chunks, { objectMode: false });
-        return putFile(this.#store, path, { open, size, repeatable: false }, options);
-      }
-      // Without a length, or where the server may refuse a login once or lead elsewhere, the content must be at hand again.
-      const file = await spool(Readable.from(chunks), { signal });
-      try {
-        return await putFile(
-          this.#store,
-          path,
-          { open: () => file.open(), size: file.size, repeatable: true },
-          options,
-        );
-      } finally {
-        await file.remove();
-      }
+      return writeFile(this.#store, path, chunks, options);
     });
   }
 
   async stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
-    const file = await spool(content, options);
-    const body = { open: () => file.open(), size: file.size, repeatable: true };
-    const waiting = new Waiting(this.#store, body);
-    let ended = false;
-    const end = async (): Promise<void> => {
-      ended = true;
-      await Promise.all([file.remove(), waiting.drop()]);
-    };
-    return {
-      size: file.size,
-      open: () => file.open(),
-      commit: async (target, commitOptions = {}) => {
-        if (ended)
-          throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
-        requireWritable(target, commitOptions);
-        const stat = await waiting.place(target, commitOptions);
-        await end();
-        return stat;
-      },
-      discard: end,
-    };
+    return stageFile(this.#store, content, options, requireWritable);
   }
 
   async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
@@ -131,7 +104,7 @@ export class WebdavAdapter implements StorageAdapter {
     await this.#store.makeFolder(path, options);
   }
 
-  async removeFile(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
     await this.#store.remove(path, 'file', options);
   }
 
@@ -140,44 +113,86 @@ export class WebdavAdapter implements StorageAdapter {
     await this.#store.remove(path, 'folder', options);
   }
 
+  async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    if (path.isRoot) throw new StorageDeniedError({ detail: 'the root is not removed' });
+    if ((await this.#store.stat(path, options)).kind === 'file') throw new WrongKindError();
+    // Whatever the server reports counts, also what listings leave out.
+    for await (const batch of this.#store.resources.members(path, options)) {
+      const isEmpty = batch.every(({ isSelf, stat, serverTime }) => {
+        if (isSelf) return true;
+        return stat !== undefined && isTempName(stat.name) && isStale(stat.name, stat.modifiedAt, serverTime);
+      });
+      if (!isEmpty) throw new NotEmptyError();
+    }
+    await this.#store.remove(path, 'folder', options);
+  }
+
   async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
-    await relocateFile(this.#store, 'COPY', { from, to }, options);
+    await transferFile(this.#store, 'COPY', { from, to }, options);
   }
 
   async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
-    await relocateFile(this.#store, 'MOVE', { from, to }, options);
+    await transferFile(this.#store, 'MOVE', { from, to }, options);
   }
 
   async copyFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
-    await relocateFolder(this.#store, 'COPY', { from, to }, options);
+    await transferFolder(this.#store, 'COPY', { from, to }, options);
   }
 
   async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
     if (from.isRoot) throw new StorageDeniedError({ detail: 'the root is not moved' });
-    await relocateFolder(this.#store, 'MOVE', { from, to }, options);
+    await transferFolder(this.#store, 'MOVE', { from, to }, options);
   }
 
   async close(): Promise<void> {
     await this.#store.resources.client.close();
   }
 
-  #listed(folder: SourcePath, isSelf: boolean, stat: Stat): readonly Entry[] {
-    if (isSelf && stat.kind === 'file') throw new WrongKindError();
-    if (isSelf) return [];
-    const { name, kind, size, modifiedAt } = stat;
-    if (!isTempName(name)) return [{ name, kind, size, modifiedAt }];
-    this.#removeStale(folder.child(name), stat);
-    return [];
+  /** The entries that are listed, and how many more have names that the server may take for others. */
+  async #shown(
+    folder: SourcePath,
+    members: readonly ListedMember[],
+    options: OperationOptions,
+  ): Promise<readonly [page: readonly Entry[], hidden: number]> {
+    const { letterCase, resources } = this.#store;
+    const page: Entry[] = [];
+    for (const { isSelf, stat, serverTime } of members) {
+      const { name, kind, size, modifiedAt } = stat;
+      if (isSelf && kind === 'file') throw new WrongKindError();
+      if (isSelf) continue;
+      if (isTempName(name)) this.#removeStale(folder, stat, serverTime);
+      else page.push({ name, kind, size, modifiedAt });
+    }
+    const [first] = page;
+    if (first !== undefined) await letterCase.learn(resources, folder.child(first.name), options);
+    const shown = letterCase.isKnown ? page.filter(({ name }) => !letterCase.isAlias(name)) : page;
+    return [shown, page.length - shown.length];
   }
 
-  /** What a killed process has left is found by listings, and removed once nobody can be writing it any more. */
-  #removeStale(path: SourcePath, { kind, modifiedAt }: Stat): void {
-    if (modifiedAt === undefined || Date.now() - modifiedAt < DAY_MS) return;
-    this.#store.resources.act('DELETE', path, kind, {}).catch(() => undefined);
+  /** What a killed process has left is removed by listings that meet it. */
+  #removeStale(folder: SourcePath, { name, kind, modifiedAt }: Stat, serverTime: number | undefined): void {
+    if (!isStale(name, modifiedAt, serverTime)) return;
+    this.#store.leftovers.removed({ path: folder.child(name), kind }).catch(() => undefined);
   }
 }
 
 const requireWritable = (path: SourcePath, options: Omit<WriteOptions, 'size'>): void => {
   if (options.ifMatch !== undefined) throw new UnsupportedError({ detail: 'ifMatch on writes' });
   if (path.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
+};
+
+/**
+ * Opens a store on a WebDAV server; asks the server nothing yet. `root` is a path below the collection of
+ * `url`.
+ */
+export const openWebdavAdapter = (options: WebdavOptions, root = ''): WebdavAdapter => {
+  const client = new DavClient(options);
+  const prefix = SourcePath.parse(root);
+  const url = new URL(options.url);
+  const base = new Resources(client, url, SourcePath.root);
+  const resources = prefix.isRoot ? base : new Resources(client, url, prefix);
+  return new WebdavAdapter(new Store(resources, base, prefix, options), {
+    backend: `webdav:${url.origin}`,
+    root: [...(segmentsOfHref(url.pathname) ?? []), ...prefix.segments],
+  });
 };

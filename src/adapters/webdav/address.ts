@@ -8,7 +8,8 @@ export const urlOf = (root: URL, segments: readonly string[], kind: 'file' | 'fo
 };
 
 /**
- * The segments of an href, decoded: it may be a path or a URL, percent-encoded in the server's own way. Undefined for what cannot be read.
+ * The segments of an href, decoded: it may be a path or a URL, percent-encoded in the server's own way.
+ * Undefined for what cannot be read.
  */
 export const segmentsOfHref = (href: string): readonly string[] | undefined => {
   const path = href.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/iu, '').replace(/[?#].*$/u, '');
@@ -22,9 +23,13 @@ export const segmentsOfHref = (href: string): readonly string[] | undefined => {
   }
 };
 
+/** Also in another letter case: servers that fold it may answer with the name as it is stored. */
+const isSame = (one: string, other: string | undefined): boolean =>
+  one === other || one.toLowerCase() === other?.toLowerCase();
+
 /**
- * Where an href lies, seen from a folder: itself, one of its entries, or elsewhere. Names are composed; `written` is how the server writes
- * that of an entry.
+ * Where an href lies, seen from a folder: itself, one of its entries, or elsewhere. Names are composed;
+ * `written` is how the server writes that of an entry.
  */
 export const relationOf = (
   folder: readonly string[],
@@ -35,32 +40,11 @@ export const relationOf = (
   | { readonly kind: 'other' } => {
   const written = segmentsOfHref(href);
   const segments = written?.map((segment) => segment.normalize('NFC'));
-  if (segments === undefined || !folder.every((segment, index) => segment === segments[index]))
+  if (segments === undefined || !folder.every((segment, index) => isSame(segment, segments[index])))
     return { kind: 'other' };
   if (segments.length === folder.length) return { kind: 'self' };
   const name = segments[folder.length];
   if (segments.length !== folder.length + 1 || name === undefined || !isSegment(name))
     return { kind: 'other' };
   return { kind: 'child', name, written: written?.at(-1) ?? name };
-};
-
-/**
- * Where a redirect has taken the whole collection: what lies below `root` lies below the result. Undefined when it leads to anything else.
- */
-export const movedRoot = (root: string, from: URL, to: URL): string | undefined => {
-  if (!from.href.startsWith(root)) return undefined;
-  const rest = from.href.slice(root.length).replace(/\/$/u, '');
-  const target = to.href.replace(/\/$/u, '');
-  if (rest === '') return `${target}/`;
-  return target.endsWith(`/${rest}`) ? target.slice(0, -rest.length) : undefined;
-};
-
-/**
- * Whether a redirect says no more than that something is a collection. The address that it names does not count: a server behind a proxy
- * mostly does not know its own.
- */
-export const addsSlash = (from: URL, to: URL): boolean => {
-  if (from.pathname.endsWith('/') || !to.pathname.endsWith('/')) return false;
-  const [before, after] = [segmentsOfHref(from.pathname), segmentsOfHref(to.pathname)];
-  return before !== undefined && before.join('/') === after?.join('/');
 };

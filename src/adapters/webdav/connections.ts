@@ -1,5 +1,6 @@
 import { Agent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as SecureAgent, request as requestHttps } from 'node:https';
+import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
 
 /** Idle connections are closed after this long: servers close them too, and a request must not meet that. */
@@ -10,43 +11,68 @@ export class SilenceError extends Error {
   override readonly name = 'SilenceError';
 }
 
-/** What goes out. */
+/** The connection broke before anything of an answer came. */
+export class LostConnectionError extends Error {
+  override readonly name = 'LostConnectionError';
+  /** An earlier request had used it, so the server may have closed it before it saw this one. */
+  readonly wasKept: boolean;
+
+  constructor(wasKept: boolean, cause?: unknown) {
+    super('the connection ended without an answer', { cause });
+    this.wasKept = wasKept;
+  }
+}
+
+/** What is sent. */
 export interface Outgoing {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Readable | string | undefined;
   /** Breaks off the request, and its answer, with the signal's reason. */
   readonly signal: AbortSignal | undefined;
+  /** Longest silence of the server while something is expected of it. */
+  readonly waitMs: number;
+  /** For a body that exists once: a kept connection may be closed by the server just as it is used. */
+  readonly needsFreshConnection?: boolean;
+  /** Resolves the host. Default: as the system does. */
+  readonly lookup?: LookupFunction | undefined;
 }
+
+const isReset = (error: Error): boolean =>
+  'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 
 /** Pooled connections to one server, and to those that it redirects to. */
 export class Connections {
-  readonly #agents: { readonly http: Agent; readonly https: SecureAgent };
-  readonly #waitMs: number;
+  readonly #kept: { readonly http: Agent; readonly https: SecureAgent };
+  readonly #fresh: { readonly http: Agent; readonly https: SecureAgent };
 
-  /** @param waitMs longest silence of the server while something is expected of it */
-  constructor(most: number, waitMs: number, verifyCertificate: boolean) {
-    const pool = { keepAlive: true, maxSockets: most, timeout: KEPT_MS };
-    this.#agents = {
-      http: new Agent(pool),
-      https: new SecureAgent({ ...pool, rejectUnauthorized: verifyCertificate }),
+  constructor(most: number, verifyCertificate: boolean) {
+    const agents = (keepAlive: boolean) => {
+      const pool = { keepAlive, maxSockets: most, timeout: KEPT_MS };
+      return {
+        http: new Agent(pool),
+        https: new SecureAgent({ ...pool, rejectUnauthorized: verifyCertificate }),
+      };
     };
-    this.#waitMs = waitMs;
+    this.#kept = agents(true);
+    this.#fresh = agents(false);
   }
 
   /**
-   * Sends a request. The answer's body has to be read or destroyed; it fails when it breaks off. Content that is not wanted to its end is
-   * left where it is.
-   * Rejects with the signal's reason, SilenceError, and errors of the system.
+   * Sends a request. The answer's body has to be read or destroyed; it fails when it breaks off. Content that
+   * is not wanted to its end is left unread. Rejects with the signal's reason, SilenceError,
+   * LostConnectionError, and errors of the system.
    */
-  exchange(url: URL, { method, headers, body, signal: outer }: Outgoing): Promise<IncomingMessage> {
-    // Of its own: one signal may stand for very many requests, and warns when too many listen to it.
-    const signal = outer === undefined ? undefined : AbortSignal.any([outer]);
+  exchange(url: URL, outgoing: Outgoing): Promise<IncomingMessage> {
+    const { method, headers, body, waitMs, lookup } = outgoing;
+    // One of its own: one signal may stand for very many requests, and warns when too many listen to it.
+    const signal = outgoing.signal === undefined ? undefined : AbortSignal.any([outgoing.signal]);
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason as Error);
       const isSecure = url.protocol === 'https:';
-      const agent = isSecure ? this.#agents.https : this.#agents.http;
-      const settings: RequestOptions = { method, headers, agent, auth: null, timeout: this.#waitMs };
+      const agents = outgoing.needsFreshConnection === true ? this.#fresh : this.#kept;
+      const agent = isSecure ? agents.https : agents.http;
+      const settings: RequestOptions = { method, headers, agent, auth: null, timeout: waitMs, lookup };
       const request = isSecure ? requestHttps(url, settings) : requestHttp(url, settings);
       let answer: IncomingMessage | undefined;
       const giveUp = (reason: Error): void => {
@@ -62,32 +88,38 @@ export class Connections {
           answer === undefined
             ? !request.writableEnded && !request.writableNeedDrain && !request.socket?.connecting
             : answer.readableLength > 0;
-        if (isOurTurn) request.setTimeout(this.#waitMs);
+        if (isOurTurn) request.setTimeout(waitMs);
         else giveUp(new SilenceError('no answer in time'));
       });
-      request.on('error', giveUp);
+      request.on('error', (error) => {
+        const isLost = answer === undefined && isReset(error);
+        giveUp(isLost ? new LostConnectionError(request.reusedSocket, error) : error);
+      });
       request.once('close', () => {
         signal?.removeEventListener('abort', onAbort);
-        reject(new Error('the connection ended without an answer'));
+        reject(new LostConnectionError(request.reusedSocket));
       });
       request.once('response', (response) => {
         answer = response;
         response.on('error', () => undefined);
         if (typeof body === 'object' && !request.writableEnded) {
           body.unpipe(request);
-          // A connection on which half a request was sent is of no more use.
+          // A connection on which half a request was sent cannot be used again.
           response.once('close', () => request.destroy());
         }
         resolve(response);
       });
-      if (typeof body !== 'object') request.end(body);
+      // Bytes, because with a text Node would send the headers as UTF-8, which a login may already be.
+      if (typeof body !== 'object') request.end(body === undefined ? undefined : Buffer.from(body));
       else body.once('error', giveUp).pipe(request);
     });
   }
 
   /** Ends all connections, those in use too. */
   close(): void {
-    this.#agents.http.destroy();
-    this.#agents.https.destroy();
+    for (const { http, https } of [this.#kept, this.#fresh]) {
+      http.destroy();
+      https.destroy();
+    }
   }
 }

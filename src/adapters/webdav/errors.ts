@@ -1,15 +1,23 @@
 import {
-  BusyError,
   CorruptError,
-  NotFoundError,
   StorageDeniedError,
-  StorageFullError,
   StorageTimeoutError,
   StorageUnavailableError,
   StowageError,
 } from '../../errors/errors.ts';
+import { errorOfStatus as errorOfAnswer } from '../../remote-store/answers.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { SilenceError } from './connections.ts';
+
+/** The status of a refusal: the cause of the error that it means. */
+export class StatusError extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`status ${String(status)}`);
+    this.status = status;
+  }
+}
 
 /** What was asked of the server, as errors may name it: never a URL or host. */
 export interface Asked {
@@ -21,30 +29,15 @@ const detailOf = ({ method, path }: Asked, what: string): string => `${method} /
 
 /** The error that a status of the server means. */
 export const errorOfStatus = (asked: Asked, status: number): StowageError => {
-  const detail = detailOf(asked, `status ${String(status)}`);
-  switch (status) {
-    case 404:
-    case 410:
-      return new NotFoundError({ detail });
-    case 401:
-    case 403:
-    case 405:
-      return new StorageDeniedError({ detail });
-    case 411:
-    case 413:
-      return new StorageDeniedError({ detail: `${detail}; a proxy may limit the size of bodies` });
-    case 408:
-    case 504:
-      return new StorageTimeoutError({ detail });
-    case 423:
-    case 424:
-    case 429:
-      return new BusyError({ detail });
-    case 507:
-      return new StorageFullError({ detail });
-    default:
-      return new StorageUnavailableError({ detail });
-  }
+  const cause = new StatusError(status);
+  const detail = detailOf(asked, cause.message);
+  if (status === 405) return new StorageDeniedError({ detail, cause });
+  if (status === 411 || status === 413)
+    return new StorageDeniedError({ detail: `${detail}; a proxy may limit the size of bodies`, cause });
+  // Conditions are answered where they are sent.
+  if (status === 412 || status === 416 || status === 501)
+    return new StorageUnavailableError({ detail, cause });
+  return errorOfAnswer(status, { detail, cause });
 };
 
 /** The error that a failure of the connection means. Ours pass as they are. */
@@ -59,6 +52,6 @@ export const errorOfFailure = (asked: Asked, error: unknown): StowageError => {
   return new StorageUnavailableError({ detail: detailOf(asked, 'the connection failed'), cause: error });
 };
 
-/** Whether the connection broke before anything of an answer came, so that a request that changes nothing may be sent again. */
-export const isConnectionLoss = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+/** The status that the server refused with; undefined for errors that are not refusals. */
+export const statusOf = (error: unknown): number | undefined =>
+  error instanceof StowageError && error.cause instanceof StatusError ? error.cause.status : undefined;

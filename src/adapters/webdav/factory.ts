@@ -5,8 +5,8 @@ import { parseWebdavOptions, type WebdavOptions } from './options.ts';
 export const webdavFactory: StorageFactory = {
   parseOptions: parseWebdavOptions,
   create: async ({ options, root }) => {
-    // Its HTTP client and XML parser are a fifth of the start: only those wait for them who use them.
-    const { openWebdavAdapter } = await import('./open.ts');
+    // Its HTTP client and XML parser are a fifth of the start, which only sources of this kind wait for.
+    const { openWebdavAdapter } = await import('./adapter.ts');
     // What `parseOptions` has returned.
     return openWebdavAdapter(options as WebdavOptions, root);
   },

@@ -1,5 +1,10 @@
+import type { Readable } from 'node:stream';
+import { createUnzip } from 'node:zlib';
 import { SaxesParser, type SaxesTagNS } from 'saxes';
 import { CorruptError } from '../../errors/errors.ts';
+import { strongEtag } from '../../remote-store/answers.ts';
+import type { Stat } from '../../storage/adapter.ts';
+import type { DavAnswer } from './client.ts';
 
 /** One `response` of a multistatus (RFC 4918). */
 export interface DavResponse {
@@ -12,11 +17,52 @@ export interface DavResponse {
   readonly etag: string | undefined;
 }
 
+/** Bytes from a header or property; undefined for what is not a length. */
+export const lengthOf = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
+
+/** Milliseconds from an HTTP date; undefined for what is not one. */
+export const timeOf = (text: string | undefined): number | undefined => {
+  const time = text === undefined ? Number.NaN : Date.parse(text);
+  return Number.isNaN(time) ? undefined : time;
+};
+
+/** An entry from the properties of a resource. */
+export const statOf = (name: string, response: DavResponse): Stat =>
+  response.isCollection
+    ? { name, kind: 'folder', size: undefined, modifiedAt: timeOf(response.lastModified), etag: undefined }
+    : {
+        name,
+        kind: 'file',
+        size: lengthOf(response.contentLength),
+        modifiedAt: timeOf(response.lastModified),
+        etag: strongEtag(response.etag),
+      };
+
+/**
+ * The body of an answer as it was before some proxy packed it, asked or not. Whoever destroys it destroys the
+ * body of the answer too.
+ */
+export const decodedBody = ({ headers, body }: Pick<DavAnswer, 'headers' | 'body'>): Readable => {
+  if (!ZIPPED.test(headers['content-encoding']?.trim() ?? '')) return body;
+  const unzip = createUnzip();
+  // A pipe does not carry errors on.
+  body.once('error', (error) => unzip.destroy(error));
+  body.once('close', () => {
+    if (!body.readableEnded) unzip.destroy(new CorruptError({ detail: 'a packed answer that was cut off' }));
+  });
+  return body.pipe(unzip);
+};
+
+const ZIPPED = /^(?:x-)?(?:gzip|deflate)$/iu;
 const DAV = 'DAV:';
 /** No property that is asked for is longer, and no href can be. */
 const MOST_TEXT = 64 * 1024;
 const MOST_DEPTH = 64;
-/** Bytes without the end of any tag or text: the parser keeps what has not ended, names, attributes and comments too. */
+/**
+ * Bytes without the end of any tag or text: the parser keeps what has not ended, names, attributes and
+ * comments too.
+ */
 const MOST_UNENDED = 256 * 1024;
 
 type Mutable = { -readonly [Key in keyof DavResponse]: DavResponse[Key] };
@@ -107,8 +153,9 @@ class ResponseBuilder {
 }
 
 /**
- * Reads a multistatus while it arrives, in batches of responses. Document types are refused and entities unknown, so nothing expands.
- * @throws CorruptError for what is no well-formed multistatus or longer than `mostBytes`
+ * Reads a multistatus while it arrives, in batches of responses. Document types are refused and entities
+ * unknown, so nothing expands.
+ * @throws CorruptError for what is not a well-formed multistatus or is longer than `mostBytes`
  */
 export async function* readMultistatus(
   chunks: AsyncIterable<Uint8Array>,
@@ -128,12 +175,8 @@ export async function* readMultistatus(
     unended = 0;
     builder.open(tag);
   });
-  parser.on('text', (text) => {
-    builder.text(text);
-  });
-  parser.on('cdata', (text) => {
-    builder.text(text);
-  });
+  parser.on('text', (text) => builder.text(text));
+  parser.on('cdata', (text) => builder.text(text));
   parser.on('closetag', () => {
     unended = 0;
     builder.close();

@@ -6,7 +6,7 @@ import {
   problemsOfOptions,
   secondsOption,
   textOption,
-} from '../../storage/option-fields.ts';
+} from '../../adapter-support/option-fields.ts';
 
 const httpUrl = textOption
   .refine(
@@ -25,6 +25,19 @@ const httpUrl = textOption
     return url.href;
   });
 
+/** What requests need themselves, and what logins are given for. */
+const OWN_HEADERS =
+  /^(?:authorization|connection|content-.*|depth|destination|expect|host|if.*|overwrite|range|te|trailer|transfer-encoding|upgrade)$/iu;
+
+const headersOption = z.record(
+  z
+    .string()
+    .regex(/^[!#$%&'*+.^_`|~\w-]+$/u, 'must be names of headers')
+    .refine((name) => !OWN_HEADERS.test(name), 'must not hold headers that the adapter sets itself'),
+  z.string('must be texts').regex(/^[\t\u0020-\u007e]*$/u, 'must be texts of printable ASCII characters'),
+  'must be an object of texts',
+);
+
 /** Options of the webdav adapter, under `sources.<name>.webdav`. */
 export const webdavOptionsSchema = z
   .strictObject(
@@ -41,9 +54,20 @@ export const webdavOptionsSchema = z
         .describe('How username and password are sent.'),
       verifyCertificate: flagOption
         .default(true)
-        .describe('Check the certificate of the server with the CAs of the system.'),
+        .describe('Check the certificate of the server with the CAs of Node.js and NODE_EXTRA_CA_CERTS.'),
       timeout: secondsOption(86_400).default(30).describe('Seconds to wait for the server.'),
       connections: countOption(1, 64).default(8).describe('Most open HTTP connections, 1 to 64.'),
+      headers: headersOption
+        .default({})
+        .describe('Further headers of every request to the server itself, such as those of an access proxy.'),
+      caseSensitive: flagOption
+        .optional()
+        .describe('Whether `a` and `A` are two names on the server. Default: found out by asking it.'),
+      reserveNames: flagOption
+        .default(true)
+        .describe(
+          'Reserve each new name by a hidden folder, so that several instances never give one name twice. Costs two requests.',
+        ),
     },
     'must be an object',
   )

@@ -1,43 +1,22 @@
-import { Readable, Transform, type TransformCallback } from 'node:stream';
+import { Readable } from 'node:stream';
 import { ChangedMeanwhileError, CorruptError } from '../../errors/errors.ts';
+import { strongEtag, wholeSize } from '../../remote-store/answers.ts';
+import { passBody } from '../../remote-store/body.ts';
 import type { ByteRange, ReadOptions, ReadResult, Stat } from '../../storage/adapter.ts';
 import { isSameVersion } from '../../storage/same-version.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { dropBody, type DavAnswer, type DavRequest } from './client.ts';
-import { lengthOf, strongEtag, timeOf } from './entry.ts';
 import { errorOfStatus } from './errors.ts';
+import { lengthOf, timeOf } from './multistatus.ts';
 import type { Resources } from './resources.ts';
 
-const CHUNK = 64 * 1024;
-
-/** A server's answer that ignored the range: lets only the range through. */
-class Cut extends Transform {
-  #skip: number;
-  #take: number;
-
-  constructor({ start, end }: ByteRange) {
-    super({ highWaterMark: CHUNK });
-    this.#skip = start;
-    this.#take = end - start + 1;
-  }
-
-  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
-    const part = chunk.subarray(this.#skip, this.#skip + this.#take);
-    this.#skip = Math.max(0, this.#skip - chunk.length);
-    this.#take -= part.length;
-    done(null, part);
-  }
-}
-
-const wholeSize = ({ status, headers }: DavAnswer): number | undefined =>
-  status === 206
-    ? lengthOf(/\/(\d+)$/u.exec(headers['content-range'] ?? '')?.[1])
-    : lengthOf(headers['content-length']);
+const sizeOf = ({ status, headers }: DavAnswer): number | undefined =>
+  status === 206 ? wholeSize(headers['content-range']) : lengthOf(headers['content-length']);
 
 /** What the answer says of the file; where it says nothing, what was known before. */
 const statFrom = (answer: DavAnswer, known: Stat): Stat => ({
   ...known,
-  size: wholeSize(answer) ?? known.size,
+  size: sizeOf(answer) ?? known.size,
   modifiedAt: timeOf(answer.headers['last-modified']) ?? known.modifiedAt,
   // Where PROPFIND reports no version, neither do we: the two would not compare.
   etag: known.etag === undefined ? undefined : (strongEtag(answer.headers['etag']) ?? known.etag),
@@ -49,35 +28,16 @@ const headersFor = ({ range, ifMatch }: ReadOptions): Record<string, string> => 
   ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
 });
 
-/** The body in chunks of 64 KiB, `length` bytes in all where that is known; its failures in our terms. */
-const streamOf = (
-  resources: Resources,
-  asked: DavRequest,
-  body: Readable,
-  { cut, length }: { readonly cut: Cut | undefined; readonly length: number | undefined },
-): Readable => {
-  const source = cut === undefined ? body : body.pipe(cut);
-  // A pipe does not carry errors on.
-  if (cut !== undefined) body.once('error', (error) => cut.destroy(error));
-  async function* chunks(): AsyncGenerator<Uint8Array> {
-    let seen = 0;
-    try {
-      for await (const chunk of source as AsyncIterable<Uint8Array>) {
-        seen += chunk.byteLength;
-        yield chunk;
-      }
-      if (length !== undefined && seen !== length)
-        throw new CorruptError({ detail: `the server sent ${String(seen)} of ${String(length)} bytes` });
-    } catch (error) {
-      asked.signal?.throwIfAborted();
-      throw resources.client.failure(asked, error);
-    }
+/** The bytes of a range from a body that is the whole file; the transfer ends after them. */
+async function* cutOut(body: Readable, { start, end }: ByteRange): AsyncGenerator<Uint8Array> {
+  let at = 0;
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    const part = chunk.subarray(Math.max(0, start - at), Math.max(0, end + 1 - at));
+    at += chunk.byteLength;
+    if (part.byteLength > 0) yield part;
+    if (at > end) return;
   }
-  const stream = Readable.from(chunks(), { objectMode: false, highWaterMark: CHUNK });
-  // Also when nobody has begun to read.
-  stream.once('close', () => body.destroy());
-  return stream;
-};
+}
 
 /** Whether an answer is another part of the file than the one that was asked for. */
 const isOtherPart = ({ status, headers }: DavAnswer, range: ByteRange | undefined): boolean => {
@@ -86,7 +46,10 @@ const isOtherPart = ({ status, headers }: DavAnswer, range: ByteRange | undefine
   return range === undefined || start !== String(range.start);
 };
 
-/** How often a file that is being replaced is opened again, until its size is the one that was reported before. */
+/**
+ * How often a file that is being replaced is opened again, until its size is the one that was reported
+ * before.
+ */
 const REOPENINGS = 2;
 
 /**
@@ -123,7 +86,14 @@ export const openFile = async (
     if (isSameVersion(now, known)) throw new CorruptError({ detail: 'the server sent another length' });
     return openFile(resources, path, now, options, reopenings - 1);
   }
-  const cut = range === undefined || answer.status === 206 ? undefined : new Cut(range);
-  const length = range === undefined ? stat.size : range.end - range.start + 1;
-  return { stat, stream: streamOf(resources, asked, answer.body, { cut, length }) };
+  const { body } = answer;
+  const isCut = range !== undefined && answer.status !== 206;
+  const stream = passBody(isCut ? Readable.from(cutOut(body, range), { objectMode: false }) : body, {
+    length: range === undefined ? stat.size : range.end - range.start + 1,
+    signal,
+    failure: (error) => resources.client.failure(asked, error),
+  });
+  // Also when nobody has begun to read.
+  stream.once('close', () => body.destroy());
+  return { stat, stream };
 };

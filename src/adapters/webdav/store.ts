@@ -1,65 +1,81 @@
+import { decomposed } from '../../adapter-support/decomposed.ts';
+import { createNameLocks, type NameLocks } from '../../concurrency/name-locks.ts';
+import { orAborted } from '../../concurrency/or-aborted.ts';
 import {
   AlreadyExistsError,
+  ChangedMeanwhileError,
   NotFoundError,
   StorageDeniedError,
-  StowageError,
   WrongKindError,
 } from '../../errors/errors.ts';
-import type { OperationOptions, PutOptions, Stat } from '../../storage/adapter.ts';
+import type { OperationOptions, RemoveFileOptions, Stat, WriteOptions } from '../../storage/adapter.ts';
+import { isSameVersion } from '../../storage/same-version.ts';
 import { SourcePath } from '../../storage/source-path.ts';
-import { orAborted } from '../../storage/or-aborted.ts';
-import { createNameLocks, type NameLocks } from '../../storage/name-locks.ts';
-import { errorOfStatus, isConnectionLoss } from './errors.ts';
-import { Leftovers } from './leftovers.ts';
-import { patiently } from './patience.ts';
-import { isSuccess, type Resources } from './resources.ts';
+import { LetterCase } from './case.ts';
+import { errorOfStatus, statusOf } from './errors.ts';
+import type { WebdavOptions } from './options.ts';
 import { Reservations } from './reservations.ts';
-import { isTempName } from './temp-name.ts';
+import { isSuccess } from './propfind.ts';
+import type { Outcome, Resources } from './resources.ts';
+import { isTempName, Leftovers, newTempName } from './temporary.ts';
 
-/** Refused in the middle of somebody else's step, perhaps. */
-const MAYBE_LATER: ReadonlySet<number> = new Set([403, 404, 409, 500]);
+/** Refused while somebody else replaces the same file, perhaps. */
+const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 423, 500]);
+/** What servers answer for a missing parent folder, besides other things. */
+const MAY_LACK_PARENT: ReadonlySet<number> = new Set([403, 404, 405, 409, 500, 502]);
+/** Refusals that say nothing about the path. */
+const NOT_ABOUT_PATH: ReadonlySet<number> = new Set([401, 407, 408, 423, 424, 429]);
 
 const ROOT: Stat = { name: '', kind: 'folder', size: undefined, modifiedAt: undefined, etag: undefined };
 
-/** Steps that several operations share: looking things up, making folders, giving content its name. */
+/** Steps that several operations share: finding things, making folders, giving names, removing. */
 export class Store {
   readonly resources: Resources;
   readonly reservations: Reservations;
   readonly leftovers: Leftovers;
+  readonly letterCase: LetterCase;
   readonly #base: Resources;
   readonly #prefix: SourcePath;
   readonly #locks: NameLocks = createNameLocks();
   #ready: Promise<void> | undefined;
+  /**
+   * The server was seen to refuse a MOVE with `Overwrite: F`. Some do not know it, and would even replace a
+   * folder.
+   */
+  #knowsOverwrite = false;
 
   /**
-   * `base` is the collection of `url`; `resources` the same, or a folder `prefix` below it that is made when it is missing; `timeout` how many seconds
-   * the server has for an answer.
+   * `base` is the collection of `url`; `resources` the same, or a folder `prefix` below it, made when it is
+   * missing.
    */
-  constructor(resources: Resources, base: Resources, prefix: SourcePath, timeout: number) {
+  constructor(resources: Resources, base: Resources, prefix: SourcePath, options: WebdavOptions) {
     this.resources = resources;
     this.leftovers = new Leftovers(resources);
-    this.reservations = new Reservations(resources, this.leftovers, timeout);
+    this.reservations = new Reservations(resources, this.leftovers, options);
+    this.letterCase = new LetterCase(options.caseSensitive);
     this.#base = base;
     this.#prefix = prefix;
   }
 
-  /** To be awaited before anything else. Temporary names are not there for anybody. */
+  /** To be awaited before anything else. Temporary names do not exist for anybody. */
   async prepare(path: SourcePath, { signal }: OperationOptions, writes = false): Promise<void> {
     signal?.throwIfAborted();
     this.leftovers.retry();
-    if (path.segments.some(isTempName)) {
-      throw writes
-        ? new StorageDeniedError({ detail: 'a name kept for temporary files' })
-        : new NotFoundError();
+    const refuse = (detail: string): Error =>
+      writes ? new StorageDeniedError({ detail }) : new NotFoundError({ detail });
+    if (path.segments.some(isTempName)) throw refuse('a name kept for temporary files');
+    if (!this.#prefix.isRoot) {
+      const making = (this.#ready ??= this.#makePrefix());
+      try {
+        await orAborted(making, signal);
+      } catch (error) {
+        if (this.#ready === making) this.#ready = undefined;
+        throw error;
+      }
     }
-    if (this.#prefix.isRoot) return;
-    const making = (this.#ready ??= this.#makePrefix());
-    try {
-      await orAborted(making, signal);
-    } catch (error) {
-      if (this.#ready === making) this.#ready = undefined;
-      throw error;
-    }
+    if (!this.letterCase.hasAlias(path)) return;
+    if (!this.letterCase.isKnown) await this.#tryLetterCase({ signal });
+    if (this.letterCase.hasAlias(path)) throw refuse('a name that may be another one on this server');
   }
 
   /** @throws NotFoundError, also below a file, for which servers have several statuses */
@@ -71,7 +87,7 @@ export class Store {
     } catch (error) {
       if (error instanceof NotFoundError && (await this.resources.respell(path, options)))
         return this.resources.stat(path, options);
-      if (!isRefusal(error) || path.parent.isRoot) throw error;
+      if (!isRefusalOfPath(error) || path.parent.isRoot) throw error;
       if ((await this.find(path.parent, options))?.kind === 'folder') throw error;
       throw new NotFoundError({ cause: error });
     }
@@ -89,149 +105,164 @@ export class Store {
   /** @throws AlreadyExistsError */
   async makeFolder(path: SourcePath, options: OperationOptions): Promise<void> {
     if (path.isRoot) throw new AlreadyExistsError();
-    await this.#locks.hold(keyOf(path), options, () => this.#makeFolder(path, options));
-  }
-
-  async #makeFolder(path: SourcePath, options: OperationOptions): Promise<void> {
-    // Some servers answer 201 for a collection that is there.
-    if ((await this.find(path, options)) !== undefined) throw new AlreadyExistsError();
-    await this.ensureFolder(path.parent, options);
-    const again = async (): Promise<boolean> => (await this.find(path, options)) === undefined;
-    const status = await this.resources.act('MKCOL', path, 'folder', { ...options, again });
-    if (isSuccess(status)) return;
-    // A server that lost a race of two makers may call it anything.
-    if (status === 405 || (await this.find(path, options)) !== undefined) throw new AlreadyExistsError();
-    throw errorOfStatus({ method: 'MKCOL', path }, status);
+    await this.#locks.hold(keyOf(path), options, async () => {
+      // Some servers answer 201 for a collection that is there.
+      if ((await this.find(path, options)) !== undefined) throw new AlreadyExistsError();
+      await this.ensureFolder(path.parent, options);
+      const again = async (): Promise<boolean> => (await this.find(path, options)) === undefined;
+      const outcome = async (): Promise<Outcome> => ((await again()) ? 'untouched' : 'unknown');
+      const status = await this.resources.act('MKCOL', path, 'folder', { ...options, again, outcome });
+      if (isSuccess(status)) return;
+      // A server that lost a race of two makers may call it anything.
+      if (status === 405 || !(await again())) throw new AlreadyExistsError();
+      throw errorOfStatus({ method: 'MKCOL', path }, status);
+    });
   }
 
   /** Makes a folder and its parents unless they are there. @throws NotFoundError when a file is in the way */
   async ensureFolder(path: SourcePath, options: OperationOptions): Promise<void> {
+    await this.#makeMissing(path, options);
+  }
+
+  /** As `ensureFolder`; whether anything was missing. */
+  async #makeMissing(path: SourcePath, options: OperationOptions): Promise<boolean> {
     const found = await this.find(path, options);
-    if (found?.kind === 'folder') return;
+    if (found?.kind === 'folder') return false;
     if (found !== undefined) throw new NotFoundError({ detail: 'a parent is a file' });
     await this.makeFolder(path, options).catch((error: unknown) => {
       // Another writer was faster.
       if (!(error instanceof AlreadyExistsError)) throw error;
     });
+    return true;
   }
 
-  /** COPY of a file or folder to a temporary name. */
-  async copy(
-    from: SourcePath,
-    temp: SourcePath,
-    kind: 'file' | 'folder',
-    { signal }: OperationOptions,
-  ): Promise<void> {
-    const headers = {
-      destination: this.resources.url(temp, kind).href,
-      overwrite: 'F',
-      ...(kind === 'folder' ? { depth: 'infinity' } : {}),
-    };
-    const status = await this.resources.act('COPY', from, kind, { signal, headers });
-    if (!isSuccess(status)) throw errorOfStatus({ method: 'COPY', path: from }, status);
+  /** Sends a request that needs the folder of `to`, which is made when the request fails for it. */
+  async intoFolder(to: SourcePath, options: OperationOptions, send: () => Promise<number>): Promise<number> {
+    // Before anything is made beside a folder whose name the server has in decomposed letters.
+    if (to.parent.segments.some((name) => decomposed(name) !== undefined))
+      await this.#makeMissing(to.parent, options);
+    const status = await send();
+    if (!MAY_LACK_PARENT.has(status) || to.parent.isRoot) return status;
+    // Somebody else may have made it meanwhile.
+    const mayBeThereNow = status === 404 || status === 409 || status === 500;
+    return (await this.#makeMissing(to.parent, options)) || mayBeThereNow ? send() : status;
   }
 
   /** MOVE of a file: first without overwriting; then over a target that is a file, if that is wanted. */
-  async place(from: SourcePath, to: SourcePath, options: PutOptions): Promise<void> {
-    await this.#taking(to, options, async ({ signal }) => {
-      const { createOnly } = options;
-      // Looked at as well, because some servers do not know Overwrite, and would replace a folder too.
-      const before = await this.find(to, { signal });
-      if (before !== undefined && createOnly === true) throw new AlreadyExistsError();
-      if (before?.kind === 'folder') throw new WrongKindError();
-      const status = await this.#move(from, to, 'file', 'F', signal);
+  async giveName(
+    from: SourcePath,
+    to: SourcePath,
+    options: Pick<WriteOptions, 'createOnly' | 'derived' | 'signal'>,
+  ): Promise<void> {
+    const isNew = options.createOnly === true;
+    const requireFree = (found: Stat | undefined): void => {
+      if (found !== undefined && isNew) throw new AlreadyExistsError();
+      if (found?.kind === 'folder') throw new WrongKindError();
+    };
+    await this.#locked(to, options, isNew, async ({ signal }) => {
+      const move = { from, to, kind: 'file', signal } as const;
+      if (options.derived === true && !isNew && isSuccess(await this.#move({ ...move, overwrite: 'T' })))
+        return;
+      if (!this.#knowsOverwrite || decomposed(to.name) !== undefined)
+        requireFree(await this.find(to, { signal }));
+      const status = await this.intoFolder(to, { signal }, () => this.#move({ ...move, overwrite: 'F' }));
       if (isSuccess(status)) return;
       const found = await this.find(to, { signal });
-      if (found !== undefined && createOnly === true) throw new AlreadyExistsError();
-      if (found?.kind === 'folder') throw new WrongKindError();
-      const mayReplace = createOnly !== true && (status === 412 || MAYBE_LATER.has(status));
-      const last = mayReplace ? await this.#replace(from, to, signal) : status;
+      if (found !== undefined && status === 412) this.#knowsOverwrite = true;
+      requireFree(found);
+      const mayReplace = !isNew && (status === 412 || MAY_PASS.has(status));
+      // Servers that remove a target before they move refuse each other's steps; the content is still whole then.
+      const last = mayReplace
+        ? await this.#move({
+            ...move,
+            overwrite: 'T',
+            isPassing: (one) => MAY_PASS.has(one),
+            again: () => this.resources.exists(from, { signal }),
+          })
+        : status;
       if (!isSuccess(last)) throw errorOfStatus({ method: 'MOVE', path: from }, last);
     });
   }
 
   /** MOVE of a folder to a name that must be free. @throws AlreadyExistsError */
-  async placeFolder(from: SourcePath, to: SourcePath, options: OperationOptions): Promise<void> {
-    await this.#taking(to, { ...options, createOnly: true }, async ({ signal }) => {
-      if ((await this.find(to, { signal })) !== undefined) throw new AlreadyExistsError();
-      const status = await this.#move(from, to, 'folder', 'F', signal);
+  async giveFolderName(from: SourcePath, to: SourcePath, options: OperationOptions): Promise<void> {
+    await this.#locked(to, options, true, async ({ signal }) => {
+      const isFree = async (): Promise<boolean> => (await this.find(to, { signal })) === undefined;
+      if (!(await isFree())) throw new AlreadyExistsError();
+      const move = { from, to, kind: 'folder', overwrite: 'F', signal } as const;
+      const status = await this.intoFolder(to, { signal }, () => this.#move(move));
       if (isSuccess(status)) return;
-      // Whoever moves to a name that was taken in between may be told anything.
-      if (status === 412 || (await this.find(to, { signal })) !== undefined) throw new AlreadyExistsError();
+      // Whoever moves to a name that was given in between may get any answer.
+      if (status === 412 || !(await isFree())) throw new AlreadyExistsError();
       throw errorOfStatus({ method: 'MOVE', path: from }, status);
     });
   }
 
-  /** Removes a file or a folder with all it holds, if it is one. @throws NotFoundError, WrongKindError */
-  async remove(path: SourcePath, kind: 'file' | 'folder', options: OperationOptions): Promise<void> {
-    await this.#locks.hold(keyOf(path), options, async () => {
-      if ((await this.stat(path, options)).kind !== kind) throw new WrongKindError();
-      const status = await this.#unlessDone(
-        () => this.resources.act('DELETE', path, kind, options),
-        async () => (await this.find(path, options)) === undefined,
-      );
+  /**
+   * Removes a file or a folder with all it holds. @throws NotFoundError, WrongKindError,
+   * ChangedMeanwhileError
+   */
+  async remove(
+    path: SourcePath,
+    kind: 'file' | 'folder',
+    { signal, ifUnchanged }: RemoveFileOptions,
+  ): Promise<void> {
+    await this.#locks.hold(keyOf(path), { signal }, async () => {
+      const requireUnchanged = async (): Promise<Stat> => {
+        const found = await this.stat(path, { signal });
+        if (found.kind !== kind) throw new WrongKindError();
+        if (ifUnchanged !== undefined && !isSameVersion(found, ifUnchanged))
+          throw new ChangedMeanwhileError();
+        return found;
+      };
+      const { etag } = await requireUnchanged();
+      const send = (headers: Readonly<Record<string, string>>): Promise<number> => {
+        const outcome = async (): Promise<Outcome> =>
+          (await this.find(path, {})) === undefined ? 'done' : 'untouched';
+        return this.resources.act('DELETE', path, kind, { signal, headers, outcome });
+      };
+      const isGuarded = ifUnchanged !== undefined && etag !== undefined;
+      let status = await send(isGuarded ? { 'if-match': etag } : {});
+      // Some servers compare with another tag than the one they report.
+      if (status === 412 && isGuarded && (await requireUnchanged()).etag === etag) status = await send({});
       if (!isSuccess(status)) throw errorOfStatus({ method: 'DELETE', path }, status);
       this.resources.spellings.forget(path);
     });
   }
 
-  /** Runs what gives a name while nobody else does: in this process, and, when the name must be new, in any other. */
-  #taking(
+  /**
+   * Runs what gives a name while nobody else does: in this process, and, when the name must be new, in any
+   * other.
+   */
+  #locked(
     to: SourcePath,
-    options: PutOptions,
+    options: OperationOptions,
+    isNew: boolean,
     work: (options: OperationOptions) => Promise<void>,
   ): Promise<void> {
     return this.#locks.hold(keyOf(to), options, () =>
-      options.createOnly === true ? this.reservations.hold(to, options, work) : work(options),
+      isNew ? this.reservations.hold(to, options, work) : work(options),
     );
   }
 
-  /** Servers that remove a target before they move trip over each other's steps; the content is still whole at its old name then. */
-  #replace(from: SourcePath, to: SourcePath, signal: AbortSignal | undefined): Promise<number> {
-    return patiently(() => this.#move(from, to, 'file', 'T', signal), {
-      isPassing: (status) => MAYBE_LATER.has(status),
-      again: () => this.#isThere(from, signal),
-      signal,
-    });
-  }
-
-  #move(
-    from: SourcePath,
-    to: SourcePath,
-    kind: 'file' | 'folder',
-    overwrite: 'F' | 'T',
-    signal: AbortSignal | undefined,
-  ): Promise<number> {
-    const headers = {
-      destination: this.resources.url(to, kind).href,
-      overwrite,
-      ...(kind === 'folder' ? { depth: 'infinity' } : {}),
+  #move({
+    from,
+    to,
+    kind,
+    ...change
+  }: { readonly from: SourcePath; readonly to: SourcePath; readonly kind: 'file' | 'folder' } & Omit<
+    Parameters<Resources['transfer']>[3],
+    'outcome'
+  >): Promise<number> {
+    const outcome = async (): Promise<Outcome> => {
+      if (await this.resources.exists(from, {})) return 'untouched';
+      return (await this.resources.exists(to, {})) ? 'done' : 'unknown';
     };
-    return this.#unlessDone(
-      () => this.resources.act('MOVE', from, kind, { signal, headers }),
-      async () => !(await this.#isThere(from, signal)) && (await this.#isThere(to, signal)),
-    );
-  }
-
-  /** Looks at temporary names as well. */
-  async #isThere(path: SourcePath, signal: AbortSignal | undefined): Promise<boolean> {
-    return (await this.resources.age(path, { signal })) !== undefined;
-  }
-
-  /** A connection that breaks may have lost the answer to what was done. */
-  async #unlessDone(send: () => Promise<number>, isDone: () => Promise<boolean>): Promise<number> {
-    try {
-      return await send();
-    } catch (error) {
-      const isLost = error instanceof StowageError && isConnectionLoss(error.cause);
-      if (isLost && (await isDone().catch(() => false))) return 204;
-      throw error;
-    }
+    return this.resources.transfer('MOVE', { from, to }, kind, { ...change, outcome });
   }
 
   async #makePrefix(): Promise<void> {
-    for (let depth = 1; depth <= this.#prefix.segments.length; depth += 1) {
-      const path = SourcePath.parse(this.#prefix.segments.slice(0, depth).join('/'));
+    for (const path of this.#prefix.ancestry()) {
       const found = await this.#base.stat(path, {}).catch(() => undefined);
       if (found?.kind === 'folder') continue;
       const status = await this.#base.act('MKCOL', path, 'folder', {});
@@ -242,11 +273,26 @@ export class Store {
       }
     }
   }
+
+  /** Finds out about letter case where nothing was seen yet: with the store's own folder, else with one made for it. */
+  async #tryLetterCase(options: OperationOptions): Promise<void> {
+    if (!this.#prefix.isRoot) await this.letterCase.learn(this.#base, this.#prefix, options);
+    if (this.letterCase.isKnown) return;
+    const temp = SourcePath.root.child(newTempName());
+    try {
+      const status = await this.resources.act('MKCOL', temp, 'folder', {});
+      if (isSuccess(status)) await this.letterCase.learn(this.resources, temp, options);
+    } finally {
+      await this.leftovers.remove({ path: temp, kind: 'folder' });
+    }
+  }
 }
 
 /** Names that a server may hold for one have one key. */
 const keyOf = (path: SourcePath): string => path.toString().toLowerCase();
 
-/** A status that does not say that nothing is there, and yet may mean it. */
-const isRefusal = (error: unknown): boolean =>
-  error instanceof StowageError && !(error instanceof NotFoundError);
+/** A refusal that does not say that nothing is there, and yet may mean it. */
+const isRefusalOfPath = (error: unknown): boolean => {
+  const status = statusOf(error) ?? 0;
+  return status >= 400 && status < 500 && status !== 404 && status !== 410 && !NOT_ABOUT_PATH.has(status);
+};

@@ -24,12 +24,13 @@ export interface ConverterLoader {
   sheet(url: string): Promise<string | undefined>;
 }
 
+/** A path alone may lead to a source of the request. */
 const absolute = (href: string, base: string | undefined): string | undefined => {
   const address = href.startsWith('//') ? `https:${href}` : href;
   try {
     return new URL(address, base).href;
   } catch {
-    return undefined;
+    return /^\/(?!\/)/u.test(href) ? href : undefined;
   }
 };
 

@@ -1,5 +1,5 @@
-import { DocumentFailedError, DocumentLimitError, StowageError } from '../../errors/errors.ts';
-import { createLanes } from '../../images/lanes.ts';
+import { DocumentFailedError, DocumentLimitError, ShuttingDownError } from '../../errors/errors.ts';
+import { createTaskQueue } from '../../concurrency/task-queue.ts';
 import { createSharpLoader } from '../../images/sharp-library.ts';
 import type { Logger } from '../../log/logger.ts';
 import { startDeadline, type Deadline } from '../../remote/deadline.ts';
@@ -36,8 +36,8 @@ const tooLong = (): Error => new DocumentLimitError('The document takes too long
 export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): DocxEngine => {
   requireInstalled('DOCX files', ['docx', 'parse5'], (name) => import.meta.resolve(name));
   const { running: capacity, waiting: maxWaiting, maxWaitMs } = limits;
-  const lanes = createLanes({ capacity, maxWaiting, maxWaitMs });
-  const pictureLanes = createLanes({ capacity: PARALLEL_PICTURES, maxWaiting: 1000, maxWaitMs });
+  const lanes = createTaskQueue({ capacity, maxWaiting, maxWaitMs });
+  const pictureLanes = createTaskQueue({ capacity: PARALLEL_PICTURES, maxWaiting: 1000, maxWaitMs });
   const sharp = createSharpLoader();
   const pool = new ThreadPool(limits.maxHeapMb, limits.idleMs);
   const drawings = new Drawings(limits);
@@ -45,7 +45,7 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
 
   const convertIn = async (job: DocumentJob, deadline: Deadline): Promise<Uint8Array> => {
     const { signal } = deadline;
-    const resources = createDocumentResources(remote, { resources: job.resources, signal }, log);
+    const resources = createDocumentResources(remote, { ...job, signal }, log);
     const { maxPixels } = limits;
     const load = createThingLoader({
       resources,
@@ -69,9 +69,9 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
   };
 
   const convertWithin = async (job: DocumentJob): Promise<Uint8Array> => {
-    if (closing.signal.aborted) throw new StowageError('SHUTTING_DOWN');
+    if (closing.signal.aborted) throw new ShuttingDownError();
     const deadline = startDeadline(job.resources.timeoutMs + limits.convertMs, job.signal, tooLong);
-    const stop = (): void => deadline.abort(new StowageError('SHUTTING_DOWN'));
+    const stop = (): void => deadline.abort(new ShuttingDownError());
     closing.signal.addEventListener('abort', stop, { once: true });
     try {
       return await convertIn(job, deadline);

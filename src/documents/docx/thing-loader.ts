@@ -1,4 +1,4 @@
-import type { Lanes } from '../../images/lanes.ts';
+import type { TaskQueue } from '../../concurrency/task-queue.ts';
 import type { SharpLibrary } from '../../images/sharp-library.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { DocumentResources } from '../document-resources.ts';
@@ -15,7 +15,7 @@ export interface ThingLoaderParts {
   readonly sharp: () => Promise<SharpLibrary>;
   readonly drawings: Drawings;
   /** Where pictures wait for their turn to be decoded. */
-  readonly lanes: Lanes;
+  readonly lanes: TaskQueue;
   readonly maxPixels: number;
   readonly signal: AbortSignal;
   readonly log: Logger;

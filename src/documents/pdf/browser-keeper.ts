@@ -1,4 +1,4 @@
-import { StowageError } from '../../errors/errors.ts';
+import { ShuttingDownError } from '../../errors/errors.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { PdfLimits } from './limits.ts';
 import type { StartedBrowser } from './started-browser.ts';
@@ -57,7 +57,7 @@ export class BrowserKeeper {
    * @throws StowageError SHUTTING_DOWN after `close`, and whatever the start of a browser throws
    */
   async lease(): Promise<BrowserLease> {
-    if (this.#closed) throw new StowageError('SHUTTING_DOWN');
+    if (this.#closed) throw new ShuttingDownError();
     const slot = this.#current ?? this.#open();
     slot.running += 1;
     slot.served += 1;

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processState, readProcessMark } from '../../storage/process-mark.ts';
+import { processState, readProcessMark } from '../../adapter-support/process-mark.ts';
 
 const PREFIX = 'stowage-browser-';
 

@@ -1,5 +1,5 @@
 import { DocumentFailedError, DocumentLimitError } from '../../errors/errors.ts';
-import { createLanes } from '../../images/lanes.ts';
+import { createTaskQueue } from '../../concurrency/task-queue.ts';
 import type { Logger } from '../../log/logger.ts';
 import { startDeadline } from '../../remote/deadline.ts';
 import type { RemoteFetcher } from '../../remote/remote.ts';
@@ -56,7 +56,7 @@ const printWithin = async (parts: PrinterParts, job: PdfJob): Promise<Uint8Array
 
 /** Makes the engine. No browser runs before the first document. */
 export const createPdfEngine = ({ remote, log, limits, browser }: PdfEngineParts): PdfEngine => {
-  const lanes = createLanes({
+  const lanes = createTaskQueue({
     capacity: limits.running,
     maxWaiting: limits.waiting,
     maxWaitMs: limits.maxWaitMs,

@@ -20,11 +20,13 @@ const ACCEPT: Readonly<Record<string, string>> = {
   stylesheet: 'text/css,*/*;q=0.1',
 };
 
-const isInner = (url: string): boolean => new URL(url).origin === new URL(DOCUMENT_URL).origin;
+/** The address as the document has it: what leads to the page itself was only a path there. */
+const asWritten = (url: string): string =>
+  url.startsWith(DOCUMENT_URL) ? url.slice(DOCUMENT_URL.length - 1) : url;
 
 const answerResource = async (request: HTTPRequest, resources: DocumentResources): Promise<void> => {
-  const url = request.url();
-  if (!LOADABLE.has(request.resourceType()) || isInner(url)) return request.abort('blockedbyclient');
+  const url = asWritten(request.url());
+  if (!LOADABLE.has(request.resourceType())) return request.abort('blockedbyclient');
   const resource = await resources.load(url, ACCEPT[request.resourceType()] ?? '*/*');
   if (resource === undefined) return request.abort('failed');
   return request.respond({

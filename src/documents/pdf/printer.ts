@@ -41,7 +41,7 @@ const printIn = async (
   const context = await started.browser.createBrowserContext();
   try {
     const { signal } = deadline;
-    const resources = createDocumentResources(remote, { resources: job.resources, signal }, log);
+    const resources = createDocumentResources(remote, { ...job, signal }, log);
     const { html, paper } = job;
     return await deadline.race(
       printDocument(context, { html, paper, resources, maxPdfBytes: limits.maxPdfBytes }),

@@ -1,7 +1,12 @@
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { BodyTooLargeError, BrokenBodyError, StowageError } from '../../errors/errors.ts';
-import { pour } from './pour.ts';
+import {
+  BodyTooLargeError,
+  BrokenBodyError,
+  RequestTimeoutError,
+  StowageError,
+} from '../../errors/errors.ts';
+import { pour, type BodyTimes } from './pour.ts';
 
 /** Largest JSON or urlencoded body in bytes, as sent and after decompression. */
 const TEXT_LIMIT = 102_400;
@@ -10,6 +15,7 @@ const TEXT_LIMIT = 102_400;
 export interface BodyContext {
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
+  readonly times: BodyTimes;
 }
 
 const decompressors = new Map([
@@ -44,14 +50,15 @@ class Collector {
 const readDecompressed = async (
   body: Readable,
   create: () => ReturnType<typeof createGunzip>,
-  signal: AbortSignal,
+  { signal, times: { stallMs } }: BodyContext,
 ): Promise<Buffer> => {
   const collector = new Collector();
   const decompressor = create();
-  const whole = pour(decompressor, collector, { signal });
+  const whole = pour(decompressor, collector, { signal, stallMs });
   let sent = 0;
   const fed = pour(body, decompressor, {
     signal,
+    stallMs,
     // Compressed input is bounded too: it may be made of parts that come to nothing.
     onBytes: (length) => {
       sent += length;
@@ -74,15 +81,16 @@ const readDecompressed = async (
   return collector.bytes();
 };
 
-const readBytes = async (body: Readable, { headers, signal }: BodyContext): Promise<Buffer> => {
+const readBytes = async (body: Readable, context: BodyContext): Promise<Buffer> => {
+  const { headers, signal, times } = context;
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
   if (encoding !== '' && encoding !== 'identity') {
     const create = decompressors.get(encoding);
     if (create === undefined) throw new BrokenBodyError('The encoding of the request body is not supported.');
-    return readDecompressed(body, create, signal);
+    return readDecompressed(body, create, context);
   }
   const collector = new Collector();
-  await pour(body, collector, { signal });
+  await pour(body, collector, { signal, stallMs: times.stallMs });
   return collector.bytes();
 };
 
@@ -93,11 +101,16 @@ const readBytes = async (body: Readable, { headers, signal }: BodyContext): Prom
  */
 export const readBoundedText = async (body: Readable, context: BodyContext): Promise<string> => {
   if (Number(context.headers['content-length']) > TEXT_LIMIT) throw new BodyTooLargeError();
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new RequestTimeoutError()), context.times.textMs);
+  const signal = AbortSignal.any([context.signal, late.signal]);
   try {
-    const bytes = await readBytes(body, context);
+    const bytes = await readBytes(body, { ...context, signal });
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
     if (error instanceof StowageError || context.signal.aborted) throw error;
     throw new BrokenBodyError({ cause: error });
+  } finally {
+    clearTimeout(timer);
   }
 };

@@ -1,6 +1,5 @@
 import { BrokenBodyError } from '../../errors/errors.ts';
-import { fromObject } from '../../parameters/brackets.ts';
-import { noParameters, type RawParameters } from '../../parameters/raw.ts';
+import { fromObject, noParameters, type RawParameters } from '../../parameters/raw.ts';
 
 /**
  * Parameters of a JSON body. An empty body and a list count as no parameters.

@@ -2,14 +2,18 @@ import busboy, { type Busboy } from 'busboy';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { UploadedFile } from '../../actions/uploaded-file.ts';
-import { BodyTooLargeError, BrokenBodyError, StowageError } from '../../errors/errors.ts';
-import { FormFields } from '../../parameters/form-fields.ts';
-import type { RawParameters } from '../../parameters/raw.ts';
+import {
+  BodyTooLargeError,
+  BrokenBodyError,
+  RequestTimeoutError,
+  StowageError,
+} from '../../errors/errors.ts';
+import { ParameterDraft, type RawParameters } from '../../parameters/raw.ts';
 import type { BodyContext } from './bounded-text.ts';
-import { pour } from './pour.ts';
+import { pour, type BodySink, type BodyTimes } from './pour.ts';
 
 const MAX_PARTS = 1000;
-const MAX_FIELD_BYTES = 1024 * 1024;
+const MAX_NAME_LENGTH = 1000;
 /** Part headers, text fields and what stands around the parts. */
 const OVERHEAD_BYTES = 32 * 1024 * 1024;
 
@@ -20,13 +24,15 @@ export interface IncomingFile {
   readonly filename: string;
   readonly content: Readable;
   /** Text fields that came before (some that came after it may be known too). */
-  readonly fields: FormFields;
+  readonly fields: ParameterDraft;
 }
 
 /** Takes the files of a form, one after the other. */
 export interface FileReceiver {
   /** Largest file that any form may bring, in bytes: bounds the form as a whole. */
   readonly largestFile: number;
+  /** Most bytes of all text fields together, by what is known of the request so far. */
+  largestText(fields: ParameterDraft): number;
   /** Reads the content to its end and keeps it; or answers undefined and leaves it unread: the file is skipped. */
   receive(file: IncomingFile): Promise<UploadedFile | undefined>;
 }
@@ -40,7 +46,7 @@ export interface FormContent {
 /** A file name as it was before the browser put it between quotes. @see https://html.spec.whatwg.org/#multipart-form-data */
 const unquoted = (filename: string): string => filename.replaceAll('%22', '"');
 
-const createParser = (contentType: string): Busboy => {
+const createParser = (contentType: string, fieldSize: number): Busboy => {
   // RFC 2046 5.1.1: one to seventy characters.
   if (!/;\s*boundary\s*=\s*(?:"[^"]{1,70}"|[^\s";]{1,70})\s*(?:;|$)/iu.test(contentType)) {
     throw new BrokenBodyError('The form has no usable boundary.');
@@ -50,7 +56,7 @@ const createParser = (contentType: string): Busboy => {
       headers: { 'content-type': contentType },
       defParamCharset: 'utf8',
       // The parser reports at the end of a part that the limit is reached: one more is one too many.
-      limits: { parts: MAX_PARTS + 1, fieldSize: MAX_FIELD_BYTES + 1 },
+      limits: { parts: MAX_PARTS + 1, fieldSize: fieldSize + 1 },
     });
   } catch (cause) {
     throw new BrokenBodyError({ message: 'The form has no usable boundary.', cause });
@@ -62,19 +68,23 @@ const asBodyFailure = (error: unknown): unknown =>
     ? error
     : new BrokenBodyError({ message: 'The form is broken or was cut off.', cause: error });
 
-/** Reads one form. Files are received strictly one after the other; the form waits while one is stored. */
+/** Reads one form. Files are received strictly one after the other; the form waits while more than one of them waits. */
 class FormReader {
   readonly #parser: Busboy;
   readonly #receiver: FileReceiver;
-  readonly #fields = new FormFields();
+  readonly #fields = new ParameterDraft();
   readonly #open = new Set<Readable>();
   readonly #uploads: UploadedFile[] = [];
   #queue: Promise<void> = Promise.resolve();
+  /** Files in the queue, the one that is being received included. */
+  #waiting = 0;
+  #wake: (() => void) | undefined;
+  #pausedMs = 0;
   #fieldBytes = 0;
   #failed = false;
 
   constructor(contentType: string, receiver: FileReceiver) {
-    this.#parser = createParser(contentType);
+    this.#parser = createParser(contentType, receiver.largestText(this.#fields));
     this.#receiver = receiver;
     this.#parser.on('field', (name: string | undefined, value, info) => {
       this.#guard(() => {
@@ -91,9 +101,9 @@ class FormReader {
     this.#parser.on('error', () => undefined);
   }
 
-  async read(body: Readable, signal: AbortSignal): Promise<FormContent> {
+  async read(body: Readable, { signal, times }: BodyContext): Promise<FormContent> {
     try {
-      await Promise.all([this.#pour(body, signal), finished(this.#parser)]);
+      await Promise.all([this.#pour(body, signal, times), finished(this.#parser)]);
       await this.#queue;
       return { fields: this.#fields.all(), uploads: this.#uploads };
     } catch (error) {
@@ -104,26 +114,62 @@ class FormReader {
     }
   }
 
-  async #pour(body: Readable, signal: AbortSignal): Promise<void> {
+  async #pour(body: Readable, signal: AbortSignal, times: BodyTimes): Promise<void> {
     const most = this.#receiver.largestFile * MAX_PARTS + OVERHEAD_BYTES;
+    const begun = Date.now();
     let bytes = 0;
-    await pour(body, this.#parser, {
+    await pour(body, this.#sink(), {
       signal,
+      stallMs: times.stallMs,
       onBytes: (length) => {
         bytes += length;
         if (bytes > most) throw new BodyTooLargeError();
+        if (Date.now() - begun - this.#pausedMs > times.formMs + bytes / times.formBytesPerMs)
+          throw new RequestTimeoutError();
       },
     });
     this.#parser.end();
   }
 
+  /** The parser, which takes nothing more while files wait to be received: small ones would all gather in its buffers. */
+  #sink(): BodySink {
+    let drained: Promise<unknown> | undefined;
+    let pausedAt = 0;
+    return {
+      write: (chunk) => {
+        if (this.#parser.write(chunk)) drained = undefined;
+        else drained = new Promise((resolve) => this.#parser.once('drain', resolve));
+        const flows = drained === undefined && this.#waiting <= 1;
+        if (!flows) pausedAt = Date.now();
+        return flows;
+      },
+      once: (event, listener) => {
+        if (event === 'error') return this.#parser.once('error', listener);
+        return Promise.all([drained, this.#caughtUp()]).then(() => {
+          // Time that we took is not the client's.
+          this.#pausedMs += Date.now() - pausedAt;
+          (listener as () => void)();
+        });
+      },
+    };
+  }
+
+  /** Resolves when no file waits behind the one that is being received. */
+  #caughtUp(): Promise<void> {
+    if (this.#waiting <= 1) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
   #addField(name: string | undefined, value: string, truncated: boolean): void {
     if (name === undefined) throw new BrokenBodyError('A part of the form has no name.');
+    if (name.length > MAX_NAME_LENGTH) throw new BrokenBodyError('A field name of the form is too long.');
     this.#fieldBytes += Buffer.byteLength(value);
-    if (truncated || this.#fieldBytes > MAX_FIELD_BYTES) {
+    this.#fields.add(name, value);
+    if (truncated || this.#fieldBytes > this.#receiver.largestText(this.#fields)) {
       throw new BodyTooLargeError('The text fields of the form are too large.');
     }
-    this.#fields.add(name, value);
   }
 
   #addFile(field: string | undefined, content: Readable, filename: string | undefined): void {
@@ -134,7 +180,13 @@ class FormReader {
     }
     this.#open.add(content);
     content.once('close', () => this.#open.delete(content));
-    this.#queue = this.#queue.then(() => this.#receive(field, content, filename));
+    this.#waiting += 1;
+    this.#queue = this.#queue
+      .then(() => this.#receive(field, content, filename))
+      .finally(() => {
+        this.#waiting -= 1;
+        if (this.#waiting <= 1) this.#wake?.();
+      });
     // Reported at once: the parser may wait for a file that nobody reads any more.
     this.#queue.catch((error: unknown) => {
       this.#fail(error as Error);
@@ -175,19 +227,20 @@ class FormReader {
 }
 
 /**
- * Reads a multipart form: at most 1,000 parts and 1 MB of text fields. Names are UTF-8; of file names only the last path
+ * Reads a multipart form: at most 1,000 parts, and as much text as the receiver allows. Names are UTF-8; of file names only the last path
  * segment is kept, and `filename*` wins over `filename`. Fields may stand before and after the files. When anything fails,
  * what was stored before is discarded.
  * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and what the receiver throws.
  */
 export const readMultipart = async (
   body: Readable,
-  { headers, signal }: BodyContext,
+  context: BodyContext,
   receiver: FileReceiver,
 ): Promise<FormContent> => {
+  const { headers } = context;
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
   if (encoding !== '' && encoding !== 'identity') {
     throw new BrokenBodyError('The encoding of the request body is not supported.');
   }
-  return new FormReader(headers['content-type'] ?? '', receiver).read(body, signal);
+  return new FormReader(headers['content-type'] ?? '', receiver).read(body, context);
 };

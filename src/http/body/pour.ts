@@ -1,8 +1,18 @@
 import type { Readable } from 'node:stream';
-import { BrokenBodyError, StowageError } from '../../errors/errors.ts';
+import { BrokenBodyError, RequestTimeoutError, StowageError } from '../../errors/errors.ts';
 
-/** A client that sends nothing for this long, while we are ready to read, is given up. */
-const STALL_MS = 60_000;
+/** How long a body may take. */
+export interface BodyTimes {
+  /** A client that sends nothing for this long, while we are ready to read, is given up. */
+  readonly stallMs: number;
+  /** A JSON or urlencoded body must have come by then: a client that sends a byte now and then would hold its request for days. */
+  readonly textMs: number;
+  /** A form may be slow for so long; after that it must have come at `formBytesPerMs`. */
+  readonly formMs: number;
+  readonly formBytesPerMs: number;
+}
+
+export const bodyTimes: BodyTimes = { stallMs: 60_000, textMs: 30_000, formMs: 60_000, formBytesPerMs: 1 };
 
 /** What a body is poured into: any Writable, or less. */
 export interface BodySink {
@@ -14,6 +24,7 @@ export interface BodySink {
 /** What pouring needs besides its ends. */
 export interface PourOptions {
   readonly signal: AbortSignal;
+  readonly stallMs: number;
   /** Sees every chunk's length before it is written; may throw to stop. */
   readonly onBytes?: (length: number) => void;
 }
@@ -28,19 +39,19 @@ const readFailure = (cause: unknown): Error =>
  * `node:http` that would destroy the connection that the answer has to go through. Whoever owns the body drains it.
  * The sink is not ended. Rejects with BrokenBodyError, StowageError REQUEST_TIMEOUT, the sink's error, what `onBytes` threw, or the signal's reason.
  */
-export const pour = (body: Readable, sink: BodySink, { signal, onBytes }: PourOptions): Promise<void> =>
+export const pour = (body: Readable, sink: BodySink, options: PourOptions): Promise<void> =>
   new Promise((resolve, reject) => {
     let settled = false;
     const stalled = setTimeout(() => {
-      if (!body.isPaused()) fail(new StowageError('REQUEST_TIMEOUT'));
-    }, STALL_MS);
+      if (!body.isPaused()) fail(new RequestTimeoutError());
+    }, options.stallMs);
 
     const settle = (): boolean => {
       if (settled) return false;
       settled = true;
       clearTimeout(stalled);
       body.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
-      signal.removeEventListener('abort', onAbort);
+      options.signal.removeEventListener('abort', onAbort);
       return true;
     };
     const fail = (error: unknown): void => {
@@ -60,7 +71,7 @@ export const pour = (body: Readable, sink: BodySink, { signal, onBytes }: PourOp
       const chunk = typeof data === 'string' ? Buffer.from(data) : data;
       stalled.refresh();
       try {
-        onBytes?.(chunk.length);
+        options.onBytes?.(chunk.length);
         if (sink.write(chunk)) return;
       } catch (error) {
         fail(error);
@@ -79,13 +90,13 @@ export const pour = (body: Readable, sink: BodySink, { signal, onBytes }: PourOp
       fail(readFailure(undefined));
     };
     const onAbort = (): void => {
-      fail(signal.reason);
+      fail(options.signal.reason);
     };
 
-    if (signal.aborted) return fail(signal.reason);
+    if (options.signal.aborted) return fail(options.signal.reason);
     if (body.readableEnded) return onEnd();
     if (body.destroyed) return fail(readFailure(body.errored));
-    signal.addEventListener('abort', onAbort, { once: true });
+    options.signal.addEventListener('abort', onAbort, { once: true });
     sink.once('error', fail);
     body.on('end', onEnd).on('error', onError).on('close', onClose).on('data', onData);
     body.resume();

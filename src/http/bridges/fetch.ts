@@ -34,7 +34,7 @@ export const toFetchHandler = (handle: Handle, { basePath = '' }: MountOptions =
     };
     const answer = await handle(message);
     if (body !== undefined && !body.readableEnded) {
-      // The answer goes out meanwhile; cancelling at once would cost many clients the answer.
+      // The answer goes out meanwhile; cancelling immediately would cost many clients the answer.
       void drain(body).then(() => body.destroy());
     }
     return new Response(toBody(answer.body), {

@@ -13,13 +13,24 @@ const writeBody = async (
   response: ServerResponse,
   body: ConnectorResponse['body'],
   end: boolean,
+  stallMs: number,
 ): Promise<void> => {
+  response.setTimeout(stallMs, () => response.destroy());
   if (body instanceof Readable) {
-    response.setTimeout(STALL_MS, () => response.destroy());
     await pipeline(body, response, { end });
   } else if (end) response.end(body);
   else if (body === undefined) response.flushHeaders();
   else response.write(body);
+};
+
+/** Keeps what the host's own answers vary by: without it a shared cache would mix its users. */
+const withHostVary = (
+  response: ServerResponse,
+  headers: ConnectorResponse['headers'],
+): ConnectorResponse['headers'] => {
+  const ofHost = response.getHeader('vary');
+  if (ofHost === undefined || headers['vary'] === undefined) return headers;
+  return { ...headers, vary: [ofHost, headers['vary']].flat().join(', ') };
 };
 
 /**
@@ -31,14 +42,15 @@ export const send = async (
   response: ServerResponse,
   answer: ConnectorResponse,
   unread: boolean,
+  stallMs = STALL_MS,
 ): Promise<void> => {
   const stream = http2Stream(request);
   if (stream === undefined && answer.statusText !== undefined) response.statusMessage = answer.statusText;
   const lingers = unread && stream === undefined;
   if (lingers) response.setHeader('connection', 'close');
-  response.writeHead(answer.status, answer.headers);
+  response.writeHead(answer.status, withHostVary(response, answer.headers));
   const drained = lingers ? drain(request) : undefined;
-  await writeBody(response, answer.body, !lingers);
+  await writeBody(response, answer.body, !lingers, stallMs);
   if (drained !== undefined) {
     await drained;
     response.end();

@@ -52,7 +52,7 @@ export class NodeConnectorRequest implements ConnectorRequest {
     this.method = request.method ?? 'GET';
     this.url = view.url ?? request.url ?? '/';
     this.isExact = view.isExact;
-    // Only `set-cookie` can be a list, and that is no header of requests.
+    // Only `set-cookie` can be a list, and that is not a header of requests.
     this.headers = request.headers as ConnectorRequest['headers'];
     this.native = view.native ?? request;
     this.body = host === undefined && hasBody(request) ? request : host?.body;

@@ -23,6 +23,7 @@ export const serveNode = async (
   request: IncomingMessage,
   response: ServerResponse,
   view: NodeRequestView,
+  stallMs?: number,
 ): Promise<void> => {
   const turn = untilTurn(request, response);
   if (turn !== true && !(await turn)) {
@@ -36,23 +37,32 @@ export const serveNode = async (
     return;
   }
   try {
-    await send(request, response, answer, message.body !== undefined && !request.complete);
+    await send(request, response, answer, message.body !== undefined && !request.complete, stallMs);
   } catch (error) {
     if (answer.body instanceof Readable) answer.body.destroy();
     if (!response.headersSent) throw error;
-    // A body that broke off, or a client that left: what was sent is no whole answer, and the client must see that.
+    // A body that broke off, or a client that left: what was sent is not a whole answer, and the client must see that.
     response.destroy();
   }
 };
 
+/** How a handler is mounted, and how long it waits. */
+export interface NodeHandlerOptions extends MountOptions {
+  /** A client that takes nothing for this long while there is something to send is given up. Default: two minutes. */
+  readonly stallMs?: number | undefined;
+}
+
 /** Makes the handler of a connector. */
-export const toNodeHandler = (handle: Handle, options: MountOptions = {}): NodeHandler => {
+export const toNodeHandler = (
+  handle: Handle,
+  { stallMs, ...options }: NodeHandlerOptions = {},
+): NodeHandler => {
   const readMount = createMountReader(options);
   return async (request, response, next) => {
     try {
       // The compatibility API of HTTP/2 has all that is used here.
       const message = request as IncomingMessage;
-      await serveNode(handle, message, response as ServerResponse, readMount(message));
+      await serveNode(handle, message, response as ServerResponse, readMount(message), stallMs);
     } catch (error) {
       if (next === undefined) response.destroy();
       else next(error);

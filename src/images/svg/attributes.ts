@@ -1,12 +1,6 @@
 import { cleanStyleAttribute, isHarmlessValue } from './css.ts';
-import {
-  ANIMATED_VALUES,
-  ANIMATIONS,
-  PLAIN,
-  PRESENTATION,
-  XLINK_NAMESPACE,
-  XML_NAMESPACE,
-} from './vocabulary.ts';
+import { XLINK_NAMESPACE, XML_NAMESPACE } from './strict-xml.ts';
+import { ANIMATED_VALUES, ANIMATIONS, PLAIN, PRESENTATION } from './vocabulary.ts';
 
 /** An attribute as the parser gives it. */
 export interface SvgAttribute {
@@ -48,9 +42,14 @@ const isHarmlessAnimation = (value: string): boolean =>
   INNOCENT.test(value) ||
   (isPlain(value.replaceAll(/url\(\s*#[\w.:-]+\s*\)/giu, '')) && value.split(';').every(isHarmlessPart));
 
-const cleanOwn = (element: string, name: string, value: string): string | undefined => {
+const cleanOwn = (
+  element: string,
+  name: string,
+  value: string,
+  onRemoved: () => void,
+): string | undefined => {
   if (name === 'href') return cleanReference(element, value);
-  if (name === 'style') return cleanStyleAttribute(value) || undefined;
+  if (name === 'style') return cleanStyleAttribute(value, onRemoved) || undefined;
   if (PRESENTATION.has(name)) return isHarmlessValue(value) ? value : undefined;
   if (!PLAIN.has(name)) return undefined;
   if (ANIMATIONS.has(element) && ANIMATED_VALUES.has(name))
@@ -59,13 +58,17 @@ const cleanOwn = (element: string, name: string, value: string): string | undefi
   return isPlain(value) ? value : undefined;
 };
 
-/** The attribute as it may stay, with the name that it is written under; undefined when it must go. */
+/**
+ * The attribute as it may stay, with the name that it is written under; undefined when it must go. `onRemoved` is called when a part of its
+ * value goes.
+ */
 export const cleanAttribute = (
   element: string,
   { uri, local, value }: SvgAttribute,
+  onRemoved: () => void,
 ): { readonly name: string; readonly value: string } | undefined => {
   if (uri === '') {
-    const cleaned = cleanOwn(element, local, value);
+    const cleaned = cleanOwn(element, local, value, onRemoved);
     return cleaned === undefined ? undefined : { name: local, value: cleaned };
   }
   if (uri === XLINK_NAMESPACE && local === 'href') {

@@ -1,25 +1,33 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { SaxesParser, type SaxesTagNS } from 'saxes';
+import type { SaxesTagNS } from 'saxes';
 import { BrokenImageError } from '../../errors/errors.ts';
 import { escapeXml } from '../icon.ts';
-import { cleanAttribute, isCompleteAnimation } from './attributes.ts';
+import { cleanAttribute, isCompleteAnimation, type SvgAttribute } from './attributes.ts';
 import { cleanStyleSheet } from './css.ts';
-import { decodeXmlText } from './decode-text.ts';
-import { ELEMENTS, SVG_NAMESPACE, XLINK_NAMESPACE } from './vocabulary.ts';
+import { createStrictParser, malformed, parseXml, SVG_NAMESPACE, XLINK_NAMESPACE } from './strict-xml.ts';
+import { ELEMENTS } from './vocabulary.ts';
 
-/** Larger files are refused: cleaning needs the whole text. */
+/** Larger files are refused: cleaning needs the whole file. */
 export const MAX_SVG_BYTES = 8 * 1024 * 1024;
-/** Deeper ones are made to break programs that read them. */
-const MAX_DEPTH = 256;
-/** Characters parsed before other requests get their turn: some milliseconds of work. */
-const CHARACTERS_PER_TURN = 128 * 1024;
 
-const malformed = (detail: string): BrokenImageError =>
-  new BrokenImageError({ message: 'The SVG file is malformed.', detail });
+/** An SVG file that has been cleaned. */
+export interface CleanedSvg {
+  readonly content: Buffer;
+  /** Whether anything was removed that a browser would have drawn or run. Comments and the data of drawing programs do not count. */
+  readonly isReduced: boolean;
+}
+
+/** Deeper drawings are made to break the programs that read them. */
+const MAX_DEPTH = 256;
+const XHTML_NAMESPACE = 'http://www.w3.org/1999/xhtml';
+
+/** Whether an element may draw or run something, unlike the data of drawing programs. */
+const isVisible = ({ uri, local }: SaxesTagNS): boolean =>
+  uri === XHTML_NAMESPACE || ((uri === SVG_NAMESPACE || uri === '') && local !== 'metadata');
 
 /** Writes the allowed part of a document while it is read. */
 class CleanWriter {
   readonly #parts: string[] = [];
+  #isReduced = false;
   #depth = 0;
   /** Depth of the element that is left out with all that it holds. */
   #leftOut: number | undefined;
@@ -34,13 +42,14 @@ class CleanWriter {
     const { local } = tag;
     // Files written by hand often name no namespace at all.
     const isSvg = tag.uri === SVG_NAMESPACE || tag.uri === '';
-    if (this.#depth === 1 && !(isSvg && local === 'svg')) throw malformed('the root is no svg element');
+    if (this.#depth === 1 && !(isSvg && local === 'svg')) throw malformed('the root is not an svg element');
     if (this.#leftOut !== undefined) return;
-    const attributes = Object.values(tag.attributes).flatMap((given) => cleanAttribute(local, given) ?? []);
+    const attributes = Object.values(tag.attributes).flatMap((given) => this.#cleanAttribute(local, given));
     const names = attributes.map(({ name }) => name);
     const isInside = this.#css !== undefined;
     if (!isSvg || !ELEMENTS.has(local) || isInside || !isCompleteAnimation(local, names)) {
       this.#leftOut = this.#depth;
+      this.#isReduced ||= isVisible(tag);
       return;
     }
     this.#endTag();
@@ -61,7 +70,7 @@ class CleanWriter {
       return;
     }
     if (this.#css !== undefined) {
-      const css = cleanStyleSheet(this.#css.join(''));
+      const css = cleanStyleSheet(this.#css.join(''), this.#reduce);
       this.#css = undefined;
       this.text(css);
     }
@@ -80,8 +89,21 @@ class CleanWriter {
     this.#parts.push(escapeXml(text));
   }
 
-  result(): Buffer {
-    return Buffer.from(`${this.#parts.join('')}\n`);
+  result(): CleanedSvg {
+    return { content: Buffer.from(`${this.#parts.join('')}\n`), isReduced: this.#isReduced };
+  }
+
+  readonly #reduce = (): void => {
+    this.#isReduced = true;
+  };
+
+  #cleanAttribute(element: string, given: SvgAttribute): { name: string; value: string }[] {
+    const cleaned = cleanAttribute(element, given, this.#reduce);
+    if (cleaned !== undefined) return [cleaned];
+    const { uri, local } = given;
+    if ((uri === '' && !local.startsWith('data-')) || uri === XLINK_NAMESPACE)
+      this.#isReduced ||= local !== 'type';
+    return [];
   }
 
   #endTag(): void {
@@ -92,33 +114,24 @@ class CleanWriter {
 
 /**
  * Writes an SVG file anew with nothing but what draws: a strict parser reads it, and only listed elements and attributes with harmless
- * values are written. Out go scripts, handlers, foreign objects, references to anything but the same document (pictures:
- * embedded raster data), CSS that loads or runs something, comments, processing instructions and the document type. Entities of its own
- * make a file malformed. The result is UTF-8.
+ * values are written. Scripts, handlers, foreign objects, references to anything but the same document (pictures: embedded raster
+ * data), CSS that loads or runs something, comments, processing instructions and the document type are left out. The result is UTF-8.
  *
- * Why not a sanitiser for HTML: DOMPurify works on a DOM, and jsdom, the one that it supports, needs a newer Node than ours and brings twenty
- * packages; references to other hosts and CSS it leaves to hooks. sanitize-html reads HTML: it mends broken XML instead of refusing it and
- * knows no namespaces. A list of what may stay over the maintained strict XML parser that is here anyway is less code than the hooks would be.
+ * Why not a sanitiser for HTML: DOMPurify works on a DOM, and jsdom, the one that it supports, needs a newer Node than ours and brings
+ * twenty packages; references to other hosts and CSS it leaves to hooks. sanitize-html reads HTML: it repairs broken XML instead of
+ * refusing it and knows no namespaces. A list of what may stay over a strict XML parser is less code than the hooks would be.
  *
  * Memory: some times the size of the file, which is at most MAX_SVG_BYTES. Gives way to other work between portions.
- * @throws BrokenImageError when it is malformed, too large, or no SVG
+ * @throws BrokenImageError when it is malformed, too large, or not SVG
  */
-export const cleanSvg = async (bytes: Buffer): Promise<Buffer> => {
+export const cleanSvg = async (bytes: Buffer): Promise<CleanedSvg> => {
   if (bytes.length > MAX_SVG_BYTES) throw new BrokenImageError('The SVG file is too large.');
-  const text = decodeXmlText(bytes);
   const writer = new CleanWriter();
-  const parser = new SaxesParser({ xmlns: true });
-  parser.on('error', (error) => {
-    throw malformed(error.message);
-  });
+  const parser = createStrictParser();
   parser.on('opentag', (tag) => writer.open(tag));
   parser.on('closetag', (tag) => writer.close(tag));
   parser.on('text', (content) => writer.text(content));
   parser.on('cdata', (content) => writer.text(content));
-  for (let at = 0; at < text.length; at += CHARACTERS_PER_TURN) {
-    parser.write(text.slice(at, at + CHARACTERS_PER_TURN));
-    await nextTurn();
-  }
-  parser.close();
+  await parseXml(parser, [bytes]);
   return writer.result();
 };

@@ -22,9 +22,10 @@ const FUNCTION = /(?<![\w-])([\w-]+)\s*\(/gu;
 const SELECTOR = /^(?:[\w\s#.,:>+~*()|^$=%-]|\[[\w\s^$*~|=-]*(?:"[\w\s.-]*"\s*|'[\w\s.-]*'\s*)?\])+$/u;
 const CONDITION = /^@(?:media|supports)\b[\w\s():.,/<>=-]*$/iu;
 const KEYFRAMES = /^@(?:-webkit-|-moz-)?keyframes\s+[\w-]+$/iu;
+const IMPORT = /@import\b/iu;
 const FONT_FACE = /^@font-face$/iu;
 
-/** Longer ones are no style but an attack on whoever reads them. */
+/** Longer ones are not written by programs; they attack whoever reads them. */
 const MAX_VALUE_LENGTH = 16 * 1024;
 const MAX_PRELUDE_LENGTH = 16 * 1024;
 const MAX_ATTRIBUTE_LENGTH = 64 * 1024;
@@ -53,7 +54,7 @@ export const isHarmlessValue = (value: string): boolean => {
   return VALUE.test(rest) && isBalanced(rest) && hasOnlyKnownFunctions(rest);
 };
 
-/** Comments are gone from what is judged and from what is written, so both are the same text. */
+/** Comments are gone from what is checked and from what is written, so both are the same text. */
 const withoutComments = (css: string): string =>
   css.replaceAll(/\/\*[\s\S]*?(?:\*\/|$)/gu, ' ').replaceAll(/<!--|-->/gu, ' ');
 
@@ -78,25 +79,32 @@ const splitDeclarations = (css: string): string[] => {
   return [...declarations, css.slice(start)];
 };
 
-const cleanDeclaration = (text: string, isFont: boolean): string[] => {
+const cleanDeclaration = (text: string, isFont: boolean): string | undefined => {
   const colon = text.indexOf(':');
   const property = text.slice(0, colon).trim();
   const value = text.slice(colon + 1).trim();
-  if (colon < 0 || !PROPERTY.test(property) || value === '') return [];
+  if (colon < 0 || !PROPERTY.test(property) || value === '') return undefined;
   const isFontSource = isFont && property.toLowerCase() === 'src';
-  if (!isFontSource && FORBIDDEN_PROPERTY.test(property)) return [];
-  const judged = isFontSource ? value.replaceAll(EMBEDDED_FONT, ' ') : value;
-  return isHarmlessValue(judged) ? [`${property}:${value}`] : [];
+  if (!isFontSource && FORBIDDEN_PROPERTY.test(property)) return undefined;
+  const checked = isFontSource ? value.replaceAll(EMBEDDED_FONT, ' ') : value;
+  return isHarmlessValue(checked) ? `${property}:${value}` : undefined;
 };
 
-const cleanBlock = (css: string, isFont: boolean): string =>
+/** Called when a part of the CSS is removed. */
+type OnRemoved = () => void;
+
+const cleanBlock = (css: string, isFont: boolean, onRemoved: OnRemoved): string =>
   splitDeclarations(css)
-    .flatMap((declaration) => cleanDeclaration(declaration, isFont))
+    .flatMap((declaration) => {
+      const cleaned = cleanDeclaration(declaration, isFont);
+      if (cleaned === undefined && declaration.trim() !== '') onRemoved();
+      return cleaned ?? [];
+    })
     .join(';');
 
 /** Cleans the declarations of a `style` attribute, one by one; empty when nothing harmless is left. */
-export const cleanStyleAttribute = (css: string): string =>
-  css.length > MAX_ATTRIBUTE_LENGTH ? '' : cleanBlock(withoutComments(css), false);
+export const cleanStyleAttribute = (css: string, onRemoved: OnRemoved): string =>
+  css.length > MAX_ATTRIBUTE_LENGTH ? '' : cleanBlock(withoutComments(css), false, onRemoved);
 
 interface Rule {
   readonly prelude: string;
@@ -126,22 +134,23 @@ const nextRule = (css: string, start: number): Rule | undefined => {
 
 const MAX_NESTING = 4;
 
-const cleanRule = ({ prelude, body }: Rule, nesting: number): string => {
-  if (prelude.length > MAX_PRELUDE_LENGTH) return '';
-  if (CONDITION.test(prelude) || KEYFRAMES.test(prelude)) {
-    const inside = nesting < MAX_NESTING ? cleanRules(body, nesting + 1) : '';
-    return inside === '' ? '' : `${prelude}{${inside}}`;
+const cleanRule = ({ prelude, body }: Rule, nesting: number, onRemoved: OnRemoved): string => {
+  const isShort = prelude.length <= MAX_PRELUDE_LENGTH;
+  const isGroup = isShort && (CONDITION.test(prelude) || KEYFRAMES.test(prelude));
+  const isFont = isShort && FONT_FACE.test(prelude);
+  const isKnown = isGroup ? nesting < MAX_NESTING : isFont || (isShort && SELECTOR.test(prelude));
+  if (!isKnown) {
+    onRemoved();
+    return '';
   }
-  const isFont = FONT_FACE.test(prelude);
-  if (!isFont && !SELECTOR.test(prelude)) return '';
-  const declarations = cleanBlock(body, isFont);
-  return declarations === '' ? '' : `${prelude}{${declarations}}`;
+  const inside = isGroup ? cleanRules(body, nesting + 1, onRemoved) : cleanBlock(body, isFont, onRemoved);
+  return inside === '' ? '' : `${prelude}{${inside}}`;
 };
 
-const cleanRules = (css: string, nesting: number): string => {
+const cleanRules = (css: string, nesting: number, onRemoved: OnRemoved): string => {
   const rules: string[] = [];
   for (let rule = nextRule(css, 0); rule !== undefined; rule = nextRule(css, rule.end)) {
-    rules.push(cleanRule(rule, nesting));
+    rules.push(cleanRule(rule, nesting, onRemoved));
   }
   return rules.filter((text) => text !== '').join('\n');
 };
@@ -152,7 +161,10 @@ const cleanRules = (css: string, nesting: number): string => {
  * passed a list of allowed characters and functions, so it does not matter how cleverly the rest was hidden. Sheets, values and selectors that
  * are larger than any program writes go as well.
  */
-export const cleanStyleSheet = (css: string): string => {
+export const cleanStyleSheet = (css: string, onRemoved: OnRemoved): string => {
   const text = withoutComments(css);
-  return text.replaceAll(EMBEDDED_FONT, '').length > MAX_SHEET_LENGTH ? '' : cleanRules(text, 0);
+  if (IMPORT.test(text)) onRemoved();
+  if (text.replaceAll(EMBEDDED_FONT, '').length <= MAX_SHEET_LENGTH) return cleanRules(text, 0, onRemoved);
+  onRemoved();
+  return '';
 };

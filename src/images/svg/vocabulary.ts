@@ -1,9 +1,5 @@
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/u));
 
-export const SVG_NAMESPACE = 'http://www.w3.org/2000/svg';
-export const XLINK_NAMESPACE = 'http://www.w3.org/1999/xlink';
-export const XML_NAMESPACE = 'http://www.w3.org/XML/1998/namespace';
-
 /** Elements that draw, describe or animate. Whatever is not named here goes with all that it holds: scripts, foreign objects, media. */
 export const ELEMENTS = words(`
   svg g defs symbol use a switch view title desc

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
-import { CorruptError, StorageUnavailableError } from '../../errors/errors.ts';
+import {
+  CorruptError,
+  MovedInPartError,
+  StorageDeniedError,
+  StorageUnavailableError,
+} from '../../errors/errors.ts';
 import type { StorageAdapter } from '../../storage/adapter.ts';
 import { copyFolder, moveFolder } from '../../storage/folders.ts';
 import { placeStaged, stageContent } from '../../storage/staging.ts';
@@ -33,10 +38,12 @@ const plantTree = async ({ adapter, at }: CaseContext): Promise<void> => {
   await put(adapter, at('bystander.txt'), 'untouched');
 };
 
+const below = (snapshot: readonly string[], folder: string): readonly string[] =>
+  snapshot.filter((line) => line.startsWith(`${folder}/`)).map((line) => line.slice(folder.length));
+
 const COPY_FAULTS: readonly (readonly [what: string, fault: Fault])[] = [
   ['the first copy is refused', { operation: 'copyFile', effect: 'fail-before', call: 1 }],
   ['the last copy is refused', { operation: 'copyFile', effect: 'fail-before', call: FILES + 1 }],
-  ['the answer of a copy is lost', { operation: 'copyFile', effect: 'fail-after', call: 10 }],
   ['every copy is refused', { operation: 'copyFile', effect: 'fail-before' }],
   ['a folder cannot be made', { operation: 'makeFolder', effect: 'fail-before', call: 2 }],
   ['a folder cannot be listed', { operation: 'list', effect: 'fail-before', call: 3 }],
@@ -87,22 +94,60 @@ export const faultTheme: Theme = {
       },
     },
     {
-      name: 'a moved folder whose source cannot be removed is whole at its target and lost nowhere',
+      name: 'copying or moving a folder while the answer of a copy is lost: the source is whole, at most that copy remains',
+      check: async (context) => {
+        const { adapter, at } = context;
+        await plantTree(context);
+        for (const [index, transfer] of [copyFolder, moveFolder].entries()) {
+          const target = `target${index}`;
+          const before = below(await snapshotOf(adapter), 'tree');
+          const broken = faulty(adapter, { operation: 'copyFile', effect: 'fail-after', call: 10 });
+          await expectError(transfer(broken, at('tree'), at(target)), StorageUnavailableError);
+          const after = await snapshotOf(adapter);
+          assert.deepEqual(below(after, 'tree'), before);
+          // Nobody knows whose it is, so nobody may remove it.
+          assert.ok(below(after, target).filter((line) => !line.endsWith('/')).length <= 1);
+        }
+      },
+    },
+    {
+      name: 'a moved folder that the store lets nobody empty is whole at its source, and no copy remains',
       check: async (context) => {
         await plantTree(context);
         const broken = faulty(context.adapter, {
-          operation: 'removeFolder',
+          operation: 'removeFile',
           effect: 'fail-before',
-          path: (path) => path.name === 'tree',
+          path: (path) => path.segments[0] === 'tree',
+          error: new StorageDeniedError(),
         });
-        await expectError(
-          moveFolder(broken, context.at('tree'), context.at('target')),
-          StorageUnavailableError,
+        await expectUnchanged(context.adapter, () =>
+          expectError(moveFolder(broken, context.at('tree'), context.at('target')), StorageDeniedError),
         );
-        const snapshot = await snapshotOf(context.adapter);
-        const below = (folder: string): readonly string[] =>
-          snapshot.filter((line) => line.startsWith(`${folder}/`)).map((line) => line.slice(folder.length));
-        assert.deepEqual(below('target'), below('tree'));
+      },
+    },
+    {
+      name: 'a moved folder whose removal breaks off is whole at its target, and nothing else is removed',
+      check: async (context) => {
+        const { adapter, at } = context;
+        await plantTree(context);
+        const before = below(await snapshotOf(adapter), 'tree');
+        for (const [effect, call] of [
+          ['fail-before', 1],
+          ['fail-after', 1],
+          ['fail-before', 7],
+          ['fail-after', 7],
+        ] as const) {
+          const broken = faulty(adapter, {
+            operation: 'removeFile',
+            effect,
+            call,
+            path: (path) => path.segments[0] === 'tree',
+          });
+          await expectError(moveFolder(broken, at('tree'), at('target')), MovedInPartError);
+          assert.deepEqual(below(await snapshotOf(adapter), 'target'), before);
+          await adapter.removeFolder(at('tree'));
+          await moveFolder(adapter, at('target'), at('tree'));
+        }
       },
     },
     {

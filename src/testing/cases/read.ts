@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { buffer } from 'node:stream/consumers';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import type { Theme } from '../case.ts';
-import { bytesAt, expectBytes, expectError, makeBytes, put } from '../expectations.ts';
+import { bytesAt, expectBytes, expectError, makeBytes, namesIn, put } from '../expectations.ts';
 
+const MANY = 100;
 const LARGE = 3 * 1024 * 1024 + 17;
 
 /** What `read` promises. */
@@ -101,6 +102,38 @@ export const readTheme: Theme = {
         await put(adapter, at('a.bin'), bytes);
         const all = await Promise.all(Array.from({ length: 12 }, () => bytesAt(adapter, at('a.bin'))));
         for (const found of all) assert.ok(found.equals(bytes));
+      },
+    },
+    {
+      name: `a read works after ${MANY} that failed`,
+      check: async ({ adapter, at }) => {
+        const { etag } = await put(adapter, at('a.txt'), 'a');
+        await put(adapter, at('f/b.txt'), 'b');
+        for (let index = 0; index < MANY; index += 1) {
+          const failing = [
+            adapter.read(at('no.txt')),
+            adapter.read(at('f')),
+            ...(etag === undefined ? [] : [adapter.read(at('a.txt'), { ifMatch: '"another"' })]),
+          ];
+          for (const { status } of await Promise.allSettled(failing))
+            assert.equal(status, 'rejected', 'the read succeeded');
+        }
+        await expectBytes(adapter, at('a.txt'), 'a');
+      },
+    },
+    {
+      name: 'slow readers do not keep others from writing and listing, and all get their bytes in the end',
+      check: async ({ adapter, at }) => {
+        const bytes = makeBytes(LARGE);
+        await put(adapter, at('large.bin'), bytes);
+        // A store with fewer connections than readers lets some of them wait.
+        const readers = Array.from({ length: 8 }, () => adapter.read(at('large.bin')));
+        await Promise.any(readers);
+        await put(adapter, at('f/a.txt'), 'a');
+        assert.deepEqual(await namesIn(adapter, at('f')), ['a.txt']);
+        const read = readers.map(async (reader) => buffer((await reader).stream));
+        for (const content of await Promise.all(read)) assert.ok(content.equals(bytes));
+        await expectBytes(adapter, at('f/a.txt'), 'a');
       },
     },
     {

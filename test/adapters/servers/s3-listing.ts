@@ -33,13 +33,17 @@ export const listPage = (
     last = name;
     if (end !== -1) folders.add(name);
     else {
-      const { bytes, modifiedAt, etag } = objects.get(key) ?? {
+      const { bytes, modifiedAt, etag, headers } = objects.get(key) ?? {
         bytes: Buffer.alloc(0),
         modifiedAt: new Date(),
         etag: '',
+        headers: {},
       };
+      const storageClass = headers['x-amz-storage-class'] ?? 'STANDARD';
       const facts = `<Size>${bytes.length}</Size><LastModified>${modifiedAt.toISOString()}</LastModified>`;
-      items.push(`<Contents><Key>${written(key)}</Key>${facts}<ETag>${xml(etag)}</ETag></Contents>`);
+      items.push(
+        `<Contents><Key>${written(key)}</Key>${facts}<ETag>${xml(etag)}</ETag><StorageClass>${storageClass}</StorageClass></Contents>`,
+      );
     }
   }
   const prefixes = [...folders].map(

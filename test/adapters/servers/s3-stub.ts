@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,17 @@ export interface Dialect {
   readonly conditionalPut?: 'obeyed' | 'refused' | 'ignored';
   /** CopyObject with a condition: ignored, refused with 501, or obeyed. */
   readonly conditionalCopy?: 'ignored' | 'refused' | 'obeyed';
-  /** Removals of one version: ignored, so that any goes, refused with 501, or obeyed. */
+  /** UploadPartCopy: as AWS has it, absent (501), or without conditions on the source (501 when one is sent). */
+  readonly partCopies?: 'absent' | 'unconditional';
+  /** CompleteMultipartUpload with a condition: ignored or obeyed. */
+  readonly conditionalComplete?: 'ignored' | 'obeyed';
+  /** ETags are no digest of the content, as under a key of a key service: every object has another one, copies too. */
+  readonly randomEtags?: true;
+  /** Listings begin with a truncated page that holds nothing. */
+  readonly emptyPages?: true;
+  /** Listings repeat their token for ever. */
+  readonly repeatsToken?: true;
+  /** Removals of one version: ignored, so that any goes, refused with 501, or obeyed; obeyed, a missing key is 404. */
   readonly conditionalDelete?: 'ignored' | 'refused' | 'obeyed';
   /** DeleteObjects without Content-MD5 answers 400; `absent` knows no such request at all (501). */
   readonly deleteObjects?: 'needs-md5' | 'absent';
@@ -45,7 +55,7 @@ interface SeenRequest {
 /** What a service keeps of the headers that an object was stored with. */
 const storedHeaders = (headers: IncomingHttpHeaders): Readonly<Record<string, string>> => {
   const kept = Object.entries(headers).filter(([name]) =>
-    /^(?:content-type|cache-control|x-amz-meta-.*)$/u.test(name),
+    /^(?:content-type|cache-control|x-amz-storage-class|x-amz-meta-.*)$/u.test(name),
   );
   return {
     'content-type': 'binary/octet-stream',
@@ -109,7 +119,11 @@ export class S3Stub {
     etag?: string,
   ): void {
     const bytes = Buffer.from(content);
-    this.objects.set(key, { bytes, etag: etag ?? etagOf(bytes), headers, modifiedAt: new Date() });
+    this.objects.set(key, { bytes, etag: etag ?? this.#etagOf(bytes), headers, modifiedAt: new Date() });
+  }
+
+  #etagOf(bytes: Buffer): string {
+    return this.#dialect.randomEtags === true ? `"${randomBytes(16).toString('hex')}"` : etagOf(bytes);
   }
 
   #note(operation: string, { headers, url = '' }: IncomingMessage): void {
@@ -196,7 +210,7 @@ export class S3Stub {
       return this.#fail(response, status, 'SlowDown');
     }
     this.put(key, body, storedHeaders(headers));
-    response.writeHead(200, { etag: etagOf(body) }).end();
+    response.writeHead(200, { etag: this.objects.get(key)?.etag }).end();
   }
 
   #delete(key: string, query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
@@ -206,6 +220,8 @@ export class S3Stub {
     if (wanted !== undefined && this.#dialect.conditionalDelete === 'refused')
       return this.#fail(response, 501, 'NotImplemented');
     if (query.has('uploadId')) this.uploads.delete(query.get('uploadId') ?? '');
+    // As AWS does; not 412.
+    else if (obeys && !this.objects.has(key)) return this.#fail(response, 404, 'NoSuchKey');
     else if (obeys && this.objects.get(key)?.etag !== wanted)
       return this.#fail(response, 412, 'PreconditionFailed');
     else this.objects.delete(key);
@@ -227,8 +243,11 @@ export class S3Stub {
     const found = this.#source(source);
     const range = String(request.headers['x-amz-copy-source-range']);
     const [, start, end] = /^bytes=(\d+)-(\d+)$/u.exec(range) ?? [];
-    if (found === undefined) return this.#fail(response, 404, 'NoSuchKey');
     const wanted = request.headers['x-amz-copy-source-if-match'];
+    const { partCopies } = this.#dialect;
+    if (partCopies === 'absent' || (partCopies === 'unconditional' && wanted !== undefined))
+      return this.#fail(response, 501, 'NotImplemented');
+    if (found === undefined) return this.#fail(response, 404, 'NoSuchKey');
     const isJudged = this.#dialect.judgesParts !== false || !/-\d+"$/u.test(found.etag);
     if (wanted !== undefined && (!isJudged || wanted !== found.etag))
       return this.#fail(response, 412, 'PreconditionFailed');
@@ -250,8 +269,14 @@ export class S3Stub {
       return this.#fail(response, 412, 'PreconditionFailed');
     const found = this.#source(source);
     if (found === undefined) return this.#fail(response, 404, 'NoSuchKey');
-    this.put(key, found.bytes, found.headers);
-    this.#xml(response, `<CopyObjectResult><ETag>${xml(etagOf(found.bytes))}</ETag></CopyObjectResult>`);
+    const storageClass = request.headers['x-amz-storage-class'];
+    const { 'x-amz-storage-class': _class, ...headers } = found.headers;
+    this.put(key, found.bytes, {
+      ...headers,
+      ...(storageClass === undefined ? {} : { 'x-amz-storage-class': String(storageClass) }),
+    });
+    const etag = this.objects.get(key)?.etag ?? '';
+    this.#xml(response, `<CopyObjectResult><ETag>${xml(etag)}</ETag></CopyObjectResult>`);
   }
 
   #multipart(key: string, query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
@@ -268,6 +293,10 @@ export class S3Stub {
     }
     this.#note('CompleteMultipartUpload', request);
     const id = query.get('uploadId') ?? '';
+    const isTaken = request.headers['if-none-match'] === '*' && this.objects.has(key);
+    if (this.#dialect.conditionalComplete === 'obeyed' && isTaken)
+      return this.#fail(response, 412, 'PreconditionFailed');
+    if (!this.uploads.has(id)) return this.#fail(response, 404, 'NoSuchUpload');
     const parts = [...(this.uploads.get(id) ?? [])].sort(([one], [other]) => one - other);
     this.uploads.delete(id);
     const etag = `"x-${parts.length}"`;
@@ -307,7 +336,13 @@ export class S3Stub {
 
   #list(query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
     this.#note('ListObjectsV2', request);
-    const { plainKeys = false, encodes: claim } = this.#dialect;
+    const { plainKeys = false, encodes: claim, emptyPages, repeatsToken } = this.#dialect;
+    const asked = query.get('continuation-token');
+    if (repeatsToken === true || (emptyPages === true && asked === null))
+      return this.#xml(
+        response,
+        `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>${repeatsToken === true ? 'same' : '!'}</NextContinuationToken></ListBucketResult>`,
+      );
     const encodes = !plainKeys && claim === undefined && query.get('encoding-type') === 'url';
     const page = listPage(this.objects, query, encodes);
     const token = /<NextContinuationToken>.*?<\/NextContinuationToken>/u;

@@ -29,6 +29,16 @@ export interface DavDialect {
   readonly mostBytes?: number;
   /** Answers to PROPFIND are packed, whatever was asked for. */
   readonly packs?: 'gzip' | 'deflate' | 'broken';
+  /** A copy has the time of its original, as on lighttpd and nginx. */
+  readonly copiesKeepTime?: boolean;
+  /** Names that differ only in letter case are one, as on Windows. */
+  readonly foldsCase?: boolean;
+  /** Hrefs begin with this instead of `/dav`. */
+  readonly reportedRoot?: string;
+  /** Of each PUT only so many bytes are stored. */
+  readonly storesBytes?: number;
+  /** These are done, and never answered. */
+  readonly mute?: readonly string[];
   /** Answers these instead, before anything else is looked at. */
   readonly instead?: ((request: IncomingMessage) => StubAnswer | undefined) | undefined;
 }
@@ -75,15 +85,15 @@ export class DavStub {
     this.#close = close;
   }
 
-  static async start(dialect: DavDialect = {}): Promise<DavStub> {
+  static async start(dialect: DavDialect = {}, host = '127.0.0.1'): Promise<DavStub> {
     const server = createServer((request, response) => {
       response.on('error', () => undefined);
       stub.#answer(request, response).catch(() => response.destroy());
     });
-    server.listen(0, '127.0.0.1');
+    server.listen(0, host);
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const stub: DavStub = new DavStub(dialect, `http://127.0.0.1:${String(port)}${ROOT}/`, async () => {
+    const stub: DavStub = new DavStub(dialect, `http://${host}:${String(port)}${ROOT}/`, async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     });
@@ -103,9 +113,9 @@ export class DavStub {
   }
 
   /** Puts a file there as another client would, its name as it is written. Folders on the way must be there. */
-  plant(path: string, text: string | undefined): void {
+  plant(path: string, text: string | undefined, time = new Date()): void {
     const node: Node =
-      text === undefined ? { kind: 'folder' } : { kind: 'file', bytes: Buffer.from(text), time: new Date() };
+      text === undefined ? { kind: 'folder' } : { kind: 'file', bytes: Buffer.from(text), time };
     this.#nodes.set(`${ROOT}/${path}`, node);
   }
 
@@ -131,7 +141,7 @@ export class DavStub {
     if (Number(headers['content-length'] ?? 0) > (mostBytes ?? Infinity))
       return this.#status(request, response, 413);
     const body = await buffer(request);
-    const path = pathOf(url);
+    const path = this.#stored(pathOf(url));
     const node = this.#nodes.get(path);
     if (slash !== undefined && node?.kind === 'folder' && !url.endsWith('/')) {
       const { address = '' } = this.dialect;
@@ -141,7 +151,15 @@ export class DavStub {
     if (method === 'PROPFIND') return this.#propfind(request, response, path);
     if (method === 'GET') return this.#get(request, response, node);
     const status = this.#change(method, path, request, body);
+    if (this.dialect.mute?.includes(method) === true) return;
     return this.#status(request, response, status === 201 ? (this.dialect.created ?? 201) : status);
+  }
+
+  /** The path as it is stored, for one in any letter case where that does not matter. */
+  #stored(path: string): string {
+    if (this.dialect.foldsCase !== true || this.#nodes.has(path)) return path;
+    const same = [...this.#nodes.keys()].find((one) => one.toLowerCase() === path.toLowerCase());
+    return same ?? `${path === ROOT ? '' : this.#stored(parentOf(path))}${path.slice(path.lastIndexOf('/'))}`;
   }
 
   async #write(response: ServerResponse, piece: string): Promise<void> {
@@ -181,10 +199,13 @@ export class DavStub {
     if (method === 'PUT') {
       if (node?.kind === 'folder') return 405;
       if (this.#nodes.get(parentOf(path))?.kind !== 'folder') return 409;
-      this.#nodes.set(path, { kind: 'file', bytes: body, time: new Date() });
+      const bytes = body.subarray(0, this.dialect.storesBytes);
+      this.#nodes.set(path, { kind: 'file', bytes, time: new Date() });
       return node === undefined ? 201 : 204;
     }
     if (node === undefined) return 404;
+    const wanted = request.headers['if-match'];
+    if (wanted !== undefined && node.kind === 'file' && wanted !== etagOf(node.bytes)) return 412;
     if (method === 'DELETE') {
       for (const one of this.#tree(path)) this.#nodes.delete(one);
       return 204;
@@ -197,7 +218,7 @@ export class DavStub {
   }
 
   #transfer(method: 'COPY' | 'MOVE', from: string, { headers }: IncomingMessage): number {
-    const to = pathOf(String(headers['destination']));
+    const to = this.#stored(pathOf(String(headers['destination'])));
     const there = this.#nodes.has(to);
     if (to === from || to.startsWith(`${from}/`)) return 403;
     if (this.#nodes.get(parentOf(to))?.kind !== 'folder') return 409;
@@ -207,8 +228,8 @@ export class DavStub {
     for (const one of this.#tree(from)) {
       const node = this.#nodes.get(one);
       if (node === undefined) continue;
-      const isCopiedFile = method === 'COPY' && node.kind === 'file';
-      this.#nodes.set(to + one.slice(from.length), isCopiedFile ? { ...node, time: new Date() } : node);
+      const isFresh = method === 'COPY' && node.kind === 'file' && this.dialect.copiesKeepTime !== true;
+      this.#nodes.set(to + one.slice(from.length), isFresh ? { ...node, time: new Date() } : node);
       if (method === 'MOVE') this.#nodes.delete(one);
     }
     return there ? 204 : 201;
@@ -228,8 +249,9 @@ export class DavStub {
   }
 
   #href(path: string, kind: Node['kind']): string {
-    const { hrefs } = this.dialect;
-    const escaped = path.split('/').map(encodeURIComponent).join('/') + (kind === 'folder' ? '/' : '');
+    const { hrefs, reportedRoot = ROOT } = this.dialect;
+    const reported = reportedRoot + path.slice(ROOT.length);
+    const escaped = reported.split('/').map(encodeURIComponent).join('/') + (kind === 'folder' ? '/' : '');
     const odd = escaped.replaceAll(/%[0-9A-F]{2}|[a-f]/gu, (text) =>
       text.length === 3 ? text.toLowerCase() : `%${text.charCodeAt(0).toString(16)}`,
     );
@@ -271,10 +293,20 @@ export interface DigestWish {
   readonly qop?: string;
   /** Requests that a nonce is good for. */
   readonly uses: number;
+  /** Default: `dav`. */
+  readonly realm?: string;
+  /** Default: `bob`. */
+  readonly username?: string;
 }
 
-/** Refuses requests whose Digest login (bob, secret) is missing, wrong or too old. */
-export const digestGate = ({ algorithm, qop, uses }: DigestWish): DavDialect['instead'] => {
+/** Refuses requests whose Digest login (bob, secret) is missing, wrong, too old or counted wrong. */
+export const digestGate = ({
+  algorithm,
+  qop,
+  uses,
+  realm = 'dav',
+  username = 'bob',
+}: DigestWish): DavDialect['instead'] => {
   let nonce = randomUUID();
   let left = uses;
   const hash = (text: string): string =>
@@ -283,7 +315,8 @@ export const digestGate = ({ algorithm, qop, uses }: DigestWish): DavDialect['in
       .digest('hex');
   const challenge = (more: string): StubAnswer => {
     const parts = [
-      'realm="dav"',
+      // Headers are bytes: Node writes one for each of these characters.
+      `realm="${Buffer.from(realm).toString('latin1')}"`,
       `nonce="${nonce}"`,
       'opaque="o"',
       ...(qop === undefined ? [] : [`qop="${qop}"`]),
@@ -304,12 +337,13 @@ export const digestGate = ({ algorithm, qop, uses }: DigestWish): DavDialect['in
       left = uses;
       return challenge(', stale=true');
     }
-    const secret = hash('bob:dav:secret');
+    const secret = hash(`${username}:${realm}:secret`);
     const isSession = algorithm?.endsWith('-sess') === true;
     const ha1 = isSession ? hash(`${secret}:${nonce}:${field('cnonce')}`) : secret;
     const middle = qop === undefined ? '' : `${field('nc')}:${field('cnonce')}:auth:`;
     const expected = hash(`${ha1}:${nonce}:${middle}${hash(`${method}:${url}`)}`);
-    if (field('response') !== expected || field('uri') !== url) return challenge('');
+    const counted = qop === undefined || parseInt(field('nc'), 16) === uses - left + 1;
+    if (field('response') !== expected || field('uri') !== url || !counted) return challenge('');
     left -= 1;
     return undefined;
   };

@@ -5,8 +5,7 @@ import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { WebdavAdapter } from '../../../dist/adapters/webdav/adapter.js';
-import { openWebdavAdapter } from '../../../dist/adapters/webdav/open.js';
+import { openWebdavAdapter, type WebdavAdapter } from '../../../dist/adapters/webdav/adapter.js';
 import { parseWebdavOptions } from '../../../dist/adapters/webdav/options.js';
 
 /** A real WebDAV server on a free port of this machine, with a folder of its own. */
@@ -41,6 +40,7 @@ export const programs = {
   apache: has('/usr/sbin/apache2') && has('/usr/lib/apache2/modules/mod_dav_fs.so'),
   nginx: has('/usr/sbin/nginx') && has('/usr/lib/nginx/modules/ngx_http_dav_ext_module.so'),
   rclone: has('/usr/bin/rclone'),
+  lighttpd: has('/usr/sbin/lighttpd') && has('/usr/lib/lighttpd/mod_webdav.so'),
 };
 
 const until = async (url: string, child: ChildProcess): Promise<void> => {
@@ -93,12 +93,12 @@ const start = async (
   };
 };
 
-const passwords = async (base: string): Promise<void> => {
+const passwords = async (base: string, realm = 'dav'): Promise<void> => {
   const { username, password } = login;
   const sha = createHash('sha1').update(password).digest('base64');
   await writeFile(join(base, 'htpasswd'), `${username}:{SHA}${sha}\n`, { mode: 0o644 });
-  const ha1 = createHash('md5').update(`${username}:dav:${password}`).digest('hex');
-  await writeFile(join(base, 'htdigest'), `${username}:dav:${ha1}\n`, { mode: 0o644 });
+  const ha1 = createHash('md5').update(`${username}:${realm}:${password}`).digest('hex');
+  await writeFile(join(base, 'htdigest'), `${username}:${realm}:${ha1}\n`, { mode: 0o644 });
 };
 
 const modules = [
@@ -117,14 +117,18 @@ const modules = [
 ];
 
 /** Apache httpd with mod_dav. */
-export const startApache = async (auth: 'none' | 'basic' | 'digest', directives = ''): Promise<DavServer> => {
+export const startApache = async (
+  auth: 'none' | 'basic' | 'digest',
+  directives = '',
+  realm = 'dav',
+): Promise<DavServer> => {
   const layout = await prepare();
   const { base, data, port } = layout;
-  await passwords(base);
+  await passwords(base, realm);
   const access = {
     none: 'Require all granted',
     basic: `AuthType Basic\nAuthName "dav"\nAuthUserFile ${base}/htpasswd\nRequire valid-user`,
-    digest: `AuthType Digest\nAuthName "dav"\nAuthDigestDomain /dav/\nAuthUserFile ${base}/htdigest\nRequire valid-user`,
+    digest: `AuthType Digest\nAuthName "${realm}"\nAuthDigestDomain /dav/\nAuthUserFile ${base}/htdigest\nRequire valid-user`,
   }[auth];
   const lines = [
     `ServerRoot ${base}`,
@@ -183,6 +187,32 @@ http {
   return start(layout, '/usr/sbin/nginx', ['-c', join(base, 'nginx.conf'), '-p', base]);
 };
 
+/** lighttpd with mod_webdav. */
+export const startLighttpd = async (): Promise<DavServer> => {
+  const layout = await prepare();
+  const { base, data, port } = layout;
+  await writeFile(join(base, 'users'), `${login.username}:${login.password}\n`, { mode: 0o644 });
+  await writeFile(
+    join(base, 'lighttpd.conf'),
+    `server.modules = ("mod_auth", "mod_authn_file", "mod_alias", "mod_webdav")
+server.document-root = "${base}/empty"
+server.upload-dirs = ("${base}/tmp")
+server.bind = "127.0.0.1"
+server.port = ${String(port)}
+server.errorlog = "${base}/log/error.log"
+${isRoot ? 'server.username = "www-data"\nserver.groupname = "www-data"' : ''}
+alias.url = ("/dav" => "${data}")
+auth.backend = "plain"
+auth.backend.plain.userfile = "${base}/users"
+$HTTP["url"] =~ "^/dav(?:/|$)" {
+  webdav.activate = "enable"
+  auth.require = ("" => ("method" => "basic", "realm" => "dav", "require" => "valid-user"))
+}
+`,
+  );
+  return start(layout, '/usr/sbin/lighttpd', ['-D', '-f', join(base, 'lighttpd.conf')]);
+};
+
 /** rclone serving a folder. */
 export const startRclone = async (): Promise<DavServer> => {
   const layout = await prepare();
@@ -220,6 +250,7 @@ export const davServers = [
   },
   { name: 'nginx', installed: programs.nginx, start: startNginx, options: login },
   { name: 'rclone', installed: programs.rclone, start: startRclone, options: login },
+  { name: 'lighttpd', installed: programs.lighttpd, start: startLighttpd, options: login },
 ] as const;
 
 /** A store of the built package on a server; `root` is a folder below its collection. */

@@ -1,0 +1,81 @@
+import { Readable } from 'node:stream';
+import type { Settings } from '../config/settings.ts';
+import { extensionOf } from '../content/extension.ts';
+import { ChangedMeanwhileError } from '../errors/errors.ts';
+import type { Entry, ReadResult, Stat } from '../storage/adapter.ts';
+import type { CopyFileOptions } from '../storage/copy-tree.ts';
+import type { StoreLocation } from '../storage/location.ts';
+import { isSameVersion } from '../storage/same-version.ts';
+import type { ActionContext } from './action.ts';
+import { fileTooLarge } from './file-too-large.ts';
+import { newFileName, newFolderName } from './new-name.ts';
+
+/**
+ * The name under which an item of another source may enter a source with these settings: the name that an upload or a new folder would get.
+ * @throws TypeNotAllowedError, FileTooLargeError (403), UnsafeNameError (400)
+ */
+export const incomingName = (settings: Settings, { name, kind, size }: Entry): string => {
+  if (kind === 'folder') return newFolderName(settings, name);
+  const allowed = newFileName(settings, name);
+  if (size !== undefined && size > settings.maxUploadFileSize)
+    throw fileTooLarge(name, settings.maxUploadFileSize);
+  return allowed;
+};
+
+/** Reads a file that was looked at before. @throws ChangedMeanwhileError when it is another version now */
+const readSame = async (
+  { storage, path }: StoreLocation,
+  stat: Stat,
+  signal: AbortSignal,
+): Promise<ReadResult> => {
+  const read = await storage.read(path, { signal });
+  if (isSameVersion(stat, read.stat)) return read;
+  read.stream.destroy();
+  throw new ChangedMeanwhileError();
+};
+
+/** Fails when the content passes the limit: for stores that do not report sizes. */
+async function* atMost(
+  content: Readable,
+  most: number,
+  refuse: () => Error,
+): AsyncGenerator<Uint8Array, void> {
+  let length = 0;
+  for await (const chunk of content as AsyncIterable<Uint8Array>) {
+    length += chunk.byteLength;
+    if (length > most) throw refuse();
+    yield chunk;
+  }
+}
+
+/**
+ * What is stored of a file that enters a source with these settings: with `sanitizeSvg`, drawings come out cleaned and XML is checked, as
+ * uploads are; all else as it is. Drawings and XML are read once more for it.
+ */
+export const incomingContent =
+  ({ services, signal }: ActionContext, settings: Settings): NonNullable<CopyFileOptions['contentFor']> =>
+  async ({ stat, stream }, from, target) => {
+    const most = settings.maxUploadFileSize;
+    const refuse = (): Error => fileTooLarge(target.name, most);
+    if (stat.size !== undefined && stat.size > most) {
+      stream.destroy();
+      throw refuse();
+    }
+    const extension = extensionOf(target.name);
+    if (settings.sanitizeSvg && (extension === 'svg' || extension === 'xml')) {
+      stream.destroy();
+      const open = async (): Promise<Readable> => (await readSame(from, stat, signal)).stream;
+      const picture = { size: stat.size, open };
+      const cleaned = await services.images.clean(
+        target.name,
+        picture,
+        ({ content }) => Promise.resolve(content),
+        signal,
+      );
+      if (cleaned === undefined) return { content: await open(), size: stat.size };
+      return { content: Readable.from([cleaned], { objectMode: false }), size: cleaned.length };
+    }
+    if (stat.size !== undefined) return { content: stream, size: stat.size };
+    const counted = Readable.from(atMost(stream, most, refuse), { objectMode: false });
+    return { content: counted, size: undefined };
+  };

@@ -1,0 +1,139 @@
+import { extensionOf } from '../content/extension.ts';
+import { foldedFor } from '../content/letter-case.ts';
+import { ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
+import type { Stat } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { placeStaged } from '../storage/staging.ts';
+import type { ActionContext } from './action.ts';
+import { cleanedUpload } from './clean-upload.ts';
+import { isFree } from './free-name.ts';
+import { incomingName } from './incoming-policy.ts';
+import { nameTaken, storeByStrategy } from './naming.ts';
+import type { OpenSource } from './open-source.ts';
+import type { UploadedFile } from './uploaded-file.ts';
+
+/** An uploaded file that passed every check, with the name it is to get. */
+export interface PlannedUpload {
+  readonly upload: UploadedFile;
+  readonly name: string;
+}
+
+/**
+ * Checks one uploaded file, and readies its content for being stored: the one place that every uploaded file passes. The caller discards
+ * what comes back, in the end.
+ * @throws UnsafeNameError, BrokenImageError for SVG that cannot be cleaned (400), TypeNotAllowedError, FileTooLargeError, AccessDeniedError (403)
+ */
+export const prepareUpload = async (
+  context: ActionContext,
+  open: OpenSource,
+  folder: SourcePath,
+  upload: UploadedFile,
+): Promise<PlannedUpload> => {
+  const { source, access } = open;
+  const { filename, staged } = upload;
+  // The edge stops at the largest limit of the sources; here the source's own holds.
+  const arrived = { name: filename, kind: 'file', size: staged.size, modifiedAt: undefined } as const;
+  const name = incomingName(source.settings, arrived);
+  access.require('FILE_UPLOAD', folder.child(name), extensionOf(name));
+  return { upload: await cleanedUpload(context, open, upload, name), name };
+};
+
+/** Refuses names that are taken, or wanted twice, while nothing has been stored yet. @throws AlreadyExistsError */
+export const requireUntaken = async (
+  { signal }: ActionContext,
+  { storage }: OpenSource,
+  folder: SourcePath,
+  names: readonly string[],
+): Promise<void> => {
+  const wanted = new Set<string>();
+  for (const name of names) {
+    const key = foldedFor(storage, name);
+    if (wanted.has(key) || !(await isFree({ storage, signal }, folder.child(name)))) throw nameTaken(name);
+    wanted.add(key);
+  }
+};
+
+/** A file that has got its name. */
+export interface StoredUpload {
+  readonly path: SourcePath;
+  readonly stat: Stat;
+  readonly replaced: boolean;
+  /** Less is stored than was uploaded. */
+  readonly isReduced: boolean;
+}
+
+/**
+ * Removes what a request has stored before it failed. A file that somebody has changed since then stays, and so does
+ * one that has replaced another: the older content is gone, and the new one is better than none. Works without the
+ * request's signal, which may be the reason of the failure.
+ */
+const withdraw = async (
+  { log }: ActionContext,
+  { storage }: OpenSource,
+  stored: readonly StoredUpload[],
+): Promise<void> => {
+  for (const { path, stat, replaced } of stored) {
+    if (replaced) continue;
+    try {
+      await storage.removeFile(path, { ifUnchanged: stat });
+    } catch (error) {
+      if (error instanceof NotFoundError || error instanceof ChangedMeanwhileError) continue;
+      log.warn('A failed upload could not be withdrawn.', { error });
+    }
+  }
+};
+
+/** Stores one file by the source's strategy. A name that this request has used is never replaced. */
+const storeOne = async (
+  context: ActionContext,
+  { source, storage, access }: OpenSource,
+  folder: SourcePath,
+  { upload, name }: PlannedUpload,
+  isUsed: boolean,
+): Promise<StoredUpload> => {
+  const { settings } = source;
+  const { services, signal } = context;
+  const wanted = settings.saveSameFileNameStrategy;
+  const strategy = isUsed && wanted === 'replace' ? 'addNumber' : wanted;
+  const file = {
+    storage,
+    folder,
+    name,
+    strategy,
+    settings,
+    reservations: services.reservations,
+    signal,
+  };
+  const { stored, replaced } = await storeByStrategy(file, async (path, { createOnly }) => {
+    access.require('FILE_UPLOAD', path, extensionOf(path.name));
+    const options = { signal, ...(createOnly === undefined ? {} : { createOnly }) };
+    return { path, stat: await placeStaged(upload.staged, upload.stagedIn, storage, path, options) };
+  });
+  return { ...stored, replaced, isReduced: upload.isReduced === true };
+};
+
+/**
+ * Stores the files of one request in a folder, in their order; none replaces another of them, whatever the strategy.
+ * When one fails, those before it are withdrawn, except where they have replaced an older file.
+ */
+export const storeUploads = async (
+  context: ActionContext,
+  open: OpenSource,
+  folder: SourcePath,
+  planned: readonly PlannedUpload[],
+): Promise<readonly StoredUpload[]> => {
+  const stored: StoredUpload[] = [];
+  const used = new Set<string>();
+  const keyOf = (name: string): string => foldedFor(open.storage, name);
+  try {
+    for (const plan of planned) {
+      const one = await storeOne(context, open, folder, plan, used.has(keyOf(plan.name)));
+      stored.push(one);
+      used.add(keyOf(one.path.name));
+    }
+  } catch (error) {
+    await withdraw(context, open, stored);
+    throw error;
+  }
+  return stored;
+};

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import { readFile, readlink } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { systemCode } from './system-errors.ts';
+
+const MARK = /^([0-9a-f]{12})-([0-9a-f]{12})-([0-9a-f]{12})-(\d+)-(\d+)(?:-|$)/u;
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12);
+const orNothing = (reading: Promise<string>): Promise<string> => reading.catch(() => '');
+
+/**
+ * Clock ticks from boot to the start of a process: with the id it names a process for as long as the machine is up, where an id alone is
+ * given again. '0' where the system does not say.
+ */
+const startOf = async (pid: number): Promise<string> => {
+  const text = await orNothing(readFile(`/proc/${pid}/stat`, 'latin1'));
+  // The second field is the program's name in brackets and may itself hold blanks and brackets.
+  const start = text.slice(text.lastIndexOf(')') + 2).split(' ')[19];
+  return start !== undefined && /^\d+$/u.test(start) ? start : '0';
+};
+
+const readPlace = async (): Promise<{ host: string; boot: string; space: string }> => {
+  const [machine, boot, space] = await Promise.all([
+    // Machines and containers may share a name.
+    orNothing(readFile('/etc/machine-id', 'latin1')),
+    orNothing(readFile('/proc/sys/kernel/random/boot_id', 'latin1')),
+    orNothing(readlink('/proc/self/ns/pid')),
+  ]);
+  return { host: digest(`${hostname()} ${machine}`), boot: digest(boot), space: digest(space) };
+};
+
+/**
+ * A text that names this process among all that were ever started, on any machine: host, boot, process namespace, id and start time.
+ * Safe as (the beginning of) a file name. Leftovers that carry it can be told from the files of a process that still runs.
+ */
+export const readProcessMark = async (): Promise<string> => {
+  const [place, start] = await Promise.all([readPlace(), startOf(process.pid)]);
+  return `${place.host}-${place.boot}-${place.space}-${process.pid}-${start}`;
+};
+
+const exists = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // EPERM: somebody else's process, so it is there.
+    return systemCode(error) !== 'ESRCH';
+  }
+};
+
+/**
+ * Whether the process that a name begins with still runs. `unknown`: no mark, another machine or another process namespace, so that only
+ * age can tell.
+ */
+export const processState = async (name: string): Promise<'running' | 'gone' | 'unknown'> => {
+  const [, host, boot, space, pid, start] = MARK.exec(name) ?? [];
+  if (pid === undefined) return 'unknown';
+  const here = await readPlace();
+  if (host !== here.host) return 'unknown';
+  if (boot !== here.boot) return 'gone';
+  if (space !== here.space) return 'unknown';
+  if (!exists(Number(pid))) return 'gone';
+  const now = await startOf(Number(pid));
+  return now === '0' || start === '0' || now === start ? 'running' : 'gone';
+};

@@ -1,0 +1,142 @@
+import { constants } from 'node:fs';
+import { AlreadyExistsError, WrongKindError } from '../../errors/errors.ts';
+import { systemCode } from '../../adapter-support/system-errors.ts';
+import type { OpenFolder } from './confinement.ts';
+import {
+  closeFile,
+  exactLstat,
+  lstatOf,
+  makeDirectory,
+  makeLink,
+  openFile,
+  removeEmpty,
+  renameTo,
+  unlinkFile,
+  type Name,
+} from './system.ts';
+
+// What file systems without hard links, and rules against them, answer.
+const NO_LINKS: ReadonlySet<string | undefined> = new Set([
+  'EPERM',
+  'ENOTSUP',
+  'EOPNOTSUPP',
+  'ENOSYS',
+  'EMLINK',
+  'EACCES',
+]);
+const CLAIM = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
+
+/**
+ * Without links: an empty file made exclusively takes the name, then the content replaces it. Still one winner among many; but the empty
+ * file can be seen for a moment, and stays when the process is killed within it.
+ */
+const claimAndRename = async (from: Name, target: Name): Promise<void> => {
+  await closeFile(await openFile(target, CLAIM, 0o600));
+  try {
+    await renameTo(from, target);
+  } catch (error) {
+    await unlinkFile(target).catch(() => undefined);
+    throw error;
+  }
+};
+
+/** Whether a link that failed with EEXIST is ours after all: network file systems repeat a request whose answer was lost. */
+const isLinked = async (from: Name, target: Name): Promise<boolean> => {
+  const [one, other] = await Promise.all([exactLstat(from), exactLstat(target)]).catch(() => []);
+  return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
+};
+
+/**
+ * Gives a file a second name that nothing has. The file system decides: of many at the same time exactly one succeeds. Where there are no
+ * links the file is moved instead.
+ * @throws AlreadyExistsError when the name is taken by anything, a link to nowhere included; EXDEV of the system
+ */
+export const linkNew = async (from: Name, target: Name): Promise<'linked' | 'moved'> => {
+  try {
+    await makeLink(from, target);
+    return 'linked';
+  } catch (error) {
+    if (NO_LINKS.has(systemCode(error))) {
+      await claimAndRename(from, target).catch((failure: unknown) => {
+        throw systemCode(failure) === 'EEXIST' ? new AlreadyExistsError({ cause: failure }) : failure;
+      });
+      return 'moved';
+    }
+    if (systemCode(error) === 'EEXIST') throw new AlreadyExistsError({ cause: error });
+    throw error;
+  }
+};
+
+/**
+ * Moves a file of our own, which nobody else touches, to a name that nothing has. The file system decides: of many at the same time exactly
+ * one succeeds.
+ * @throws the system's EEXIST when the name is taken by anything, a link to nowhere included; EXDEV when it is on another file system
+ */
+export const nameNewFile = async (from: Name, target: Name): Promise<void> => {
+  try {
+    await makeLink(from, target);
+  } catch (error) {
+    if (NO_LINKS.has(systemCode(error))) return claimAndRename(from, target);
+    if (systemCode(error) !== 'EEXIST' || !(await isLinked(from, target))) throw error;
+  }
+  try {
+    await unlinkFile(from);
+  } catch (error) {
+    // Gone already: another move took the file, so it must not be at both targets.
+    await unlinkFile(target).catch(() => undefined);
+    throw error;
+  }
+};
+
+/**
+ * Moves a file to a name that may belong to a file, which is replaced in one step.
+ * @throws WrongKindError when a folder, link or device has the name; EXDEV as above
+ */
+const nameOverFile = async (from: Name, target: Name): Promise<void> => {
+  const old = await lstatOf(target).catch((error: unknown) => {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (old !== undefined && !old.isFile()) throw new WrongKindError();
+  // A link swapped in now is replaced itself: a rename never follows.
+  await renameTo(from, target);
+};
+
+/** Gives a file its name in an open folder. @throws AlreadyExistsError, WrongKindError, EXDEV of the system */
+export const nameFile = async (
+  from: Name,
+  folder: OpenFolder,
+  name: string,
+  createOnly: boolean,
+): Promise<void> => {
+  try {
+    await (createOnly ? nameNewFile : nameOverFile)(from, folder.at(name));
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') throw new AlreadyExistsError({ cause: error });
+    if (systemCode(error) === 'EISDIR') throw new WrongKindError({ cause: error });
+    throw error;
+  }
+};
+
+/**
+ * Moves a folder to a name that nothing has. Making the folder takes the name; the moved one then replaces it while it is empty.
+ * @throws AlreadyExistsError, also when somebody puts something into the new folder in between; EXDEV of the system
+ */
+export const nameFolder = async (from: Name, folder: OpenFolder, name: string): Promise<void> => {
+  const target = folder.at(name);
+  try {
+    await makeDirectory(target, 0o777);
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') throw new AlreadyExistsError({ cause: error });
+    throw error;
+  }
+  try {
+    await renameTo(from, target);
+  } catch (error) {
+    await removeEmpty(target).catch(() => undefined);
+    if (systemCode(error) === 'ENOTEMPTY' || systemCode(error) === 'EEXIST') {
+      throw new AlreadyExistsError({ cause: error });
+    }
+    throw error;
+  }
+};

@@ -1,0 +1,230 @@
+import { createHash } from 'node:crypto';
+import { createLimiter } from '../../concurrency/limiter.ts';
+import type { NameLocks } from '../../concurrency/name-locks.ts';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  MovedInPartError,
+  NotEmptyError,
+  NotFoundError,
+  UnsafePathError,
+} from '../../errors/errors.ts';
+import { strongEtag } from '../../remote-store/answers.ts';
+import type { OperationOptions } from '../../storage/adapter.ts';
+import type { Bucket, ListedObject } from './bucket.ts';
+import type { ConditionalWrites } from './conditional-writes.ts';
+import type { Support } from './known-services.ts';
+import type { Copier } from './copy-object.ts';
+import { isKeyTooLong } from './keys.ts';
+import { Remover } from './remove-objects.ts';
+
+const COPIES_AT_ONCE = 16;
+// Where the service cannot tell versions apart, what is replaced between listing and removal is lost: small steps keep that time short.
+const REMOVALS_WITHOUT_VERSIONS = 100;
+
+/** A folder that is to be made: the key of its object, and that of a file of its name. */
+export interface NewFolder {
+  readonly key: string;
+  readonly file: string;
+}
+
+/** Twelve characters for a version, so that a million objects take some 60 MB. */
+const digestOf = (...parts: readonly unknown[]): string =>
+  createHash('sha256').update(parts.join('\n')).digest('base64').slice(0, 12);
+
+const versionOf = ({ key, size, etag, modifiedAt }: ListedObject): string =>
+  digestOf(key, size, etag, modifiedAt);
+
+/** A folder on its way: keys of the source and of the target, each with a slash at its end. */
+interface Transfer {
+  readonly from: string;
+  readonly to: string;
+  /** Versions of the source that have their copy. */
+  readonly copied: Set<string>;
+  /** Versions of the copies that were made. */
+  readonly made: Set<string>;
+}
+
+/** What is done with whole folders: objects by their prefix, also those that no path can name and listings leave out. */
+export class Folders {
+  readonly #bucket: Bucket;
+  readonly #conditional: ConditionalWrites;
+  readonly #copier: Copier;
+  readonly #locks: NameLocks;
+
+  constructor(bucket: Bucket, conditional: ConditionalWrites, copier: Copier, locks: NameLocks) {
+    this.#bucket = bucket;
+    this.#conditional = conditional;
+    this.#copier = copier;
+    this.#locks = locks;
+  }
+
+  get #support(): Support {
+    return this.#conditional.known;
+  }
+
+  /** Makes the object of a folder where neither a file nor a folder has the name. @throws AlreadyExistsError */
+  async make({ key, file }: NewFolder, options: OperationOptions): Promise<void> {
+    const { create } = await this.#conditional.learn(options);
+    await this.#locks.hold(key, options, async () => {
+      const [found, below] = await Promise.all([
+        this.#bucket.find(file, options),
+        this.#bucket.hasBelow(key, options),
+      ]);
+      if (found !== undefined || below) throw new AlreadyExistsError();
+      options.signal?.throwIfAborted();
+      try {
+        // Without the signal: only when it has ended is it known whether there is something to remove.
+        await this.#bucket.put(key, Buffer.alloc(0), create ? { IfNoneMatch: '*' } : {}, {});
+      } catch (error) {
+        throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
+      }
+      if (options.signal?.aborted === true) await this.#bucket.remove(key, {});
+      options.signal?.throwIfAborted();
+    });
+  }
+
+  /**
+   * Copies a folder at the service, 16 objects at a time. When a copy fails, also because others have stored something in the target
+   * meanwhile, nothing of the copy remains.
+   * @throws AlreadyExistsError and the errors of copying
+   */
+  async copy(from: string, to: NewFolder, options: OperationOptions): Promise<void> {
+    await this.#locks.hold(`${to.key}*`, options, () => this.#copyAll(from, to, options));
+  }
+
+  /**
+   * Moves a folder: copies it, and removes the source only after all copies succeeded, exactly the versions that were copied. What
+   * arrives or changes in the source meanwhile stays there. From the first removal on the signal is ignored, as both folders are half
+   * there until the last. When removals fail, the target is whole and the error names what is left in the source.
+   * @throws MovedInPartError where something stays, AlreadyExistsError, and the errors of copying and removing
+   */
+  async move(from: string, to: NewFolder, options: OperationOptions): Promise<void> {
+    await this.#locks.hold(`${to.key}*`, options, async () => {
+      const left = await this.#removeCopied(await this.#copyAll(from, to, options));
+      if (left === 0) return;
+      const [items, they] = left === 1 ? ['1 item', 'it was'] : [`${left} items`, 'they were'];
+      throw new MovedInPartError(
+        `${items} stayed in the old folder: ${they} added or changed during the move.`,
+      );
+    });
+  }
+
+  /** Removes a folder's objects, 1,000 per request. @throws NotFoundError when there are none; StorageDeniedError, StorageUnavailableError */
+  async remove(folder: string, options: OperationOptions): Promise<void> {
+    const remover = new Remover(this.#bucket);
+    let isFound = false;
+    for await (const { objects } of this.#bucket.pages(folder, options)) {
+      isFound ||= objects.length > 0;
+      await remover.remove(
+        objects.map(({ key }) => ({ key })),
+        options,
+      );
+    }
+    remover.check();
+    if (!isFound) throw new NotFoundError();
+  }
+
+  /** Removes the object of a folder below which no other key lies. What arrives meanwhile stays. @throws NotEmptyError, NotFoundError */
+  async removeEmpty(folder: string, options: OperationOptions): Promise<void> {
+    let isFound = false;
+    for await (const { objects } of this.#bucket.pages(folder, options, { size: 2 })) {
+      if (objects.some(({ key }) => key !== folder)) throw new NotEmptyError();
+      isFound ||= objects.length > 0;
+    }
+    if (!isFound) throw new NotFoundError();
+    await this.#bucket.remove(folder, options);
+  }
+
+  /** Gives a folder an object of its own where it was there only because of a key that has just been removed below it. */
+  async keep(folder: string, options: OperationOptions): Promise<void> {
+    if (!(await this.#bucket.hasBelow(folder, options)))
+      await this.#bucket.put(folder, Buffer.alloc(0), {}, options);
+  }
+
+  async #copyAll(from: string, to: NewFolder, options: OperationOptions): Promise<Transfer> {
+    await this.make(to, options);
+    const transfer: Transfer = { from, to: to.key, copied: new Set(), made: new Set() };
+    const limiter = createLimiter(COPIES_AT_ONCE);
+    try {
+      try {
+        for await (const { objects } of this.#bucket.pages(from, options)) {
+          for (const object of objects) {
+            options.signal?.throwIfAborted();
+            // The object of the target folder was made before.
+            if (object.key === from) transfer.copied.add(versionOf(object));
+            else await limiter.add(() => this.#copyOne(transfer, object, options));
+          }
+        }
+      } finally {
+        await limiter.drain();
+      }
+      options.signal?.throwIfAborted();
+      return transfer;
+    } catch (error) {
+      await this.#undo(transfer);
+      throw error;
+    }
+  }
+
+  async #copyOne(transfer: Transfer, object: ListedObject, options: OperationOptions): Promise<void> {
+    const { key: from, size = 0, etag, storageClass } = object;
+    const to = transfer.to + from.slice(transfer.from.length);
+    if (isKeyTooLong(to)) throw new UnsafePathError('The path is too long.');
+    const isCheckedFree = await this.#copier.requireFree(to, options);
+    try {
+      const copy = { from, to, size, etag, storageClass, createOnly: true, isCheckedFree };
+      const made = await this.#copier.copy(copy, options);
+      transfer.made.add(digestOf(to, made ?? strongEtag((await this.#bucket.head(to, options)).ETag)));
+      transfer.copied.add(versionOf(object));
+    } catch (error) {
+      // Removed by others after it was listed: there is nothing to take along.
+      if (error instanceof NotFoundError && (await this.#bucket.find(from, options)) === undefined) return;
+      // The key was free, so what is there after a lost answer is our copy.
+      const found =
+        error instanceof AlreadyExistsError
+          ? undefined
+          : await this.#bucket.find(to, {}).catch(() => undefined);
+      if (found?.ContentLength === size) transfer.made.add(digestOf(to, strongEtag(found.ETag)));
+      throw error;
+    }
+  }
+
+  /** Removes from the source the versions that were copied. Returns how many objects stay. */
+  async #removeCopied({ from, copied }: Transfer): Promise<number> {
+    const remover = new Remover(this.#bucket);
+    const size = this.#support.remove ? 1000 : REMOVALS_WITHOUT_VERSIONS;
+    let left = 0;
+    for await (const { objects } of this.#bucket.pages(from, {}, { size })) {
+      const moved = objects.filter((object) => copied.has(versionOf(object)));
+      left += objects.length - moved.length;
+      await this.#removeVersions(remover, moved);
+    }
+    remover.check();
+    return left + remover.changed;
+  }
+
+  /** Removes what a failed transfer has put into its target, and nothing that others have put there. Never rejects. */
+  async #undo({ to, made }: Transfer): Promise<void> {
+    try {
+      const remover = new Remover(this.#bucket);
+      for await (const { objects } of this.#bucket.pages(to, {})) {
+        await this.#removeVersions(
+          remover,
+          objects.filter(({ key, etag }) => made.has(digestOf(key, etag))),
+        );
+      }
+      await this.removeEmpty(to, {});
+    } catch {
+      // What remains is a copy, or belongs to others; the caller gets the first failure.
+    }
+  }
+
+  #removeVersions(remover: Remover, objects: readonly ListedObject[]): Promise<void> {
+    const isDecided = this.#support.remove;
+    return remover.remove(
+      objects.map(({ key, etag }) => (isDecided ? { key, etag } : { key })),
+      {},
+    );
+  }
+}

@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import type { HeadObjectCommandOutput, S3 } from '@aws-sdk/client-s3';
+
+/** Which writes the service decides by itself. */
+export interface Support {
+  /** PutObject with `If-None-Match: *` refuses a key that is taken. */
+  readonly create: boolean;
+  /** PutObject with `If-Match` takes the version that is there and refuses any other: written with quotes, bare (Ceph), or not at all. */
+  readonly match: 'quoted' | 'bare' | undefined;
+  /** CompleteMultipartUpload obeys both. Services that have the others may ignore it here, so only AWS is trusted. */
+  readonly complete: boolean;
+  /** CopyObject obeys `If-None-Match: *`. Most services ignore it, so only AWS is trusted. */
+  readonly copy: boolean;
+  /** DeleteObject and DeleteObjects remove only the version that is named. Only AWS is trusted. */
+  readonly remove: boolean;
+}
+
+/** What is promised of a service that has not been asked. */
+export const NOTHING: Support = {
+  create: false,
+  match: undefined,
+  complete: false,
+  copy: false,
+  remove: false,
+};
+/** What AWS decides by itself. */
+export const AWS: Support = { create: true, match: 'quoted', complete: true, copy: true, remove: true };
+const MAX_SERVICES = 200;
+
+/**
+ * What the stores of one connector share, so that a tenant's new store need not ask again: what was learnt of services (bounded), and
+ * the standard chain of credentials.
+ */
+export class KnownServices {
+  credentials: S3['config']['credentials'] | undefined;
+  readonly #supports = new Map<string, Support>();
+
+  get(service: string): Support | undefined {
+    return this.#supports.get(service);
+  }
+
+  set(service: string, support: Support): void {
+    this.#supports.set(service, support);
+    const [oldest] = this.#supports.keys();
+    if (this.#supports.size > MAX_SERVICES && oldest !== undefined) this.#supports.delete(oldest);
+  }
+}
+
+/** How a version is written in `If-Match`. */
+export const writtenVersion = (etag: string, { match }: Support): string =>
+  match === 'bare' ? etag.replace(/^"(.*)"$/u, '$1') : etag;
+
+/**
+ * Metadata by which a write recognises its own object after its answer was lost: a random text. ETags cannot do that, as they are no
+ * digest of the content under a key of a key service, and equal for an equal content of somebody else.
+ */
+const WRITE_MARK = 'stowage-write';
+
+/** The metadata for one write, and the test for its object. */
+export const createWriteMark = () => {
+  const mark = randomUUID();
+  return {
+    metadata: { [WRITE_MARK]: mark },
+    isOn: (found: HeadObjectCommandOutput | undefined): boolean => found?.Metadata?.[WRITE_MARK] === mark,
+  };
+};
+
+/** Whether both objects come from one write: an object keeps its mark when it is copied. */
+export const haveSameMark = (one: HeadObjectCommandOutput, other: HeadObjectCommandOutput): boolean => {
+  const mark = one.Metadata?.[WRITE_MARK];
+  return mark !== undefined && mark === other.Metadata?.[WRITE_MARK];
+};

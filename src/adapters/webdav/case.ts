@@ -1,0 +1,69 @@
+import type { OperationOptions } from '../../storage/adapter.ts';
+import { isSameVersion } from '../../storage/same-version.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { NotFoundError } from '../../errors/errors.ts';
+import { statusOf } from './errors.ts';
+import type { Resources } from './resources.ts';
+
+/**
+ * Trailing dots and blanks, short names (`PRIVAT~1`) and streams (`a.txt::$DATA`): on Windows other names of
+ * the same file.
+ */
+const WINDOWS_ALIAS = /[. ]$|~\d|:/u;
+
+const otherCase = (name: string): string =>
+  name.replaceAll(/[a-z]/giu, (letter) =>
+    letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
+  );
+
+/**
+ * Whether `a` and `A` are two names on the server, found out once by asking for something that is there in
+ * the other letter case. Until it is known names count as one, so that access rules deny too much rather than
+ * too little.
+ */
+export class LetterCase {
+  #isSensitive: boolean | undefined;
+
+  /** @param isSensitive where the options say so, nothing is asked */
+  constructor(isSensitive: boolean | undefined) {
+    this.#isSensitive = isSensitive;
+  }
+
+  get isSensitive(): boolean {
+    return this.#isSensitive ?? false;
+  }
+
+  get isKnown(): boolean {
+    return this.#isSensitive !== undefined;
+  }
+
+  /** Whether the server may take a name for another one. */
+  isAlias(name: string): boolean {
+    return !this.isSensitive && WINDOWS_ALIAS.test(name);
+  }
+
+  /** Whether a path holds such a name. */
+  hasAlias({ segments }: SourcePath): boolean {
+    return segments.some((segment) => this.isAlias(segment));
+  }
+
+  /** Tries it on a path where something was just seen. Costs two requests, and none when it is known. */
+  async learn(resources: Resources, path: SourcePath, options: OperationOptions): Promise<void> {
+    const name = otherCase(path.name);
+    if (this.isKnown || name === path.name) return;
+    const other = path.parent.child(name);
+    try {
+      const [seen, alias] = [await resources.stat(path, options), await resources.stat(other, options)];
+      // Two different files: this name shows nothing.
+      if (seen.kind === alias.kind && isSameVersion(seen, alias)) this.#isSensitive = false;
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      if (!(error instanceof NotFoundError)) {
+        if (statusOf(error) !== undefined) this.#isSensitive = false;
+        return;
+      }
+      // Only when it is still there under its own name.
+      if (await resources.exists(path, options).catch(() => false)) this.#isSensitive = true;
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { WebdavOptions } from './options.ts';
+
+/** Makes the `Authorization` headers of one store. */
+export interface Login {
+  /** The header for a request; undefined: none is sent. */
+  header(method: string, uri: string): string | undefined;
+  /** Reads the challenge of a 401; true when the request is worth another attempt. */
+  learn(wwwAuthenticate: string, sent: string | undefined): boolean;
+  /** The server must be asked before a body is sent, because the first request will be refused. */
+  readonly asksFirst: boolean;
+}
+
+/** A challenge of HTTP Digest authentication (RFC 7616), as far as this client can answer it. */
+interface Challenge {
+  readonly realm: string;
+  readonly nonce: string;
+  readonly opaque: string | undefined;
+  readonly algorithm: string | undefined;
+  readonly hash: 'md5' | 'sha256';
+  readonly isSession: boolean;
+  /** Undefined: the old form without qop (RFC 2069). */
+  readonly qop: 'auth' | undefined;
+}
+
+const PARAMETER = /([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gu;
+
+const parametersOf = (text: string): ReadonlyMap<string, string> =>
+  new Map(
+    [...text.matchAll(PARAMETER)].map(([, name = '', quoted, token]) => [
+      name.toLowerCase(),
+      quoted === undefined ? (token ?? '') : quoted.replaceAll(/\\(.)/gu, '$1'),
+    ]),
+  );
+
+/** Reads a `WWW-Authenticate` header; undefined when it holds no digest challenge that can be answered. */
+const parseChallenge = (header: string): Challenge | undefined => {
+  const start = /(?:^|,\s*)digest\s+/iu.exec(header);
+  if (start === null) return undefined;
+  const parameters = parametersOf(header.slice(start.index + start[0].length));
+  const [realm, nonce, algorithm] = ['realm', 'nonce', 'algorithm'].map((name) => parameters.get(name));
+  const name = (algorithm ?? 'MD5').toLowerCase();
+  const hash = { md5: 'md5', 'sha-256': 'sha256' } as const;
+  const base = name.replace(/-sess$/u, '');
+  const qops = parameters
+    .get('qop')
+    ?.toLowerCase()
+    .split(/\s*,\s*/u);
+  if (realm === undefined || nonce === undefined || (base !== 'md5' && base !== 'sha-256')) return undefined;
+  if (qops !== undefined && !qops.includes('auth')) return undefined;
+  return {
+    realm,
+    nonce,
+    opaque: parameters.get('opaque'),
+    algorithm,
+    hash: hash[base],
+    isSession: name.endsWith('-sess'),
+    qop: qops === undefined ? undefined : 'auth',
+  };
+};
+
+const quoted = (text: string): string => `"${text.replaceAll(/["\\]/gu, '\\$&')}"`;
+
+/**
+ * UTF-8 with one character per byte: headers arrive and leave in that form, so realm and names hash as the
+ * server has them.
+ */
+const bytesOf = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
+
+/** Digest: the server's nonce is used until the server gives another; several requests may share it. */
+class DigestLogin implements Login {
+  readonly asksFirst = true;
+  readonly #username: string;
+  readonly #password: string;
+  #challenge: Challenge | undefined;
+  /** How many requests have used the nonce. */
+  #count = 0;
+
+  constructor(username: string, password: string) {
+    this.#username = bytesOf(username);
+    this.#password = bytesOf(password);
+  }
+
+  header(method: string, uri: string): string | undefined {
+    const challenge = this.#challenge;
+    if (challenge === undefined) return undefined;
+    this.#count += 1;
+    const { realm, nonce, opaque, algorithm, qop } = challenge;
+    const hash = (text: string): string => createHash(challenge.hash).update(text, 'latin1').digest('hex');
+    const cnonce = randomBytes(12).toString('hex');
+    const secret = hash(`${this.#username}:${realm}:${this.#password}`);
+    const ha1 = challenge.isSession ? hash(`${secret}:${nonce}:${cnonce}`) : secret;
+    const nc = this.#count.toString(16).padStart(8, '0');
+    const middle = qop === undefined ? '' : `${nc}:${cnonce}:${qop}:`;
+    return [
+      `Digest username=${quoted(this.#username)}`,
+      `realm=${quoted(realm)}`,
+      `nonce=${quoted(nonce)}`,
+      `uri=${quoted(uri)}`,
+      `response="${hash(`${ha1}:${nonce}:${middle}${hash(`${method}:${uri}`)}`)}"`,
+      ...(algorithm === undefined ? [] : [`algorithm=${algorithm}`]),
+      ...(opaque === undefined ? [] : [`opaque=${quoted(opaque)}`]),
+      ...(qop === undefined ? [] : [`qop=${qop}`, `nc=${nc}`, `cnonce="${cnonce}"`]),
+    ].join(', ');
+  }
+
+  learn(wwwAuthenticate: string, sent: string | undefined): boolean {
+    const challenge = parseChallenge(wwwAuthenticate);
+    if (challenge === undefined) return false;
+    // A login that was refused with a nonce that is still good is wrong; one with an old nonce may be right.
+    const isRefused =
+      sent?.includes(`nonce="${challenge.nonce}"`) === true && !/stale\s*=\s*"?true/iu.test(wwwAuthenticate);
+    if (this.#challenge?.nonce !== challenge.nonce) {
+      this.#challenge = challenge;
+      this.#count = 0;
+    }
+    return !isRefused;
+  }
+}
+
+const fixed = (value: string | undefined): Login => ({
+  header: () => value,
+  learn: () => false,
+  asksFirst: false,
+});
+
+/** The login that the options ask for. */
+export const createLogin = ({ username, password = '', token, auth }: WebdavOptions): Login => {
+  if (token !== undefined) return fixed(`Bearer ${token}`);
+  if (username === undefined) return fixed(undefined);
+  if (auth === 'digest') return new DigestLogin(username, password);
+  return fixed(`Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`);
+};

@@ -1,0 +1,36 @@
+import { createSlots, type Slots } from './slots.ts';
+
+const MAY_WAIT = 1000;
+
+/** Lets the operations of this process on one name follow one another, as far as the store does not decide between them. */
+export interface NameLocks {
+  /** @throws the signal's reason while waiting, BusyError when too many wait, and what `work` throws */
+  hold<T>(
+    key: string,
+    options: { readonly signal?: AbortSignal | undefined },
+    work: () => Promise<T>,
+  ): Promise<T>;
+}
+
+/** Locks without holders; memory is bounded by the running operations. */
+export const createNameLocks = (): NameLocks => {
+  const locks = new Map<string, { readonly slots: Slots; users: number }>();
+  return {
+    hold: async (key, { signal }, work) => {
+      const lock = locks.get(key) ?? { slots: createSlots(1, MAY_WAIT), users: 0 };
+      locks.set(key, lock);
+      lock.users += 1;
+      try {
+        const free = await lock.slots.take(signal);
+        try {
+          return await work();
+        } finally {
+          free();
+        }
+      } finally {
+        lock.users -= 1;
+        if (lock.users === 0) locks.delete(key);
+      }
+    },
+  };
+};

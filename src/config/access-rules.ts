@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { ConfigError } from '../errors/errors.ts';
+import { SourcePath } from '../storage/source-path.ts';
+import { freezeDeep, isPlainObject, withoutNulls } from './plain-values.ts';
+import { problemAt, problemsOf, unknownKey } from './problems.ts';
+
+const isSourcePath = (text: string): boolean => {
+  try {
+    SourcePath.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/**
+ * An access rule: applies to a role, a folder and extensions, and allows or denies actions by their CONSTANT_CASE keys.
+ * `loadAccessRules` checks rules, keys included.
+ */
+export interface AccessRule {
+  /** Absent or `*`: every role. */
+  readonly role?: string | undefined;
+  /** A folder inside the source; the rule covers it and all below it. Absent: everything. */
+  readonly path?: string | undefined;
+  /** A list, or a text split on commas and spaces; `*` or absent: every file. */
+  readonly extensions?: string | readonly string[] | undefined;
+  /** `FILE_REMOVE: false` denies the action, `true` allows it. */
+  readonly [action: Uppercase<string>]: boolean;
+}
+
+const ruleShape = z
+  .object({
+    role: z.string().optional(),
+    path: z.string().refine(isSourcePath, 'must be a folder inside the source').optional(),
+    extensions: z.union([z.string(), z.array(z.string())]).optional(),
+  })
+  .catchall(z.boolean());
+
+/** The keys of a rule that are not an action's. */
+const accessRuleKeys: readonly string[] = Object.keys(ruleShape.shape);
+
+// A catch-all cannot be told apart from the named keys by its inferred type; the interface above says what is meant.
+export const accessRuleSchema = ruleShape as unknown as z.ZodType<AccessRule, AccessRule>;
+
+const rulesSchema = z.array(accessRuleSchema);
+const ACTION_KEY = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/u;
+
+const actionKeyFrom = (key: string): string =>
+  key.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|-/gu, '_').toUpperCase();
+
+const keyProblem = (key: string): string => {
+  const text = unknownKey(key, accessRuleKeys);
+  return text.includes('did you mean') || !ACTION_KEY.test(actionKeyFrom(key))
+    ? text
+    : `${text}; keys of actions are written like "${actionKeyFrom(key)}"`;
+};
+
+/** Whether an access rule may have the key: `role`, `path`, `extensions`, or one of the form of an action's. */
+export const isRuleKey = (key: string): boolean => accessRuleKeys.includes(key) || ACTION_KEY.test(key);
+
+/**
+ * Faults of a list of access rules beyond their schema: keys that are neither `role`, `path` or `extensions` nor of the form of an
+ * action's key. A misspelt rule must stop the start, because it would deny nothing.
+ */
+export const ruleKeyProblems = (rules: unknown, prefix: readonly PropertyKey[]): readonly string[] =>
+  (Array.isArray(rules) ? rules : []).flatMap((rule: unknown, index) =>
+    Object.keys(isPlainObject(rule) ? rule : {})
+      .filter((key) => !isRuleKey(key))
+      .map((key) => problemAt([...prefix, index, key], keyProblem(key))),
+  );
+
+/** Whether a path of an issue points to a key that `ruleKeyProblems` reports, so that it is not reported twice. */
+export const isUnknownRuleKey = (key: PropertyKey | undefined): boolean =>
+  typeof key === 'string' && !isRuleKey(key);
+
+/**
+ * Rules that a host computed in code, checked as those of the configuration are.
+ * @throws ConfigError with every problem.
+ */
+export const loadAccessRules = (input: unknown): readonly AccessRule[] => {
+  const prefix = ['accessControl'];
+  const value = withoutNulls(input, (path, key) => path.length !== 1 || isRuleKey(key));
+  const parsed = rulesSchema.safeParse(value);
+  const issues = parsed.error?.issues.filter(({ path }) => !isUnknownRuleKey(path[1])) ?? [];
+  const problems = [
+    ...problemsOf(issues, value, () => accessRuleKeys, prefix),
+    ...ruleKeyProblems(value, prefix),
+  ];
+  if (problems.length > 0 || parsed.data === undefined) throw new ConfigError(problems);
+  return freezeDeep(parsed.data);
+};

@@ -1,0 +1,170 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { ConfigError } from '../errors/errors.ts';
+import type { StorageFactories } from '../storage/registry.ts';
+import { checkWritten, globalKeys, overrideSettings } from './load-settings.ts';
+import { freezeDeep, isPlainObject, without, type PlainObject } from './plain-values.ts';
+import { hintAt, mustBe, problemAt } from './problems.ts';
+import { settingsShape, type Settings } from './settings.ts';
+import type { SourceConfig } from './types.ts';
+import { baseurlProblem, withSlash } from './values.ts';
+
+/** Adapters of the protocol: their options are accepted by every source, and needed with their adapter. */
+const PROTOCOL_ADAPTERS: readonly string[] = ['s3', 'webdav'];
+
+const publicUrl = z.string().transform((text, context) => {
+  const message = baseurlProblem(text);
+  if (message === undefined) return withSlash(text);
+  context.issues.push({ code: 'custom', input: text, message });
+  return z.NEVER;
+});
+
+const ofTheTop = z.undefined('belongs to the top of the configuration, not into a source').optional();
+
+/** Keys of a source that are not settings. Its title, baseurl and root are its own, not overrides. */
+const ownShape = {
+  name: z.string().min(1).optional(),
+  title: z.string(),
+  baseurl: publicUrl,
+  baseurlAliases: z.array(publicUrl).default([]),
+  root: z.string().optional(),
+  storageAdapter: z.string().min(1).default('local'),
+  sources: ofTheTop,
+  $schema: ofTheTop,
+};
+
+/** The whole of a source: its own keys, the options of every adapter, and the settings that it overrides. */
+const sourceSchema = (factories: StorageFactories) => {
+  const adapters = [...PROTOCOL_ADAPTERS, ...factories.keys()];
+  const options = Object.fromEntries(adapters.map((name) => [name, z.unknown().optional()]));
+  return z.strictObject({ ...options, ...settingsShape, ...ownShape });
+};
+
+const problemOfRoot = (root: unknown, adapter: string, isRequired: boolean): string | undefined => {
+  if (root === undefined) return isRequired ? `is required with storageAdapter "${adapter}"` : undefined;
+  if (typeof root !== 'string' || adapter !== 'local') return undefined;
+  if (root === '') return 'must not be empty';
+  return root.includes('\0') ? 'must not hold a NUL character' : undefined;
+};
+
+const problemOfAdapter = (name: string, factories: StorageFactories): string => {
+  const names = [...factories.keys()];
+  const known = names.map((one) => JSON.stringify(one)).join(', ');
+  return `unknown storage adapter ${JSON.stringify(name)}${hintAt(name, names)} (known: ${known})`;
+};
+
+interface CheckedStorage {
+  readonly options?: unknown;
+  readonly problems: readonly string[];
+}
+
+/** Checks adapter, root and adapter options of a source as written. */
+const checkStorage = (
+  where: readonly string[],
+  { root, storageAdapter: adapter = 'local', ...written }: PlainObject,
+  factories: StorageFactories,
+): CheckedStorage => {
+  // What is not text, or empty, has been reported by the schema.
+  if (typeof adapter !== 'string' || adapter === '') return { problems: [] };
+  const factory = factories.get(adapter);
+  if (factory === undefined) {
+    return { problems: [problemAt([...where, 'storageAdapter'], problemOfAdapter(adapter, factories))] };
+  }
+  const wrongRoot = problemOfRoot(root, adapter, factory.requiresRoot === true);
+  const problems = wrongRoot === undefined ? [] : [problemAt([...where, 'root'], wrongRoot)];
+  const at = [...where, adapter];
+  const options = written[adapter];
+  if (options === undefined && PROTOCOL_ADAPTERS.includes(adapter)) {
+    return { problems: [...problems, problemAt(at, `is required with storageAdapter "${adapter}"`)] };
+  }
+  const parsed = factory.parseOptions?.(options) ?? { value: options };
+  if ('value' in parsed) return { options: parsed.value, problems };
+  // An adapter reports each problem under its dotted key, and one of the options as a whole under no key.
+  const prefix = at.join('.');
+  const wrong = parsed.problems.map((text) =>
+    /^\s*:/u.test(text) ? `${prefix}${text.trimStart()}` : `${prefix}.${text}`,
+  );
+  return { problems: [...problems, ...wrong] };
+};
+
+/** A source that passed, or all that is wrong with it. */
+type CheckedSource = { readonly source: SourceConfig } | { readonly problems: readonly string[] };
+
+/** Checks one source as written. A relative root of a local source is taken from the working directory. */
+const checkSource = (
+  key: string,
+  input: unknown,
+  settings: Settings,
+  factories: StorageFactories,
+): CheckedSource => {
+  const where = ['sources', key];
+  if (!isPlainObject(input)) return { problems: [problemAt(where, mustBe('an object', input))] };
+  const { written, data, problems } = checkWritten(sourceSchema(factories), input, where);
+  const storage = checkStorage(where, written, factories);
+  const isNameless = key === '' && written['name'] === undefined;
+  const nameless = isNameless ? [problemAt([...where, 'name'], 'is required where the key is empty')] : [];
+  const all = [...problems, ...nameless, ...storage.problems];
+  if (all.length > 0 || data === undefined) return { problems: all };
+
+  const { name = key, title, baseurl, baseurlAliases, root, storageAdapter } = data;
+  return {
+    source: freezeDeep({
+      key,
+      name,
+      title,
+      baseurl,
+      baseurlAliases,
+      root: storageAdapter === 'local' && root !== undefined ? resolve(root) : root,
+      storageAdapter,
+      adapterOptions: storage.options,
+      settings: overrideSettings(settings, without(written, Object.keys(ownShape))),
+      withoutEffect: globalKeys.filter((one) => written[one] !== undefined),
+    }),
+  };
+};
+
+const sameNameProblems = (sources: readonly SourceConfig[]): readonly string[] => {
+  const owners = new Map<string, string>();
+  return sources.flatMap(({ key, name }) =>
+    [...new Set([key, name])].flatMap((text) => {
+      const owner = owners.get(text);
+      owners.set(text, owner ?? key);
+      if (owner === undefined) return [];
+      const problem = `${JSON.stringify(text)} already stands for the source "${owner}"`;
+      return [problemAt(['sources', key, 'name'], problem)];
+    }),
+  );
+};
+
+/**
+ * Checks sources keyed by name, as a configuration or a `resolveSources` hook gives them. Returns them in their
+ * order, and every problem. A source answers to its key and to its name, so no two may share one.
+ */
+export const checkSources = (
+  input: unknown,
+  settings: Settings,
+  factories: StorageFactories,
+): { readonly sources: readonly SourceConfig[]; readonly problems: readonly string[] } => {
+  if (!isPlainObject(input)) {
+    const problem = mustBe('an object of sources by their names', input);
+    return { sources: [], problems: [problemAt(['sources'], problem)] };
+  }
+  const checked = Object.entries(input).map(([key, source]) => checkSource(key, source, settings, factories));
+  const sources = checked.flatMap((one) => ('source' in one ? [one.source] : []));
+  const problems = checked.flatMap((one) => ('problems' in one ? one.problems : []));
+  return { sources, problems: [...problems, ...sameNameProblems(sources)] };
+};
+
+/**
+ * The sources of a tenant, checked as those of a configuration are.
+ * @throws ConfigError with every problem.
+ */
+export const loadSources = (
+  input: unknown,
+  settings: Settings,
+  factories: StorageFactories,
+): readonly SourceConfig[] => {
+  const { sources, problems } = checkSources(input, settings, factories);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(sources);
+};

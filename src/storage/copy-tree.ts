@@ -1,0 +1,248 @@
+import type { Readable } from 'node:stream';
+import { createLimiter } from '../concurrency/limiter.ts';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  ContentsConflictError,
+  CorruptError,
+  NotFoundError,
+  UnsafePathError,
+  WrongKindError,
+} from '../errors/errors.ts';
+import type { Entry, OperationOptions, ReadResult, Stat, StorageAdapter } from './adapter.ts';
+import type { StoreLocation } from './location.ts';
+import type { SourcePath } from './source-path.ts';
+
+/** Inside one store a copied file costs three requests; between stores each holds a stream of both. */
+const PARALLEL_INSIDE = 16;
+const PARALLEL_ACROSS = 4;
+const PARALLEL_REMOVALS = 8;
+
+/** Content for the target, in place of what was read from the source. `size` in bytes. */
+export interface ReplacedContent {
+  readonly content: Readable;
+  readonly size: number | undefined;
+}
+
+/** How a single file is copied. */
+export interface CopyFileOptions extends OperationOptions {
+  /**
+   * What is stored at the target of what was read, where that differs. Owns the stream that it was given, also when it throws. With it,
+   * bytes are streamed even inside one store.
+   */
+  readonly contentFor?:
+    ((read: ReadResult, from: StoreLocation, target: SourcePath) => Promise<ReplacedContent>) | undefined;
+}
+
+/** How a folder is copied. */
+export interface CopyTreeOptions extends CopyFileOptions {
+  /**
+   * Asked about each entry below the folder, a folder before what it holds, and before anything is copied. Returns the name that the entry
+   * gets at the target, undefined to leave it out with all it holds, or throws to refuse the whole copy. Default: every entry keeps its name.
+   */
+  readonly nameFor?:
+    ((from: SourcePath, entry: Entry, targetFolder: SourcePath) => string | undefined) | undefined;
+}
+
+/** A file that was copied. */
+export interface CopiedFile {
+  readonly from: SourcePath;
+  readonly to: SourcePath;
+  /** As it was when it was read. */
+  readonly source: Stat;
+  /** As it was stored; undefined when somebody may have replaced it before that was known. */
+  readonly copy: Stat | undefined;
+}
+
+interface PlannedEntry {
+  readonly from: SourcePath;
+  readonly to: SourcePath;
+}
+
+/** What a folder holds that goes along. `folders` begin with the folder itself, each before those inside it. */
+export interface TreePlan {
+  readonly folders: readonly PlannedEntry[];
+  readonly files: readonly PlannedEntry[];
+  /** Entries that listings leave out: no path can name them. */
+  readonly omitted: number;
+}
+
+/** What was made at the target, to be verified or withdrawn. */
+export interface CopiedTree {
+  readonly folders: readonly SourcePath[];
+  readonly files: readonly CopiedFile[];
+}
+
+/**
+ * Lists a folder with all below it. One listing is open at a time, however deep the tree is.
+ * @throws NotFoundError, WrongKindError (a file); UnsafePathError when something would lie too deep at the target for requests to name it
+ */
+export const planTree = async (
+  { storage, path }: StoreLocation,
+  target: SourcePath,
+  { signal, nameFor }: CopyTreeOptions,
+): Promise<TreePlan> => {
+  const folders: PlannedEntry[] = [{ from: path, to: target }];
+  const files: PlannedEntry[] = [];
+  let omitted = 0;
+  const onOmitted = (count: number): void => void (omitted += count);
+  // The array grows while it is read.
+  for (const { from, to } of folders) {
+    for await (const page of storage.list(from, { signal, onOmitted })) {
+      for (const entry of page) {
+        const child = from.below(entry.name);
+        const name = nameFor === undefined ? entry.name : nameFor(child, entry, to);
+        if (name === undefined) continue;
+        const planned = { from: child, to: to.below(name) };
+        (entry.kind === 'folder' ? folders : files).push(planned);
+      }
+    }
+  }
+  for (const { to } of [...folders, ...files]) requireNameable(to);
+  return { folders, files, omitted };
+};
+
+/** Refuses a path that requests could not name. @throws UnsafePathError */
+export const requireNameable = (target: SourcePath): void => {
+  try {
+    target.requireBounded();
+  } catch (error) {
+    throw new UnsafePathError({
+      message: 'Something inside the folder would have a path that is too long or too deep there.',
+      cause: error,
+    });
+  }
+};
+
+const missing = (error: unknown): undefined => {
+  if (error instanceof NotFoundError) return undefined;
+  throw error;
+};
+
+/** Copies without bytes passing through this process, where the store can. */
+const copyInside = async (
+  { storage, path: from }: StoreLocation,
+  to: SourcePath,
+  signal: AbortSignal | undefined,
+): Promise<CopiedFile> => {
+  const source = await storage.stat(from, { signal });
+  if (source.kind === 'folder') throw new WrongKindError();
+  await storage.copyFile(from, to, { createOnly: true, signal });
+  // Without the signal: what was made must be known to be withdrawn.
+  const copy = await storage.stat(to).catch(missing);
+  return { from, to, source, copy: copy?.kind === 'file' && copy.size === source.size ? copy : undefined };
+};
+
+const copyThrough = async (
+  from: StoreLocation,
+  to: StoreLocation,
+  { signal, contentFor }: CopyFileOptions,
+): Promise<CopiedFile> => {
+  const read = await from.storage.read(from.path, { signal });
+  const { content, size } = (await contentFor?.(read, from, to.path)) ?? {
+    content: read.stream,
+    size: read.stat.size,
+  };
+  const copy = await to.storage.write(to.path, content, { createOnly: true, size, signal });
+  if (size !== undefined && copy.size !== undefined && copy.size !== size) {
+    await to.storage.removeFile(to.path, { ifUnchanged: copy });
+    throw new CorruptError({ detail: `wrote ${String(copy.size)} of ${String(size)} bytes` });
+  }
+  return { from: from.path, to: to.path, source: read.stat, copy };
+};
+
+/**
+ * Copies one file, inside a store or into another one: create-only, whole or not at all.
+ * @throws AlreadyExistsError, NotFoundError, WrongKindError, CorruptError when the source ends early
+ */
+export const copyFileTo = (
+  from: StoreLocation,
+  to: StoreLocation,
+  options: CopyFileOptions = {},
+): Promise<CopiedFile> =>
+  from.storage === to.storage && options.contentFor === undefined
+    ? copyInside(from, to.path, options.signal)
+    : copyThrough(from, to, options);
+
+/**
+ * Removes what a copy has made: files that are still as they were stored, then folders that are empty, the deepest first. What others have put
+ * or replaced there stays, with its folders. Needs no signal, and never throws: whatever failed first is what matters.
+ */
+export const withdrawCopy = async (
+  storage: StorageAdapter,
+  { folders, files }: CopiedTree,
+): Promise<void> => {
+  const limiter = createLimiter(PARALLEL_REMOVALS);
+  for (const { to, copy } of files) {
+    if (copy === undefined) continue;
+    await limiter.add(() => storage.removeFile(to, { ifUnchanged: copy }).catch(() => undefined));
+  }
+  await limiter.drain();
+  for (const folder of folders.toReversed()) await storage.removeEmptyFolder(folder).catch(() => undefined);
+};
+
+/** Inside the target, a name that is taken is not a reason to try another name for the whole folder. */
+const asConflict = (error: unknown): Error => {
+  if (error instanceof AlreadyExistsError || error instanceof WrongKindError) {
+    return new ContentsConflictError({ cause: error });
+  }
+  return error instanceof NotFoundError ? new ChangedMeanwhileError({ cause: error }) : (error as Error);
+};
+
+/** Copies what was planned. Making the target folder decides who has its name; what fails later withdraws the copy. */
+export const copyPlanned = async (
+  from: StoreLocation,
+  to: StoreLocation,
+  plan: TreePlan,
+  options: CopyTreeOptions,
+): Promise<CopiedTree> => {
+  const { signal } = options;
+  const folders: SourcePath[] = [];
+  const files: CopiedFile[] = [];
+  await to.storage.makeFolder(to.path, { signal });
+  folders.push(to.path);
+  const limiter = createLimiter(from.storage === to.storage ? PARALLEL_INSIDE : PARALLEL_ACROSS);
+  try {
+    try {
+      for (const folder of plan.folders.slice(1)) {
+        await to.storage.makeFolder(folder.to, { signal }).catch((error: unknown) => {
+          // Another error may be a lost answer. Only an empty folder is ever withdrawn.
+          if (!(error instanceof AlreadyExistsError)) folders.push(folder.to);
+          throw error;
+        });
+        folders.push(folder.to);
+      }
+      for (const file of plan.files) {
+        const source = { storage: from.storage, path: file.from };
+        const target = { storage: to.storage, path: file.to };
+        await limiter.add(async () => void files.push(await copyFileTo(source, target, options)));
+      }
+    } finally {
+      // Also after a failure: nothing may still be writing while the copy is withdrawn.
+      await limiter.drain();
+    }
+    signal?.throwIfAborted();
+    return { folders, files };
+  } catch (error) {
+    await withdrawCopy(to.storage, { folders, files });
+    signal?.throwIfAborted();
+    throw asConflict(error);
+  }
+};
+
+/**
+ * Copies a folder file by file, inside a store or into another one, a few files at a time. Create-only: making the target folder decides who
+ * has the name, and only that throws AlreadyExistsError. The tree is listed first, and what appears later is not copied. When anything
+ * fails, what was made is withdrawn, and what others have put into the target stays. Entries that listings leave out are not copied.
+ *
+ * Costs: memory of about 500 bytes for each file until the copy is done; inside a store two `stat` and a `copyFile` for each file.
+ * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file); ContentsConflictError for a name inside the folder;
+ * UnsafePathError when something would lie too deep; ChangedMeanwhileError when a file vanished; the signal's reason
+ */
+export const copyTree = async (
+  from: StoreLocation,
+  to: StoreLocation,
+  options: CopyTreeOptions = {},
+): Promise<void> => {
+  await copyPlanned(from, to, await planTree(from, to.path, options), options);
+};

@@ -1,0 +1,369 @@
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import { inspect } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
+import { KnownServices, type Support } from '../../dist/adapters/s3/known-services.js';
+import { parseS3Options } from '../../dist/adapters/s3/options.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
+import { inPieces } from './outcomes.ts';
+import { optionsFor } from './servers/bucket.ts';
+import { S3Proxy } from './servers/s3-proxy.ts';
+import { S3Stub, type Dialect } from './servers/s3-stub.ts';
+
+const MB = 1024 * 1024;
+const at = (path: string) => SourcePath.parse(path);
+const credentials = { accessKeyId: 'testkey', secretAccessKey: 'testsecret' };
+const aws: Support = { create: true, match: 'quoted', complete: true, copy: true, remove: true };
+const likeAws: Dialect = {
+  conditionalCopy: 'obeyed',
+  conditionalDelete: 'obeyed',
+  conditionalComplete: 'obeyed',
+};
+const taken = { code: 'ALREADY_EXISTS' };
+
+/** A store whose requests go through the proxy to a stub. */
+const open = async (dialect: Dialect, support?: Support, more: Readonly<Record<string, unknown>> = {}) => {
+  const stub = await S3Stub.start(dialect);
+  const proxy = await S3Proxy.start(stub.endpoint);
+  const { endpoint } = proxy;
+  const parsed = parseS3Options(optionsFor({ endpoint, credentials }, 'bucket', { prefix: 'p', ...more }));
+  if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
+  const services = new KnownServices();
+  if (support !== undefined) services.set(`${endpoint} bucket`, support);
+  const adapter = new S3Adapter(parsed.value, undefined, services);
+  onTestFinished(async () => {
+    await adapter.close();
+    await proxy.close();
+    await stub.close();
+  });
+  const put = (path: string, content: string | Buffer, options = {}) =>
+    adapter.write(at(path), inPieces(Buffer.from(content)), options);
+  const names = async (folder: string, onOmitted?: (count: number) => void) => {
+    const found: string[] = [];
+    for await (const page of adapter.list(at(folder), { onOmitted }))
+      found.push(...page.map(({ name }) => name));
+    return found.sort();
+  };
+  const stored = (key: string) => stub.objects.get(`p/${key}`)?.bytes.toString();
+  const keys = () => [...stub.objects.keys()].map((key) => key.slice(2)).sort();
+  return { stub, proxy, adapter, put, names, stored, keys };
+};
+
+const answer = (status: number, code: string) => ({ kind: 'answer', status, code }) as const;
+
+describe('copies above 8 MB', () => {
+  it.each(['absent', 'unconditional'] as const)(
+    'are made where copies of parts are %s',
+    async (partCopies) => {
+      const { stub, adapter, put, keys } = await open({ partCopies });
+      const large = Buffer.alloc(9 * MB, 'large');
+      await put('a.bin', large);
+      await adapter.copyFile(at('a.bin'), at('b.bin'), { createOnly: true });
+      await adapter.moveFile(at('b.bin'), at('c.bin'), { createOnly: true });
+      await put('f/d.bin', large);
+      await adapter.moveFolder(at('f'), at('g'));
+      expect(keys()).toEqual(['a.bin', 'c.bin', 'g/', 'g/d.bin']);
+      for (const key of keys().filter((one) => !one.endsWith('/')))
+        expect(stub.objects.get(`p/${key}`)?.bytes.equals(large)).toBe(true);
+      expect(stub.uploads.size).toBe(0);
+    },
+  );
+
+  it('are of one version: a source that is replaced between two parts fails the copy', async () => {
+    const { proxy, stub, adapter, put, keys } = await open({});
+    await put('a.bin', Buffer.alloc(40 * MB, 'a'));
+    proxy.before('UploadPartCopy', 3, async () =>
+      stub.put('p/a.bin', Buffer.alloc(40 * MB, 'b'), {}, '"other"'),
+    );
+    await expect(adapter.copyFile(at('a.bin'), at('b.bin'))).rejects.toMatchObject({
+      code: 'CHANGED_MEANWHILE',
+    });
+    expect(keys()).toEqual(['a.bin']);
+  });
+});
+
+describe('conditional writes', () => {
+  it('are still trusted after a first try that failed for another reason', async () => {
+    const { proxy, adapter, put } = await open({});
+    proxy.fail({ operation: 'PutObject', effect: answer(400, 'ExpiredToken'), times: 1 });
+    await expect(put('a.txt', 'a', { createOnly: true })).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+    await put('a.txt', 'a', { createOnly: true });
+    expect(adapter.capabilities).toMatchObject({ atomicCreate: true, ifMatch: true });
+  });
+
+  it('are sent again when the service reports a conflict for the moment', async () => {
+    const { proxy, adapter, put, keys } = await open(likeAws, aws);
+    const conflict = answer(409, 'ConditionalRequestConflict');
+    proxy.fail({ operation: 'PutObject', effect: conflict, times: 1 });
+    await put('a.txt', 'a', { createOnly: true });
+    proxy.fail({ operation: 'DeleteObject', effect: conflict, times: 1 });
+    await adapter.moveFile(at('a.txt'), at('b.txt'), { createOnly: true });
+    expect(keys()).toEqual(['b.txt']);
+    // A conflict that stays: nothing has moved, and the same move can be repeated.
+    proxy.fail({ operation: 'DeleteObject', effect: conflict, times: 3 });
+    const move = () => adapter.moveFile(at('b.txt'), at('c.txt'), { createOnly: true });
+    await expect(move()).rejects.toMatchObject({ code: 'BUSY' });
+    expect(keys()).toEqual(['b.txt']);
+    await move();
+    expect(keys()).toEqual(['c.txt']);
+  });
+
+  it.each(['digests', 'random'])('whose answer is lost are recognised where ETags are %s', async (etags) => {
+    const dialect = etags === 'random' ? { ...likeAws, randomEtags: true as const } : likeAws;
+    const { proxy, adapter, put, keys, stored } = await open(dialect, aws);
+    const lose = (operation: string) => proxy.fail({ operation, effect: { kind: 'lose' }, times: 1 });
+    lose('PutObject');
+    await put('a.txt', 'a', { createOnly: true });
+    lose('PutObject');
+    await adapter.makeFolder(at('f'));
+    lose('CompleteMultipartUpload');
+    await put('large.bin', Buffer.alloc(9 * MB), { createOnly: true });
+    lose('CopyObject');
+    await adapter.moveFile(at('a.txt'), at('b.txt'), { createOnly: true });
+    // AWS answers the second attempt with 404.
+    lose('DeleteObject');
+    await adapter.moveFile(at('b.txt'), at('c.txt'), { createOnly: true });
+    expect(keys()).toEqual(['c.txt', 'f/', 'large.bin']);
+    expect(stored('c.txt')).toBe('a');
+  });
+
+  it('onto an equal object of somebody else are refused, also when an answer was lost', async () => {
+    const { proxy, stub, put } = await open({});
+    await put('learn.txt', 'x', { createOnly: true });
+    stub.put('p/a.txt', 'equal');
+    await expect(put('a.txt', 'equal', { createOnly: true })).rejects.toMatchObject(taken);
+    proxy.fail({ operation: 'PutObject', effect: { kind: 'lose' }, times: 1 });
+    await expect(put('a.txt', 'equal', { createOnly: true })).rejects.toMatchObject(taken);
+  });
+
+  it('of large contents do not replace what came meanwhile, where the service has none', async () => {
+    const { proxy, stub, put, stored, keys } = await open({ conditionalPut: 'ignored' });
+    proxy.before('UploadPart', 2, async () => stub.put('p/a.bin', 'of somebody else'));
+    const large = put('a.bin', Buffer.alloc(9 * MB), { createOnly: true });
+    await expect(large).rejects.toMatchObject(taken);
+    expect(stored('a.bin')).toBe('of somebody else');
+    expect(keys()).toEqual(['a.bin']);
+    expect(stub.uploads.size).toBe(0);
+  });
+});
+
+describe('listings', () => {
+  it('that begin with an empty page are read to their end', async () => {
+    const { stub, adapter, put, names } = await open({ emptyPages: true });
+    stub.put('p/f/a.txt', 'a');
+    expect(await adapter.stat(at('f'))).toMatchObject({ kind: 'folder' });
+    expect(await names('f')).toEqual(['a.txt']);
+    await expect(adapter.makeFolder(at('f'))).rejects.toMatchObject(taken);
+    await expect(put('f', 'a file')).rejects.toMatchObject({ code: 'WRONG_KIND' });
+    await expect(adapter.removeEmptyFolder(at('f'))).rejects.toMatchObject({ code: 'NOT_EMPTY' });
+  });
+
+  it('that repeat their token are damaged data', async () => {
+    const { stub, names } = await open({ repeatsToken: true });
+    await expect(names('')).rejects.toMatchObject({ code: 'CORRUPT' });
+    expect(stub.seen.length).toBeLessThan(5);
+  });
+
+  it('report how many keys no path can name, and an empty folder is removed only where none lies', async () => {
+    const { stub, adapter, names, keys } = await open({});
+    const hidden = ['reports\\2024.pdf', `${'ж'.repeat(128)}.txt`, '/double.txt', `Ä.txt`.normalize('NFD')];
+    for (const name of ['cat.jpg', 'Ä.txt', ...hidden]) stub.put(`p/photos/${name}`, 'x');
+    const counts: number[] = [];
+    expect(await names('photos', (count) => counts.push(count))).toEqual(['cat.jpg', 'Ä.txt']);
+    expect(counts).toEqual([4]);
+    await names('', (count) => counts.push(count));
+    expect(counts).toHaveLength(1);
+    for (const name of ['cat.jpg', 'Ä.txt']) stub.objects.delete(`p/photos/${name}`);
+    await expect(adapter.removeEmptyFolder(at('photos'))).rejects.toMatchObject({ code: 'NOT_EMPTY' });
+    expect(keys()).toHaveLength(4);
+    // Inside one bucket keys move by their prefix, whatever they are.
+    await adapter.moveFolder(at('photos'), at('moved'));
+    expect(keys()).toEqual(['moved/', ...hidden.map((name) => `moved/${name}`)].sort());
+    await adapter.makeFolder(at('empty'));
+    await adapter.removeEmptyFolder(at('empty'));
+    await expect(adapter.removeEmptyFolder(at('empty'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+});
+
+describe('a file that is removed only while it is unchanged', () => {
+  it('stays when it is another one by now', async () => {
+    const { proxy, stub, adapter, put, stored } = await open(likeAws, aws);
+    await put('a.txt', 'a');
+    const ifUnchanged = await adapter.stat(at('a.txt'));
+    stub.put('p/a.txt', 'another');
+    const remove = () => adapter.removeFile(at('a.txt'), { ifUnchanged });
+    await expect(remove()).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' });
+    stub.put('p/a.txt', 'a');
+    proxy.before('DeleteObject', 1, async () => stub.put('p/a.txt', 'last moment'));
+    const again = adapter.removeFile(at('a.txt'), { ifUnchanged: await adapter.stat(at('a.txt')) });
+    await expect(again).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' });
+    expect(stored('a.txt')).toBe('last moment');
+    await adapter.removeFile(at('a.txt'), { ifUnchanged: await adapter.stat(at('a.txt')) });
+    expect(stored('a.txt')).toBeUndefined();
+  });
+});
+
+describe('connections', () => {
+  it('of a paused reader end, and its download goes on where it was', async () => {
+    const { proxy, adapter, put } = await open({}, undefined, { readTimeout: 1 });
+    const content = Buffer.alloc(30 * MB, 'abcdefghijk');
+    await put('a.bin', content);
+    const { stream } = await adapter.read(at('a.bin'), { range: { start: 5, end: content.length - 6 } });
+    const received: Buffer[] = [];
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      if (received.length === 3) await sleep(2500);
+      received.push(chunk);
+    }
+    expect(Buffer.concat(received).equals(content.subarray(5, -5))).toBe(true);
+    expect(proxy.counts()['GetObject']).toBe(2);
+  });
+
+  it('are not used up by downloads that fail', async () => {
+    const limits = { connections: 2, readTimeout: 30, connectTimeout: 0.5, maxAttempts: 1 };
+    const { proxy, adapter, put } = await open({}, undefined, limits);
+    await put('a.txt', 'a');
+    for (const effect of [
+      answer(404, 'NoSuchKey'),
+      answer(403, 'AccessDenied'),
+      answer(412, 'PreconditionFailed'),
+    ]) {
+      proxy.fail({ operation: 'GetObject', effect });
+      for (let index = 0; index < 5; index += 1) await expect(adapter.read(at('a.txt'))).rejects.toThrow();
+    }
+    proxy.reset();
+    for (let index = 0; index < 5; index += 1) await expect(adapter.read(at('none.txt'))).rejects.toThrow();
+    expect(await text((await adapter.read(at('a.txt'))).stream)).toBe('a');
+  });
+
+  it('of readers that pause become free for others, and each download arrives whole', async () => {
+    const { adapter, put } = await open({}, undefined, {
+      connections: 2,
+      readTimeout: 0.5,
+      connectTimeout: 5,
+    });
+    const content = Buffer.alloc(20 * MB, 'abcdefghijk');
+    await put('a.bin', content);
+    const paused = [await adapter.read(at('a.bin')), await adapter.read(at('a.bin'))];
+    const third = await adapter.read(at('a.bin'));
+    expect((await buffer(third.stream)).equals(content)).toBe(true);
+    for (const { stream } of paused) expect((await buffer(stream)).equals(content)).toBe(true);
+  });
+
+  it('that stay in use are waited for only so long', async () => {
+    const limits = { connections: 1, readTimeout: 0.3, connectTimeout: 0.3, maxAttempts: 1 };
+    const { stub, adapter } = await open({}, undefined, limits);
+    stub.put('p/a.bin', Buffer.alloc(20 * MB));
+    const { stream } = await adapter.read(at('a.bin'));
+    // Slow, but never silent: its connection stays in use.
+    const reading = (async () => {
+      let count = 0;
+      for await (const _chunk of stream) {
+        count += 1;
+        if (count < 40) await sleep(50);
+      }
+    })();
+    await expect(adapter.read(at('a.bin'))).rejects.toMatchObject({ code: 'STORAGE_TIMEOUT' });
+    const waiting = adapter.read(at('a.bin'), { signal: AbortSignal.timeout(50) });
+    await expect(waiting).rejects.toMatchObject({ name: 'TimeoutError' });
+    await reading;
+  });
+
+  it('of a service that hangs do not let uploads pile up in memory', async () => {
+    const { proxy, adapter } = await open({}, undefined, { readTimeout: 60 });
+    proxy.fail({ operation: 'PutObject', effect: { kind: 'stall' } });
+    const abort = new AbortController();
+    const before = process.memoryUsage().arrayBuffers;
+    const uploads = Array.from({ length: 80 }, (_, index) => {
+      const pieces = (function* () {
+        for (let piece = 0; piece < 100; piece += 1) yield Buffer.alloc(70_000);
+      })();
+      const content = Readable.from(pieces, { objectMode: false });
+      return adapter.write(at(`${String(index)}.bin`), content, { signal: AbortSignal.any([abort.signal]) });
+    });
+    await expect.poll(() => proxy.counts()['PutObject'] ?? 0, { timeout: 20_000 }).toBeGreaterThanOrEqual(24);
+    await sleep(500);
+    const held = process.memoryUsage().arrayBuffers - before;
+    abort.abort(new Error('enough'));
+    await Promise.allSettled(uploads);
+    // 80 uploads of 7 MB would take 560 MB, and more with what their contents hold.
+    expect(held / MB).toBeLessThan(400);
+  }, 60_000);
+});
+
+describe('what the log learns', () => {
+  it('of a refused signature is its name, and nothing that the service has written beside it', async () => {
+    const { proxy, adapter } = await open({}, undefined, { maxAttempts: 1 });
+    const headers = { 'x-amz-bucket-region': 'eu-central-1', 'x-amz-request-id': 'request-1' };
+    const Code = 'SignatureDoesNotMatch</Code><AWSAccessKeyId>testkey</AWSAccessKeyId><Code>';
+    proxy.fail({ operation: 'GetObject', effect: { ...answer(403, Code), headers } });
+    proxy.before('ListObjectsV2', 1, async () => undefined);
+    const error: unknown = await adapter.read(at('a.txt')).catch((reason: unknown) => reason);
+    const shown = inspect(error, { depth: 10 });
+    expect(shown).not.toMatch(/testkey|authorization|Credential|127\.0\.0\.1/iu);
+  });
+
+  it('includes the region of a bucket that lies elsewhere', async () => {
+    const { proxy, adapter } = await open({}, undefined, { maxAttempts: 1 });
+    const headers = { 'x-amz-bucket-region': 'eu-central-1' };
+    proxy.fail({ operation: '*', effect: { ...answer(301, 'PermanentRedirect'), headers } });
+    await expect(adapter.stat(at('a.txt'))).rejects.toMatchObject({
+      code: 'STORAGE_UNAVAILABLE',
+      detail: expect.stringContaining('bucket in region eu-central-1') as string,
+    });
+  });
+
+  it('is nothing from the SDK itself', async () => {
+    const written = [vi.spyOn(console, 'warn'), vi.spyOn(console, 'error'), vi.spyOn(console, 'log')];
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { adapter, put } = await open({ refusesLarge: { times: 1, status: 503 } });
+    const staged = await adapter.stage(inPieces(Buffer.alloc(9 * MB)));
+    await staged.commit(at('a.zip'), { createOnly: true });
+    await put('b.txt', 'b');
+    for (const spy of written) expect(spy).not.toHaveBeenCalled();
+  });
+});
+
+describe('what objects keep and are sent with', () => {
+  it('is the storage class of the source, with renames of files and folders of any size', async () => {
+    const { stub, adapter } = await open({});
+    const headers = { 'x-amz-storage-class': 'STANDARD_IA' };
+    stub.put('p/f/a.txt', 'a', headers);
+    stub.put('p/f/b.bin', Buffer.alloc(9 * MB), headers);
+    await adapter.moveFile(at('f/a.txt'), at('f/c.txt'), { createOnly: true });
+    await adapter.moveFile(at('f/b.bin'), at('f/d.bin'), { createOnly: true });
+    await adapter.moveFolder(at('f'), at('g'));
+    for (const key of ['p/g/c.txt', 'p/g/d.bin'])
+      expect(stub.objects.get(key)?.headers['x-amz-storage-class']).toBe('STANDARD_IA');
+  });
+
+  it('are checksums of the SDK where the options ask for them', async () => {
+    for (const checksums of [true, undefined]) {
+      const { stub, put } = await open({}, aws, checksums === undefined ? {} : { checksums });
+      await put('a.txt', 'a', { createOnly: true });
+      await put('b.bin', Buffer.alloc(9 * MB), { createOnly: true });
+      for (const operation of ['PutObject', 'UploadPart']) {
+        const sent = stub.requests.find((request) => request.operation === operation);
+        expect(sent?.headers['x-amz-checksum-crc32'] !== undefined).toBe(checksums === true);
+      }
+    }
+  });
+
+  it('is an identity by the service, the bucket and the prefix', async () => {
+    const identityOf = (options: object, root?: string) => {
+      const parsed = parseS3Options({ bucket: 'b', credentials, ...options });
+      if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
+      return new S3Adapter(parsed.value, root).identity;
+    };
+    expect(identityOf({ prefix: '/one//two/' }, 'three')).toEqual({
+      backend: 's3:aws/b',
+      root: ['one', 'two', 'three'],
+    });
+    const endpoints = ['https://S3.example', 'https://s3.example/'];
+    expect(endpoints.map((endpoint) => identityOf({ endpoint }).backend)).toEqual([
+      's3:https://s3.example/b',
+      's3:https://s3.example/b',
+    ]);
+  });
+});

@@ -1,0 +1,119 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import sharp from 'sharp';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startService, type Service, type ServiceOptions } from '../protocol/service.ts';
+import { readDocx } from './docx-reader.ts';
+import { drawPage, noBrowser, noPoppler } from './pdf-tools.ts';
+
+const red = () =>
+  sharp({ create: { width: 60, height: 60, channels: 3, background: '#f00' } })
+    .png()
+    .toBuffer();
+
+/** A web server of this machine that counts what it is asked for. */
+const listen = async (): Promise<{ origin: string; asked: string[] }> => {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+};
+
+const start = async (settings: object = {}, options: ServiceOptions = {}) => {
+  const { origin, asked } = await listen();
+  const baseurl = `${origin}/files/`;
+  const service = await startService({
+    sources: { files: { baseurl, baseurlAliases: ['https://cdn.example/pictures/'], ...settings } },
+    ...options,
+  });
+  await service.source('files').put({ 'sub/a b.png': await red(), '_thumbs/a.png': await red() });
+  return { service, origin, asked };
+};
+
+const generate = async (service: Service, action: string, html: string): Promise<Uint8Array> => {
+  const body = new URLSearchParams({ html });
+  const response = await fetch(`${service.url}/${action}`, { method: 'POST', body });
+  expect(response.status).toBe(200);
+  return new Uint8Array(await response.arrayBuffer());
+};
+
+/** Whether the document shows the red picture. */
+const shows = {
+  generateDocx: async (service: Service, html: string): Promise<boolean> =>
+    readDocx(await generate(service, 'generateDocx', html)).media.size > 0,
+  generatePdf: async (service: Service, html: string): Promise<boolean> => {
+    const page = await drawPage(await generate(service, 'generatePdf', html));
+    const data = await sharp(page).removeAlpha().raw().toBuffer();
+    for (let at = 0; at < data.length; at += 3) {
+      if ((data[at] ?? 0) > 240 && (data[at + 1] ?? 255) < 20 && (data[at + 2] ?? 255) < 20) return true;
+    }
+    return false;
+  },
+};
+
+describe.each(['generateDocx', 'generatePdf'] as const)('own pictures by %s', (action) => {
+  const skip = action === 'generatePdf' && (noBrowser !== '' || noPoppler !== '');
+  const isShown = shows[action];
+
+  it.skipIf(skip)('are read from their source, without any request', async () => {
+    const { service, origin, asked } = await start({ pdf: { isRemoteEnabled: false } });
+    for (const url of [
+      `${origin}/files/sub/a%20b.png?1`,
+      `${origin.replace('http:', '')}/files/sub/a b.png`,
+      '/files/sub/a%20b.png',
+      'https://cdn.example/pictures/sub/a%20b.png',
+      '//cdn.example/pictures/sub/a%20b.png',
+    ]) {
+      expect(await isShown(service, `<p>text <img src="${url}"></p>`), url).toBe(true);
+    }
+    expect(asked).toEqual([]);
+  });
+
+  it.skipIf(skip)('stay out where the role, the names or the limits of the source say so', async () => {
+    const file = '<p>text <img src="/files/sub/a%20b.png"></p>';
+    const accessControl = [{ FILE_DOWNLOAD: false, IMAGE_LOAD: false }];
+    const cases: readonly [string, object, ServiceOptions][] = [
+      [file, {}, { accessControl }],
+      [file, { extensions: ['txt'] }, {}],
+      [file, { excludeDirectoryNames: ['sub'] }, {}],
+      [file, { maxFileSize: 10 }, {}],
+      ['<p>text <img src="/files/_thumbs/a.png"></p>', {}, {}],
+      ['<p>text <img src="/files/%2e%2e/secret.png"></p>', {}, {}],
+    ];
+    for (const [html, settings, options] of cases) {
+      const { service, asked } = await start(settings, options);
+      expect(await isShown(service, html), JSON.stringify([html, settings, options])).toBe(false);
+      expect(asked).toEqual([]);
+    }
+    const { service } = await start({}, { accessControl: [{ FILE_DOWNLOAD: false }] });
+    expect(await isShown(service, file)).toBe(true);
+  });
+});
+
+describe.each(['generateDocx', 'generatePdf'])('the HTML of %s', (action) => {
+  it.skipIf(action === 'generatePdf' && noBrowser !== '')(
+    'may be as large as a file in a form, and not larger',
+    async () => {
+      const service = await startService({ sources: { files: { maxUploadFileSize: '3mb' } } });
+      const send = async (url: string, bytes: number, action?: string): Promise<number> => {
+        const form = new FormData();
+        form.append('html', `<p>text</p><!--${'x'.repeat(bytes)}-->`);
+        if (action !== undefined) form.append('action', action);
+        const response = await fetch(url, { method: 'POST', body: form });
+        await response.arrayBuffer();
+        return response.status;
+      };
+      const mb = 1024 * 1024;
+      expect(await send(`${service.url}/${action}`, 2 * mb)).toBe(200);
+      expect(await send(service.url, 2 * mb, action)).toBe(200);
+      expect(await send(`${service.url}/${action}`, 4 * mb)).toBe(413);
+      // Only documents are that long.
+      expect(await send(`${service.url}/files`, 2 * mb)).toBe(413);
+      expect(await send(service.url, 2 * mb, 'files')).toBe(413);
+    },
+  );
+});

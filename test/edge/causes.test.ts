@@ -1,0 +1,144 @@
+import { runInNewContext } from 'node:vm';
+import { createRouter, type ConnectorHooks, type HookRequest } from 'stowage';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { replacing } from '../protocol/changing-store.ts';
+import { ask, form, startEdge } from './edge.ts';
+import { filePart, formOf } from './raw-http.ts';
+
+const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };
+const configured = {
+  sources: { files: { title: 'Files', baseurl: 'https://files.test/', storageAdapter: 'memory' } },
+};
+
+const answerTo = async (hooks: ConnectorHooks, path = '/files') => {
+  const router = createRouter(configured, hooks, quiet);
+  onTestFinished(() => router.close());
+  const response = await router.fetch(new Request(`https://site.test${path}`));
+  return { status: response.status, body: (await response.json()) as unknown };
+};
+
+describe('the cause of a refusal', () => {
+  it.each([
+    ['/nothing', 404, 'UNKNOWN_ACTION'],
+    ['/missing', 404, 'NOT_FOUND'],
+    ['/picky', 400, 'INVALID_PARAMETERS'],
+    ['/crash', 500, 'INTERNAL'],
+  ])('goes with the answer to %s, for programs', async (path, code, error) => {
+    const edge = await startEdge();
+    expect((await ask(edge, path)).data).toMatchObject({ code, error });
+  });
+
+  it.each([
+    [401, 'UNAUTHENTICATED'],
+    [403, 'ACCESS_DENIED'],
+    [418, 'REFUSED_BY_HOST'],
+    [503, 'INTERNAL'],
+  ])('of a hook is told by its status %i, also from another realm', async (status, error) => {
+    const thrown: unknown = runInNewContext(
+      `Object.assign(new Error('Not today.'), { name: 'HttpError', status: ${String(status)} })`,
+    );
+    const checkAuthentication = () => {
+      throw thrown;
+    };
+    expect(await answerTo({ checkAuthentication })).toEqual({
+      status,
+      body: { success: false, data: { code: status, error, messages: ['Not today.'] } },
+    });
+  });
+});
+
+describe('hooks as an instance of a class', () => {
+  it('keep what is theirs', async () => {
+    class Hooks {
+      readonly #roles = new Map([['ann', 'editor']]);
+      readonly asked: string[] = [];
+      readonly table = { note: 'of no interest' };
+
+      checkAuthentication({ headers }: HookRequest): string {
+        this.asked.push('role');
+        return this.#roles.get(headers['x-user'] ?? 'ann') ?? 'guest';
+      }
+
+      resolveSources(): null {
+        this.asked.push('sources');
+        return null;
+      }
+
+      accessControl() {
+        this.asked.push('rules');
+        return [{ FILES: false }, { role: [...this.#roles.values()][0] ?? '', FILES: true }];
+      }
+
+      allowedOrigins(): boolean {
+        return this.asked.length >= 0;
+      }
+    }
+    const hooks = new Hooks();
+    expect((await answerTo(hooks)).status).toBe(200);
+    expect(hooks.asked).toEqual(['sources', 'role', 'rules']);
+  });
+
+  it('stop the start when one of them is misspelt', () => {
+    class Hooks {
+      checkAuthentification(): string {
+        return 'guest';
+      }
+    }
+    expect(() => createRouter(configured, new Hooks() as ConnectorHooks, quiet)).toThrow(
+      'hooks.checkAuthentification: is not a known key; did you mean "checkAuthentication"?',
+    );
+  });
+});
+
+describe('the health check', () => {
+  it('answers POST, also with onlyPOST', async () => {
+    for (const onlyPOST of [true, false]) {
+      const edge = await startEdge({ settings: { onlyPOST } });
+      expect((await fetch(`${edge.url}/ping`, { method: 'POST' })).status).toBe(200);
+    }
+  });
+});
+
+describe('the log', () => {
+  const about = { action: 'crash', source: 'main', item: 'a/b.txt', role: 'guest' };
+
+  it('says what a failed request was about, and the answer carries its id', async () => {
+    const edge = await startEdge();
+    const answer = await ask(edge, '/', form('action=crash&source=main&path=a&name=b.txt'));
+    const requestId = answer.headers.get('x-request-id');
+    expect(requestId).toMatch(/^[\da-f-]{36}$/u);
+    expect(edge.log).toMatchObject([{ level: 'error', fields: { ...about, requestId, status: 500 } }]);
+  });
+
+  it('has one line for a change and none for a look', async () => {
+    const edge = await startEdge();
+    await ask(edge, '/other?path=a');
+    await ask(edge, '/change?source=main&from=a/b.txt');
+    expect(edge.log).toMatchObject([{ level: 'info', fields: { ...about, action: 'change' } }]);
+  });
+});
+
+describe('a store that cannot discard what nobody wants', () => {
+  it('neither fails the request nor keeps its sources', async () => {
+    const inner = new MemoryAdapter();
+    const storage = replacing(inner, {
+      stage: async (content) => {
+        for await (const chunk of content) void chunk;
+        return {
+          size: 1,
+          open: () => {
+            throw new Error('not needed');
+          },
+          commit: () => Promise.reject(new Error('not needed')),
+          discard: () => Promise.reject(new Error('the disk is gone')),
+        };
+      },
+    });
+    const edge = await startEdge({ storage });
+    const answer = await ask(edge, '/leave', formOf(filePart('files[0]', 'a.png', 'x')));
+    expect(answer.status).toBe(200);
+    await expect.poll(edge.leases).toBe(0);
+    expect(edge.log.filter(({ level }) => level === 'warn')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,59 @@
+import sharp from 'sharp';
+
+/**
+ * What a file holds says which write stored it, so that a lost, torn or misplaced one is recognised. An item keeps its number in its name,
+ * whatever it is renamed to: `t7.txt`, `t7-r3.txt`, `t7 (1).txt`.
+ */
+export interface Written {
+  /** `t7`: the item that the content belongs to. */
+  readonly item: string;
+  /** Counts the writes of one item. */
+  readonly version: number;
+}
+
+const LENGTHS = [0, 60, 3_000, 90_000, 300_000];
+
+const paddingOf = ({ item, version }: Written, length: number): string =>
+  `${item}.${String(version)} `.repeat(Math.ceil(length / 4)).slice(0, length);
+
+/** Text that tells its own length: what is cut or mixed does not read back. */
+export const textOf = (written: Written, pick: number): Uint8Array<ArrayBuffer> => {
+  const length = LENGTHS[pick % LENGTHS.length] ?? 0;
+  const head = `${written.item}|${String(written.version)}|${String(length)}|`;
+  return new Uint8Array(Buffer.from(head + paddingOf(written, length)));
+};
+
+const readText = (bytes: Buffer): Written | undefined => {
+  const text = bytes.toString();
+  const [item, version, length] = text.split('|', 3);
+  if (item === undefined || version === undefined || length === undefined) return undefined;
+  const written = { item, version: Number(version) };
+  const whole = `${item}|${version}|${length}|${paddingOf(written, Number(length))}`;
+  return text === whole ? written : undefined;
+};
+
+/** A picture of one colour, which edits keep: red and green hold the item, blue the version. */
+export const pictureOf = async ({ item, version }: Written): Promise<Uint8Array<ArrayBuffer>> => {
+  const number = Number(item.slice(1));
+  const background = { r: number >> 8, g: number & 255, b: version & 255 };
+  const png = await sharp({ create: { width: 40, height: 30, channels: 3, background } })
+    .png()
+    .toBuffer();
+  return new Uint8Array(png);
+};
+
+const readPicture = async (bytes: Buffer): Promise<Written | undefined> => {
+  const { data, info } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+  const [r = 0, g = 0, b = 0] = data;
+  for (let at = 0; at < data.length; at += info.channels) {
+    if (data[at] !== r || data[at + 1] !== g || data[at + 2] !== b) return undefined;
+  }
+  return { item: `p${String((r << 8) | g)}`, version: b };
+};
+
+/** Which write the content comes from; undefined when it is that of none, or not whole. */
+export const readContent = async (name: string, bytes: Buffer): Promise<Written | undefined> =>
+  name.endsWith('.png') ? readPicture(bytes).catch(() => undefined) : readText(bytes);
+
+/** The item or folder that a name belongs to; undefined for names that no run gives. */
+export const itemOf = (name: string): string | undefined => /^[tpfd]\d+(?=\D|$)/u.exec(name)?.[0];

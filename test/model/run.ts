@@ -1,0 +1,142 @@
+import { createServer } from 'node:http';
+import { createApp, type ConfigInput } from 'stowage';
+import { Client, join, World, type Setting } from './client.ts';
+import { readContent } from './content.ts';
+import { History, type Found } from './history.ts';
+import { Random } from './random.ts';
+
+const nothing = (): void => undefined;
+const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/** What a run is made of. */
+export interface Run {
+  readonly seed: number;
+  readonly sources: ConfigInput['sources'];
+  readonly clients: number;
+  /** Ends after so many operations of all clients together. */
+  readonly operations: number;
+  /** Changes the store past the service, now and then. Says what it has stored, as a client would. */
+  readonly outside?: (setting: Setting, random: Random) => Promise<void>;
+  /** What lies in folders from the beginning. */
+  readonly planted?: readonly { readonly name: string; readonly folder: string }[];
+}
+
+export interface Report {
+  readonly violations: readonly string[];
+  readonly complaints: readonly string[];
+  readonly counts: History['counts'];
+  readonly files: number;
+}
+
+interface Item {
+  readonly name: string;
+  readonly type: string;
+}
+
+const listed = async (url: string, source: string, path: string): Promise<readonly Item[]> => {
+  const query = new URLSearchParams({ source, path, 'mods[withFolders]': 'true' });
+  const answer = await fetch(`${url}/files?${query.toString()}`);
+  const { data } = (await answer.json()) as { data: { sources: { files: Item[] }[] } };
+  if (answer.status !== 200) throw new Error(`${source}/${path}: ${JSON.stringify(data)}`);
+  return data.sources.flatMap(({ files }) => files);
+};
+
+const download = async (url: string, source: string, path: string, name: string): Promise<Buffer> => {
+  const answer = await fetch(`${url}/fileDownload?${new URLSearchParams({ source, path, name }).toString()}`);
+  if (answer.status !== 200)
+    throw new Error(`${source}/${path}/${name} is listed and answers ${String(answer.status)}`);
+  return Buffer.from(await answer.arrayBuffer());
+};
+
+/** Every file that the service shows, read back. */
+const findAll = async (url: string, source: string, path = ''): Promise<Found[]> => {
+  const found: Found[] = [];
+  for (const { name, type } of await listed(url, source, path)) {
+    if (type === 'folder') found.push(...(await findAll(url, source, join(path, name))));
+    else {
+      const written = await readContent(name, await download(url, source, path, name));
+      found.push({ where: `${source}:/${path}`, name, written });
+    }
+  }
+  return found;
+};
+
+/** Serves what clients upload by address. */
+const startRemote = async () => {
+  const offers = new Map<string, Uint8Array>();
+  const server = createServer((request, response) => {
+    const content = offers.get(request.url ?? '');
+    response.writeHead(content === undefined ? 404 : 200).end(content);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    offer: (name: string, content: Uint8Array): string => {
+      offers.set(`/${name}`, content);
+      return `http://127.0.0.1:${String(port)}/${name}`;
+    },
+    stop: () => new Promise((resolve) => server.close(resolve)),
+  };
+};
+
+/** Lets several clients do random things to the same sources at once, and compares what is there in the end with the model. */
+export const runModel = async ({
+  seed,
+  sources,
+  clients,
+  operations,
+  outside,
+  planted = [],
+}: Run): Promise<Report> => {
+  const app = createApp(
+    {
+      extensions: ['txt', 'png'],
+      createThumb: false,
+      allowPrivateNetworkUploads: true,
+      sources: sources ?? {},
+    },
+    {},
+    { logger: silent },
+  );
+  const remote = await startRemote();
+  try {
+    const { port } = await app.listen(0, '127.0.0.1');
+    const url = `http://127.0.0.1:${String(port)}`;
+    const history = new History();
+    for (const { name, folder } of planted) history.moved(name, folder, 'done');
+    const world = new World(Object.keys(sources ?? {}));
+    const setting: Setting = { url, remote, world, history, complaints: [] };
+    let left = operations;
+    const work = async (client: Client): Promise<void> => {
+      while (left > 0) {
+        left -= 1;
+        await client.act();
+      }
+    };
+    const change = async (random: Random): Promise<void> => {
+      while (left > 0) {
+        await outside?.(setting, random);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    };
+    await Promise.all([
+      ...Array.from({ length: clients }, (_, index) =>
+        work(new Client(setting, new Random(seed * 1000 + index))),
+      ),
+      ...(outside === undefined ? [] : [change(new Random(seed * 1000 + 999))]),
+    ]);
+    // Requests that clients have left may still be at work; closing waits for none of them, a look after a pause sees their end.
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    const found = (await Promise.all(world.sources.map((source) => findAll(url, source)))).flat();
+    return {
+      violations: history.violations(found),
+      complaints: setting.complaints,
+      counts: history.counts,
+      files: found.length,
+    };
+  } finally {
+    await app.close();
+    await remote.stop();
+  }
+};

@@ -1,0 +1,131 @@
+import { once } from 'node:events';
+import { PassThrough, Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { errorOfStatus, strongEtag, wholeSize } from '../../dist/remote-store/answers.js';
+import { pause } from '../../dist/remote-store/backoff.js';
+import { passBody } from '../../dist/remote-store/body.js';
+import { createConnectionSlots } from '../../dist/remote-store/connection-slots.js';
+
+const failure = (error: unknown): Error => new Error('ours', { cause: error });
+const plain = { length: undefined, signal: undefined, failure };
+
+describe('the body of a download', () => {
+  it.each([
+    [3, 'the text'],
+    [9, 'the text'],
+  ])('of %d announced bytes that are "%s" is damaged', async (length, content) => {
+    const stream = passBody(Readable.from([Buffer.from(content)]), { ...plain, length });
+    await expect(text(stream)).rejects.toMatchObject({ code: 'CORRUPT' });
+  });
+
+  it('that breaks off fails with an error of ours, also before anybody reads', async () => {
+    const body = new PassThrough();
+    const stream = passBody(body, plain);
+    body.destroy(new Error('reset'));
+    await sleep(5);
+    await expect(text(stream)).rejects.toThrow('ours');
+  });
+
+  it('ends with its reader and with the signal, whose reason the reader gets', async () => {
+    const [body, other] = [new PassThrough(), new PassThrough()];
+    passBody(body, plain).destroy();
+    await expect.poll(() => body.destroyed).toBe(true);
+    const abort = new AbortController();
+    const reading = text(passBody(other, { ...plain, signal: abort.signal }));
+    const reason = new Error('enough');
+    abort.abort(reason);
+    await expect(reading).rejects.toBe(reason);
+    expect(other.destroyed).toBe(true);
+  });
+
+  it('goes on where it was when the connection ended during a pause of its reader, and only then', async () => {
+    const content = Buffer.alloc(10 * 65_536, 'abcdefg');
+    const offsets: number[] = [];
+    const reopen = {
+      afterMs: 50,
+      open: async (offset: number) => {
+        offsets.push(offset);
+        return Readable.from([content.subarray(offset)]);
+      },
+    };
+    for (const waits of [100, 0]) {
+      const pieces = Array.from({ length: 10 }, (_, index) =>
+        content.subarray(index * 65_536, (index + 1) * 65_536),
+      );
+      const body = Readable.from(pieces, { objectMode: false });
+      const stream = passBody(body, { ...plain, length: content.length, reopen });
+      const [first] = (await once(stream, 'readable').then(() => [stream.read()])) as [Buffer];
+      await sleep(waits);
+      body.destroy(new Error('idle'));
+      const rest = buffer(stream);
+      if (waits === 0) await expect(rest).rejects.toThrow('ours');
+      else expect(Buffer.concat([first, await rest]).equals(content)).toBe(true);
+    }
+    expect(offsets).toHaveLength(1);
+  });
+});
+
+describe('connections to a server', () => {
+  it('are waited for as long as some become free, and not longer', async () => {
+    const slots = createConnectionSlots({ connections: 1, mayWait: 10, waitMs: 80 });
+    const free = await slots.take(undefined);
+    const [second, third] = [slots.take(undefined), slots.take(undefined)];
+    await sleep(60);
+    free();
+    const freeSecond = await second;
+    await sleep(60);
+    // Waits for 120 ms by now, but one became free meanwhile.
+    freeSecond();
+    const freeThird = await third;
+    await expect(slots.take(undefined)).rejects.toMatchObject({ code: 'STORAGE_TIMEOUT' });
+    freeThird();
+    (await slots.take(undefined))();
+  });
+
+  it('are no longer waited for when the signal aborts', async () => {
+    const slots = createConnectionSlots({ connections: 1, mayWait: 10, waitMs: 1000 });
+    await slots.take(undefined);
+    const reason = new Error('enough');
+    await expect(slots.take(AbortSignal.abort(reason))).rejects.toBe(reason);
+    const abort = new AbortController();
+    const waiting = slots.take(abort.signal);
+    abort.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+  });
+});
+
+describe('answers of a server', () => {
+  it('are read alike by all stores', () => {
+    expect(['"a"', 'a', 'W/"a"', '', undefined].map(strongEtag)).toEqual([
+      '"a"',
+      '"a"',
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(['bytes 0-1/9', 'bytes 0-1/*', undefined].map(wholeSize)).toEqual([9, undefined, undefined]);
+    const codes = [404, 403, 412, 429, 504, 507, 500, undefined].map(
+      (status) => errorOfStatus(status, { detail: '' }).code,
+    );
+    expect(codes).toEqual([
+      'NOT_FOUND',
+      'STORAGE_DENIED',
+      'CHANGED_MEANWHILE',
+      'BUSY',
+      'STORAGE_TIMEOUT',
+      'STORAGE_FULL',
+      'STORAGE_UNAVAILABLE',
+      'STORAGE_UNAVAILABLE',
+    ]);
+  });
+
+  it('are waited for with pauses that a signal ends', async () => {
+    const reason = new Error('enough');
+    const abort = new AbortController();
+    const waiting = pause(1, { firstMs: 5000, longestMs: 5000 }, abort.signal);
+    abort.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+  });
+});

@@ -1,0 +1,153 @@
+import { createApp, createRouter, registerStorageAdapter, type StorageFactory } from 'stowage';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { MemoryAdapter, memoryFactory } from '../../dist/adapters/memory/adapter.js';
+import { put } from '../images/gallery.ts';
+import { replacing } from '../protocol/changing-store.ts';
+
+const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };
+const sourcesOf = (storageAdapter: string) => ({
+  files: { title: 'Files', baseurl: 'https://files.test/', storageAdapter },
+});
+
+const withAdapters = (storageAdapters: Record<string, StorageFactory>, storageAdapter = 'own') => {
+  const router = createRouter({ sources: sourcesOf(storageAdapter) }, {}, { ...quiet, storageAdapters });
+  onTestFinished(() => router.close());
+  return (path: string) => router.fetch(new Request(`https://site.test${path}`));
+};
+
+describe('storage adapters of one connector', () => {
+  it('serve its sources, and no other connector knows them', async () => {
+    const ask = withAdapters({ own: memoryFactory });
+    expect((await ask('/folderCreate?name=a')).status).toBe(200);
+    expect(() => createApp({ sources: sourcesOf('own') }, {}, quiet)).toThrow(/storageAdapter/u);
+  });
+
+  it('neither replace the built-in ones nor go without a factory', () => {
+    const make = (own: unknown) => () =>
+      createRouter({ sources: {} }, {}, { ...quiet, storageAdapters: own as Record<string, StorageFactory> });
+    expect(make({ local: memoryFactory })).toThrow('"local" is built in and cannot be replaced');
+    expect(make({ own: {} })).toThrow('"own" needs a factory with a create function');
+    expect(make({ own: undefined })).toThrow('"own" needs a factory with a create function');
+  });
+});
+
+describe('an adapter that registers again', () => {
+  it('is fine with the same factory, and refused with another', () => {
+    registerStorageAdapter('registered-twice', memoryFactory);
+    expect(() => registerStorageAdapter('registered-twice', memoryFactory)).not.toThrow();
+    expect(() => registerStorageAdapter('registered-twice', { create: () => new MemoryAdapter() })).toThrow(
+      'is registered already',
+    );
+  });
+});
+
+describe('a store that could not be opened', () => {
+  it('is tried again by the next request', async () => {
+    let isBroken = true;
+    const ask = withAdapters({
+      own: {
+        create: () => {
+          if (isBroken) throw new Error('no such disk');
+          return new MemoryAdapter();
+        },
+      },
+    });
+    expect((await ask('/files?source=files')).status).toBe(500);
+    isBroken = false;
+    expect((await ask('/files?source=files')).status).toBe(200);
+  });
+});
+
+describe('a download whose file is replaced before it is read', () => {
+  const after = Buffer.from('the new content, which is longer');
+
+  const downloading = async (replacements: number) => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'a.txt', 'old');
+    let left = replacements;
+    const store = replacing(inner, {
+      read: async (...input) => {
+        if (left > 0) await put(inner, 'a.txt', Buffer.concat([after, Buffer.alloc(left, 'x')]));
+        left -= 1;
+        return inner.read(...input);
+      },
+    });
+    return withAdapters({ own: { create: () => store } })('/fileDownload?name=a.txt');
+  };
+
+  it('starts over: headers and bytes are of the new version', async () => {
+    const answer = await downloading(1);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-length')).toBe(String(after.length + 1));
+    expect(await answer.text()).toBe(`${after.toString()}x`);
+  });
+
+  it('is given up when the file changes every time', async () => {
+    expect((await downloading(100)).status).toBe(412);
+  });
+});
+
+describe('a connector that closes', () => {
+  it('opens nothing for a request whose hook has taken its time', async () => {
+    let opened = 0;
+    let proceed: () => void = () => undefined;
+    const waiting = new Promise<void>((resolve) => (proceed = resolve));
+    const own: StorageFactory = {
+      create: () => {
+        opened += 1;
+        return new MemoryAdapter();
+      },
+    };
+    const router = createRouter(
+      { sources: {} },
+      { resolveSources: () => waiting.then(() => ({ id: 'ann', sources: sourcesOf('own') })) },
+      { ...quiet, storageAdapters: { own } },
+    );
+    const answer = router.fetch(new Request('https://site.test/files'));
+    await router.close();
+    proceed();
+    expect([(await answer).status, opened]).toEqual([503, 0]);
+  });
+
+  it('does not listen when it was closed before it could', async () => {
+    const app = createApp({ sources: {} }, {}, quiet);
+    const listening = app.listen(0);
+    await Promise.all([expect(listening).rejects.toThrow('This app has been closed.'), app.close()]);
+  });
+});
+
+describe('rules of the accessControl hook', () => {
+  it('count as the list says at every request, also when it was changed in place', async () => {
+    const rules: Record<string, boolean>[] = [];
+    const router = createRouter({ sources: sourcesOf('memory') }, { accessControl: () => rules }, quiet);
+    onTestFinished(() => router.close());
+    const create = async (name: string) =>
+      (await router.fetch(new Request(`https://site.test/folderCreate?name=${name}`))).status;
+    expect([await create('a'), await create('b')]).toEqual([200, 200]);
+    rules.push({ FOLDER_CREATE: false });
+    expect(await create('c')).toBe(403);
+  });
+
+  it('are compiled once for as long as they are the same', async () => {
+    let asked = 0;
+    const rule = {
+      FILES: true,
+      get path() {
+        asked += 1;
+        return '/a';
+      },
+    };
+    const rules = [rule];
+    const router = createRouter({ sources: sourcesOf('memory') }, { accessControl: () => rules }, quiet);
+    onTestFinished(() => router.close());
+    const reads: number[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const before = asked;
+      await router.fetch(new Request('https://site.test/files'));
+      reads.push(asked - before);
+    }
+    // Compared once a request; the first also checks and compiles.
+    expect(reads.slice(1)).toEqual([1, 1]);
+    expect(reads[0]).toBeGreaterThan(1);
+  });
+});
