@@ -296,7 +296,8 @@ describe('files: order, filter and pages', () => {
     [{ 'mods[limit]': '5 files' }, 422, [/^mods\[limit\]: /u]],
     [{ 'mods[limit]': 'true' }, 422, [/^mods\[limit\]: /u]],
     [{ 'mods[limit]': 'Infinity' }, 422, [/^mods\[limit\]: /u]],
-    [{ 'mods[limit][x]': '1' }, 422, [/^mods\[limit\]: /u]],
+    [{ 'mods[limit][]': '1' }, 400, [/^Parameters nest by one level only/u]],
+    [{ 'mods[limit][x]': '1' }, 400, [/^Parameters nest by one level only/u]],
     [{ 'mods[offset]': 'x', 'mods[limit]': 'y' }, 422, [/^mods\[offset\]: /u, /^mods\[limit\]: /u]],
     [{ 'mods[offset]': '-1' }, 400, [/^mods\[offset\]: /u]],
     [{ 'mods[limit]': '-5' }, 400, [/^mods\[limit\]: /u]],
@@ -306,7 +307,7 @@ describe('files: order, filter and pages', () => {
     [{ 'mods[foldersPosition]': 'left' }, 400, [/^mods\[foldersPosition\]: /u]],
     [{ 'mods[withFolders]': 'maybe' }, 400, [/^mods\[withFolders\]: /u]],
     [{ 'mods[onlyImages]': 'TRUE' }, 400, [/^mods\[onlyImages\]: /u]],
-    [{ 'mods[filterWord][a]': 'b' }, 400, [/^mods\[filterWord\]: /u]],
+    [{ 'mods[filterWord][a]': 'b' }, 400, [/^Parameters nest by one level only/u]],
     [{ mods: 'x' }, 400, [/^mods: /u]],
     [
       { 'mods[sortBy]': 'x', 'mods[foldersPosition]': 'y', path: '../z' },
@@ -328,6 +329,26 @@ describe('files: order, filter and pages', () => {
     expect(answer.messages).toHaveLength(messages.length);
     for (const [index, message] of messages.entries()) expect(answer.messages[index]).toMatch(message);
     expect(JSON.stringify(answer.data)).not.toContain(service.outside.root);
+  });
+
+  it('refuses nested values of a JSON body where a number or a word is meant', async () => {
+    const service = await startService();
+    const post = async (mods: unknown): Promise<unknown> => {
+      const response = await fetch(`${service.url}/files`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ mods }),
+      });
+      return [response.status, await response.json()];
+    };
+    const refusal = (code: number, message: RegExp): unknown => [
+      code,
+      expect.objectContaining({
+        data: expect.objectContaining({ messages: [expect.stringMatching(message)] }),
+      }),
+    ];
+    expect(await post({ limit: { x: 1 } })).toEqual(refusal(422, /^mods\[limit\]: /u));
+    expect(await post({ filterWord: { a: 'b' } })).toEqual(refusal(400, /^mods\[filterWord\]: /u));
   });
 
   it('refuses a path that is too deep or too long', async () => {
