@@ -90,3 +90,29 @@ export const officePdf = (docx: Uint8Array): Promise<Uint8Array> =>
     ]);
     return readFile(join(folder, 'a.pdf'));
   });
+
+/** Where the links of a PDF file lead to, sorted, each once. */
+export const targetsOf = (pdf: Uint8Array): readonly string[] =>
+  [
+    ...new Set(
+      [
+        ...Buffer.from(pdf)
+          .toString('latin1')
+          .matchAll(/\/URI\s*\(([^)]*)\)/gu),
+      ].map(([, url]) => url ?? ''),
+    ),
+  ].toSorted();
+
+/** The bookmarks of a PDF file. */
+export const outlineOf = (pdf: Uint8Array): readonly string[] =>
+  [
+    ...Buffer.from(pdf)
+      .toString('latin1')
+      .matchAll(/\/Title\s*\(([^)]*)\)\s*\/(?:Parent|Dest)/gu),
+  ].map(([, title]) => title ?? '');
+
+/** How many pictures a PDF file holds. */
+export const pictureCount = (pdf: Uint8Array): number =>
+  Buffer.from(pdf)
+    .toString('latin1')
+    .match(/\/Subtype\s*\/Image\b/gu)?.length ?? 0;

@@ -3,6 +3,7 @@ import { DocumentLimitError } from '../../errors/errors.ts';
 import type { DocumentResources } from '../document-resources.ts';
 import { DOCUMENT_URL, guardPage } from './page-guard.ts';
 import { isChosen, pageSizeOf, type Paper } from './paper.ts';
+import { tidyPage } from './tidy-page.ts';
 
 /** White space around the text where the document's `@page` rules do not say otherwise. */
 const MARGIN = '15mm';
@@ -34,6 +35,7 @@ const printLoaded = async (page: Page, { paper, maxPdfBytes }: PrintJob): Promis
     height,
     margin: { top: MARGIN, right: MARGIN, bottom: MARGIN, left: MARGIN },
     printBackground: true,
+    outline: true,
     preferCSSPageSize: true,
     timeout: 0,
   });
@@ -52,6 +54,7 @@ export const printDocument = async (context: BrowserContext, job: PrintJob): Pro
   const print = async (): Promise<Uint8Array> => {
     await guardPage(page, job.html, job.resources);
     await page.goto(DOCUMENT_URL, { waitUntil: 'load', timeout: 0 });
+    await tidyPage(page);
     return printLoaded(page, job);
   };
   return Promise.race([print(), crash]);
