@@ -267,7 +267,7 @@ export const settingsShape = {
   refuseCrossSite: setting(
     z.boolean().default(false),
     global(
-      'Refuse requests that pages of other origins make (403), as browsers report by Sec-Fetch-Site or Origin, unless cross-origin settings accept them.',
+      'Refuse requests that pages of other origins make (403), as browsers report by Sec-Fetch-Site, Origin or Referer, unless cross-origin settings accept them; and changes by GET without such a header.',
     ),
   ),
   errorHttpStatus: setting(

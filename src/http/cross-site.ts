@@ -10,18 +10,17 @@ const hostOf = (origin: string): string | undefined => {
   }
 };
 
-/**
- * Whether the browser says that the page which asks is of another origin. Clients that are not browsers say nothing, nor do
- * browsers about a picture or link on plain http, except for the page that it is on.
- */
-const isOfAnotherOrigin = ({ headers }: HookRequest): boolean => {
+/** What the headers say of the page that sent the request. */
+type Sender = 'own' | 'foreign' | 'unknown';
+
+const senderOf = ({ headers }: HookRequest): Sender => {
   const site = headers['sec-fetch-site'];
-  // `none`: typed, or from a bookmark; no page asks.
-  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  // `none`: the user typed the address or opened a bookmark; no page sent the request.
+  if (site !== undefined) return site === 'same-origin' || site === 'none' ? 'own' : 'foreign';
   const origin = headers['origin'] ?? headers['referer'];
-  if (origin === undefined) return false;
+  if (origin === undefined) return 'unknown';
   const host = headers['host'] ?? headers[':authority'];
-  return host === undefined || hostOf(origin) !== host.toLowerCase();
+  return host !== undefined && hostOf(origin) === host.toLowerCase() ? 'own' : 'foreign';
 };
 
 /**
@@ -30,5 +29,15 @@ const isOfAnotherOrigin = ({ headers }: HookRequest): boolean => {
  * @see https://www.w3.org/TR/fetch-metadata/
  */
 export const refuseCrossSite = (request: HookRequest, cors: CorsVerdict): void => {
-  if (cors.origin !== 'accepted' && isOfAnotherOrigin(request)) throw new OriginRefusedError();
+  if (cors.origin !== 'accepted' && senderOf(request) === 'foreign') throw new OriginRefusedError();
+};
+
+/**
+ * The part of the guard that has to know the action: a GET that changes something must come with evidence that no other page
+ * sent it. Browsers report nothing about a picture on plain http whose page hides the referrer; they always report a POST.
+ * @throws StowageError ORIGIN_REFUSED
+ */
+export const refuseUnknownSender = (request: HookRequest, cors: CorsVerdict): void => {
+  const isProven = cors.origin === 'accepted' || senderOf(request) === 'own';
+  if (request.method === 'GET' && !isProven) throw new OriginRefusedError();
 };

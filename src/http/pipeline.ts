@@ -7,7 +7,7 @@ import type { Logger } from '../log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import type { BodyTimes } from './body/pour.ts';
 import { answerOptions, createOriginCheck, type CorsVerdict, type OriginHook } from './cors.ts';
-import { refuseCrossSite } from './cross-site.ts';
+import { refuseCrossSite, refuseUnknownSender } from './cross-site.ts';
 import { pingResponse } from './envelope.ts';
 import { createErrorResponder } from './error-response.ts';
 import { fromHook } from './hook-failure.ts';
@@ -115,6 +115,7 @@ const answer = async (
   // 8. Do it.
   const action = findAction(actions, input.actionName);
   requireMethodOf(action, request, settings.onlyPOST);
+  if (settings.refuseCrossSite && action.changes) refuseUnknownSender(request, cors);
   const context: ActionContext = {
     sources,
     access,

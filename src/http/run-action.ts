@@ -1,4 +1,10 @@
-import { accessKeyOf, mayAllowAction, type Action, type ActionContext, type ActionResult } from '../actions/action.ts';
+import {
+  accessKeyOf,
+  mayAllowAction,
+  type Action,
+  type ActionContext,
+  type ActionResult,
+} from '../actions/action.ts';
 import { FileAnswer, MadeFileAnswer } from '../actions/file-answer.ts';
 import type { Access } from '../access/access.ts';
 import { AccessDeniedError, ChangedMeanwhileError, UnknownActionError } from '../errors/errors.ts';

@@ -61,6 +61,20 @@ describe('with allowCrossOrigin on and no list', () => {
     }
   });
 
+  it('lets pages read the headers of downloads and the id of a failure', async () => {
+    const edge = await startEdge({ settings: { allowCrossOrigin: true } });
+    const exposed = async (path: string): Promise<readonly string[]> => {
+      const { headers } = await request(edge, 'GET', path, { origin: GOOD });
+      return (headers.get('access-control-expose-headers') ?? '').toLowerCase().split(', ');
+    };
+    expect(await exposed('/download')).toEqual(
+      expect.arrayContaining(['content-disposition', 'content-length', 'content-range', 'etag']),
+    );
+    expect(await exposed('/crash')).toContain('x-request-id');
+    const { headers } = await request(edge, 'GET', '/download', {});
+    expect(headers.get('access-control-expose-headers')).toBeNull();
+  });
+
   it('leaves answers without an origin uncached for others', async () => {
     const edge = await startEdge({ settings: { allowCrossOrigin: true } });
     expect(corsOf(await request(edge, 'GET', '/other', {}))).toEqual(refused);
@@ -99,6 +113,26 @@ describe('with allowCrossOrigin on and no list', () => {
     expect(asking.headers.get('access-control-allow-headers')).toBe(
       'Origin, X-Requested-With, Content-Type, Accept, Authorization, x-csrf-token',
     );
+  });
+});
+
+/** A shared cache that took no account of the host's cookie would mix the users. */
+describe('below a host whose answers vary by themselves', () => {
+  it.each<[string, string | string[], string]>([
+    ['one header', 'Cookie', 'Cookie, Origin'],
+    ['several headers', ['Cookie', 'Accept-Language'], 'Cookie, Accept-Language, Origin'],
+  ])('keeps %s', async (_title, ofHost, expected) => {
+    const edge = await startEdge({
+      settings: { allowCrossOrigin: true },
+      beforeHandler: (response) => response.setHeader('Vary', ofHost),
+    });
+    const answer = await request(edge, 'GET', '/other', { origin: GOOD });
+    expect(corsOf(answer)).toEqual({ ...echoed(GOOD), vary: expected });
+  });
+
+  it('adds nothing of its own with allowCrossOrigin off', async () => {
+    const edge = await startEdge({ beforeHandler: (response) => response.setHeader('Vary', 'Cookie') });
+    expect((await request(edge, 'GET', '/other', {})).headers.get('vary')).toBe('Cookie');
   });
 });
 

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { createHash } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -148,6 +149,8 @@ export interface EdgeOptions extends Partial<
   readonly storage?: StorageAdapter;
   /** How long a client may take nothing of its answer. */
   readonly stallMs?: number;
+  /** What a host does to an answer before it hands the request on. */
+  readonly beforeHandler?: (response: ServerResponse) => void;
 }
 
 export interface Edge {
@@ -216,10 +219,14 @@ afterAll(async () => {
 /** Starts an edge on a free port; it is stopped when the test file ends. */
 export const startEdge = async (options: EdgeOptions = {}): Promise<RunningEdge> => {
   const edge = createEdge(options);
-  const server = await listen(toNodeHandler(edge.handle, { stallMs: options.stallMs }), {
-    port: 0,
-    host: '127.0.0.1',
-  });
+  const handler = toNodeHandler(edge.handle, { stallMs: options.stallMs });
+  const server = await listen(
+    (request, response, next) => {
+      options.beforeHandler?.(response as ServerResponse);
+      return handler(request, response, next);
+    },
+    { port: 0, host: '127.0.0.1' },
+  );
   running.push(server);
   return { ...edge, server, port: server.port, url: `http://127.0.0.1:${String(server.port)}` };
 };

@@ -33,7 +33,6 @@ const foreign: readonly Record<string, string>[] = [
 ];
 
 const own: readonly Record<string, string>[] = [
-  {},
   { 'sec-fetch-site': 'same-origin' },
   { 'sec-fetch-site': 'none' },
   { referer: `http://${HOST}/page` },
@@ -50,8 +49,20 @@ describe('requests that another site triggers', () => {
       for (const method of ['GET', 'POST'])
         expect([headers, await statusOf(edge, headers, method)]).toEqual([headers, 403]);
     }
-    for (const headers of own) expect([headers, await statusOf(edge, headers)]).toEqual([headers, 200]);
+    for (const headers of own) {
+      for (const method of ['GET', 'POST'])
+        expect([headers, await statusOf(edge, headers, method)]).toEqual([headers, 200]);
+    }
     expect(await statusOf(edge, { 'sec-fetch-site': 'cross-site' }, 'GET', '/ping')).toBe(200);
+  });
+
+  it('are refused when they change something by GET and the browser reports nothing', async () => {
+    // A picture on a page of plain http with `Referrer-Policy: no-referrer`: the browser sends cookies and nothing else.
+    const edge = await startEdge({ settings: { refuseCrossSite: true } });
+    expect(await statusOf(edge, {}, 'GET', '/change')).toBe(403);
+    expect(await statusOf(edge, {}, 'GET', '/?action=change')).toBe(403);
+    expect(await statusOf(edge, {}, 'GET', '/other')).toBe(200);
+    expect(await statusOf(edge, {}, 'POST', '/change')).toBe(200);
   });
 
   it('are served when cross-origin rules accept their page', async () => {
