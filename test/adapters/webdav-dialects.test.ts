@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createApp, type Logger } from 'stowage';
@@ -154,6 +155,38 @@ describe('dialects of WebDAV', () => {
     expect(outcomes).toEqual(['ALREADY_EXISTS']);
     expect(stub.paths).toEqual(['a.txt']);
     expect(stub.text('a.txt')).toBe('first');
+  });
+
+  it('a name that is given up while others find out that the server reserves names is free again', async () => {
+    const { stub, put } = await open({});
+    const steps = new EventEmitter();
+    const [asked, released] = [once(steps, 'asked'), once(steps, 'released')];
+    const made: string[] = [];
+    stub.dialect = {
+      instead: ({ method, url = '' }) => {
+        if (method !== 'MKCOL') return undefined;
+        made.push(url);
+        if (made.length !== 2) return undefined;
+        steps.emit('asked');
+        // eslint-disable-next-line require-yield -- the answer only takes its time
+        const body = (async function* (): AsyncGenerator<string> {
+          await released;
+        })();
+        return { status: 405, body };
+      },
+    };
+    const abort = new AbortController();
+    const reason = new Error('given up');
+    const given = expect(put('first.txt', 'a', { createOnly: true, signal: abort.signal })).rejects.toBe(
+      reason,
+    );
+    await asked;
+    await put('second.txt', 'b', { createOnly: true });
+    abort.abort(reason);
+    steps.emit('released');
+    await given;
+    expect(made[0]).toBe(made[1]);
+    expect(stub.paths).toEqual(['second.txt']);
   });
 
   it('a listing that says to be packed and is not is damaged data', async () => {

@@ -114,13 +114,16 @@ export class Reservations {
 
   /** Tries with the first reservation whether the server refuses it to others and reports its age. */
   async #isProved(folder: SourcePath, since: number, options: OperationOptions): Promise<boolean> {
+    let isKept = false;
     try {
       // Others may have found out meanwhile; where it shows nothing, the next reservation is tried.
       this.#works ??= await this.#isRefusedTwice(folder, since, options);
+      isKept = this.#works === true;
+      return isKept;
     } finally {
-      if (this.#works !== true) await this.#leftovers.remove({ path: folder, kind: 'folder' });
+      // Also after an abort while others have found out that reservations work.
+      if (!isKept) await this.#leftovers.remove({ path: folder, kind: 'folder' });
     }
-    return this.#works === true;
   }
 
   async #isRefusedTwice(
