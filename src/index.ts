@@ -5,7 +5,7 @@
 export { createApp, type App, type AppOptions } from './app.ts';
 export { createRouter, type Router, type RouterOptions } from './router.ts';
 export type { ConnectorHooks, ResolvedTenant } from './hooks.ts';
-export type { ConfigInput, RegisteredSourceInput, SourceInput, SourcesInput } from './config/types.ts';
+export type { ConfigInput, SourceInput, SourcesInput, StorageAdapterOptions } from './config/types.ts';
 export type { AccessRule } from './config/access-rules.ts';
 export { ConfigError, HttpError } from './errors/errors.ts';
 export type { HookRequest } from './http/message.ts';

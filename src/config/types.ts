@@ -1,31 +1,48 @@
+import type { z } from 'zod';
+import type { s3OptionsSchema } from '../adapters/s3/options.ts';
+import type { webdavOptionsSchema } from '../adapters/webdav/options.ts';
 import type { Settings, SettingsInput } from './settings.ts';
 
-/** Settings as written: null keeps the default, at every depth. */
+/** Values as written: where a key may be absent, null keeps its default, at every depth. */
 type Written<Value> = Value extends readonly unknown[]
   ? Value
   : Value extends object
-    ? { readonly [Key in keyof Value]?: Written<Value[Key]> | null | undefined }
+    ? {
+        readonly [Key in keyof Value]: undefined extends Value[Key]
+          ? Written<Value[Key]> | null
+          : Written<Value[Key]>;
+      }
     : Value;
 
-/** A source as written in a configuration: its own keys and any setting it overrides. */
-export interface SourceInput extends Omit<Written<SettingsInput>, 'title' | 'baseurl' | 'root'> {
+/**
+ * What a source says to its storage adapter, under the adapter's name. A package that registers an adapter adds its own:
+ *
+ * ```ts
+ * declare module 'stowage' {
+ *   interface StorageAdapterOptions { readonly ftp?: { readonly host: string } }
+ * }
+ * ```
+ */
+export interface StorageAdapterOptions {
+  readonly s3?: Written<z.input<typeof s3OptionsSchema>> | null | undefined;
+  readonly webdav?: Written<z.input<typeof webdavOptionsSchema>> | null | undefined;
+}
+
+/** A source as written in a configuration: its own keys, the options of its adapter, and any setting it overrides. */
+export interface SourceInput
+  extends Omit<Written<SettingsInput>, 'title' | 'baseurl' | 'root'>, StorageAdapterOptions {
   readonly name?: string | null | undefined;
   readonly title: string;
   readonly baseurl: string;
+  /** Other public URLs of the same files. */
+  readonly baseurlAliases?: readonly string[] | null | undefined;
   readonly root?: string | null | undefined;
+  /** `local` when absent, `s3`, `webdav`, `memory`, or the name of a registered adapter. */
   readonly storageAdapter?: string | null | undefined;
-  readonly s3?: unknown;
-  readonly webdav?: unknown;
-}
-
-/** A source of a registered adapter, whose options stand under the key named like the adapter. */
-export interface RegisteredSourceInput extends SourceInput {
-  readonly storageAdapter: string;
-  readonly [adapterOptions: string]: unknown;
 }
 
 /** Sources keyed by name. */
-export type SourcesInput = Readonly<Record<string, SourceInput | RegisteredSourceInput>>;
+export type SourcesInput = Readonly<Record<string, SourceInput>>;
 
 /** A configuration as written: only what differs from the defaults. */
 export interface ConfigInput extends Written<SettingsInput> {

@@ -188,7 +188,7 @@ describe('the packed package', () => {
     for (const name of ['@types/node', 'fastify']) await link(name);
     await writeFile(
       join(project, 'host.ts'),
-      `import { createApp, createRouter, ConfigError, HttpError, type ConfigInput, type ConnectorHooks } from '${manifest.name}';
+      `import { createApp, createRouter, ConfigError, HttpError, type ConfigInput, type ConnectorHooks, type SourcesInput } from '${manifest.name}';
        import { fastifyConnector } from '${manifest.name}/fastify';
        const config: ConfigInput = {
          quality: null,
@@ -198,8 +198,33 @@ describe('the packed package', () => {
            vault: { title: 'Vault', baseurl: 'https://v.example.com/', storageAdapter: 'vault', vault: { key: 1 } },
          },
        };
+       declare module '${manifest.name}' {
+         interface StorageAdapterOptions { readonly vault?: { readonly key: number } }
+       }
        // @ts-expect-error: not a setting
        export const misspelt: ConfigInput = { qualty: 1 };
+       const titled = { title: 'T', baseurl: 'https://t.example.com/' };
+       export const rightSources: SourcesInput = {
+         bucket: { ...titled, storageAdapter: 's3', s3: { bucket: 'b', prefix: null, credentials: null } },
+         server: { ...titled, storageAdapter: 'webdav', webdav: { url: 'https://dav.example.com/', headers: { a: 'b' } } },
+         own: { ...titled, baseurlAliases: ['https://u.example.com/'], storageAdapter: 'plain', s3: null, pdf: null },
+       };
+       const wrong: SourcesInput[] = [];
+       // @ts-expect-error: maxUploadFileSize is meant
+       wrong.push({ files: { ...titled, maxUploadFilesize: '1gb' } });
+       // @ts-expect-error: not a setting
+       wrong.push({ files: { ...titled, readOnly: true } });
+       // @ts-expect-error: bucket is meant
+       wrong.push({ files: { ...titled, s3: { bukket: 'b' } } });
+       // @ts-expect-error: the bucket is missing
+       wrong.push({ files: { ...titled, s3: {} } });
+       // @ts-expect-error: not an object
+       wrong.push({ files: { ...titled, webdav: 5 } });
+       // @ts-expect-error: options of another form than the adapter has declared
+       wrong.push({ files: { ...titled, vault: { key: 'one' } } });
+       // @ts-expect-error: the public URL is missing
+       wrong.push({ files: { title: 'T' } });
+       export { wrong };
        const hooks: ConnectorHooks = {
          checkAuthentication: (request) => {
            if (request.headers['authorization'] === undefined) throw new HttpError(401, 'Log in.');
