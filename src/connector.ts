@@ -27,6 +27,7 @@ import { createRemoteFetcher } from './remote/fetcher.ts';
 import { openAtStart } from './sources/open-at-start.ts';
 import { createSourceGroup, type SourceGroup } from './sources/source-group.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
+import { createLocationLocks } from './storage/location-locks.ts';
 import { stageContent } from './storage/staging.ts';
 import { registeredFactories } from './storage/register.ts';
 import type { StorageFactories, StorageFactory } from './storage/registry.ts';
@@ -158,6 +159,7 @@ export const createConnector = (
     thumbnails: createThumbnails({ log, pool, svgGenerator: hooks.svgGenerator }),
     images: createImageEditor(pool),
     reservations: createNameReservations(),
+    locations: createLocationLocks(),
     largeListings: new LargeListings(),
     omittedEntries: new OmittedEntries(),
     remote,

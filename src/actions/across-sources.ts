@@ -59,7 +59,13 @@ const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nam
  * names, types, sizes and content as for an upload; nothing is replaced; what a move removes is unchanged and whole at the target.
  * @throws AlreadyExistsError, AccessDeniedError, TypeNotAllowedError, FileTooLargeError, MovedInPartError, and errors of either store
  */
-export const transferItem = async (context: ActionContext, transfer: Transfer): Promise<void> => {
+export const transferItem = (context: ActionContext, transfer: Transfer): Promise<void> => {
+  const { verb, from, to } = transfer;
+  const run = (): Promise<void> => transferAllowed(context, transfer);
+  return verb === 'COPY' ? run() : context.services.locations.hold([from, to], context, run);
+};
+
+const transferAllowed = async (context: ActionContext, transfer: Transfer): Promise<void> => {
   const { verb, kind, from, to } = transfer;
   const { services, signal } = context;
   const access = { from: from.access, to: to.access };

@@ -6,6 +6,7 @@ import type { Thumbnails } from '../images/thumbnails.ts';
 import type { Logger } from '../log/logger.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
+import type { LocationLocks } from '../storage/location-locks.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { FileAnswer, MadeFileAnswer } from './file-answer.ts';
 import type { LargeListings } from './listing/large-listings.ts';
@@ -18,6 +19,8 @@ export interface ActionServices {
   readonly thumbnails: Thumbnails;
   readonly images: ImageEditor;
   readonly reservations: NameReservations;
+  /** Held by whatever takes entries away from their locations: moves and removals. */
+  readonly locations: LocationLocks;
   readonly largeListings: LargeListings;
   readonly omittedEntries: OmittedEntries;
   /** The only way to fetch what users name. */

@@ -16,8 +16,10 @@ export const fileRemoveAction = defineAction({
     const open = await openSource(context, input.source);
     const path = input.path.child(input.name);
     await requireItem(context, open, { key: 'FILE_REMOVE', path, kind: 'file' });
-    await open.storage.removeFile(path, { signal: context.signal });
-    await context.services.thumbnails.removed({ source: open.source, path });
+    await context.services.locations.hold([{ storage: open.storage, path }], context, async () => {
+      await open.storage.removeFile(path, { signal: context.signal });
+      await context.services.thumbnails.removed({ source: open.source, path });
+    });
     return {};
   },
 });

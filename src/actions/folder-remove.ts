@@ -17,9 +17,11 @@ export const folderRemoveAction = defineAction({
     const open = await openSource(context, input.source);
     const path = input.path.child(input.name);
     await requireItem(context, open, { key: 'FOLDER_REMOVE', path, kind: 'folder' });
-    await requireContents(context, open, { verb: 'REMOVE', from: path });
-    await open.storage.removeFolder(path, { signal: context.signal });
-    await context.services.thumbnails.removed({ source: open.source, path });
+    await context.services.locations.hold([{ storage: open.storage, path }], context, async () => {
+      await requireContents(context, open, { verb: 'REMOVE', from: path });
+      await open.storage.removeFolder(path, { signal: context.signal });
+      await context.services.thumbnails.removed({ source: open.source, path });
+    });
     return {};
   },
 });

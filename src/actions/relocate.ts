@@ -109,10 +109,15 @@ export const relocate = async (
   const { kind } = stat;
   requireBothLocations({ from: access, to: access }, itemKey(kind, verb), { from, to, kind });
   if (from.equals(to)) throw new AlreadyExistsError();
-  // Thumbnails of what is inside a folder travel inside.
-  if (kind === 'folder') await requireContents(context, open, { verb, from, to });
-  const isCaseOnly = isSameLocation({ storage, path: from }, { storage, path: to });
-  const run = isCaseOnly && from.parent.equals(to.parent) ? changeLetterCase : moveItem;
-  await run(storage, kind, from, to, signal);
-  await services.thumbnails.moved({ source, path: from }, { source, path: to });
+  const [origin, target] = [
+    { storage, path: from },
+    { storage, path: to },
+  ];
+  const run = isSameLocation(origin, target) && from.parent.equals(to.parent) ? changeLetterCase : moveItem;
+  await services.locations.hold([origin, target], { signal }, async () => {
+    // Thumbnails of what is inside a folder travel inside.
+    if (kind === 'folder') await requireContents(context, open, { verb, from, to });
+    await run(storage, kind, from, to, signal);
+    await services.thumbnails.moved({ source, path: from }, { source, path: to });
+  });
 };

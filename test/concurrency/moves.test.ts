@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import { registerStorageAdapter } from 'stowage';
+import { describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import { walkFolder } from '../../dist/storage/folders.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
+import { put } from '../images/gallery.ts';
+import { startService, type Answer, type Fields, type Service } from '../protocol/service.js';
+
+// Far more than the other request needs for all that it does.
+const TURNS = 300;
+
+const NAME = '0.txt'.length;
+const FILES = ['0.txt', '1.txt', '2.txt', 'deep/3.txt', 'deep/4.txt'];
+
+/** A store that moves folders by copying, and removes nothing before `mayRemove`. */
+const slow = (mayRemove: Promise<void>): StorageAdapter => {
+  const memory = new MemoryAdapter();
+  const removeFile: StorageAdapter['removeFile'] = async (path, options) => {
+    await mayRemove;
+    for (let turns = 0; turns < TURNS; turns += 1) await turn();
+    await memory.removeFile(path, options);
+  };
+  return new Proxy<StorageAdapter>(memory, {
+    get: (target, key) => {
+      if (key === 'copyFolder' || key === 'moveFolder') return undefined;
+      const value: unknown = key === 'removeFile' ? removeFile : Reflect.get(target, key);
+      return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
+    },
+  });
+};
+
+/** A service whose store removes originals only when two requests have come. */
+const startMeeting = async (): Promise<{ readonly service: Service; readonly storage: StorageAdapter }> => {
+  let open = (): void => undefined;
+  const storage = slow(new Promise((resolve) => (open = resolve)));
+  const name = `moves-${randomUUID()}`;
+  registerStorageAdapter(name, { create: () => storage });
+  for (const file of FILES) await put(storage, `tree/${file}`, Buffer.from(file));
+  for (const folder of ['a', 'b']) await storage.makeFolder(SourcePath.parse(folder));
+  let requests = 0;
+  const service = await startService(
+    {
+      extensions: ['txt'],
+      sources: { files: { storageAdapter: name }, other: { extensions: ['txt'] } },
+    },
+    {
+      checkAuthentication: () => {
+        requests += 1;
+        if (requests === 2) open();
+        return 'guest';
+      },
+    },
+  );
+  return { service, storage };
+};
+
+const filesOf = async (storage: StorageAdapter): Promise<string[]> => {
+  const files: string[] = [];
+  for await (const { path, entry } of walkFolder(storage, SourcePath.root)) {
+    if (entry.kind === 'file') files.push(path.toString());
+  }
+  return files.sort();
+};
+
+const moveTree = (service: Service) =>
+  service.call('folderMove', { source: 'files', path: 'a', from: 'tree' });
+
+/** Answers are a success or an error of the request, not of the service. */
+const requireClear = (answers: readonly Answer[]): void => {
+  const statuses = answers.map(({ status }) => status);
+  expect(statuses).toContain(200);
+  expect(statuses.filter((status) => status !== 200 && (status < 400 || status >= 500))).toEqual([]);
+};
+
+describe('a folder that is being moved by copying', () => {
+  const meetings: readonly [title: string, action: string, fields: Fields][] = [
+    ['moved once more', 'folderMove', { source: 'files', path: 'b', from: 'tree' }],
+    ['renamed', 'folderRename', { source: 'files', path: '', name: 'tree', newname: 'b2' }],
+    ['moved into another source', 'folderMove', { source: 'other', fromSource: 'files', from: 'tree' }],
+    ['left by a folder in it', 'folderMove', { source: 'files', path: 'b', from: 'tree/deep' }],
+    ['left by a file in it', 'fileMove', { source: 'files', path: 'b', from: 'tree/0.txt' }],
+  ];
+  it.each(meetings)(
+    'and %s at the same moment arrives once, with all it holds',
+    async (_title, action, fields) => {
+      const { service, storage } = await startMeeting();
+      requireClear(await Promise.all([moveTree(service), service.call(action, fields)]));
+      const inOther = (await service.source('other').paths()).filter((path) => !path.endsWith('/'));
+      const found = [...(await filesOf(storage)), ...inOther].map((path) => path.slice(-NAME));
+      expect(found.sort()).toEqual(FILES.map((path) => path.slice(-NAME)).sort());
+    },
+  );
+
+  it.each([
+    ['the folder', 'folderRemove', { source: 'files', path: '', name: 'tree' }, ''],
+    ['a file in it', 'fileRemove', { source: 'files', path: 'tree', name: '0.txt' }, '0.txt'],
+  ])('never keeps what was removed meanwhile: %s', async (_title, action, fields, gone) => {
+    const { service, storage } = await startMeeting();
+    const [moving, removing] = await Promise.all([moveTree(service), service.call(action, fields)]);
+    requireClear([moving, removing]);
+    const left =
+      removing.status === 200 ? (await filesOf(storage)).filter((path) => path.endsWith(gone)) : [];
+    expect(left).toEqual([]);
+  });
+});
