@@ -135,6 +135,26 @@ export const checkConfiguration = (input: ConfigInput | null | undefined, log: L
   prepare(input, {}, log);
 };
 
+/** Nothing is opened or begun by it. */
+const createServices = (
+  settings: ConnectorConfig['settings'],
+  hooks: ConnectorHooks,
+  log: Logger,
+): ActionServices => {
+  const remote = createRemoteFetcher({ log });
+  const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
+  return {
+    thumbnails: createThumbnails({ log, pool, svgGenerator: hooks.svgGenerator }),
+    images: createImageEditor(pool),
+    reservations: createNameReservations(),
+    locations: createLocationLocks(),
+    largeListings: new LargeListings(),
+    omittedEntries: new OmittedEntries(),
+    remote,
+    documents: createDocuments({ remote, log, browser: readBrowserPath() }),
+  };
+};
+
 /**
  * Builds a connector: checks the configuration and begins to open the configured stores.
  * @throws ConfigError listing every problem of the configuration, or of the hooks.
@@ -152,19 +172,7 @@ export const createConnector = (
   void openAtStart(statics, log);
   const tenants = new TenantCache(settings.dynamicSourcesCache);
   const rulesFor = createRulesFor(hooks, compileRules(settings.accessControl));
-  const remote = createRemoteFetcher({ log });
-  const documents = createDocuments({ remote, log, browser: readBrowserPath() });
-  const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
-  const services: ActionServices = {
-    thumbnails: createThumbnails({ log, pool, svgGenerator: hooks.svgGenerator }),
-    images: createImageEditor(pool),
-    reservations: createNameReservations(),
-    locations: createLocationLocks(),
-    largeListings: new LargeListings(),
-    omittedEntries: new OmittedEntries(),
-    remote,
-    documents,
-  };
+  const services = createServices(settings, hooks, log);
   const leaseSources = createSourceLeasing(statics, tenants, hooks, (sources) =>
     createSourceGroup(loadSources(sources, settings, factories), { factories, log }),
   );
@@ -198,7 +206,9 @@ export const createConnector = (
     log,
     handle,
     close: () => {
-      closed ??= Promise.all([statics.close(), tenants.close(), documents.close()]).then(() => undefined);
+      closed ??= Promise.all([statics.close(), tenants.close(), services.documents.close()]).then(
+        () => undefined,
+      );
       return closed;
     },
   };
