@@ -9,7 +9,7 @@ import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { createS3Factory } from './adapters/s3/factory.ts';
 import { webdavFactory } from './adapters/webdav/factory.ts';
-import { readBrowserPath, readSourceEnvironment, readThreadPoolSize } from './config/environment.ts';
+import { readBrowser, readSourceEnvironment, readThreadPoolSize } from './config/environment.ts';
 import { loadConfig } from './config/load.ts';
 import { loadSources } from './config/sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
@@ -151,7 +151,7 @@ const createServices = (
     largeListings: new LargeListings(),
     omittedEntries: new OmittedEntries(),
     remote,
-    documents: createDocuments({ remote, log, browser: readBrowserPath() }),
+    documents: createDocuments({ remote, log, browser: { ...readBrowser(), ...settings.documents } }),
   };
 };
 

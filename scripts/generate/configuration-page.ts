@@ -79,7 +79,7 @@ The configuration is a JSON object. It holds only what differs from the defaults
 
 Rules:
 
-1. Nested objects (${code('pdf')}, ${code('dynamicSourcesCache')}) merge with the defaults key by key.
+1. Nested objects (${code('documents')}, ${code('pdf')}, ${code('dynamicSourcesCache')}) merge with the defaults key by key.
 2. A list replaces the default list.
 3. ${code('null')} keeps the default, at every depth.
 4. ${code('sources')} replaces the default source as a whole. ${code('{}')} means no sources.

@@ -14,8 +14,16 @@ export const readSourceEnvironment = (): SourceEnvironment => {
   return { SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL };
 };
 
-/** Path of the Chromium browser that prints PDF files; undefined when `STOWAGE_CHROMIUM` is not set. */
-export const readBrowserPath = (): string | undefined => process.env['STOWAGE_CHROMIUM'] || undefined;
+/** Variables that a browser needs. All others may be secrets, and the browser shows pages of strangers. */
+const BROWSER_VARIABLES = /^(?:PATH|LANG|LC_.*|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|FONTCONFIG_.*|SYSTEMROOT)$/iu;
+
+/** The Chromium browser that prints PDF files: its path where `STOWAGE_CHROMIUM` is set, and all that it may know of the environment. */
+export const readBrowser = () => ({
+  path: process.env['STOWAGE_CHROMIUM'] || undefined,
+  environment: Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => BROWSER_VARIABLES.test(name)),
+  ),
+});
 
 /** Threads that Node runs files and picture work on, by `UV_THREADPOOL_SIZE`; the runtime's own number when it is not set. */
 export const readThreadPoolSize = (): number => {

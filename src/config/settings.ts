@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isSegment } from '../storage/source-path.ts';
 import { accessRuleSchema } from './access-rules.ts';
+import { documentsSchema, MAX_TIMER_SECONDS, pdfSchema, tenantCacheSchema } from './setting-groups.ts';
 import { parseByteSize, parseOrigin } from './values.ts';
 
 export type { AccessRule } from './access-rules.ts';
@@ -71,9 +72,6 @@ const origin = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** Seconds whose milliseconds a timer can hold. */
-const MAX_TIMER_SECONDS = 2_147_483;
-
 const whole = z.number().int();
 const positive = whole.positive();
 const count = whole.nonnegative();
@@ -90,36 +88,6 @@ export type SortOrder = (typeof sortOrders)[number];
 
 const sameNameStrategies = ['addNumber', 'replace', 'error'] as const;
 export type SameNameStrategy = (typeof sameNameStrategies)[number];
-
-const pdfSchema = z.strictObject({
-  isRemoteEnabled: z
-    .boolean()
-    .default(true)
-    .describe(
-      'Load remote images, styles and fonts (public http/https addresses only) in PDF and DOCX; false blocks all.',
-    ),
-  defaultFont: z.string().default('serif').describe('Accepted, without effect.'),
-  fontDir: z.string().optional().describe('Accepted, without effect.'),
-  fontCache: z.string().optional().describe('Accepted, without effect.'),
-  tempDir: z.string().optional().describe('Accepted, without effect.'),
-  chroot: z.string().optional().describe('Accepted, without effect.'),
-  paper: z
-    .strictObject({ format: z.string().default('A4'), page_orientation: z.string().default('portrait') })
-    .prefault({})
-    .describe('Accepted, without effect: the page comes from `options[...]` of generatePdf.'),
-});
-
-const tenantCacheSchema = z.strictObject({
-  // The cache takes room for all of them when it is made.
-  max: positive
-    .max(1_000_000)
-    .default(200)
-    .describe('Most tenants kept; the least recently used leaves first.'),
-  ttlMs: positive
-    .max(MAX_TIMER_SECONDS * 1000)
-    .default(60_000)
-    .describe('Lifetime of a resolved tenant in milliseconds, from its build.'),
-});
 
 /**
  * Every setting that the configuration knows, except `sources`. The order is that of the reference page.
@@ -287,6 +255,7 @@ export const settingsShape = {
     ),
   ),
   memoryLimit: setting(z.string().default('256M'), unused('memory is bounded by design.')),
+  documents: setting(documentsSchema.prefault({}), global('How documents are made.')),
   pdf: setting(pdfSchema.prefault({}), source('Settings of generated documents.')),
 } as const;
 

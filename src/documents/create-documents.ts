@@ -4,14 +4,13 @@ import type { Documents } from './documents.ts';
 import type { DocxEngine } from './docx/engine.ts';
 import { defaultDocxLimits, type DocxLimits } from './docx/limits.ts';
 import { defaultPdfLimits, type PdfLimits } from './pdf/limits.ts';
-import type { PdfEngine } from './pdf/engine.ts';
+import type { BrowserChoice, PdfEngine } from './pdf/engine.ts';
 
 /** What the documents of a connector are made with. */
 export interface DocumentsParts {
   readonly remote: RemoteFetcher;
   readonly log: Logger;
-  /** Path of a Chromium browser; without it one is looked for in the usual places. */
-  readonly browser?: string | undefined;
+  readonly browser?: Partial<BrowserChoice>;
   readonly pdfLimits?: Partial<PdfLimits>;
   readonly docxLimits?: Partial<DocxLimits>;
 }
@@ -33,7 +32,7 @@ const lazily = <Value>(make: () => Promise<Value>) => {
 export const createDocuments = ({
   remote,
   log,
-  browser,
+  browser = {},
   pdfLimits,
   docxLimits,
 }: DocumentsParts): Documents => {

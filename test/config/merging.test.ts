@@ -41,6 +41,7 @@ describe('merging a configuration with the defaults', () => {
       allowPrivateNetworkUploads: false,
       timeoutLimit: 60,
       memoryLimit: '256M',
+      documents: { browserSandbox: 'auto' },
       pdf: {
         isRemoteEnabled: true,
         defaultFont: 'serif',
@@ -180,6 +181,7 @@ describe('a source', () => {
     ['errorHttpStatus', false],
     ['debug', false],
     ['dynamicSourcesCache', { max: 1 }],
+    ['documents', { browserSandbox: 'off' }],
   ])('may write %s, which acts before a source is known, without effect', (key, value) => {
     expect(loadOne({}, { [key]: value }).settings).toEqual(load().settings);
   });

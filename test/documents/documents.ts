@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import { readBrowser } from '../../dist/config/environment.js';
 import { createDocuments, type DocumentsParts } from '../../dist/documents/create-documents.js';
 import type { Documents, PdfJob } from '../../dist/documents/documents.js';
 import { createSilentLogger } from '../../dist/log/logger.js';
@@ -17,7 +18,7 @@ export const door = (allowPrivate = false): RemoteFetcher => {
 
 /** Makes documents until they are closed. */
 export const openDocuments = (parts: Partial<DocumentsParts> = {}): Documents =>
-  createDocuments({ remote: door(), log, ...parts });
+  createDocuments({ remote: door(), log, browser: readBrowser(), ...parts });
 
 /** Makes documents until the test is over. */
 export const startDocuments = (parts: Partial<DocumentsParts> = {}): Documents => {

@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { readBrowser } from '../../dist/config/environment.js';
+import { createLineLogger } from '../../dist/log/logger.js';
 import { startSite } from '../remote/loopback.ts';
 import { door, jobOf, startDocuments } from './documents.ts';
 import { noBrowser } from './pdf-tools.ts';
@@ -95,6 +97,37 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
     slow.release();
     expect((await printing).length).toBeGreaterThan(500);
     await expect.poll(async () => (await childrenOf(self)).length, PATIENT).toBe(1);
+  });
+
+  it('knows of the environment only what it needs', async () => {
+    vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'a-secret-of-the-service');
+    onTestFinished(() => void vi.stubEnv('AWS_SECRET_ACCESS_KEY', undefined));
+    await startDocuments().pdf(jobOf('<p>text</p>'));
+    const all = await Promise.all(
+      (await descendantsOf(self)).map((pid) => readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')),
+    );
+    expect(all.join()).toContain('PATH=');
+    expect(all.join()).not.toContain('a-secret-of-the-service');
+  });
+
+  it.each([
+    ['auto', process.getuid?.() === 0],
+    ['off', true],
+  ] as const)('warns once when it works without a sandbox (%s)', async (browserSandbox, warns) => {
+    const lines: Record<string, unknown>[] = [];
+    const log = createLineLogger((line) => lines.push(JSON.parse(line) as Record<string, unknown>));
+    const documents = startDocuments({
+      log,
+      browser: { ...readBrowser(), browserSandbox },
+      pdfLimits: { documentsPerBrowser: 1 },
+    });
+    for (const html of ['<p>one</p>', '<p>two</p>']) await documents.pdf(jobOf(html));
+    expect(lines.filter(({ level }) => level === 'warn')).toHaveLength(warns ? 1 : 0);
+  });
+
+  it.runIf(process.getuid?.() === 0)('does not start without a sandbox that is required', async () => {
+    const documents = startDocuments({ browser: { browserSandbox: 'required' } });
+    await expect(documents.pdf(jobOf('<p>text</p>'))).rejects.toMatchObject({ status: 500 });
   });
 
   it('ends with a process that is killed, and the next one clears away what is left', async () => {

@@ -75,6 +75,14 @@ describe.skipIf(noBrowser)(`generatePdf ${noBrowser}`, () => {
     expect(pageSizes(new Uint8Array(await large.arrayBuffer())).length).toBeGreaterThan(10);
   });
 
+  it.runIf(process.getuid?.() === 0)(
+    'fails where the browser would lack a sandbox that is required',
+    async () => {
+      const service = await startService({ documents: { browserSandbox: 'required' } });
+      expect((await generate(service, { html: '<p>text</p>' })).status).toBe(500);
+    },
+  );
+
   it.skipIf(noPoppler)(`holds the text that was given ${noPoppler}`, async () => {
     const service = await startService();
     const html =

@@ -9,15 +9,24 @@ import { BrowserKeeper } from './browser-keeper.ts';
 import { findBrowser } from './executable.ts';
 import type { PdfLimits } from './limits.ts';
 import { printOnce, type PrinterParts } from './printer.ts';
-import { startBrowser, type StartedBrowser } from './started-browser.ts';
+import { startBrowser, type Environment, type StartedBrowser } from './started-browser.ts';
 
 /** What the engine is made of. */
 export interface PdfEngineParts {
   readonly remote: RemoteFetcher;
   readonly log: Logger;
   readonly limits: PdfLimits;
-  /** Path of the browser; undefined: one is looked for. */
-  readonly browser: string | undefined;
+  readonly browser: Partial<BrowserChoice>;
+}
+
+/** The browser that prints. */
+export interface BrowserChoice {
+  /** Path of a Chromium browser; without it one is looked for in the usual places. */
+  readonly path: string | undefined;
+  /** All that it knows of the environment. Default: nothing. */
+  readonly environment: Environment;
+  /** Whether it runs in its own sandbox. Default: `auto`, wherever it can, which it cannot as root. */
+  readonly browserSandbox: 'auto' | 'required' | 'off';
 }
 
 /** Makes PDF files with a browser. */
@@ -26,16 +35,42 @@ export interface PdfEngine {
   readonly close: () => Promise<void>;
 }
 
-const launch = async (configured: string | undefined): Promise<StartedBrowser> => {
-  const { default: puppeteer } = await importOptional(
-    'PDF files',
-    'puppeteer-core',
-    () => import('puppeteer-core'),
-  );
-  const executable = await findBrowser(configured);
-  return startBrowser(puppeteer, executable).catch((cause: unknown) => {
-    throw new DocumentFailedError({ detail: 'The browser does not start.', cause });
-  });
+/**
+ * Makes the function that starts browsers.
+ * @throws UnsupportedError, DocumentFailedError
+ */
+const createLauncher = ({ browser, log }: PdfEngineParts): (() => Promise<StartedBrowser>) => {
+  const { path, environment = {}, browserSandbox: sandbox = 'auto' } = browser;
+  let warned = false;
+  return async () => {
+    const { default: puppeteer } = await importOptional(
+      'PDF files',
+      'puppeteer-core',
+      () => import('puppeteer-core'),
+    );
+    const executable = await findBrowser(path);
+    const sandboxed = sandbox !== 'off' && executable.hasSandbox && process.getuid?.() !== 0;
+    if (!sandboxed && sandbox === 'required') {
+      throw new DocumentFailedError({
+        detail: 'The browser has no sandbox as root, and none in its npm package.',
+      });
+    }
+    if (!sandboxed && !warned) {
+      warned = true;
+      log.warn(
+        'The browser that prints PDF files runs without its sandbox: whoever breaks out of a page has the rights of this service. ' +
+          'Run the service as another user than root, or see documents.browserSandbox.',
+      );
+    }
+    return startBrowser(puppeteer, executable, { sandboxed, environment }).catch((cause: unknown) => {
+      throw new DocumentFailedError({
+        detail: sandboxed
+          ? 'The browser does not start; it may not be allowed to make its sandbox.'
+          : 'The browser does not start.',
+        cause,
+      });
+    });
+  };
 };
 
 const tooLong = (): Error => new DocumentLimitError('The document takes too long to make.');
@@ -55,13 +90,14 @@ const printWithin = async (parts: PrinterParts, job: PdfJob): Promise<Uint8Array
 };
 
 /** Makes the engine. No browser runs before the first document. */
-export const createPdfEngine = ({ remote, log, limits, browser }: PdfEngineParts): PdfEngine => {
+export const createPdfEngine = (engine: PdfEngineParts): PdfEngine => {
+  const { remote, log, limits } = engine;
   const lanes = createTaskQueue({
     capacity: limits.running,
     maxWaiting: limits.waiting,
     maxWaitMs: limits.maxWaitMs,
   });
-  const keeper = new BrowserKeeper(() => launch(browser), limits, log);
+  const keeper = new BrowserKeeper(createLauncher(engine), limits, log);
   const parts: PrinterParts = { remote, log, limits, keeper };
   return {
     print: (job) => lanes.run(() => printWithin(parts, job), 1, job.signal),

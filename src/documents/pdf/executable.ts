@@ -5,8 +5,8 @@ import { notInstalled } from '../optional-package.ts';
 /** A browser that can be started. */
 export interface BrowserExecutable {
   readonly path: string;
-  /** Arguments that this build needs. */
-  readonly args: readonly string[];
+  /** Whether this build carries a sandbox of its own. */
+  readonly hasSandbox: boolean;
   /** `shell`: the small build without a window, three times faster. */
   readonly headless: true | 'shell';
 }
@@ -39,7 +39,7 @@ const isExecutable = (path: string): Promise<boolean> =>
 
 const described = (path: string): BrowserExecutable => ({
   path,
-  args: [],
+  hasSandbox: true,
   headless: basename(path).includes('headless-shell') ? 'shell' : true,
 });
 
@@ -55,8 +55,7 @@ const findPackaged = async (): Promise<BrowserExecutable | undefined> => {
   try {
     const { default: chromium } = (await import(name)) as { default: PackagedChromium };
     const path = await chromium.executablePath();
-    // Of the package's own arguments only this one: it has no sandbox to start, and the others are for one page at a time.
-    return (await isOwn(path)) ? { path, args: ['--no-sandbox'], headless: 'shell' } : undefined;
+    return (await isOwn(path)) ? { path, hasSandbox: false, headless: 'shell' } : undefined;
   } catch {
     return undefined;
   }

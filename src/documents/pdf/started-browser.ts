@@ -12,6 +12,9 @@ const ARGS = [
   '--no-proxy-server',
 ];
 
+/** Variables by their names. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 /** One process of a browser. */
 export interface BrowserProcess {
   readonly pid: number;
@@ -57,6 +60,7 @@ const listProcesses = async (session: CDPSession): Promise<readonly BrowserProce
 export const startBrowser = async (
   puppeteer: Pick<PuppeteerNode, 'launch'>,
   executable: BrowserExecutable,
+  { sandboxed, environment }: { readonly sandboxed: boolean; readonly environment: Environment },
 ): Promise<StartedBrowser> => {
   const profile = await createProfile();
   try {
@@ -66,8 +70,8 @@ export const startBrowser = async (
       // A pipe, not a port: nobody else on the machine can talk to the browser, and it ends when this process is killed.
       pipe: true,
       userDataDir: profile,
-      // The browser's own sandbox refuses to work for root, and only then.
-      args: [...executable.args, ...ARGS, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
+      args: [...ARGS, ...(sandboxed ? [] : ['--no-sandbox'])],
+      env: { ...environment, HOME: profile },
       handleSIGINT: false,
       handleSIGTERM: false,
       handleSIGHUP: false,

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+
+/** Seconds whose milliseconds a timer can hold. */
+export const MAX_TIMER_SECONDS = 2_147_483;
+
+/** Settings that are objects. */
+export const pdfSchema = z.strictObject({
+  isRemoteEnabled: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Load remote images, styles and fonts (public http/https addresses only) in PDF and DOCX; false blocks all.',
+    ),
+  defaultFont: z.string().default('serif').describe('Accepted, without effect.'),
+  fontDir: z.string().optional().describe('Accepted, without effect.'),
+  fontCache: z.string().optional().describe('Accepted, without effect.'),
+  tempDir: z.string().optional().describe('Accepted, without effect.'),
+  chroot: z.string().optional().describe('Accepted, without effect.'),
+  paper: z
+    .strictObject({ format: z.string().default('A4'), page_orientation: z.string().default('portrait') })
+    .prefault({})
+    .describe('Accepted, without effect: the page comes from `options[...]` of generatePdf.'),
+});
+
+export const documentsSchema = z.strictObject({
+  browserSandbox: z
+    .enum(['auto', 'required', 'off'])
+    .default('auto')
+    .describe(
+      'Sandbox of the browser that prints PDF files. `auto`: used unless the service runs as root, with a warning then; `required`: PDF files fail without it; `off`: not used, for containers that do not let the browser make one.',
+    ),
+});
+
+export const tenantCacheSchema = z.strictObject({
+  // The cache takes room for all of them when it is made.
+  max: z
+    .number()
+    .int()
+    .positive()
+    .max(1_000_000)
+    .default(200)
+    .describe('Most tenants kept; the least recently used leaves first.'),
+  ttlMs: z
+    .number()
+    .int()
+    .positive()
+    .max(MAX_TIMER_SECONDS * 1000)
+    .default(60_000)
+    .describe('Lifetime of a resolved tenant in milliseconds, from its build.'),
+});
