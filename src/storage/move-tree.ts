@@ -32,10 +32,16 @@ export interface MoveTreeOptions extends CopyTreeOptions {
    * Default: none, whatever does not go along stays.
    */
   readonly isDerived?: ((folder: SourcePath, entry: Entry) => boolean) | undefined;
+  /**
+   * Whether a removal that finds nothing proves that somebody else has taken the original, so that the copy is withdrawn. Default: false, since
+   * a store whose first answer was lost may find nothing when it is asked again.
+   */
+  readonly missesAreCertain?: boolean;
 }
 
 /** What a removal came to. `unknown`: the store may have removed the file although it reported an error. */
-type Removal = 'removed' | 'changed' | { readonly refusal: unknown } | { readonly unknown: unknown };
+type Removal =
+  'removed' | 'missed' | 'changed' | { readonly refusal: unknown } | { readonly unknown: unknown };
 
 /** A store that refuses has not removed; after any other failure nobody knows. */
 const isRefusal = (error: unknown): boolean =>
@@ -58,7 +64,7 @@ const removeOriginal = async (
     await from.removeFile(file.from, { ifUnchanged: file.source });
     return 'removed';
   } catch (error) {
-    if (error instanceof NotFoundError) return 'removed';
+    if (error instanceof NotFoundError) return 'missed';
     if (error instanceof ChangedMeanwhileError) return 'changed';
     return isRefusal(error) ? { refusal: error } : { unknown: error };
   }
@@ -90,7 +96,7 @@ export const moveFileTo = async (
     throw error;
   }
   const removal = await removeOriginal(from.storage, to.storage, file);
-  if (removal === 'removed') return;
+  if (removal === 'removed' || removal === 'missed') return;
   if (removal === 'changed' || 'refusal' in removal) {
     await withdraw();
     throw failureOf(removal) ?? new ChangedMeanwhileError();
@@ -128,7 +134,7 @@ const removeOriginals = async (
   from: StorageAdapter,
   to: StorageAdapter,
   files: readonly CopiedFile[],
-  stayed: Stayed,
+  { stayed, missed }: { readonly stayed: Stayed; readonly missed: CopiedFile[] },
 ): Promise<{ readonly refusal: unknown } | undefined> => {
   const limiter = createLimiter(PARALLEL_REMOVALS);
   let done = 0;
@@ -136,6 +142,7 @@ const removeOriginals = async (
     const removal = await removeOriginal(from, to, file);
     stayed.cause ??= failureOf(removal);
     if (typeof removal === 'string') done += 1;
+    if (removal === 'missed') missed.push(file);
     return removal;
   };
   for (const [index, file] of files.entries()) {
@@ -242,10 +249,16 @@ export const moveTree = async (
   refuseOmitted(plan.omitted);
   const copied: CopiedTree = await copyPlanned(from, to, plan, options);
   const stayed: Stayed = { changed: 0, omitted: 0, refused: 0, cause: undefined };
-  const refused = await removeOriginals(from.storage, to.storage, copied.files, stayed);
+  const missed: CopiedFile[] = [];
+  const refused = await removeOriginals(from.storage, to.storage, copied.files, { stayed, missed });
   if (refused !== undefined) {
     await withdrawCopy(to.storage, copied);
     throw refused.refusal as Error;
+  }
+  if (options.missesAreCertain === true && missed.length > 0) {
+    const isAll = missed.length === copied.files.length;
+    await withdrawCopy(to.storage, { folders: isAll ? copied.folders : [], files: missed });
+    if (isAll) throw new ChangedMeanwhileError({ detail: 'somebody else took everything in the folder' });
   }
   if (stayed.cause === undefined) {
     const folders = plan.folders.map((folder) => folder.from);

@@ -100,6 +100,24 @@ describe.skipIf(!canMount)(
       ]);
     });
 
+    it('holds what two processes move out of it at the same moment at one of the targets', async () => {
+      // Stores that share nothing in memory, as those of two processes.
+      const other = await openLocalAdapter({ root, log: createSilentLogger() });
+      const names = Array.from({ length: 60 }, (_, index) => `${String(index)}.txt`).sort();
+      for (let round = 0; round < 5; round += 1) {
+        for (const name of names) await adapter.write(at(`mounted/f/${name}`), content(name));
+        await Promise.allSettled([
+          adapter.moveFolder(at('mounted/f'), at('one')),
+          other.moveFolder(at('mounted/f'), at('two')),
+        ]);
+        const found = (await everything()).filter((path) => path.endsWith('.txt'));
+        expect(found.map((path) => path.slice(path.lastIndexOf('/') + 1)).sort()).toEqual(names);
+        for (const folder of ['one', 'two']) await rm(join(root, folder), { recursive: true, force: true });
+        await rm(join(root, 'mounted/f'), { recursive: true, force: true });
+      }
+      await other.close();
+    });
+
     it('is not removed, nor anything in it, and takes no other name', async () => {
       await adapter.write(at('mounted/a.txt'), content('kept'));
       await adapter.write(at('outer/b.txt'), content('kept'));

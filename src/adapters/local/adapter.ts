@@ -167,7 +167,11 @@ export class LocalAdapter implements StorageAdapter {
   moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
     return attempt('moveFolder', options, async () => {
       if ((await moveFolder(this.#store, from, to, options)) === 'done') return;
-      await moveTree({ storage: this, path: from }, { storage: this, path: to }, options);
+      const [source, target] = [
+        { storage: this, path: from },
+        { storage: this, path: to },
+      ];
+      await moveTree(source, target, { ...options, missesAreCertain: true });
     });
   }
 

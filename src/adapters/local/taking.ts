@@ -35,6 +35,12 @@ export const putBack = async (taken: Name, folder: OpenFolder, name: string): Pr
   }
 };
 
+const isThere = (name: Name): Promise<boolean> =>
+  lstatOf(name).then(
+    () => true,
+    () => false,
+  );
+
 /** Takes a name away, in one step, to a name of our own on the same file system. */
 const take = async (
   area: TempArea,
@@ -48,6 +54,9 @@ const take = async (
     try {
       await renameTo(folder.at(name), inArea);
     } catch (error) {
+      // NFS may answer so when it is asked a second time for what it has done.
+      const isDone = systemCode(error) === 'ENOENT' && (await isThere(inArea));
+      if (isDone) return await use(inArea);
       if (systemCode(error) !== 'EXDEV') throw error;
       const beside = folder.at(`${besidePrefix(area.instance)}${randomUUID()}`);
       await renameTo(folder.at(name), beside);
