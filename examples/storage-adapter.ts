@@ -49,10 +49,7 @@ export class KeyValueAdapter implements StorageAdapter {
   readonly capabilities = {
     atomicCreate: true,
     ifMatch: false,
-    atomicFolderMove: false,
-    emptyFolders: true,
     caseSensitive: true,
-    stableReads: true,
   };
   readonly #store: KeyValueStore;
 

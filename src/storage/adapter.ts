@@ -26,14 +26,8 @@ export interface StorageCapabilities {
   readonly atomicCreate: boolean;
   /** `ifMatch` on writes is decided by the store itself. Where false, `ifMatch` throws UnsupportedError. */
   readonly ifMatch: boolean;
-  /** A folder moves in one step: nobody sees half of it. */
-  readonly atomicFolderMove: boolean;
-  /** Folders can be empty and exist by themselves. */
-  readonly emptyFolders: boolean;
   /** `a` and `A` are different names. Where they are one, access rules about paths hold for every spelling. */
   readonly caseSensitive: boolean;
-  /** A file that is being read keeps its content when it is replaced meanwhile. */
-  readonly stableReads: boolean;
 }
 
 /** @see StorageAdapter.identity */

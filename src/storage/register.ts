@@ -28,7 +28,7 @@ const refuse = (problems: readonly (readonly [name: string, problem: string])[])
  * register again, as it does when its module is evaluated twice.
  * @throws ConfigError when the name is empty, built in or taken by another factory
  */
-export const registerStorageAdapter = (name: string, factory: StorageFactory): void => {
+export const registerStorageAdapter = <Options>(name: string, factory: StorageFactory<Options>): void => {
   const known = registered.get(name);
   const problem =
     known === undefined || known === factory ? problemOf(name, factory) : 'is registered already';

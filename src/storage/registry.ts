@@ -2,17 +2,17 @@ import type { Logger } from '../log/logger.ts';
 import type { StorageAdapter } from './adapter.ts';
 
 /** What a factory learns of the source that it makes a store for. */
-export interface StorageFactoryContext {
+export interface StorageFactoryContext<Options = unknown> {
   /** The source's options for this adapter, as its `parseOptions` returned them (or as written, without one). */
-  readonly options: unknown;
+  readonly options: Options;
   /** `root` of the source: a directory for local, a virtual prefix elsewhere. */
   readonly root: string | undefined;
   readonly sourceName: string;
   readonly log: Logger;
 }
 
-/** Makes the stores of one kind. */
-export interface StorageFactory {
+/** Makes the stores of one kind. `Options` is what `parseOptions` returns and `create` gets. */
+export interface StorageFactory<Options = unknown> {
   /** Whether a source of this kind must have `root`. Default: false. */
   readonly requiresRoot?: boolean;
   /**
@@ -21,9 +21,9 @@ export interface StorageFactory {
    */
   readonly parseOptions?: (
     options: unknown,
-  ) => { readonly value: unknown } | { readonly problems: readonly string[] };
+  ) => { readonly value: Options } | { readonly problems: readonly string[] };
   /** Called once per source and connector, at its first use. */
-  readonly create: (context: StorageFactoryContext) => StorageAdapter | Promise<StorageAdapter>;
+  create(context: StorageFactoryContext<Options>): StorageAdapter | Promise<StorageAdapter>;
 }
 
 /** The adapters that a connector knows, by the name used in `storageAdapter`. */

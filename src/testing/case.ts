@@ -14,9 +14,18 @@ export interface StoreUnderTest {
   readonly plant?: (rawName: string) => Promise<void>;
 }
 
+/** What a store may promise beyond the contract. Nobody but the suite asks for it. */
+export interface StorePromises {
+  /** Folders can be empty and exist by themselves. Default: true. */
+  readonly emptyFolders?: boolean;
+  /** A file that is being read keeps its content when it is replaced or removed meanwhile. Default: false. */
+  readonly stableReads?: boolean;
+}
+
 /** What a case gets to work with. */
 export interface CaseContext {
   readonly adapter: StorageAdapter;
+  readonly promises: Required<StorePromises>;
   readonly plant: (rawName: string) => Promise<void>;
   /** A path of the store, from its text. */
   readonly at: (text: string) => SourcePath;

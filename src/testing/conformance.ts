@@ -1,5 +1,5 @@
 import { SourcePath } from '../storage/source-path.ts';
-import type { CaseDefinition, StoreUnderTest, Theme } from './case.ts';
+import type { CaseDefinition, StorePromises, StoreUnderTest, Theme } from './case.ts';
 import { abortTheme } from './cases/abort.ts';
 import { faultTheme } from './cases/faults.ts';
 import { folderTheme } from './cases/folders.ts';
@@ -45,6 +45,8 @@ export interface ConformanceOptions {
    * skipped.
    */
   readonly plants?: boolean;
+  /** What else the store promises: it is tested then. */
+  readonly promises?: StorePromises;
   /** After so many milliseconds a case fails as hanging. Default: 30,000. */
   readonly timeLimitMs?: number;
   /** Cases to leave out. Each needs a reason, which is printed. */
@@ -91,7 +93,12 @@ const withinLimit = async (checking: Promise<void>, limitMs: number): Promise<vo
 const runCase = async (options: ConformanceOptions, definition: CaseDefinition): Promise<void> => {
   const { adapter, cleanup, plant } = await options.open();
   try {
-    const context = { adapter, plant: plant ?? missingPlant, at: (text: string) => SourcePath.parse(text) };
+    const context = {
+      adapter,
+      promises: { emptyFolders: true, stableReads: false, ...options.promises },
+      plant: plant ?? missingPlant,
+      at: (text: string) => SourcePath.parse(text),
+    };
     await withinLimit(definition.check(context), options.timeLimitMs ?? DEFAULT_TIME_LIMIT_MS);
   } finally {
     try {

@@ -2,7 +2,7 @@
  * For those who write a storage adapter, or build on one: the conformance suite of the storage port and a store that fails on purpose.
  * @module
  */
-export type { StoreUnderTest } from './case.ts';
+export type { StorePromises, StoreUnderTest } from './case.ts';
 export {
   describeStorageConformance,
   storageConformance,

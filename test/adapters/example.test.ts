@@ -7,6 +7,7 @@ import { createSilentLogger } from '../../dist/log/logger.js';
 
 describeStorageConformance({ describe, it }, 'the adapter of the examples', {
   open: () => ({ adapter: new KeyValueAdapter(createMapStore()) }),
+  promises: { stableReads: true },
 });
 
 describe('a registered adapter', () => {

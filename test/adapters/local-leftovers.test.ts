@@ -119,6 +119,18 @@ describe('what is swept at the start, and what is not', () => {
     expect(await everything()).toEqual([]);
   });
 
+  it('nobody waits until many are gone, but the end of the store', async () => {
+    const name = `${await markWith({ 1: '0123456789ab' })}-12345678`;
+    await plantInstance(name);
+    const files = Array.from({ length: 3000 }, (_, index) => join(root, TEMP, name, String(index)));
+    for (const file of files) await writeFile(file, '');
+    const adapter = await open();
+    await adapter.write(at('a.txt'), content('soon'));
+    expect((await everything()).length).toBeGreaterThan(3);
+    await adapter.close();
+    expect(await everything()).toEqual(['a.txt']);
+  });
+
   it('files of another machine stay for a day', async () => {
     const name = `${await markWith({ 0: '0123456789ab' })}-12345678`;
     await plantInstance(name);

@@ -28,9 +28,12 @@ const withoutFaults = async (): Promise<StoreUnderTest> => {
   return { ...store, adapter: withFaults(store.adapter, []) };
 };
 
+const promises = { stableReads: true };
+
 describeStorageConformance({ describe, it }, 'the local adapter', {
   open: () => openStore(tmpdir()),
   plants: true,
+  promises,
 });
 describeStorageConformance(
   { describe, it },
@@ -38,9 +41,11 @@ describeStorageConformance(
   {
     open: () => openStore(MEMORY, 'paths'),
     plants: true,
+    promises,
   },
 );
 describeStorageConformance({ describe, it }, 'the local adapter through a decorator without faults', {
   open: withoutFaults,
   plants: true,
+  promises,
 });

@@ -8,16 +8,21 @@ import { SourcePath } from '../../dist/storage/source-path.js';
 const at = (text: string) => SourcePath.parse(text);
 const bytes = (length: number) => Readable.from([Buffer.alloc(length)], { objectMode: false });
 
+const promises = { stableReads: true };
+
 describeStorageConformance({ describe, it }, 'the memory adapter', {
   open: () => ({ adapter: new MemoryAdapter() }),
+  promises,
 });
 describeStorageConformance({ describe, it }, 'the memory adapter through a decorator without faults', {
   open: () => ({ adapter: withFaults(new MemoryAdapter(), []) }),
+  promises,
 });
 describeStorageConformance({ describe, it }, 'the memory adapter with nothing but the required operations', {
   open: () => ({
     adapter: withFaults(new MemoryAdapter(), [], { hide: ['copyFolder', 'moveFolder', 'stage', 'statMany'] }),
   }),
+  promises,
 });
 
 describe('the bound of the memory adapter', () => {

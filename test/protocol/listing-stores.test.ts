@@ -18,10 +18,7 @@ const listOnly = (
   capabilities: {
     atomicCreate: false,
     ifMatch: false,
-    atomicFolderMove: false,
-    emptyFolders: true,
     caseSensitive: true,
-    stableReads: false,
   },
   stat: refuse,
   list,

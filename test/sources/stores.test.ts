@@ -31,6 +31,19 @@ describe('storage adapters of one connector', () => {
   });
 });
 
+describe('the factory of an adapter', () => {
+  it('gets what its own check has made of the options, with its type', async () => {
+    const factory: StorageFactory<{ readonly bytes: number }> = {
+      parseOptions: () => ({ value: { bytes: 1024 } }),
+      create: ({ options }) => new MemoryAdapter({ maxBytes: options.bytes }),
+    };
+    const ask = withAdapters({ own: factory });
+    expect((await ask('/folderCreate?name=a')).status).toBe(200);
+    expect((await ask(`/folderCreate?name=${'b'.repeat(200)}&path=a`)).status).toBe(200);
+    expect((await ask(`/folderCreate?name=${'c'.repeat(200)}&path=a`)).status).toBe(500);
+  });
+});
+
 describe('an adapter that registers again', () => {
   it('is fine with the same factory, and refused with another', () => {
     registerStorageAdapter('registered-twice', memoryFactory);

@@ -36,6 +36,23 @@ const chooseConfinement = async (root: string, wanted: LocalOptions['confinement
   return handles ? new HandleConfinement(root) : new PathConfinement(root);
 };
 
+/** Nobody waits for it: leftovers are in nobody's way. `stop` waits for the sweep that runs. */
+const sweepNowAndThen = (walker: FolderWalker, log: Logger): { readonly stop: () => Promise<void> } => {
+  let running = Promise.resolve();
+  const sweep = (): void => {
+    // What resists is logged there. A root that cannot be opened fails whatever is asked of it.
+    running = running.then(() => sweepLeftovers(walker, Date.now(), log)).catch(() => undefined);
+  };
+  const timer = setInterval(sweep, SWEEP_MS).unref();
+  sweep();
+  return {
+    stop: () => {
+      clearInterval(timer);
+      return running;
+    },
+  };
+};
+
 /** A root that is a file, or lies below one, is a fault of the service, whatever the system says of it. */
 const asRootFailure = (thrown: unknown): StowageError => {
   const error = fromSystemError(thrown, 'opening the root');
@@ -63,10 +80,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
         },
       );
     }
-    await sweepLeftovers(walker, Date.now(), log);
-    const sweeping = setInterval(() => {
-      sweepLeftovers(walker, Date.now(), log).catch(() => undefined);
-    }, SWEEP_MS).unref();
+    const sweeping = sweepNowAndThen(walker, log);
     const area = await TempArea.create(confinement, (folder) =>
       confinement.holds ? new HandleConfinement(folder) : new PathConfinement(folder),
     );
@@ -75,10 +89,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
     const capabilities = {
       atomicCreate: true,
       ifMatch: true,
-      atomicFolderMove: true,
-      emptyFolders: true,
       caseSensitive: await isCaseSensitive(confinement),
-      stableReads: true,
     };
     const locks = options.locks ?? createNameLocks();
     const identity = {
@@ -89,7 +100,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
       { root, walker, area, scans: scans.thread, locks },
       { capabilities, identity },
       async () => {
-        clearInterval(sweeping);
+        await sweeping.stop();
         await scans.release();
       },
     );

@@ -55,10 +55,7 @@ export class MemoryAdapter implements StorageAdapter {
   readonly capabilities: StorageCapabilities = {
     atomicCreate: true,
     ifMatch: true,
-    atomicFolderMove: true,
-    emptyFolders: true,
     caseSensitive: true,
-    stableReads: true,
   };
   readonly #budget: Budget;
   readonly #tree: Tree;
@@ -226,7 +223,7 @@ export class MemoryAdapter implements StorageAdapter {
 }
 
 /** Makes stores in memory; `storageAdapter: "memory"`. */
-export const memoryFactory: StorageFactory = {
+export const memoryFactory: StorageFactory<MemoryOptions | undefined> = {
   parseOptions: parseMemoryOptions,
-  create: ({ options }) => new MemoryAdapter(options as MemoryOptions | undefined),
+  create: ({ options }) => new MemoryAdapter(options),
 };

@@ -75,10 +75,7 @@ export class S3Adapter implements StorageAdapter {
     return {
       atomicCreate: create,
       ifMatch: match !== undefined,
-      atomicFolderMove: false,
-      emptyFolders: true,
       caseSensitive: true,
-      stableReads: false,
     };
   }
 

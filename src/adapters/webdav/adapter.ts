@@ -48,10 +48,7 @@ export class WebdavAdapter implements StorageAdapter {
     return {
       atomicCreate: this.#store.reservations.areKept,
       ifMatch: false,
-      atomicFolderMove: false,
-      emptyFolders: true,
       caseSensitive: this.#store.letterCase.isSensitive,
-      stableReads: false,
     };
   }
 

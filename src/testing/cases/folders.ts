@@ -22,11 +22,11 @@ import {
 
 const RACERS = 10;
 
-const plantTree = async ({ adapter, at }: CaseContext): Promise<void> => {
+const plantTree = async ({ adapter, promises, at }: CaseContext): Promise<void> => {
   await put(adapter, at('tree/a.txt'), 'a');
   await put(adapter, at('tree/deep/b.bin'), makeBytes(70_000));
   await put(adapter, at('tree/deep/deeper/c.txt'), 'c');
-  if (adapter.capabilities.emptyFolders) await adapter.makeFolder(at('tree/empty'));
+  if (promises.emptyFolders) await adapter.makeFolder(at('tree/empty'));
 };
 
 const below = (snapshot: readonly string[], folder: string): readonly string[] =>
@@ -38,11 +38,11 @@ export const folderTheme: Theme = {
   cases: [
     {
       name: 'a folder is made with its missing parents',
-      check: async ({ adapter, at }) => {
+      check: async ({ adapter, promises, at }) => {
         await adapter.makeFolder(at('a/b/c'));
         assert.equal((await adapter.stat(at('a/b/c'))).kind, 'folder');
         assert.deepEqual(await namesIn(adapter, at('a')), ['b']);
-        if (adapter.capabilities.emptyFolders) assert.deepEqual(await entriesOf(adapter, at('a/b/c')), []);
+        if (promises.emptyFolders) assert.deepEqual(await entriesOf(adapter, at('a/b/c')), []);
       },
     },
     {
@@ -83,11 +83,11 @@ export const folderTheme: Theme = {
     },
     {
       name: 'a folder whose last file is removed stays, where folders can be empty',
-      check: async ({ adapter, at }) => {
+      check: async ({ adapter, promises, at }) => {
         await adapter.makeFolder(at('f'));
         await put(adapter, at('f/a.txt'), 'a');
         await adapter.removeFile(at('f/a.txt'));
-        if (adapter.capabilities.emptyFolders) assert.equal((await adapter.stat(at('f'))).kind, 'folder');
+        if (promises.emptyFolders) assert.equal((await adapter.stat(at('f'))).kind, 'folder');
       },
     },
     {
@@ -122,12 +122,12 @@ export const folderTheme: Theme = {
     {
       name: 'a folder is copied with all it holds, the source stays',
       check: async (context) => {
-        const { adapter, at } = context;
+        const { adapter, promises, at } = context;
         await plantTree(context);
         await copyFolder(adapter, at('tree'), at('copy'));
         const snapshot = await snapshotOf(adapter);
         assert.deepEqual(below(snapshot, 'copy'), below(snapshot, 'tree'));
-        assert.equal(below(snapshot, 'tree').length, adapter.capabilities.emptyFolders ? 7 : 6);
+        assert.equal(below(snapshot, 'tree').length, promises.emptyFolders ? 7 : 6);
       },
     },
     {
@@ -144,13 +144,13 @@ export const folderTheme: Theme = {
     {
       name: 'copying and moving a folder never touches what has the name',
       check: async (context) => {
-        const { adapter, at } = context;
+        const { adapter, promises, at } = context;
         await plantTree(context);
         await put(adapter, at('taken/x.txt'), 'x');
         await put(adapter, at('file.txt'), 'file');
-        if (adapter.capabilities.emptyFolders) await adapter.makeFolder(at('hollow'));
+        if (promises.emptyFolders) await adapter.makeFolder(at('hollow'));
         await expectUnchanged(adapter, async () => {
-          const targets = ['taken', 'file.txt', ...(adapter.capabilities.emptyFolders ? ['hollow'] : [])];
+          const targets = ['taken', 'file.txt', ...(promises.emptyFolders ? ['hollow'] : [])];
           for (const target of targets) {
             await expectError(copyFolder(adapter, at('tree'), at(target)), AlreadyExistsError);
             await expectError(moveFolder(adapter, at('tree'), at(target)), AlreadyExistsError);
