@@ -1,4 +1,5 @@
 import { createConnector, type ConnectorOptions } from './connector.ts';
+import { DEFAULT_ADDRESS } from './config/environment.ts';
 import type { ConfigInput } from './config/types.ts';
 import type { ConnectorHooks } from './hooks.ts';
 import { toFetchHandler } from './http/bridges/fetch.ts';
@@ -20,9 +21,6 @@ export interface App extends Router {
   close(): Promise<void>;
 }
 
-const DEFAULT_PORT = 8081;
-const DEFAULT_HOST = '127.0.0.1';
-
 /**
  * Builds a standalone connector. Without a configuration it serves one source, built from the environment.
  * Every answer carries `X-App-Version`.
@@ -42,7 +40,7 @@ export const createApp = (
     fetch: toFetchHandler(connector.handle),
     handler,
     handle: connector.handle,
-    listen: async (port = DEFAULT_PORT, host = DEFAULT_HOST) => {
+    listen: async (port = DEFAULT_ADDRESS.port, host = DEFAULT_ADDRESS.host) => {
       if (isClosed) throw new Error('This app has been closed.');
       const server = await listen(handler, { port, host, headers: { 'x-app-version': version } });
       servers.add(server);

@@ -49,8 +49,6 @@ export interface ConnectorOptions {
 
 /** The core: a request in, a response out. Knows no framework; owns its caches, pools and stores. */
 export interface Connector {
-  readonly config: ConnectorConfig;
-  readonly log: Logger;
   /** Never rejects: every failure is an answer. */
   readonly handle: Handle;
   /** Closes stores, threads and browsers. Requests after it are answered with 503; /ping is not. */
@@ -66,22 +64,18 @@ const factoriesOf = (own: ConnectorOptions['storageAdapters']): StorageFactories
     ['webdav', webdavFactory],
   ]);
 
-const warnAtStart = (
+const warningsOf = (
   config: ConnectorConfig,
   hooks: ConnectorHooks,
-  keys: readonly string[],
-  log: Logger,
-): void => {
-  for (const warning of configWarnings(config, keys)) log.warn(warning);
-  const guarded =
+  actionKeys: readonly string[],
+): readonly string[] => {
+  const isGuarded =
     hooks.checkAuthentication !== undefined ||
     hooks.accessControl !== undefined ||
     config.settings.accessControl.length > 0;
-  if (!guarded) {
-    log.warn(
-      'Neither access rules nor a checkAuthentication hook are set: everybody who reaches this service may write.',
-    );
-  }
+  const unguarded =
+    'Neither access rules nor a checkAuthentication hook are set: everybody who reaches this service may write.';
+  return [...configWarnings(config, actionKeys), ...(isGuarded ? [] : [unguarded])];
 };
 
 /** Gives each request a lease of the configured sources or those of its tenant. */
@@ -106,9 +100,17 @@ const createSourceLeasing = (
   };
 };
 
-/** What a connector is built on. Nothing of it is open yet. */
-interface Prepared {
+/** A configuration that has passed its checks. */
+export interface CheckedConfiguration {
   readonly config: ConnectorConfig;
+  /** What access rules can name: `FILE_REMOVE`. */
+  readonly actionKeys: readonly string[];
+  /** What an operator should know before the service serves, one sentence each. */
+  readonly warnings: readonly string[];
+}
+
+/** What a connector is built on. Nothing of it is open yet. */
+interface Prepared extends CheckedConfiguration {
   readonly factories: StorageFactories;
   readonly actions: Actions;
 }
@@ -116,24 +118,22 @@ interface Prepared {
 const prepare = (
   input: ConfigInput | null | undefined,
   hooks: ConnectorHooks,
-  log: Logger,
-  own?: ConnectorOptions['storageAdapters'],
+  own: ConnectorOptions['storageAdapters'],
 ): Prepared => {
   checkHooks(hooks);
   const factories = factoriesOf(own);
   const config = loadConfig(input, factories, readSourceEnvironment());
   const actions = createActions();
-  warnAtStart(config, hooks, [...new Set([...reportedActions, ...actions.keys()])].map(accessKeyOf), log);
-  return { config, factories, actions };
+  const actionKeys = [...new Set([...reportedActions, ...actions.keys()])].map(accessKeyOf);
+  return { config, factories, actions, actionKeys, warnings: warningsOf(config, hooks, actionKeys) };
 };
 
 /**
- * Checks a configuration and writes its warnings to the log, as building a connector would, and neither makes nor opens anything.
+ * Checks a configuration as building a connector would, and neither makes nor opens anything.
  * @throws ConfigError listing every problem of the configuration.
  */
-export const checkConfiguration = (input: ConfigInput | null | undefined, log: Logger): void => {
-  prepare(input, {}, log);
-};
+export const checkConfiguration = (input: ConfigInput | null | undefined): CheckedConfiguration =>
+  prepare(input, {}, undefined);
 
 /** Nothing is opened or begun by it. */
 const createServices = (
@@ -165,7 +165,8 @@ export const createConnector = (
   options: ConnectorOptions = {},
 ): Connector => {
   const log = options.logger ?? createStderrLogger();
-  const { config, factories, actions } = prepare(input, hooks, log, options.storageAdapters);
+  const { config, factories, actions, warnings } = prepare(input, hooks, options.storageAdapters);
+  for (const warning of warnings) log.warn(warning);
   const { settings } = config;
 
   const statics = createSourceGroup(config.sources, { factories, log });
@@ -202,8 +203,6 @@ export const createConnector = (
     stageUpload: stageContent,
   });
   return {
-    config,
-    log,
     handle,
     close: () => {
       closed ??= Promise.all([statics.close(), tenants.close(), services.documents.close()]).then(

@@ -141,7 +141,7 @@ const accessOf = (role: string, rules: readonly CompiledRule[], scope: Scope): A
       return {
         allowed: true,
         rule: undefined,
-        reason: `No rule for role "${role}" mentions ${key} here: allowed.`,
+        reason: `No rule for role "${role}" mentions ${key} here.`,
       };
     }
     return { allowed: rule.effects.get(key) === true, rule: rule.index, reason: describeRule(rule, key) };

@@ -6,6 +6,13 @@ export type Command =
   | { readonly name: 'version' }
   | { readonly name: 'check-config'; readonly config: string | undefined }
   | {
+      readonly name: 'explain';
+      readonly config: string | undefined;
+      readonly role: string;
+      readonly action: string;
+      readonly path: string;
+    }
+  | {
       readonly name: 'serve';
       readonly config: string | undefined;
       readonly host: string | undefined;
@@ -22,6 +29,7 @@ export const help = `stowage: a file browser and uploader connector for web edit
 Usage:
   stowage serve [--config FILE] [--host HOST] [--port PORT]
   stowage check-config [--config FILE]
+  stowage explain ROLE ACTION PATH [--config FILE]
   stowage --help
   stowage --version
 
@@ -29,6 +37,8 @@ Commands:
   serve          Starts the service and runs until SIGTERM or SIGINT. Running requests may finish first,
                  for 30 seconds at most; a second signal ends the process immediately.
   check-config   Checks the configuration, prints every problem, and starts nothing.
+  explain        Says whether the access rules allow a role an action on a file, or on a folder when PATH ends
+                 with a slash, and which rule decides: stowage explain editor fileRemove archive/a.jpg
 
 Options:
   --config FILE  The configuration, a JSON file. Without it: the JSON text in CONFIG, else the file named by
@@ -69,14 +79,22 @@ export const parseCommand = (words: readonly string[]): Command => {
   if (values.version === true) return { name: 'version' };
   const [name, ...more] = positionals;
   if (name === undefined) throw new UsageError('A command is missing.');
-  if (more.length > 0) throw new UsageError(`Unexpected argument: ${more.join(' ')}`);
+  if (name !== 'serve' && name !== 'check-config' && name !== 'explain') {
+    throw new UsageError(`Unknown command: ${name}`);
+  }
+  const [role, action, path, ...unexpected] = name === 'explain' ? more : ['', '', '', ...more];
+  if (unexpected.length > 0) throw new UsageError(`Unexpected argument: ${unexpected.join(' ')}`);
   const { config, host, port } = values;
   if (config === '') throw new UsageError('--config needs the name of a file.');
   // To listen on nothing in particular would be to listen on everything.
   if (host === '') throw new UsageError('--host needs an address.');
   if (name === 'serve') return { name, config, host, port };
-  if (name !== 'check-config') throw new UsageError(`Unknown command: ${name}`);
-  if (host !== undefined || port !== undefined)
-    throw new UsageError('check-config takes neither --host nor --port.');
-  return { name, config };
+  if (host !== undefined || port !== undefined) {
+    throw new UsageError(`${name} takes neither --host nor --port.`);
+  }
+  if (name === 'check-config') return { name, config };
+  if (role === undefined || action === undefined || path === undefined) {
+    throw new UsageError('explain needs a role, an action and a path.');
+  }
+  return { name, config, role, action, path };
 };

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { readVariable } from '../config/environment.ts';
 import { ConfigError } from '../errors/errors.ts';
-import { variable, type Environment } from './environment.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
@@ -21,8 +21,8 @@ const readText = async (file: string): Promise<string> => {
   }
 };
 
-/** `line 3, column 7` of the place that a JSON error names, as far as it does. */
-const placeOf = (text: string, message: string): string => {
+/** ` (line 3, column 7)` where a JSON error names a position, else nothing. */
+const positionOf = (text: string, message: string): string => {
   const position = /at position (\d+)/u.exec(message)?.[1];
   if (position === undefined) return '';
   const lines = text.slice(0, Number(position)).split('\n');
@@ -38,7 +38,7 @@ const parseJson = (name: string, text: string): unknown => {
     const message = error instanceof Error ? error.message : String(error);
     // Node quotes a part of the text, and a configuration may hold passwords.
     const cause = message.replace(/,? *(?:\.\.\.)?"[^]*"(?:\.\.\.)? is not valid JSON$/u, '');
-    throw new ConfigError([`${name}: is not valid JSON${placeOf(json, message)}: ${cause}`]);
+    throw new ConfigError([`${name}: is not valid JSON${positionOf(json, message)}: ${cause}`]);
   }
 };
 
@@ -46,10 +46,10 @@ const parseJson = (name: string, text: string): unknown => {
  * The configuration as written: the file, else the JSON text in `CONFIG`, else the file named by `CONFIG_FILE`, else undefined.
  * @throws ConfigError when it cannot be read or is not JSON.
  */
-export const readConfig = async (file: string | undefined, environment: Environment): Promise<unknown> => {
+export const readConfig = async (file: string | undefined): Promise<unknown> => {
   if (file !== undefined) return parseJson(file, await readText(file));
-  const text = variable(environment, 'CONFIG');
+  const text = readVariable('CONFIG');
   if (text !== undefined) return parseJson('CONFIG', text);
-  const named = variable(environment, 'CONFIG_FILE');
+  const named = readVariable('CONFIG_FILE');
   return named === undefined ? undefined : parseJson(named, await readText(named));
 };

@@ -1,3 +1,15 @@
+/** A variable of the process; one that is set to nothing counts as not set. */
+export const readVariable = (name: string): string | undefined => process.env[name] || undefined;
+
+/** Where a service listens. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** This machine only: who wants to serve others has to say so, and to think of access rules. */
+export const DEFAULT_ADDRESS: Address = { host: '127.0.0.1', port: 8081 };
+
 /** What the environment says of the source that serves when a configuration names none. */
 export interface SourceEnvironment {
   readonly SOURCE_NAME?: string | undefined;
@@ -19,7 +31,7 @@ const BROWSER_VARIABLES = /^(?:PATH|LANG|LC_.*|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|F
 
 /** The Chromium browser that prints PDF files: its path where `STOWAGE_CHROMIUM` is set, and all that it may know of the environment. */
 export const readBrowser = () => ({
-  path: process.env['STOWAGE_CHROMIUM'] || undefined,
+  path: readVariable('STOWAGE_CHROMIUM'),
   environment: Object.fromEntries(
     Object.entries(process.env).filter(([name]) => BROWSER_VARIABLES.test(name)),
   ),

@@ -2,7 +2,6 @@ import { mayAllowAction } from '../actions/action.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
 import { mergeParameters } from '../parameters/merge.ts';
 import { parseQuery, type RawParameters } from '../parameters/raw.ts';
-import { withTypedValues } from '../parameters/typed-values.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
 import type { BodyTimes } from './body/pour.ts';
@@ -45,7 +44,7 @@ export const readInput = async (
   scope.holdUploads(uploads);
   return {
     actionName: actionName ?? actionParameter(fields) ?? target.prefix,
-    parameters: withTypedValues(mergeParameters(query, fields)),
+    parameters: mergeParameters(query, fields),
     uploads,
   };
 };

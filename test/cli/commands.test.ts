@@ -48,6 +48,14 @@ describe('stowage', () => {
     [['serve', '--config', ''], '--config needs the name of a file.'],
     [['serve', '--host', ''], '--host needs an address.'],
     [['check-config', '--port', '80'], 'check-config takes neither --host nor --port.'],
+    [['check-config', 'a'], 'Unexpected argument: a'],
+    [['explain'], 'explain needs a role, an action and a path.'],
+    [['explain', 'guest', 'files'], 'explain needs a role, an action and a path.'],
+    [['explain', 'guest', 'files', '/', 'b'], 'Unexpected argument: b'],
+    [['explain', 'guest', 'fileRemov', '/'], 'Unknown action: fileRemov'],
+    [['explain', 'guest', 'FILE_DELETE', '/'], 'Unknown action: FILE_DELETE'],
+    [['explain', 'guest', 'files', '../a'], 'The path "../a" leaves its source.'],
+    [['explain', 'guest', 'files', '/', '--host', 'a'], 'explain takes neither --host nor --port.'],
   ])('ends with 2 when it does not understand: %j', async (words, message) => {
     expect(await runToEnd(words)).toEqual({
       status: 2,
@@ -144,6 +152,45 @@ describe('the configuration', () => {
     expect(status).toBe(0);
     expect(stdout).toMatch(/^Note: source "default": the extensions allow html, htm, js, xml\./mu);
     expect(stdout).toMatch(/The configuration is valid\.\n$/u);
+  });
+});
+
+describe('stowage explain', () => {
+  const rules = [
+    { FILE_REMOVE: false, FILES: false },
+    { role: 'editor', FILE_REMOVE: true, FILES: true },
+    { role: 'editor', path: '/archive', FILE_REMOVE: false },
+    { extensions: 'php, phtml', FILE_UPLOAD: false, FOLDER_CREATE: false },
+  ];
+
+  it.each([
+    [
+      ['editor', 'fileRemove', 'archive/a.jpg'],
+      'Denied. Rule 2 denies FILE_REMOVE for role "editor", paths below "/archive".',
+    ],
+    [['editor', 'FILE_REMOVE', '/news/a.jpg'], 'Allowed. Rule 1 allows FILE_REMOVE for role "editor".'],
+    [['guest', 'files', '/'], 'Denied. Rule 0 denies FILES for every role.'],
+    [
+      ['editor', 'fileUpload', 'a.PHP'],
+      'Denied. Rule 3 denies FILE_UPLOAD for every role, extensions php, phtml.',
+    ],
+    [['editor', 'fileUpload', 'a.php/'], 'Allowed. No rule for role "editor" mentions FILE_UPLOAD here.'],
+    [['editor', 'folderCreate', 'a.php'], 'Allowed. No rule for role "editor" mentions FOLDER_CREATE here.'],
+  ])('says what the rules say: %j', async (words, answer) => {
+    const config = await folder.config({ ...good(), accessControl: rules });
+    expect(await runToEnd(['explain', ...words, '--config', config])).toEqual({
+      status: 0,
+      signal: null,
+      stdout: `${answer}\n`,
+      stderr: '',
+    });
+  });
+
+  it('ends with 1 for a configuration that is not valid', async () => {
+    const config = await folder.config({ qualty: 80 });
+    const ending = await runToEnd(['explain', 'editor', 'files', '/', '--config', config]);
+    expect(ending).toMatchObject({ status: 1, stdout: '' });
+    expect(ending.stderr).toContain('qualty: is not a known key');
   });
 });
 

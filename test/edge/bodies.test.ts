@@ -85,7 +85,7 @@ describe('urlencoded bodies', () => {
       source: 'default',
       path: '',
       name: 'а b+c',
-      mods: { withFolders: true },
+      mods: { withFolders: 'true' },
     });
   });
 });
@@ -179,7 +179,7 @@ describe('forms', () => {
       ),
     );
     expect(status).toBe(200);
-    expect(data['parameters']).toEqual({ path: 'a/ф', mods: { x: 1 }, action: 'keep' });
+    expect(data['parameters']).toEqual({ path: 'a/ф', mods: { x: '1' }, action: 'keep' });
     const sized = (data['uploads'] as { field: string; filename: string; size: number }[]).map(
       ({ field, filename, size }) => [field, filename, size],
     );

@@ -288,6 +288,36 @@ describe('files: order, filter and pages', () => {
     expect(await list(service, mods({ sortBy: 'name-asc', limit: '3' }))).toHaveLength(3);
   });
 
+  it.each(['undefined', 'null'])(
+    'takes the word %j for a value that the client does not have',
+    async (word) => {
+      const service = await filled();
+      const names = [
+        'withFolders',
+        'onlyImages',
+        'offset',
+        'limit',
+        'sortBy',
+        'foldersPosition',
+        'filterWord',
+      ];
+      const all = await list(service, {});
+      expect(all).not.toEqual([]);
+      expect(await list(service, mods(Object.fromEntries(names.map((name) => [name, word]))))).toEqual(all);
+      expect(await list(service, { mods: word })).toEqual(all);
+    },
+  );
+
+  it.each(['007', '1.10', '1e3', 'true', '12345678901234567890'])(
+    'finds the word %j as it is',
+    async (word) => {
+      const service = await startService();
+      const names = [`a${word}.txt`, `${String(Number(word))}.txt`];
+      await service.source('files').put(Object.fromEntries(names.map((name) => [name, ''])));
+      expect(await list(service, mods({ filterWord: word }))).toEqual([`a${word}.txt`]);
+    },
+  );
+
   it.each<[Fields, number, RegExp[]]>([
     [{ 'mods[offset]': 'x' }, 422, [/^mods\[offset\]: /u]],
     [{ 'mods[limit]': 'ten' }, 422, [/^mods\[limit\]: /u]],

@@ -2,11 +2,16 @@ import { z } from 'zod';
 import { sortOrders } from '../../config/settings.ts';
 import { foldersPositions } from './order.ts';
 
-const isBlank = (value: unknown): boolean => value === undefined || value === null || value === '';
+/** What counts as no value. Clients write the words `undefined` and `null` for values that they do not have. */
+const BLANKS = [null, '', 'undefined', 'null'] as const;
+
+const isBlank = (value: unknown): boolean => value === undefined || BLANKS.some((blank) => blank === value);
+
+const blank = z.literal(BLANKS);
 
 /** Yes or no; undefined when absent or blank. Text and numbers count as PHP clients write them. */
 export const flagField = z
-  .union([z.boolean(), z.literal(['true', 'false', '1', '0', 1, 0, '']), z.null()], {
+  .union([z.boolean(), z.literal(['true', 'false', '1', '0', 1, 0]), blank], {
     error: 'must be true or false',
   })
   .optional()
@@ -23,14 +28,14 @@ const numberOf = (value: unknown): number | undefined => {
 };
 
 /**
- * A count, undefined when absent. What is not a number, an empty text among it, is the one fault that answers 422; a negative number or a
- * fraction is 400.
+ * A count, undefined when absent. Whatever is not a number, an empty text included, is the one fault that answers 422; a negative
+ * number or a fraction is 400.
  */
 const countField = z
   .unknown()
   .optional()
   .transform((value, context): number | undefined => {
-    if (value === undefined || value === null) return undefined;
+    if (value !== '' && isBlank(value)) return undefined;
     const number = numberOf(value);
     if (number === undefined) {
       context.issues.push({
@@ -50,16 +55,16 @@ const countField = z
 /** One of a few words; undefined when absent or blank. */
 const choiceField = <const Choices extends readonly string[]>(choices: Choices) =>
   z
-    .union([z.enum(choices), z.literal(''), z.null()], { error: `must be one of ${choices.join(', ')}` })
+    .union([blank, z.enum(choices)], { error: `must be one of ${choices.join(', ')}` })
     .optional()
-    .transform((value) => (value === undefined || value === null || value === '' ? undefined : value))
+    .transform((value) => (isBlank(value) ? undefined : (value as Choices[number])))
     .meta({ sent: { type: 'string', enum: choices } });
 
 /** A text that may look like a number or a boolean; undefined when absent or blank. */
 const wordField = z
   .union([z.string(), z.number(), z.boolean(), z.null()], { error: 'must be a text' })
   .optional()
-  .transform((value) => (value === undefined || value === null || value === '' ? undefined : String(value)))
+  .transform((value) => (isBlank(value) ? undefined : String(value)))
   .meta({ sent: { type: 'string' } });
 
 /** `mods[...]` of a listing; empty when absent or blank. */

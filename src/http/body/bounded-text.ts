@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import {
   BodyTooLargeError,
   BrokenBodyError,
@@ -19,96 +20,60 @@ export interface BodyContext {
 }
 
 const decompressors = new Map([
-  ['gzip', createGunzip],
-  ['x-gzip', createGunzip],
-  ['deflate', createInflate],
-  ['br', createBrotliDecompress],
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  ['deflate', promisify(inflate)],
+  ['br', promisify(brotliDecompress)],
 ]);
 
-/** Keeps what it is given, up to the limit. */
-class Collector {
-  readonly #chunks: Buffer[] = [];
-  #length = 0;
-
-  write(chunk: Buffer): boolean {
-    this.#length += chunk.length;
-    if (this.#length > TEXT_LIMIT) throw new BodyTooLargeError();
-    this.#chunks.push(chunk);
-    return true;
-  }
-
-  once(): void {
-    // It never pauses and never fails by itself.
-  }
-
-  bytes(): Buffer {
-    const [first] = this.#chunks;
-    return first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
-  }
-}
-
-const readDecompressed = async (
-  body: Readable,
-  create: () => ReturnType<typeof createGunzip>,
-  { signal, times: { stallMs } }: BodyContext,
-): Promise<Buffer> => {
-  const collector = new Collector();
-  const decompressor = create();
-  const whole = pour(decompressor, collector, { signal, stallMs });
-  let sent = 0;
-  const fed = pour(body, decompressor, {
+/** The body as it was sent. @throws BodyTooLargeError as soon as the limit is passed */
+const collect = async (body: Readable, signal: AbortSignal, stallMs: number): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  await pour(body, {
     signal,
     stallMs,
-    // Compressed input is bounded too: it may be made of parts that come to nothing.
-    onBytes: (length) => {
-      sent += length;
-      if (sent > TEXT_LIMIT) throw new BodyTooLargeError();
+    write: (chunk) => {
+      length += chunk.length;
+      if (length > TEXT_LIMIT) throw new BodyTooLargeError();
+      chunks.push(chunk);
+      return undefined;
     },
-  }).then(() => decompressor.end());
-  try {
-    await Promise.all([
-      whole.catch((error: unknown) => {
-        decompressor.destroy(error as Error);
-        throw error;
-      }),
-      fed,
-    ]);
-  } catch (error) {
-    decompressor.destroy();
-    await Promise.allSettled([whole, fed]);
-    throw error;
-  }
-  return collector.bytes();
+  });
+  return Buffer.concat(chunks);
 };
 
-const readBytes = async (body: Readable, context: BodyContext): Promise<Buffer> => {
-  const { headers, signal, times } = context;
-  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
-  if (encoding !== '' && encoding !== 'identity') {
-    const create = decompressors.get(encoding);
-    if (create === undefined) throw new BrokenBodyError('The encoding of the request body is not supported.');
-    return readDecompressed(body, create, context);
+const decompressed = async (bytes: Buffer, encoding: string): Promise<Buffer> => {
+  const decompress = decompressors.get(encoding);
+  if (decompress === undefined)
+    throw new BrokenBodyError('The encoding of the request body is not supported.');
+  try {
+    return await decompress(bytes, { maxOutputLength: TEXT_LIMIT });
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? new BodyTooLargeError() : error;
   }
-  const collector = new Collector();
-  await pour(body, collector, { signal, stallMs: times.stallMs });
-  return collector.bytes();
 };
 
 /**
  * Reads a JSON or urlencoded body as UTF-8 text. Compressed bodies (gzip, deflate, br) are read; the limit holds for the bytes
  * as sent and as decompressed, whatever `Content-Length` says.
- * @throws BodyTooLargeError as soon as the limit is passed, BrokenBodyError for a body that is cut off or no such text.
+ * @throws BodyTooLargeError; BrokenBodyError for a body that is cut off or is not such a text; RequestTimeoutError
  */
-export const readBoundedText = async (body: Readable, context: BodyContext): Promise<string> => {
-  if (Number(context.headers['content-length']) > TEXT_LIMIT) throw new BodyTooLargeError();
+export const readBoundedText = async (
+  body: Readable,
+  { headers, signal, times }: BodyContext,
+): Promise<string> => {
+  if (Number(headers['content-length']) > TEXT_LIMIT) throw new BodyTooLargeError();
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
+  const isPlain = encoding === '' || encoding === 'identity';
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new RequestTimeoutError()), context.times.textMs);
-  const signal = AbortSignal.any([context.signal, late.signal]);
+  const timer = setTimeout(() => late.abort(new RequestTimeoutError()), times.textMs);
   try {
-    const bytes = await readBytes(body, { ...context, signal });
+    const sent = await collect(body, AbortSignal.any([signal, late.signal]), times.stallMs);
+    const bytes = isPlain ? sent : await decompressed(sent, encoding);
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
-    if (error instanceof StowageError || context.signal.aborted) throw error;
+    if (error instanceof StowageError || signal.aborted) throw error;
     throw new BrokenBodyError({ cause: error });
   } finally {
     clearTimeout(timer);

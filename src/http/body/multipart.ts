@@ -10,7 +10,7 @@ import {
 } from '../../errors/errors.ts';
 import { ParameterDraft, type RawParameters } from '../../parameters/raw.ts';
 import type { BodyContext } from './bounded-text.ts';
-import { pour, type BodySink, type BodyTimes } from './pour.ts';
+import { pour, type BodyTimes } from './pour.ts';
 
 const MAX_PARTS = 1000;
 const MAX_NAME_LENGTH = 1000;
@@ -81,7 +81,7 @@ class FormReader {
   #wake: (() => void) | undefined;
   #pausedMs = 0;
   #fieldBytes = 0;
-  #failed = false;
+  readonly #stop = new AbortController();
 
   constructor(contentType: string, receiver: FileReceiver) {
     this.#parser = createParser(contentType, receiver.largestText(this.#fields));
@@ -97,8 +97,9 @@ class FormReader {
     this.#parser.on('partsLimit', () => {
       this.#fail(new BrokenBodyError('The form has too many parts.'));
     });
-    // Everyone who waits for the parser learns of its errors; this keeps them from the process.
-    this.#parser.on('error', () => undefined);
+    this.#parser.on('error', (error) => {
+      this.#fail(error as Error);
+    });
   }
 
   async read(body: Readable, { signal, times }: BodyContext): Promise<FormContent> {
@@ -118,40 +119,31 @@ class FormReader {
     const most = this.#receiver.largestFile * MAX_PARTS + OVERHEAD_BYTES;
     const begun = Date.now();
     let bytes = 0;
-    await pour(body, this.#sink(), {
-      signal,
+    await pour(body, {
+      // The body is let go as soon as the form has failed: it is drained elsewhere then.
+      signal: AbortSignal.any([signal, this.#stop.signal]),
       stallMs: times.stallMs,
-      onBytes: (length) => {
-        bytes += length;
+      write: (chunk) => {
+        bytes += chunk.length;
         if (bytes > most) throw new BodyTooLargeError();
         if (Date.now() - begun - this.#pausedMs > times.formMs + bytes / times.formBytesPerMs)
           throw new RequestTimeoutError();
+        const isFull = !this.#parser.write(chunk);
+        return isFull || this.#waiting > 1 ? this.#catchUp(isFull) : undefined;
       },
     });
     this.#parser.end();
   }
 
-  /** The parser, which takes nothing more while files wait to be received: small ones would all gather in its buffers. */
-  #sink(): BodySink {
-    let drained: Promise<unknown> | undefined;
-    let pausedAt = 0;
-    return {
-      write: (chunk) => {
-        if (this.#parser.write(chunk)) drained = undefined;
-        else drained = new Promise((resolve) => this.#parser.once('drain', resolve));
-        const flows = drained === undefined && this.#waiting <= 1;
-        if (!flows) pausedAt = Date.now();
-        return flows;
-      },
-      once: (event, listener) => {
-        if (event === 'error') return this.#parser.once('error', listener);
-        return Promise.all([drained, this.#caughtUp()]).then(() => {
-          // Time that we took is not the client's.
-          this.#pausedMs += Date.now() - pausedAt;
-          (listener as () => void)();
-        });
-      },
-    };
+  /** The parser takes nothing more while files wait to be received: small ones would all gather in its buffers. */
+  async #catchUp(isFull: boolean): Promise<void> {
+    const pausedAt = Date.now();
+    await Promise.all([
+      isFull ? new Promise((resolve) => this.#parser.once('drain', resolve)) : undefined,
+      this.#caughtUp(),
+    ]);
+    // Time that we took is not the client's.
+    this.#pausedMs += Date.now() - pausedAt;
   }
 
   /** Resolves when no file waits behind the one that is being received. */
@@ -174,7 +166,7 @@ class FormReader {
 
   #addFile(field: string | undefined, content: Readable, filename: string | undefined): void {
     content.on('error', () => undefined);
-    if (this.#failed) {
+    if (this.#stop.signal.aborted) {
       content.destroy();
       return;
     }
@@ -187,14 +179,14 @@ class FormReader {
         this.#waiting -= 1;
         if (this.#waiting <= 1) this.#wake?.();
       });
-    // Reported at once: the parser may wait for a file that nobody reads any more.
+    // Reported immediately: the parser may wait for a file that nobody reads any more.
     this.#queue.catch((error: unknown) => {
       this.#fail(error as Error);
     });
   }
 
   async #receive(field: string | undefined, content: Readable, filename: string | undefined): Promise<void> {
-    if (this.#failed) return;
+    if (this.#stop.signal.aborted) return;
     if (field === undefined) throw new BrokenBodyError('A part of the form has no name.');
     // Browsers send a part with an empty name for a file input that nobody filled.
     const upload =
@@ -219,16 +211,16 @@ class FormReader {
   }
 
   #fail(error: Error): void {
-    if (this.#failed) return;
-    this.#failed = true;
+    if (this.#stop.signal.aborted) return;
+    this.#stop.abort(error);
     this.#parser.destroy(error);
     for (const content of this.#open) content.destroy(error);
   }
 }
 
 /**
- * Reads a multipart form: at most 1,000 parts, and as much text as the receiver allows. Names are UTF-8; of file names only the last path
- * segment is kept, and `filename*` wins over `filename`. Fields may stand before and after the files. When anything fails,
+ * Reads a multipart form: at most 1,000 parts, and as much text as the receiver allows. Names are UTF-8; of file names only
+ * the last path segment is kept, and `filename*` wins over `filename`. Fields may stand before and after the files. When anything fails,
  * what was stored before is discarded.
  * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and what the receiver throws.
  */

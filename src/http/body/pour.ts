@@ -14,19 +14,12 @@ export interface BodyTimes {
 
 export const bodyTimes: BodyTimes = { stallMs: 60_000, textMs: 30_000, formMs: 60_000, formBytesPerMs: 1 };
 
-/** What a body is poured into: any Writable, or less. */
-export interface BodySink {
-  /** False: pause until `drain`. */
-  write(chunk: Buffer): boolean;
-  once(event: 'drain' | 'error', listener: (error: Error) => void): unknown;
-}
-
-/** What pouring needs besides its ends. */
+/** Where a body is poured, and how long it may be silent. */
 export interface PourOptions {
   readonly signal: AbortSignal;
   readonly stallMs: number;
-  /** Sees every chunk's length before it is written; may throw to stop. */
-  readonly onBytes?: (length: number) => void;
+  /** Takes a chunk; a promise pauses the body until it resolves. May throw to stop. */
+  write(chunk: Buffer): Promise<void> | undefined;
 }
 
 const readFailure = (cause: unknown): Error =>
@@ -35,11 +28,11 @@ const readFailure = (cause: unknown): Error =>
     : new BrokenBodyError({ message: 'The request body was cut off.', cause });
 
 /**
- * Reads a body to its end into a sink, at the sink's pace. The body is not destroyed when this fails, only paused: with
- * `node:http` that would destroy the connection that the answer has to go through. Whoever owns the body drains it.
- * The sink is not ended. Rejects with BrokenBodyError, StowageError REQUEST_TIMEOUT, the sink's error, what `onBytes` threw, or the signal's reason.
+ * Reads a body to its end, at the pace of `write`. The body is not destroyed when this fails, only paused: with `node:http` that
+ * would destroy the connection that the answer has to go through. Whoever owns the body drains it.
+ * Rejects with BrokenBodyError, RequestTimeoutError, what `write` threw, or the signal's reason.
  */
-export const pour = (body: Readable, sink: BodySink, options: PourOptions): Promise<void> =>
+export const pour = (body: Readable, options: PourOptions): Promise<void> =>
   new Promise((resolve, reject) => {
     let settled = false;
     const stalled = setTimeout(() => {
@@ -61,7 +54,7 @@ export const pour = (body: Readable, sink: BodySink, options: PourOptions): Prom
       body.on('error', () => undefined);
       reject(error instanceof Error ? error : new Error('The request was given up.', { cause: error }));
     };
-    const onDrain = (): void => {
+    const goOn = (): void => {
       if (settled) return;
       stalled.refresh();
       body.resume();
@@ -71,14 +64,13 @@ export const pour = (body: Readable, sink: BodySink, options: PourOptions): Prom
       const chunk = typeof data === 'string' ? Buffer.from(data) : data;
       stalled.refresh();
       try {
-        options.onBytes?.(chunk.length);
-        if (sink.write(chunk)) return;
+        const pause = options.write(chunk);
+        if (pause === undefined) return;
+        body.pause();
+        pause.then(goOn, fail);
       } catch (error) {
         fail(error);
-        return;
       }
-      body.pause();
-      sink.once('drain', onDrain);
     };
     const onEnd = (): void => {
       if (settle()) resolve();
@@ -97,7 +89,6 @@ export const pour = (body: Readable, sink: BodySink, options: PourOptions): Prom
     if (body.readableEnded) return onEnd();
     if (body.destroyed) return fail(readFailure(body.errored));
     options.signal.addEventListener('abort', onAbort, { once: true });
-    sink.once('error', fail);
     body.on('end', onEnd).on('error', onError).on('close', onClose).on('data', onData);
     body.resume();
   });

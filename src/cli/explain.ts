@@ -1,0 +1,43 @@
+import { compileRules } from '../access/rules.ts';
+import { accessKeyOf } from '../actions/action.ts';
+import type { CheckedConfiguration } from '../connector.ts';
+import { extensionOf } from '../content/extension.ts';
+import { UnsafePathError } from '../errors/errors.ts';
+import { SourcePath } from '../storage/source-path.ts';
+import { UsageError } from './arguments.ts';
+
+/** What is asked: may this role do this to that file or folder? */
+export interface Question {
+  readonly role: string;
+  /** The name of an action (`fileRemove`) or its access key (`FILE_REMOVE`). */
+  readonly action: string;
+  /** A file, or a folder when it ends with a slash. */
+  readonly path: string;
+}
+
+const parsePath = (text: string): SourcePath => {
+  try {
+    return SourcePath.parse(text);
+  } catch (error) {
+    if (error instanceof UnsafePathError)
+      throw new UsageError(`The path ${JSON.stringify(text)} leaves its source.`);
+    throw error;
+  }
+};
+
+/**
+ * Says whether the configured rules allow something, and which of them decides.
+ * @throws UsageError for an unknown action and a path that leaves the source
+ */
+export const explain = (
+  { role, action, path: text }: Question,
+  { config, actionKeys }: CheckedConfiguration,
+): string => {
+  const key = /[a-z]/u.test(action) ? accessKeyOf(action) : action;
+  if (!actionKeys.includes(key)) throw new UsageError(`Unknown action: ${action}`);
+  const path = parsePath(text);
+  const isFolder = key.startsWith('FOLDER') || text.endsWith('/');
+  const access = compileRules(config.settings.accessControl).forRole(role);
+  const { allowed, reason } = access.explain(key, path, isFolder ? undefined : extensionOf(path.name));
+  return `${allowed ? 'Allowed' : 'Denied'}. ${reason}`;
+};
