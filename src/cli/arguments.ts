@@ -69,6 +69,29 @@ const parse = (
   }
 };
 
+type Options = ReturnType<typeof parse>['values'];
+
+const requireFilled = ({ config, host }: Options): void => {
+  if (config === '') throw new UsageError('--config needs the name of a file.');
+  // To listen on nothing in particular would be to listen on everything.
+  if (host === '') throw new UsageError('--host needs an address.');
+};
+
+const parseNamed = (name: string, words: readonly string[], { config, host, port }: Options): Command => {
+  const [role, action, path] = words;
+  const unexpected = words.slice(name === 'explain' ? 3 : 0);
+  if (unexpected.length > 0) throw new UsageError(`Unexpected argument: ${unexpected.join(' ')}`);
+  if (name === 'serve') return { name, config, host, port };
+  if (host !== undefined || port !== undefined) {
+    throw new UsageError(`${name} takes neither --host nor --port.`);
+  }
+  if (name === 'check-config') return { name, config };
+  if (role === undefined || action === undefined || path === undefined) {
+    throw new UsageError('explain needs a role, an action and a path.');
+  }
+  return { name: 'explain', config, role, action, path };
+};
+
 /**
  * Reads the words after the program's name.
  * @throws UsageError
@@ -79,22 +102,7 @@ export const parseCommand = (words: readonly string[]): Command => {
   if (values.version === true) return { name: 'version' };
   const [name, ...more] = positionals;
   if (name === undefined) throw new UsageError('A command is missing.');
-  if (name !== 'serve' && name !== 'check-config' && name !== 'explain') {
-    throw new UsageError(`Unknown command: ${name}`);
-  }
-  const [role, action, path, ...unexpected] = name === 'explain' ? more : ['', '', '', ...more];
-  if (unexpected.length > 0) throw new UsageError(`Unexpected argument: ${unexpected.join(' ')}`);
-  const { config, host, port } = values;
-  if (config === '') throw new UsageError('--config needs the name of a file.');
-  // To listen on nothing in particular would be to listen on everything.
-  if (host === '') throw new UsageError('--host needs an address.');
-  if (name === 'serve') return { name, config, host, port };
-  if (host !== undefined || port !== undefined) {
-    throw new UsageError(`${name} takes neither --host nor --port.`);
-  }
-  if (name === 'check-config') return { name, config };
-  if (role === undefined || action === undefined || path === undefined) {
-    throw new UsageError('explain needs a role, an action and a path.');
-  }
-  return { name, config, role, action, path };
+  if (!['serve', 'check-config', 'explain'].includes(name)) throw new UsageError(`Unknown command: ${name}`);
+  requireFilled(values);
+  return parseNamed(name, more, values);
 };
