@@ -10,6 +10,8 @@ export interface OpenItem {
 /** A list under way. An item with a number of its own begins another one, which the items after it go on with. */
 export interface OpenList {
   number: number;
+  /** The number of the next item where the list counts down. */
+  next: number | undefined;
 }
 
 /** What the blocks around say of the paragraphs inside. Lengths are points. */

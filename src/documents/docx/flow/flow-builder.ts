@@ -8,6 +8,7 @@ import { BlockStack } from './block-stack.ts';
 import { locateChildren, type FlowParts } from './flow-parts.ts';
 import { LineCollector } from './inline-text.ts';
 import { linkTarget } from './link-target.ts';
+import { standIn } from './stand-in.ts';
 import type { Block, ParagraphBlock, ParagraphFormat } from './model.ts';
 import { pictureInline } from './picture-flow.ts';
 import { buildTable, type ReadCell } from './table-flow.ts';
@@ -49,7 +50,9 @@ export class FlowBuilder {
     }
   }
 
-  #addElement(located: Located, parent: Style, context: BlockContext, link: string | undefined): void {
+  #addElement(found: Located, parent: Style, context: BlockContext, link: string | undefined): void {
+    const located = standIn(found, this.#parts);
+    if (located === undefined) return;
     const style = computeStyle(located, parent, this.#parts.rules);
     if (style.display === 'none') return;
     const { tag } = located.node;
@@ -109,29 +112,31 @@ export class FlowBuilder {
   }
 
   #innerContext(located: Located, style: Style, context: BlockContext): BlockContext {
-    const { tag, attributes } = located.node;
-    if (/^(?:ul|ol|menu|dir)$/u.test(tag)) return this.#insideList(attributes, style, context);
+    const { tag } = located.node;
+    if (/^(?:ul|ol|menu|dir)$/u.test(tag)) return this.#insideList(located.node, style, context);
     if (style.display === 'list-item') return this.#insideItem(located, style, context);
     return insideBlock(context, tag, style);
   }
 
-  #insideList(attributes: ReadonlyMap<string, string>, style: Style, context: BlockContext): BlockContext {
+  #insideList(node: ElementNode, style: Style, context: BlockContext): BlockContext {
     // Room for the markers is ours to make, level by level.
     const inner = insideBlock(context, '', { ...style, padding: { ...style.padding, left: 0, right: 0 } });
     const level = context.listDepth;
-    const start = Number.parseInt(attributes.get('start') ?? '', 10);
-    const number = this.#parts.lists.open({
-      type: style.listType,
-      start: Number.isSafeInteger(start) ? start : 1,
-      level,
-    });
+    const { attributes, children } = node;
+    const given = Number.parseInt(attributes.get('start') ?? '', 10);
+    const countsDown = node.tag === 'ol' && attributes.has('reversed');
+    const items = countsDown
+      ? children.filter((child) => child.kind === 'element' && child.tag === 'li').length
+      : 1;
+    const start = Number.isSafeInteger(given) ? given : items;
+    const number = this.#parts.lists.open({ type: style.listType, start, level });
     return {
       ...inner,
       indentStart: inner.indentStart + LIST_INDENT,
       width: Math.max(LIST_INDENT, inner.width - LIST_INDENT),
       listDepth: level + 1,
       item: undefined,
-      list: { number },
+      list: { number, next: countsDown ? start : undefined },
     };
   }
 
@@ -139,12 +144,14 @@ export class FlowBuilder {
     const inner = insideBlock(context, 'li', style);
     if (style.listType === 'none') return { ...inner, item: undefined };
     const level = Math.max(0, context.listDepth - 1);
-    const value = Number.parseInt(located.node.attributes.get('value') ?? '', 10);
-    const list = context.list ?? { number: -1 };
-    if (Number.isSafeInteger(value) || list.number < 0) {
-      const start = Number.isSafeInteger(value) ? value : 1;
-      list.number = this.#parts.lists.open({ type: style.listType, start, level });
+    const given = Number.parseInt(located.node.attributes.get('value') ?? '', 10);
+    const list = context.list ?? { number: -1, next: undefined };
+    const value = Number.isSafeInteger(given) ? given : list.next;
+    // Word counts up only: each item of a list that counts down begins a list of its own.
+    if (value !== undefined || list.number < 0) {
+      list.number = this.#parts.lists.open({ type: style.listType, start: value ?? 1, level });
     }
+    if (value !== undefined && list.next !== undefined) list.next = value - 1;
     return { ...inner, item: { place: { list: list.number, level }, marked: false } };
   }
 
@@ -181,7 +188,11 @@ export class FlowBuilder {
 
   #addPicture(located: Located, style: Style, context: BlockContext, link: string | undefined): void {
     const picture = this.#parts.pictureOf(located.node);
-    if (picture === undefined || !style.visible) return;
+    if (picture === undefined) {
+      this.#line.addText(located.node.attributes.get('alt') ?? '', style, link);
+      return;
+    }
+    if (!style.visible) return;
     const inline = pictureInline(picture, located.node, style, { width: context.width, link });
     const standsAlone = style.float === undefined && isBlock(style);
     if (!standsAlone) {

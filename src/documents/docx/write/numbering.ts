@@ -7,6 +7,9 @@ import { twips } from './units.ts';
 /** Word knows nine levels of lists. */
 const MAX_LEVEL = 8;
 
+/** The largest number of Word. */
+const MAX_START = 2 ** 31 - 1;
+
 const FORMATS: Readonly<Record<string, NonNullable<ILevelsOptions['format']>>> = {
   'lower-alpha': 'lowerLetter',
   'lower-latin': 'lowerLetter',
@@ -33,7 +36,7 @@ export const wordLevel = (level: number): number => Math.min(level, MAX_LEVEL);
 
 const levelOf = ({ type, start }: ListDefinition, level: number): ILevelsOptions => ({
   level,
-  start: Math.max(0, start),
+  start: Math.min(MAX_START, Math.max(0, start)),
   alignment: 'left',
   ...(isCounting(type)
     ? { format: FORMATS[type] ?? 'decimal', text: `%${level + 1}.` }

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Documents } from '../../dist/documents/documents.js';
+import { all, readDocx, textIn, valueOf, type Docx } from './docx-reader.ts';
+import { jobOf, openDocuments } from './documents.ts';
+
+let documents: Documents;
+beforeAll(() => {
+  documents = openDocuments();
+});
+afterAll(() => documents.close());
+
+const convert = async (html: string): Promise<Docx> => readDocx(await documents.docx(jobOf(html)));
+
+/** Text and target of every link. */
+const linksOf = ({ body, links }: Docx) =>
+  all(body, 'w:hyperlink').map((link) => [textIn(link), links.get(link.attributes['r:id'] ?? '')]);
+
+describe('what a text document has no counterpart for', () => {
+  it('boxes to tick show whether they are ticked', async () => {
+    const docx = await convert(
+      '<ul><li><input type="checkbox" checked> done</li><li><input type="CHECKBOX"> open</li></ul><p>a<input value="x">b<input type="checkbox" hidden></p>',
+    );
+    expect(docx.paragraphs.map(textIn)).toEqual(['☑ done', '☐ open', 'ab']);
+  });
+
+  it('pictures that cannot be had leave their alternative text', async () => {
+    const docx = await convert(
+      '<p>before <img src="/gone.png" alt="a tree"> after</p><p><a href="https://a.example/"><img alt="in a link"></a></p><p>x<img src="data:,y">y</p>',
+    );
+    expect(docx.paragraphs.map(textIn)).toEqual(['before a tree after', 'in a link', 'xy']);
+    expect(linksOf(docx)).toEqual([['in a link', 'https://a.example/']]);
+  });
+
+  it('films and embedded pages become links', async () => {
+    const docx =
+      await convert(`<p>see <iframe src="https://www.youtube.com/embed/1" title="Film">no frames</iframe></p>
+      <video src="//cdn.example/a.mp4">no film</video><audio><source src="https://cdn.example/b.mp3"><p>no sound</p></audio>
+      <iframe src="javascript:alert(1)" title="no"></iframe><iframe srcdoc="<p>no</p>"></iframe><video></video>`);
+    expect(linksOf(docx)).toEqual([
+      ['Film', 'https://www.youtube.com/embed/1'],
+      ['https://cdn.example/a.mp4', 'https://cdn.example/a.mp4'],
+      ['https://cdn.example/b.mp3', 'https://cdn.example/b.mp3'],
+    ]);
+    expect(textIn(docx.body)).not.toMatch(/no /u);
+  });
+
+  it('links that lead nowhere do not look like links', async () => {
+    const docx = await convert(
+      '<p><a href="/about">about</a></p><p><a href="javascript:x()">x</a></p><p><a href="#gone" style="color:#ff0000">y</a></p><p><a href="https://a.example/">z</a></p>',
+    );
+    const looks = docx.paragraphs.map((one) => [valueOf(one, 'w:color'), valueOf(one, 'w:u')]);
+    expect(looks).toEqual([
+      [undefined, undefined],
+      [undefined, undefined],
+      ['ff0000', undefined],
+      ['0563c1', 'single'],
+    ]);
+  });
+
+  it('lists that count down do so', async () => {
+    const docx = await convert(
+      '<ol reversed><li>three</li><li>two<ol reversed start="9"><li>nine</li></ol></li><li>one</li></ol><ol reversed><li>third</li><li value="7">seven</li><li>six</li></ol>',
+    );
+    const starts = docx.paragraphs.map((paragraph) => {
+      const number = all(docx.numbering, 'w:num').find(
+        ({ attributes }) => attributes['w:numId'] === valueOf(paragraph, 'w:numId'),
+      );
+      const abstract = all(docx.numbering, 'w:abstractNum').find(
+        ({ attributes }) => attributes['w:abstractNumId'] === valueOf(number ?? paragraph, 'w:abstractNumId'),
+      );
+      const levels = all(abstract ?? paragraph, 'w:lvl');
+      return [
+        textIn(paragraph),
+        valueOf(levels[Number(valueOf(paragraph, 'w:ilvl'))] ?? paragraph, 'w:start'),
+      ];
+    });
+    expect(starts).toEqual([
+      ['three', '3'],
+      ['two', '2'],
+      ['nine', '9'],
+      ['one', '1'],
+      ['third', '3'],
+      ['seven', '7'],
+      ['six', '6'],
+    ]);
+  });
+
+  it('numbers beyond those of Word are its largest', async () => {
+    const docx = await convert(
+      '<ol start="99999999999"><li>x</li></ol><p style="margin:9999px;text-indent:-99999px">y</p>',
+    );
+    const starts = all(docx.numbering, 'w:start').map(({ attributes }) => Number(attributes['w:val']));
+    expect(Math.max(...starts)).toBe(2_147_483_647);
+    const [, last] = docx.paragraphs;
+    for (const [name, ...sides] of [
+      ['w:spacing', 'w:before', 'w:after'],
+      ['w:ind', 'w:left', 'w:right', 'w:hanging'],
+    ] as const) {
+      for (const side of sides) {
+        expect(Math.abs(Number(valueOf(last ?? docx.body, name, side) ?? 0))).toBeLessThanOrEqual(31_680);
+      }
+    }
+  });
+});
