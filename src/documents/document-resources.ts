@@ -1,4 +1,4 @@
-import { buffer } from 'node:stream/consumers';
+import { RemoteFailedError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
 import type { DocumentJob, Resource } from './documents.ts';
@@ -8,6 +8,30 @@ const MAX_RESOURCES = 500;
 /** Bytes of all resources of one document, or twice the largest single one where that is more. */
 const MAX_TOTAL_BYTES = 100 * 1024 * 1024;
 const PARALLEL = 6;
+const STALL_MS = 10_000;
+
+/** Fetches as long as something comes: gives up when nothing does for `stallMs`. */
+const fetchWhileMoving = async (
+  remote: RemoteFetcher,
+  url: string,
+  options: Parameters<RemoteFetcher['fetch']>[1] & { readonly signal: AbortSignal },
+  stallMs: number,
+): Promise<Resource> => {
+  const stalled = new AbortController();
+  const timer = setTimeout(() => stalled.abort(new RemoteFailedError()), stallMs);
+  try {
+    const signal = AbortSignal.any([options.signal, stalled.signal]);
+    const { stream, contentType } = await remote.fetch(url, { ...options, signal });
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      timer.refresh();
+      chunks.push(chunk);
+    }
+    return { bytes: Buffer.concat(chunks), contentType };
+  } finally {
+    clearTimeout(timer);
+  }
+};
 
 /** The loader of one document. */
 export interface DocumentResources {
@@ -46,8 +70,8 @@ export const createDocumentResources = (
     const maxBytes = Math.min(rules.maxBytes, bytesLeft);
     const own = await readOwn?.(url, { maxBytes, signal });
     if (own !== undefined || !rules.enabled || !URL.canParse(url)) return own;
-    const { stream, contentType } = await remote.fetch(url, { maxBytes, timeoutMs, accept, signal });
-    return { bytes: await buffer(stream), contentType };
+    const options = { maxBytes, timeoutMs, accept, signal };
+    return fetchWhileMoving(remote, url, options, rules.stallMs ?? STALL_MS);
   };
 
   return {

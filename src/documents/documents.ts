@@ -8,6 +8,8 @@ export interface ResourceRules {
   readonly maxBytes: number;
   /** Milliseconds that loading may take, for all resources of the document together. */
   readonly timeoutMs: number;
+  /** Milliseconds after which a resource is given up when nothing more of it comes. Default: 10 seconds. */
+  readonly stallMs?: number;
 }
 
 /** Something that a document shows. */

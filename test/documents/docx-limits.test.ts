@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { startCanary, startSite } from '../remote/loopback.ts';
@@ -142,6 +143,28 @@ describe('limits of DOCX files', () => {
     });
     expect(other.status).toBe('fulfilled');
     expect((await documents.docx(jobOf('<p>next</p>'))).length).toBeGreaterThan(1000);
+    // A thread that went on would keep a core busy.
+    const cpuShare = async (): Promise<number> => {
+      const [before, since] = [process.cpuUsage(), performance.now()];
+      await pause(500);
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1000 / (performance.now() - since);
+    };
+    await expect.poll(cpuShare, { timeout: 8000 }).toBeLessThan(0.2);
+  });
+
+  it('a picture with too many pixels is left out', async () => {
+    const documents = startDocuments({ docxLimits: { maxPixels: 10_000 } });
+    const pictures = await Promise.all(
+      [99, 101].map((side) =>
+        sharp({ create: { width: side, height: side, channels: 3, background: '#0f0' } })
+          .png()
+          .toBuffer(),
+      ),
+    );
+    const html = pictures.map((bytes) => `<img src="data:;base64,${bytes.toString('base64')}">`).join('');
+    const { media } = readDocx(await documents.docx(jobOf(html)));
+    expect([...media.values()].map((bytes) => bytes.length)).toEqual([pictures[0]?.length]);
   });
 
   it.skipIf(process.platform !== 'linux')(

@@ -171,6 +171,32 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
     expect(order).toEqual(['quick', 'hanging']);
   });
 
+  it('documents that load slowly leave others their turn', async () => {
+    const documents = startDocuments({ remote: door(true) });
+    const slow = await startSlowSite();
+    const resources = { enabled: true, maxBytes: 1000, timeoutMs: 60_000 };
+    const loading = [1, 2].map(() => documents.pdf(jobOf(slow.html, { resources })));
+    await expect.poll(() => slow.waiting.length, PATIENT).toBe(2);
+    await documents.pdf(jobOf('<p>quick</p>'));
+    expect(slow.waiting).toHaveLength(2);
+    slow.release();
+    await Promise.all(loading);
+  });
+
+  it('a browser that cannot stop a page is ended (looks at /proc)', async () => {
+    const documents = startDocuments({ remote: door(true) });
+    const slow = await startSlowSite();
+    const caller = new AbortController();
+    const printing = documents.pdf(jobOf(slow.html, { signal: caller.signal }));
+    await expect.poll(() => slow.waiting.length, PATIENT).toBe(1);
+    const processes = await descendantsOf(self);
+    for (const pid of processes) process.kill(pid, 'SIGSTOP');
+    caller.abort(new Error('The client has gone.'));
+    await expect(printing).rejects.toThrow('The client has gone.');
+    await expect.poll(() => stillRunning(processes), PATIENT).toEqual([]);
+    expect((await documents.pdf(jobOf('<p>next</p>'))).length).toBeGreaterThan(500);
+  });
+
   it('a document that never gets ready is cut off with a clear error', async () => {
     const documents = startDocuments({ pdfLimits: { renderMs: 4000 } });
     await documents.pdf(jobOf('warm'));

@@ -20,7 +20,7 @@ export interface DocxLimits {
 }
 
 export const defaultDocxLimits: DocxLimits = {
-  running: 2,
+  running: 4,
   waiting: 20,
   maxWaitMs: 60_000,
   convertMs: 30_000,

@@ -98,7 +98,13 @@ export const createPdfEngine = (engine: PdfEngineParts): PdfEngine => {
     maxWaitMs: limits.maxWaitMs,
   });
   const keeper = new BrowserKeeper(createLauncher(engine), limits, log);
-  const parts: PrinterParts = { remote, log, limits, keeper };
+  // Documents wait here for each other alone; their own time ends the wait.
+  const slots = createTaskQueue({
+    capacity: limits.printing,
+    maxWaiting: limits.running,
+    maxWaitMs: limits.maxWaitMs,
+  });
+  const parts: PrinterParts = { remote, log, limits, keeper, slots };
   return {
     print: (job) => lanes.run(() => printWithin(parts, job), 1, job.signal),
     close: () => keeper.close(),

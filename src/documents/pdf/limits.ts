@@ -1,7 +1,9 @@
 /** Bounds of making PDF files, for all documents of one connector. */
 export interface PdfLimits {
-  /** Documents at a time. */
+  /** Documents at a time. Most of them wait for what they load. */
   readonly running: number;
+  /** Documents that are being printed at a time, once they are loaded. */
+  readonly printing: number;
   /** Documents that wait; more are refused. */
   readonly waiting: number;
   readonly maxWaitMs: number;
@@ -19,7 +21,8 @@ export interface PdfLimits {
 const MB = 1024 * 1024;
 
 export const defaultPdfLimits: PdfLimits = {
-  running: 2,
+  running: 4,
+  printing: 2,
   waiting: 20,
   maxWaitMs: 60_000,
   renderMs: 30_000,

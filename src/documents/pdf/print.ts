@@ -14,6 +14,8 @@ export interface PrintJob {
   readonly paper: Paper;
   readonly resources: DocumentResources;
   readonly maxPdfBytes: number;
+  /** Waits for a slot, for the part of the work that keeps the browser busy. */
+  readonly inSlot: (work: () => Promise<Uint8Array>) => Promise<Uint8Array>;
 }
 
 const collect = async (stream: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> => {
@@ -54,8 +56,10 @@ export const printDocument = async (context: BrowserContext, job: PrintJob): Pro
   const print = async (): Promise<Uint8Array> => {
     await guardPage(page, job.html, job.resources);
     await page.goto(DOCUMENT_URL, { waitUntil: 'load', timeout: 0 });
-    await tidyPage(page);
-    return printLoaded(page, job);
+    return job.inSlot(async () => {
+      await tidyPage(page);
+      return printLoaded(page, job);
+    });
   };
   return Promise.race([print(), crash]);
 };

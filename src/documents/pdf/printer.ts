@@ -1,5 +1,6 @@
 import type { BrowserContext } from 'puppeteer-core';
 import { DocumentFailedError, StowageError } from '../../errors/errors.ts';
+import type { TaskQueue } from '../../concurrency/task-queue.ts';
 import type { Logger } from '../../log/logger.ts';
 import { raceSignal, type Deadline } from '../../remote/deadline.ts';
 import type { RemoteFetcher } from '../../remote/remote.ts';
@@ -19,6 +20,8 @@ export interface PrinterParts {
   readonly log: Logger;
   readonly limits: PdfLimits;
   readonly keeper: BrowserKeeper;
+  /** Where loaded documents wait to be printed. */
+  readonly slots: TaskQueue;
 }
 
 /** A context that does not end has a page that the browser cannot stop: then the browser itself is ended. */
@@ -33,7 +36,7 @@ const closeContext = async (context: BrowserContext, started: StartedBrowser): P
 };
 
 const printIn = async (
-  { remote, log, limits }: PrinterParts,
+  { remote, log, limits, slots }: PrinterParts,
   started: StartedBrowser,
   job: PdfJob,
   deadline: Deadline,
@@ -44,7 +47,13 @@ const printIn = async (
     const resources = createDocumentResources(remote, { ...job, signal }, log);
     const { html, paper } = job;
     return await deadline.race(
-      printDocument(context, { html, paper, resources, maxPdfBytes: limits.maxPdfBytes }),
+      printDocument(context, {
+        html,
+        paper,
+        resources,
+        maxPdfBytes: limits.maxPdfBytes,
+        inSlot: (work) => slots.run(work, 1, signal),
+      }),
     );
   } finally {
     await closeContext(context, started);

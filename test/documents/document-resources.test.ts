@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createDocumentResources } from '../../dist/documents/document-resources.js';
+import type { ResourceRules } from '../../dist/documents/documents.js';
+import { createSilentLogger } from '../../dist/log/logger.js';
+import { startSite } from '../remote/loopback.ts';
+import { door } from './documents.ts';
+
+const MB = 1024 * 1024;
+
+const startLoading = async (
+  answer: (response: ServerResponse) => void,
+  rules: Partial<ResourceRules>,
+): Promise<(path: string) => Promise<number | undefined>> => {
+  const site = await startSite((_request, response) => answer(response));
+  onTestFinished(() => site.close());
+  const resources = { enabled: true, maxBytes: MB, timeoutMs: 600_000, ...rules };
+  const { signal } = new AbortController();
+  const loader = createDocumentResources(door(true), { resources, signal }, createSilentLogger());
+  return async (path) => (await loader.load(`${site.origin}/${path}`, '*/*'))?.bytes.length;
+};
+
+describe('what a document loads from outside', () => {
+  it('is bounded in all', async () => {
+    const large = Buffer.alloc(40 * MB);
+    const load = await startLoading((response) => response.end(large), { maxBytes: 50 * MB });
+    const sizes = [];
+    for (const name of ['a', 'b', 'c', 'd']) sizes.push(await load(name));
+    expect(sizes).toEqual([40 * MB, 40 * MB, undefined, undefined]);
+  });
+
+  it('is left out when nothing more comes, before or after the first bytes', async () => {
+    const load = await startLoading(() => undefined, { stallMs: 300 });
+    expect(await load('silent')).toBe(undefined);
+    const begun = await startLoading((response) => void response.write('begun'), { stallMs: 300 });
+    expect(await begun('begun')).toBe(undefined);
+  });
+
+  it('may be slow as long as it goes on', async () => {
+    const drip = async (response: ServerResponse): Promise<void> => {
+      for (let sent = 0; sent < 30; sent += 1) {
+        response.write('x');
+        await pause(100);
+      }
+      response.end();
+      await once(response, 'close');
+    };
+    const load = await startLoading((response) => void drip(response), { stallMs: 2000 });
+    expect(await load('dripping')).toBe(30);
+  });
+});
