@@ -8,7 +8,7 @@ import { createActions, type Actions } from './actions/registry.ts';
 import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { createS3Factory } from './adapters/s3/factory.ts';
-import { webdavFactory } from './adapters/webdav/factory.ts';
+import { createWebdavFactory } from './adapters/webdav/factory.ts';
 import { readBrowser, readSourceEnvironment, readThreadPoolSize } from './config/environment.ts';
 import { loadConfig } from './config/load.ts';
 import { loadSources } from './config/sources.ts';
@@ -61,7 +61,7 @@ const factoriesOf = (own: ConnectorOptions['storageAdapters']): StorageFactories
     ['local', createLocalFactory()],
     ['memory', memoryFactory],
     ['s3', createS3Factory()],
-    ['webdav', webdavFactory],
+    ['webdav', createWebdavFactory()],
   ]);
 
 const warningsOf = (

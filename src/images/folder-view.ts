@@ -40,7 +40,7 @@ const readExisting = async (
       return fromNames(await storage.statMany(folder, [...names], { signal }));
     }
     const existing = new Map<string, Entry>();
-    for await (const page of storage.list(folder, { signal })) {
+    for await (const page of storage.list(folder, { signal, mayJoin: true })) {
       for (const entry of page)
         if (isThumbnail(entry) && names.has(entry.name)) existing.set(entry.name, entry);
     }

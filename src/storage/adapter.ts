@@ -51,6 +51,11 @@ export interface ListOptions extends OperationOptions {
   readonly onOmitted?: ((count: number) => void) | undefined;
   /** `names`: size and time may be left undefined when they would cost extra. `full` (default): as far as the store knows. */
   readonly detail?: 'names' | 'full';
+  /**
+   * A listing of the folder that is already under way will do, unless this process has changed anything in it since: what other processes
+   * have changed meanwhile may be missing.
+   */
+  readonly mayJoin?: boolean;
 }
 
 /** First and last byte, both included, as in HTTP. */

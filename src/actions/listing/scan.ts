@@ -26,7 +26,7 @@ export const scanFolder = async (
   visit: (entry: Entry) => void,
 ): Promise<void> => {
   let seen = 0;
-  for await (const page of storage.list(folder, { detail, onOmitted, signal })) {
+  for await (const page of storage.list(folder, { detail, onOmitted, signal, mayJoin: true })) {
     signal.throwIfAborted();
     for (const entry of page) {
       if (seen === large?.from) await large.turn();

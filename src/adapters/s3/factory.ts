@@ -1,3 +1,4 @@
+import { SharedListings } from '../../remote-store/shared-listings.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
 import { KnownServices } from './known-services.ts';
 import { parseS3Options, type S3Options } from './options.ts';
@@ -8,11 +9,12 @@ import { parseS3Options, type S3Options } from './options.ts';
  */
 export const createS3Factory = (): StorageFactory<S3Options> => {
   const services = new KnownServices();
+  const listings = new SharedListings();
   return {
     parseOptions: parseS3Options,
     create: async ({ options, root }) => {
       const { S3Adapter } = await import('./adapter.ts');
-      return new S3Adapter(options, root, services);
+      return listings.shareIn(new S3Adapter(options, root, services));
     },
   };
 };
