@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 
 /** Text in the options of an adapter. */
@@ -24,6 +25,28 @@ export const countOption = (least: number, most: number) =>
     .int('must be a whole number')
     .min(least, `must be at least ${String(least)}`)
     .max(most, `must be at most ${String(most)}`);
+
+const certificatesIn = (text: string): readonly string[] =>
+  text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/gu) ?? [];
+
+const areCertificates = (text: string): boolean => {
+  const found = certificatesIn(text);
+  try {
+    return found.length > 0 && found.every((one) => new X509Certificate(one).raw.length > 0);
+  } catch {
+    return false;
+  }
+};
+
+/** Certificates of the authorities that are trusted for a server. */
+export const authoritiesOption = textOption
+  .refine(areCertificates, 'must be certificates in PEM')
+  // OpenSSL passes over what does not begin on a line of its own.
+  .transform((text) => certificatesIn(text).join('\n'))
+  .optional()
+  .describe(
+    'Certificates (PEM) of the authorities that are trusted for this server, in place of the list of Node.js and NODE_EXTRA_CA_CERTS.',
+  );
 
 const problemsOfIssue = (issue: z.core.$ZodIssue): readonly string[] =>
   issue.code === 'unrecognized_keys'

@@ -4,7 +4,7 @@ import type { Slots } from '../../concurrency/slots.ts';
 import { StorageUnavailableError } from '../../errors/errors.ts';
 import { pause } from '../../remote-store/backoff.ts';
 import { createConnectionSlots } from '../../remote-store/connection-slots.ts';
-import type { KnownServices } from './known-services.ts';
+import type { Agents, KnownServices } from './known-services.ts';
 import { attemptsOf, fromS3Error, isConflict } from './errors.ts';
 import type { S3Options } from './options.ts';
 import { createClient } from './sdk.ts';
@@ -23,6 +23,7 @@ export class Connection {
   // wait for each other when one feeds the other.
   readonly #reads: Slots;
   readonly #requests: Slots;
+  readonly #agents: Agents;
   #client: Promise<S3> | undefined;
   #closed = false;
 
@@ -33,7 +34,8 @@ export class Connection {
     this.#reads = createConnectionSlots(limits);
     this.#requests = createConnectionSlots(limits);
     this.#attempts = options.maxAttempts;
-    this.#connect = () => createClient(options, services);
+    this.#agents = services.takeAgents(options.ca);
+    this.#connect = () => createClient(options, services, this.#agents);
   }
 
   /**
@@ -78,8 +80,9 @@ export class Connection {
 
   async close(): Promise<void> {
     this.#closed = true;
-    const client = await this.#client?.catch(() => undefined);
-    client?.destroy();
+    await this.#client?.catch(() => undefined);
+    // Not by the client, which would close the connections of others too.
+    this.#agents.release();
   }
 
   async #run<T>(

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { Agent } from 'node:http';
+import { Agent as SecureAgent } from 'node:https';
 import type { HeadObjectCommandOutput, S3 } from '@aws-sdk/client-s3';
 
 /** Which writes the service decides by itself. */
@@ -27,13 +29,21 @@ export const NOTHING: Support = {
 export const AWS: Support = { create: true, match: 'quoted', complete: true, copy: true, remove: true };
 const MAX_SERVICES = 200;
 
+/** Kept connections. A store releases them when it is closed. */
+export interface Agents {
+  readonly http: Agent;
+  readonly https: SecureAgent;
+  readonly release: () => void;
+}
+
 /**
- * What the stores of one connector share, so that a tenant's new store need not ask again: what was learnt of services (bounded), and
- * the standard chain of credentials.
+ * What the stores of one connector share, so that a tenant's new store neither asks nor connects again: what
+ * was learnt of services (bounded), the standard chain of credentials, and connections.
  */
 export class KnownServices {
   credentials: S3['config']['credentials'] | undefined;
   readonly #supports = new Map<string, Support>();
+  readonly #agents = new Map<string, { readonly http: Agent; readonly https: SecureAgent; users: number }>();
 
   get(service: string): Support | undefined {
     return this.#supports.get(service);
@@ -43,6 +53,29 @@ export class KnownServices {
     this.#supports.set(service, support);
     const [oldest] = this.#supports.keys();
     if (this.#supports.size > MAX_SERVICES && oldest !== undefined) this.#supports.delete(oldest);
+  }
+
+  /** Shared by the stores that trust the same authorities, and closed with the last of them. */
+  takeAgents(ca: string | undefined): Agents {
+    const key = ca ?? '';
+    const pool = this.#agents.get(key) ?? {
+      http: new Agent({ keepAlive: true }),
+      https: new SecureAgent({ keepAlive: true, ca }),
+      users: 0,
+    };
+    this.#agents.set(key, pool);
+    pool.users += 1;
+    let isReleased = false;
+    const release = (): void => {
+      if (isReleased) return;
+      isReleased = true;
+      pool.users -= 1;
+      if (pool.users > 0) return;
+      this.#agents.delete(key);
+      pool.http.destroy();
+      pool.https.destroy();
+    };
+    return { http: pool.http, https: pool.https, release };
   }
 }
 

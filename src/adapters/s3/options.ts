@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  authoritiesOption,
   countOption,
   filledOption,
   flagOption,
@@ -57,6 +58,7 @@ export const s3OptionsSchema = z.strictObject(
       .describe(
         "Base of the adapter's own public URLs; the bucket's URL when absent. Answers use `baseurl` of the source.",
       ),
+    ca: authoritiesOption,
     connectTimeout: seconds.default(10).describe('Seconds to wait for a connection.'),
     readTimeout: seconds
       .default(60)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type * as SdkModule from '@aws-sdk/client-s3';
 import type { S3, S3ClientConfig } from '@aws-sdk/client-s3';
 import { UnsupportedError } from '../../errors/errors.ts';
-import type { KnownServices } from './known-services.ts';
+import type { Agents, KnownServices } from './known-services.ts';
 import type { S3Options } from './options.ts';
 
 /** Loads the SDK, which takes some 200 ms and 24 MB: at the first use only. @throws UnsupportedError when it is not installed */
@@ -41,10 +41,8 @@ const useContentMd5 = (client: S3): void => {
 
 const silent = (): void => undefined;
 
-const configOf = (options: S3Options, services: KnownServices): S3ClientConfig => {
-  const { region, endpoint, forcePathStyle, maxAttempts, connections } = options;
-  // Reads and other requests have as many connections each.
-  const agent = { keepAlive: true, maxSockets: connections * 2 };
+const configOf = (options: S3Options, services: KnownServices, agents: Agents): S3ClientConfig => {
+  const { region, endpoint, forcePathStyle, maxAttempts } = options;
   // The SDK writes into the object that it is given.
   const credentials = options.credentials === undefined ? services.credentials : { ...options.credentials };
   const checksums = options.checksums ?? endpoint === undefined;
@@ -64,8 +62,8 @@ const configOf = (options: S3Options, services: KnownServices): S3ClientConfig =
     requestHandler: {
       connectionTimeout: options.connectTimeout * 1000,
       socketTimeout: options.readTimeout * 1000,
-      httpAgent: agent,
-      httpsAgent: agent,
+      httpAgent: agents.http,
+      httpsAgent: agents.https,
     },
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
@@ -76,13 +74,17 @@ const configOf = (options: S3Options, services: KnownServices): S3ClientConfig =
 };
 
 /**
- * A client for the bucket, with its own pool of connections. Stores without keys of their own share one chain of credentials, so that
- * many tenants do not ask for the role of the machine once each.
+ * A client for the bucket. Stores without keys of their own share one chain of credentials, so that many tenants
+ * do not ask for the role of the machine once each.
  * @throws UnsupportedError where the SDK is not installed, and whatever the SDK finds wrong with the options
  */
-export const createClient = async (options: S3Options, services: KnownServices): Promise<S3> => {
+export const createClient = async (
+  options: S3Options,
+  services: KnownServices,
+  agents: Agents,
+): Promise<S3> => {
   const sdk = await loadSdk();
-  const client = new sdk.S3(configOf(options, services));
+  const client = new sdk.S3(configOf(options, services, agents));
   useContentMd5(client);
   if (options.credentials === undefined) services.credentials ??= client.config.credentials;
   return client;

@@ -76,13 +76,13 @@ export class DavClient {
   #isRedirected = false;
 
   constructor(options: WebdavOptions) {
-    const { connections, verifyCertificate, headers, url } = options;
+    const { connections, headers, url } = options;
     this.#waitMs = options.timeout * 1000;
     const limits = { mayWait: MAY_WAIT, waitMs: this.#waitMs };
     const forDownloads = Math.max(1, Math.floor((connections * 3) / 4));
     this.#slots = createConnectionSlots({ connections, ...limits });
     this.#downloads = createConnectionSlots({ connections: forDownloads, ...limits });
-    this.#connections = new Connections(connections, verifyCertificate);
+    this.#connections = new Connections(options);
     this.#login = createLogin(options);
     this.#headers = headers;
     this.#own = new URL(url);

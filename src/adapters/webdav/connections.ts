@@ -2,6 +2,7 @@ import { Agent, request as requestHttp, type IncomingMessage, type RequestOption
 import { Agent as SecureAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
+import type { WebdavOptions } from './options.ts';
 
 /** Idle connections are closed after this long: servers close them too, and a request must not meet that. */
 const KEPT_MS = 4000;
@@ -46,12 +47,12 @@ export class Connections {
   readonly #kept: { readonly http: Agent; readonly https: SecureAgent };
   readonly #fresh: { readonly http: Agent; readonly https: SecureAgent };
 
-  constructor(most: number, verifyCertificate: boolean) {
+  constructor({ connections, verifyCertificate, ca }: WebdavOptions) {
     const agents = (keepAlive: boolean) => {
-      const pool = { keepAlive, maxSockets: most, timeout: KEPT_MS };
+      const pool = { keepAlive, maxSockets: connections, timeout: KEPT_MS };
       return {
         http: new Agent(pool),
-        https: new SecureAgent({ ...pool, rejectUnauthorized: verifyCertificate }),
+        https: new SecureAgent({ ...pool, ca, rejectUnauthorized: verifyCertificate }),
       };
     };
     this.#kept = agents(true);

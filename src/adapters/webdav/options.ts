@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  authoritiesOption,
   countOption,
   filledOption,
   flagOption,
@@ -54,7 +55,8 @@ export const webdavOptionsSchema = z
         .describe('How username and password are sent.'),
       verifyCertificate: flagOption
         .default(true)
-        .describe('Check the certificate of the server with the CAs of Node.js and NODE_EXTRA_CA_CERTS.'),
+        .describe('Check the certificate of the server, with the authorities of `ca`.'),
+      ca: authoritiesOption,
       timeout: secondsOption(86_400).default(30).describe('Seconds to wait for the server.'),
       connections: countOption(1, 64).default(8).describe('Most open HTTP connections, 1 to 64.'),
       headers: headersOption
