@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import dns from 'node:dns';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect, type Socket } from 'node:net';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -178,7 +179,7 @@ describe('who signs the requests of an s3 source', () => {
   });
 
   /** What a service sees of an instance in this environment whose source names no key. */
-  const ask = async (environment: NodeJS.ProcessEnv) => {
+  const ask = async (environment: NodeJS.ProcessEnv, names: readonly string[] = ['bucket']) => {
     const stub = await startStub();
     const source = {
       title: 'Bucket',
@@ -186,6 +187,7 @@ describe('who signs the requests of an s3 source', () => {
       storageAdapter: 's3',
       s3: { bucket: 'bucket', endpoint: stub.endpoint, forcePathStyle: true },
     };
+    const sources = Object.fromEntries(names.map((name) => [name, source]));
     const none = {
       AWS_EC2_METADATA_DISABLED: 'true',
       AWS_ACCESS_KEY_ID: '',
@@ -194,7 +196,7 @@ describe('who signs the requests of an s3 source', () => {
     };
     const nowhere = { AWS_SHARED_CREDENTIALS_FILE: '/dev/null', AWS_CONFIG_FILE: '/dev/null' };
     const instance = await startInstance(
-      { sources: { bucket: source } },
+      { sources },
       { environment: { ...none, ...nowhere, ...environment } },
     );
     onTestFinished(() => instance.stop());
@@ -226,6 +228,26 @@ describe('who signs the requests of an s3 source', () => {
     expect(keyOf(asDefault.stub)).toBe('key-of-default');
     const named = await ask({ AWS_SHARED_CREDENTIALS_FILE: file, AWS_PROFILE: 'uploads' });
     expect(keyOf(named.stub)).toBe('key-of-uploads');
+  });
+
+  it('is the role of the task, which is asked for once however many sources there are', async () => {
+    let asked = 0;
+    const roles = createServer((_request, response) => {
+      asked += 1;
+      const key = { AccessKeyId: 'key-of-the-task', SecretAccessKey: 'secret', Token: 'token' };
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ ...key, Expiration: new Date(Date.now() + 3_600_000).toISOString() }));
+    });
+    roles.listen(0, '127.0.0.1');
+    await once(roles, 'listening');
+    onTestFinished(() => void roles.close());
+    const { port } = roles.address() as AddressInfo;
+    const url = `http://127.0.0.1:${String(port)}/`;
+    const { stub, status } = await ask({ AWS_CONTAINER_CREDENTIALS_FULL_URI: url }, ['a', 'b', 'c', 'd']);
+    expect(status).toBe(200);
+    expect(keyOf(stub)).toBe('key-of-the-task');
+    expect(stub.requests.length).toBeGreaterThanOrEqual(4);
+    expect(asked).toBe(1);
   });
 
   it('is nobody where no key is found: an error that says nothing of the machine', async () => {

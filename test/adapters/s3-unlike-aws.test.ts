@@ -240,7 +240,7 @@ describe('connections', () => {
   it('of readers that pause become free for others, and each download arrives whole', async () => {
     const { adapter, put } = await open({}, undefined, {
       connections: 2,
-      readTimeout: 0.5,
+      readTimeout: 1.5,
       connectTimeout: 5,
     });
     const content = Buffer.alloc(20 * MB, 'abcdefghijk');

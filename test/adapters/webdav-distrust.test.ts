@@ -259,6 +259,14 @@ describe('what a request to WebDAV costs', () => {
     expect((await methods(stat)).length).toBe(status === 500 ? 4 : 1);
   });
 
+  it('is one, of the time that a silent server has, however deep the path is', async () => {
+    const { stub, adapter, methods } = await open({ takes: { PROPFIND: 60_000 } }, { timeout: 0.3 });
+    stub.plant('a', undefined);
+    const stat = () =>
+      expect(adapter.stat(at('a/b/c/d/e.jpg'))).rejects.toMatchObject({ code: 'STORAGE_TIMEOUT' });
+    expect(await methods(stat)).toEqual(['PROPFIND']);
+  });
+
   it('ends with the range where a server sends the whole file', async () => {
     let sent = 0;
     async function* whole() {
@@ -315,6 +323,60 @@ describe('requests to WebDAV', () => {
       expect(stub.paths).toEqual(method === 'MOVE' ? ['b.txt'] : []);
     },
   );
+
+  it('find a connection while downloads wait for their readers', async () => {
+    const { stub, adapter, put } = await open({}, { connections: 4 });
+    for (let index = 0; index < 4; index += 1) stub.plant(`${String(index)}.bin`, 'x'.repeat(4_000_000));
+    const reads = [0, 1, 2].map(async (index) => adapter.read(at(`${String(index)}.bin`)));
+    const opened = await Promise.all(reads);
+    const waiting = adapter.read(at('3.bin'));
+    await put('a.txt', 'a', { createOnly: true });
+    for (const { stream } of opened) expect((await buffer(stream)).length).toBe(4_000_000);
+    (await waiting).stream.destroy();
+  });
+
+  it.each(['COPY', 'MOVE', 'DELETE'])(
+    'of kind %s may take longer for a folder than for a file',
+    async (method) => {
+      const { stub, adapter, put } = await open(
+        {},
+        { timeout: 0.4, reserveNames: false, caseSensitive: true },
+      );
+      for (const path of ['f', 'f/g']) stub.plant(path, undefined);
+      await put('a.txt', 'a');
+      stub.dialect = { takes: { [method]: 1200 } };
+      if (method === 'COPY') await adapter.copyFolder(at('f'), at('h'));
+      else if (method === 'MOVE') await adapter.moveFolder(at('f'), at('h'));
+      else await adapter.removeFolder(at('f'));
+      const isGone = method !== 'COPY';
+      const isMade = method !== 'DELETE';
+      expect(stub.paths).toEqual([
+        'a.txt',
+        ...(isGone ? [] : ['f/', 'f/g/']),
+        ...(isMade ? ['h/', 'h/g/'] : []),
+      ]);
+      expect(stub.seen.filter((one) => one.method === method && one.path.endsWith('/'))).toHaveLength(1);
+      const onFile = method === 'COPY' ? adapter.copyFile(at('a.txt'), at('b.txt')) : undefined;
+      if (onFile !== undefined) await expect(onFile).rejects.toMatchObject({ code: 'STORAGE_TIMEOUT' });
+    },
+  );
+
+  it.each([403, 500])('that remove a folder are sent again while others work in it (%i)', async (status) => {
+    const { stub, adapter } = await open({});
+    for (const path of ['f', 'f/g']) stub.plant(path, undefined);
+    let refusals = 2;
+    stub.dialect = {
+      instead: ({ method }) => (method === 'DELETE' && (refusals -= 1) >= 0 ? { status } : undefined),
+    };
+    await adapter.removeFolder(at('f'));
+    expect(stub.paths).toEqual([]);
+    stub.plant('f', undefined);
+    stub.dialect = { instead: ({ method }) => (method === 'DELETE' ? { status } : undefined) };
+    await expect(adapter.removeFolder(at('f'))).rejects.toMatchObject({
+      code: status === 403 ? 'STORAGE_DENIED' : 'STORAGE_UNAVAILABLE',
+    });
+    expect(stub.paths).toEqual(['f/']);
+  });
 
   it('that store fewer bytes than were sent are not believed', async () => {
     const { stub, put } = await open({});

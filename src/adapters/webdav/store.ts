@@ -19,7 +19,7 @@ import { isSuccess } from './propfind.ts';
 import type { Outcome, Resources } from './resources.ts';
 import { isTempName, Leftovers, newTempName } from './temporary.ts';
 
-/** Refused while somebody else replaces the same file, perhaps. */
+/** Refused while somebody else replaces the same file or works in the same folder, perhaps. */
 const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 423, 500]);
 /** What servers answer for a missing parent folder, besides other things. */
 const MAY_LACK_PARENT: ReadonlySet<number> = new Set([403, 404, 405, 409, 500, 502]);
@@ -119,13 +119,11 @@ export class Store {
     });
   }
 
-  /** Makes a folder and its parents unless they are there. @throws NotFoundError when a file is in the way */
-  async ensureFolder(path: SourcePath, options: OperationOptions): Promise<void> {
-    await this.#makeMissing(path, options);
-  }
-
-  /** As `ensureFolder`; whether anything was missing. */
-  async #makeMissing(path: SourcePath, options: OperationOptions): Promise<boolean> {
+  /**
+   * Makes a folder and its parents unless they are there; returns whether anything was missing.
+   * @throws NotFoundError when a file is in the way
+   */
+  async ensureFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
     const found = await this.find(path, options);
     if (found?.kind === 'folder') return false;
     if (found !== undefined) throw new NotFoundError({ detail: 'a parent is a file' });
@@ -140,12 +138,12 @@ export class Store {
   async intoFolder(to: SourcePath, options: OperationOptions, send: () => Promise<number>): Promise<number> {
     // Before anything is made beside a folder whose name the server has in decomposed letters.
     if (to.parent.segments.some((name) => decomposed(name) !== undefined))
-      await this.#makeMissing(to.parent, options);
+      await this.ensureFolder(to.parent, options);
     const status = await send();
     if (!MAY_LACK_PARENT.has(status) || to.parent.isRoot) return status;
     // Somebody else may have made it meanwhile.
     const mayBeThereNow = status === 404 || status === 409 || status === 500;
-    return (await this.#makeMissing(to.parent, options)) || mayBeThereNow ? send() : status;
+    return (await this.ensureFolder(to.parent, options)) || mayBeThereNow ? send() : status;
   }
 
   /** MOVE of a file: first without overwriting; then over a target that is a file, if that is wanted. */
@@ -219,7 +217,11 @@ export class Store {
       const send = (headers: Readonly<Record<string, string>>): Promise<number> => {
         const outcome = async (): Promise<Outcome> =>
           (await this.find(path, {})) === undefined ? 'done' : 'untouched';
-        return this.resources.act('DELETE', path, kind, { signal, headers, outcome });
+        // Servers that remove entry by entry refuse at what others put into the folder meanwhile.
+        const isPassing = (status: number): boolean =>
+          status === 423 || (kind === 'folder' && MAY_PASS.has(status));
+        const again = (): Promise<boolean> => this.resources.exists(path, { signal });
+        return this.resources.act('DELETE', path, kind, { signal, headers, outcome, isPassing, again });
       };
       const isGuarded = ifUnchanged !== undefined && etag !== undefined;
       let status = await send(isGuarded ? { 'if-match': etag } : {});

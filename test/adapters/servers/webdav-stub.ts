@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { deflateSync, gzipSync } from 'node:zlib';
 
 /** How a server differs from what one would expect. */
@@ -39,6 +40,8 @@ export interface DavDialect {
   readonly storesBytes?: number;
   /** These are done, and never answered. */
   readonly mute?: readonly string[];
+  /** Milliseconds that these methods take before they are looked at. */
+  readonly takes?: Readonly<Record<string, number>>;
   /** Answers these instead, before anything else is looked at. */
   readonly instead?: ((request: IncomingMessage) => StubAnswer | undefined) | undefined;
 }
@@ -127,7 +130,8 @@ export class DavStub {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '/', headers } = request;
     this.seen.push({ method, path: url, headers });
-    const { instead, slash, mostBytes } = this.dialect;
+    const { instead, slash, mostBytes, takes } = this.dialect;
+    if (takes?.[method] !== undefined) await sleep(takes[method], undefined, { ref: false });
     const own = instead?.(request);
     if (own !== undefined) {
       request.resume();
