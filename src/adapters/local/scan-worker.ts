@@ -1,7 +1,189 @@
+import * as fs from 'node:fs';
 import { parentPort, type MessagePort } from 'node:worker_threads';
 import { systemCode } from '../../adapter-support/system-errors.ts';
-import { ScanJob } from './scan-job.ts';
-import type { ScanAnswer, ScanRequest } from './scan-messages.ts';
+import { O_PATH } from './handle-confinement.ts';
+import { isSpecial, kindOf } from './direct-scan.ts';
+import { entryOf } from './entry.ts';
+import { NameFilter, type SeenName } from './names.ts';
+import type { ScanAnswer, ScanPage, ScanRequest } from './scan-thread.ts';
+
+const PAGE = 2000;
+const CHILD = O_PATH | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
+
+type Opening = Extract<ScanRequest, { type: 'open' }>;
+
+const systemError = (code: string, message: string): Error => Object.assign(new Error(message), { code });
+
+/** A folder that this thread has open, as the adapter's `OpenFolder`, by calls that wait for the disk. */
+interface ScannedFolder {
+  readonly self: string;
+  /** To be called after looking at entries. @throws ENOENT when what was seen may lie in another folder */
+  readonly verify: () => void;
+  readonly close: () => void;
+}
+
+/** Each folder through the handle of the one before, none through a link. */
+const openByHandles = ({ root, diskNames }: Opening): ScannedFolder => {
+  let handle = fs.openSync(root, O_PATH | fs.constants.O_DIRECTORY);
+  for (const name of diskNames) {
+    const parent = handle;
+    try {
+      handle = fs.openSync(`/proc/self/fd/${parent}/${name}`, CHILD);
+    } finally {
+      fs.closeSync(parent);
+    }
+  }
+  return {
+    self: `/proc/self/fd/${handle}`,
+    verify: () => undefined,
+    close: () => fs.closeSync(handle),
+  };
+};
+
+/** Every folder on the way is looked at, before and after. */
+const openByPaths = ({ root, diskNames }: Opening): ScannedFolder => {
+  const chain = [fs.realpathSync(root)];
+  for (const name of diskNames) chain.push(`${chain.at(-1)}/${name}`);
+  const lookAt = (path: string): string => {
+    const stats = fs.lstatSync(path, { bigint: true });
+    if (!stats.isDirectory()) throw systemError('ENOTDIR', 'not a directory');
+    return `${stats.dev}:${stats.ino}`;
+  };
+  const opened = chain.map(lookAt);
+  return {
+    self: chain.at(-1) ?? '',
+    verify: () => {
+      if (chain.every((path, index) => lookAt(path) === opened[index])) return;
+      throw systemError('ENOENT', 'the folder was replaced while it was listed');
+    },
+    close: () => undefined,
+  };
+};
+
+interface Columns {
+  readonly names: string[];
+  readonly kinds: Uint8Array;
+  readonly sizes: Float64Array;
+  readonly times: Float64Array;
+}
+
+/** Names of one stretch of the folder, with their kinds where the folder itself reports them. */
+interface Stretch {
+  readonly names: SeenName[];
+  /** 1 for a folder, 0 for a file, 2 where it is to be asked for. */
+  readonly kinds: number[];
+  readonly isLast: boolean;
+}
+
+const UNKNOWN = 2;
+
+/**
+ * One listing in the scanning thread: names are read and described page by page, as they are asked for, so that its memory
+ * does not grow with the folder.
+ */
+class ScanJob {
+  readonly #id: number;
+  readonly #folder: ScannedFolder;
+  readonly #namesOnly: boolean;
+  readonly #directory: fs.Dir;
+  readonly #filter = new NameFilter();
+
+  /** @throws errors of the system */
+  constructor(opening: Opening) {
+    this.#id = opening.id;
+    this.#namesOnly = opening.namesOnly;
+    this.#folder = (opening.handles ? openByHandles : openByPaths)(opening);
+    try {
+      this.#directory = fs.opendirSync(this.#folder.self, { bufferSize: 1000 });
+    } catch (error) {
+      this.#folder.close();
+      throw error;
+    }
+  }
+
+  /** @throws errors of the system */
+  nextPage(): ScanPage {
+    const stretch = this.#readNames();
+    const columns = this.#lookAt(stretch);
+    this.#folder.verify();
+    const count = columns.names.length;
+    return {
+      type: 'page',
+      id: this.#id,
+      names: columns.names.join('/'),
+      kinds: columns.kinds.slice(0, count),
+      sizes: this.#namesOnly ? undefined : columns.sizes.slice(0, count),
+      times: this.#namesOnly ? undefined : columns.times.slice(0, count),
+      omitted: stretch.isLast ? this.#filter.omitted : 0,
+      isLast: stretch.isLast,
+    };
+  }
+
+  close(): void {
+    try {
+      this.#directory.closeSync();
+    } finally {
+      this.#folder.close();
+    }
+  }
+
+  #readNames(): Stretch {
+    const names: SeenName[] = [];
+    const kinds: number[] = [];
+    for (let read = 0; read < PAGE; read += 1) {
+      const entry = this.#directory.readSync();
+      if (entry === null) {
+        // Their kinds are asked for: few, and remembering them would cost more.
+        for (const seen of this.#filter.rest()) {
+          if (fs.lstatSync(`${this.#folder.self}/${seen.name}`, { throwIfNoEntry: false }) === undefined) {
+            names.push(seen);
+            kinds.push(UNKNOWN);
+          } else this.#filter.omit();
+        }
+        return { names, kinds, isLast: true };
+      }
+      if (isSpecial(entry)) {
+        this.#filter.omit();
+        continue;
+      }
+      const seen = this.#filter.take(entry.name);
+      if (seen === undefined) continue;
+      names.push(seen);
+      const kind = kindOf(entry);
+      // The replacement character may stand for bytes that are not text: such a name cannot be reached.
+      kinds.push(kind === undefined || seen.raw.includes('\uFFFD') ? UNKNOWN : kind === 'folder' ? 1 : 0);
+    }
+    return { names, kinds, isLast: false };
+  }
+
+  #lookAt({ names, kinds }: Stretch): Columns {
+    const columns: Columns = {
+      names: [],
+      kinds: new Uint8Array(names.length),
+      sizes: new Float64Array(this.#namesOnly ? 0 : names.length),
+      times: new Float64Array(this.#namesOnly ? 0 : names.length),
+    };
+    for (const [index, { raw, name }] of names.entries()) {
+      const kind = kinds[index] ?? UNKNOWN;
+      if (this.#namesOnly && kind !== UNKNOWN) {
+        columns.kinds[columns.names.push(name) - 1] = kind;
+        continue;
+      }
+      const stats = fs.lstatSync(`${this.#folder.self}/${raw}`, { throwIfNoEntry: false });
+      const entry = stats === undefined ? undefined : entryOf(name, stats);
+      if (entry === undefined) {
+        // What is merely gone is not left out.
+        if (kind === UNKNOWN) this.#filter.omit();
+        continue;
+      }
+      const row = columns.names.push(name) - 1;
+      columns.kinds[row] = entry.kind === 'folder' ? 1 : 0;
+      columns.sizes[row] = entry.size ?? 0;
+      columns.times[row] = entry.modifiedAt ?? 0;
+    }
+    return columns;
+  }
+}
 
 const buffersOf = (answer: ScanAnswer): ArrayBuffer[] =>
   answer.type === 'failed'
