@@ -1,31 +1,26 @@
 import { randomUUID } from 'node:crypto';
-import { constants, type BigIntStats } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
 import { NotFoundError } from '../../errors/errors.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
 import { chunksOfFile, writeChunks } from './file-content.ts';
-import { TEMP_PREFIX } from './names.ts';
+import { besidePrefix } from './names.ts';
 import { nameFile } from './naming.ts';
-import { closeFile, exactFstat, openFile, readPart, setTimes, unlinkFile, type Name } from './system.ts';
-import { NEW_FILE, type TempArea } from './temp-area.ts';
+import {
+  closeFile,
+  exactFstat,
+  NEW_FILE,
+  openFile,
+  openForReading,
+  readPart,
+  setTimes,
+  unlinkFile,
+  type Name,
+} from './system.ts';
+import type { TempArea } from './temp-area.ts';
 
 const RECORD_PREFIX = 'across-';
 const MOST_RECORD_BYTES = 8192;
-const READ_ONLY = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
-
-/** Opens a file for reading. Links are not followed, pipes not waited for. @throws NotFoundError for what is not a file; errors of the system */
-export const openForReading = async (
-  path: Name,
-): Promise<{ readonly fd: number; readonly stats: BigIntStats }> => {
-  const fd = await openFile(path, READ_ONLY);
-  try {
-    return { fd, stats: await exactFstat(fd) };
-  } catch (error) {
-    await closeFile(fd);
-    throw error;
-  }
-};
-
 /** Where a file goes that cannot be linked or renamed to its target. */
 export interface AcrossTarget {
   readonly folder: OpenFolder;
@@ -37,9 +32,6 @@ export interface AcrossTarget {
   readonly keepTime?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
-
-/** Names of temporary files that an instance put beside their targets begin with it. */
-export const besidePrefix = (instance: string): string => `${TEMP_PREFIX}-${instance}-`;
 
 const writeRecord = async (recordPath: Name, path: SourcePath): Promise<void> => {
   const fd = await openFile(recordPath, NEW_FILE, 0o600);

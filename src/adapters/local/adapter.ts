@@ -21,17 +21,13 @@ import { consumeContent } from '../../storage/content.ts';
 import { copyTree } from '../../storage/copy-tree.ts';
 import { moveTree } from '../../storage/move-tree.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { openForReading } from './across.ts';
-import { attempt } from './attempt.ts';
-import { etagOf, statOf } from './entry.ts';
+import { type LocalStore, attempt } from './local-store.ts';
+import { closeFile, etagOf, exactLstat, followedStat, statOf, openForReading } from './system.ts';
 import { chunksOfFile } from './file-content.ts';
 import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeEmptyFolder, removeFolder } from './folder-operations.ts';
-import { listFolder } from './listing.ts';
-import type { LocalStore } from './local-store.ts';
+import { listFolder, statSeveral } from './listing.ts';
 import { refuseTarget, stageChunks } from './staged-temp.ts';
-import { statSeveral } from './stat-several.ts';
-import { closeFile, exactLstat, followedStat } from './system.ts';
 
 const READ_BYTES = 256 * 1024;
 

@@ -12,12 +12,10 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../adapter-support/system-errors.ts';
 import { copyAcross } from './across.ts';
 import type { OpenFolder } from './confinement.ts';
-import { statOf } from './entry.ts';
+import { type Name, exactLstat, makeDirectory, statOf, unlinkFile } from './system.ts';
 import type { LocalStore } from './local-store.ts';
-import { linkNew, nameFile } from './naming.ts';
+import { isSameFile, linkNew, lockKey, nameFile, removeExpected } from './naming.ts';
 import { flushFolder } from './folder-walker.ts';
-import { exactLstat, makeDirectory, unlinkFile, type Name } from './system.ts';
-import { isSameFile, lockKey, removeExpected } from './taking.ts';
 
 /** So often a file may be replaced within the moment that it takes to link it. */
 const MOST_REPLACED = 100;

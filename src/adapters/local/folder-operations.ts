@@ -12,12 +12,11 @@ import type { OperationOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../adapter-support/system-errors.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
-import { copyTree } from './copy-tree.ts';
+import { copyTree, removeFlattened, removeTree } from './trees.ts';
 import { refuseRoot } from './file-operations.ts';
 import type { LocalStore } from './local-store.ts';
 import { nameFolder, nameNewFile } from './naming.ts';
 import { flushFolder } from './folder-walker.ts';
-import { removeFlattened, removeTree } from './remove-tree.ts';
 import {
   exactLstat,
   followedStat,

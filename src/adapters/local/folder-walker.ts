@@ -4,8 +4,7 @@ import { decomposed } from '../../adapter-support/decomposed.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../adapter-support/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
-import { isReserved } from './names.ts';
-import { hasOtherSpellings, SpellingIndex } from './spelling-index.ts';
+import { SpellingIndex, hasOtherSpellings, isReserved } from './names.ts';
 import { closeFile, exactLstat, flushAll, lstatOf, makeDirectory, openFile } from './system.ts';
 
 /** An open folder and the names, as they lie on disk, that led to it. */

@@ -1,7 +1,9 @@
+import { fromSystemError } from '../../adapter-support/system-errors.ts';
 import type { NameLocks } from '../../concurrency/name-locks.ts';
-import type { TempArea } from './temp-area.ts';
+import type { OperationOptions } from '../../storage/adapter.ts';
 import type { FolderWalker } from './folder-walker.ts';
 import type { ScanThread } from './scan-thread.ts';
+import type { TempArea } from './temp-area.ts';
 
 /** What the operations of one local store work with. */
 export interface LocalStore {
@@ -11,3 +13,22 @@ export interface LocalStore {
   readonly scans: ScanThread;
   readonly locks: NameLocks;
 }
+
+/**
+ * Runs an operation on the file system: not at all when its signal is aborted, and so that every error is one of ours or the signal's
+ * reason.
+ * @param name for the log
+ */
+export const attempt = async <T>(
+  name: string,
+  options: OperationOptions,
+  work: () => Promise<T>,
+): Promise<T> => {
+  options.signal?.throwIfAborted();
+  try {
+    return await work();
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw fromSystemError(error, name);
+  }
+};

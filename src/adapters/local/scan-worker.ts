@@ -1,9 +1,8 @@
 import * as fs from 'node:fs';
 import { parentPort, type MessagePort } from 'node:worker_threads';
 import { systemCode } from '../../adapter-support/system-errors.ts';
-import { O_PATH } from './handle-confinement.ts';
-import { isSpecial, kindOf } from './direct-scan.ts';
-import { entryOf } from './entry.ts';
+import { O_PATH } from './confinement.ts';
+import { entryOf, isSpecial, kindOf } from './system.ts';
 import { NameFilter, type SeenName } from './names.ts';
 import type { ScanAnswer, ScanPage, ScanRequest } from './scan-thread.ts';
 

@@ -14,14 +14,23 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../adapter-support/system-errors.ts';
 import { copyAcross } from './across.ts';
 import type { OpenFolder } from './confinement.ts';
-import { etagOf, statOf } from './entry.ts';
+import {
+  type Name,
+  changeMode,
+  closeFile,
+  etagOf,
+  exactFstat,
+  exactLstat,
+  lstatOf,
+  statOf,
+  unlinkFile,
+  createFile,
+} from './system.ts';
 import { writeChunks } from './file-content.ts';
-import { attempt } from './attempt.ts';
+import { attempt } from './local-store.ts';
 import { flushFolder, type OpenedFolder, type FolderWalker } from './folder-walker.ts';
-import { nameFile } from './naming.ts';
-import { changeMode, closeFile, exactFstat, exactLstat, lstatOf, unlinkFile, type Name } from './system.ts';
-import { lockKey } from './taking.ts';
-import { createFile, type TempArea, type TempLease } from './temp-area.ts';
+import { lockKey, nameFile } from './naming.ts';
+import type { TempArea, TempLease } from './temp-area.ts';
 
 const READ_BYTES = 256 * 1024;
 
@@ -169,7 +178,7 @@ const fill = async (
   chunks: AsyncIterable<Uint8Array>,
   options: Pick<WriteOptions, 'derived'>,
 ): Promise<BigIntStats> => {
-  const fd = await attempt('stage', {}, () => createFile(folder, name));
+  const fd = await attempt('stage', {}, () => createFile(folder.at(name)));
   try {
     await writeChunks(fd, chunks, options);
     return await attempt('stage', {}, () => exactFstat(fd));

@@ -1,11 +1,11 @@
 import type { Logger } from '../../log/logger.ts';
 import { processState } from '../../adapter-support/process-mark.ts';
 import { systemCode } from '../../adapter-support/system-errors.ts';
-import { besidePrefix, readRecord } from './across.ts';
+import { readRecord } from './across.ts';
 import type { OpenFolder } from './confinement.ts';
-import { TEMP_PREFIX } from './names.ts';
+import { besidePrefix, TEMP_PREFIX } from './names.ts';
 import type { FolderWalker } from './folder-walker.ts';
-import { removeTree } from './remove-tree.ts';
+import { removeTree } from './trees.ts';
 import { lstatOf, readNames, removeEmpty, unlinkFile } from './system.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

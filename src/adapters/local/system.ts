@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
+import type { Entry, Stat } from '../../storage/adapter.ts';
 
 /** A name or path as the system takes it; bytes where the name may be no valid text. */
 export type Name = string | Buffer;
@@ -80,4 +81,58 @@ export const readMountPoints = async (): Promise<readonly string[]> => {
       ? []
       : [point.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)))];
   });
+};
+
+/** An entry from what the system reports; undefined for links, sockets, pipes and devices. */
+export const entryOf = (name: string, stats: fs.Stats | fs.BigIntStats): Entry | undefined => {
+  const modifiedAt = Math.floor(Number(stats.mtimeMs));
+  if (stats.isFile()) return { name, kind: 'file', size: Number(stats.size), modifiedAt };
+  if (stats.isDirectory()) return { name, kind: 'folder', size: undefined, modifiedAt };
+  return undefined;
+};
+
+/** A file's version: it changes with every write, since each makes a new file. */
+export const etagOf = (stats: fs.BigIntStats): string =>
+  `"${stats.size.toString(16)}-${stats.mtimeNs.toString(16)}-${stats.ino.toString(16)}"`;
+
+/** As `entryOf`, with the version of a file. */
+export const statOf = (name: string, stats: fs.BigIntStats): Stat | undefined => {
+  const entry = entryOf(name, stats);
+  if (entry === undefined) return undefined;
+  return { ...entry, etag: entry.kind === 'file' ? etagOf(stats) : undefined };
+};
+
+const READ_ONLY = fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
+
+/** Opens a file for reading. Links are not followed, pipes not waited for. @throws NotFoundError for what is not a file; errors of the system */
+export const openForReading = async (
+  path: Name,
+): Promise<{ readonly fd: number; readonly stats: fs.BigIntStats }> => {
+  const fd = await openFile(path, READ_ONLY);
+  try {
+    return { fd, stats: await exactFstat(fd) };
+  } catch (error) {
+    await closeFile(fd);
+    throw error;
+  }
+};
+
+/** Flags that make a file and never open one that is there. */
+export const NEW_FILE =
+  fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_EXCL | (fs.constants.O_NOFOLLOW ?? 0);
+
+/** Creates a file that nothing has the name of. */
+export const createFile = (path: Name): Promise<number> => openFile(path, NEW_FILE, 0o666);
+
+/** A link, socket, pipe or device. Not so for entries whose type the file system does not report; those must be asked for one by one. */
+export const isSpecial = (entry: fs.Dirent): boolean =>
+  entry.isSymbolicLink() ||
+  entry.isFIFO() ||
+  entry.isSocket() ||
+  entry.isCharacterDevice() ||
+  entry.isBlockDevice();
+
+export const kindOf = (entry: fs.Dirent): Entry['kind'] | undefined => {
+  if (entry.isFile()) return 'file';
+  return entry.isDirectory() ? 'folder' : undefined;
 };

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,20 +7,12 @@ import { readProcessMark } from '../../adapter-support/process-mark.ts';
 import { systemCode } from '../../adapter-support/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
 import { TEMP_PREFIX } from './names.ts';
-import { emptyFolder } from './remove-tree.ts';
-import { makeDirectory, openFile, removeEmpty } from './system.ts';
+import { emptyFolder } from './trees.ts';
+import { makeDirectory, removeEmpty } from './system.ts';
 
 const ATTEMPTS = 100;
 /** The root may not be written, and folders in it perhaps may: a common layout of web hosts. */
 const NOT_WRITABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM', 'EROFS']);
-/** Flags that make a file and never open one that is there. */
-export const NEW_FILE =
-  constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
-
-/** Creates a file that nothing has the name of. */
-export const createFile = (folder: OpenFolder, name: string): Promise<number> =>
-  openFile(folder.at(name), NEW_FILE, 0o666);
-
 /** The right to use the area until `release`. */
 export interface TempLease {
   /** The folder of this instance. */
