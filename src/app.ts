@@ -13,8 +13,8 @@ export type AppOptions = Omit<ConnectorOptions, 'version' | 'isMounted'>;
 /** A standalone connector. */
 export interface App extends Router {
   /**
-   * Starts to serve over HTTP. Port 0 takes any free one; the host defaults to 127.0.0.1. Rejects when the address cannot be had, and
-   * after `close`.
+   * Starts to serve over HTTP. Port 0 takes any free one; the host defaults to 127.0.0.1. Rejects when the
+   * address cannot be had, and after `close`.
    */
   listen(port?: number, host?: string): Promise<ListeningServer>;
   /** Refuses new requests, lets the running ones finish (at most 30 seconds), then frees everything. */

@@ -1,8 +1,8 @@
-import { compileRules } from './access/rules.ts';
+import { compileRules } from './access/access.ts';
 import { accessKeyOf, type ActionServices } from './actions/action.ts';
 import { LargeListings } from './actions/listing/large-listings.ts';
 import { OmittedEntries } from './actions/listing/omitted.ts';
-import { createNameReservations } from './actions/name-reservations.ts';
+import { createNameReservations } from './actions/naming.ts';
 import { reportedActions } from './actions/permissions.ts';
 import { createActions, type Actions } from './actions/registry.ts';
 import { createLocalFactory } from './adapters/local/factory.ts';
@@ -37,8 +37,8 @@ export interface ConnectorOptions {
   /** Where the service writes what clients must not read. Default: JSON lines on standard error. */
   readonly logger?: Logger | undefined;
   /**
-   * Storage adapters of this connector alone, by the names that `storageAdapter` of its sources may use, besides those of
-   * `registerStorageAdapter`.
+   * Storage adapters of this connector alone, by the names that `storageAdapter` of its sources may use,
+   * besides those of `registerStorageAdapter`.
    */
   readonly storageAdapters?: Readonly<Record<string, StorageFactory>> | undefined;
   /** Sent as `X-App-Version` with every answer. Standalone instances set it. */
@@ -74,7 +74,8 @@ const warningsOf = (
     hooks.accessControl !== undefined ||
     config.settings.accessControl.length > 0;
   const unguarded =
-    'Neither access rules nor a checkAuthentication hook are set: everybody who reaches this service may write.';
+    'Neither access rules nor a checkAuthentication hook are set: everybody who reaches this service may ' +
+    'write.';
   return [...configWarnings(config, actionKeys), ...(isGuarded ? [] : [unguarded])];
 };
 

@@ -1,13 +1,15 @@
-import { compileRules, type RuleBook } from './access/rules.ts';
-import type { AccessRule } from './config/access-rules.ts';
-import { loadAccessRules } from './config/access-rules.ts';
+import { compileRules, type RuleBook } from './access/access.ts';
+import { type AccessRule, loadAccessRules } from './config/access-rules.ts';
 import { hintAt, mustBe, problemAt, unknownKey } from './config/problems.ts';
 import type { SourcesInput } from './config/types.ts';
 import { ConfigError, InternalError } from './errors/errors.ts';
 import type { HookRequest } from './http/message.ts';
 import type { SvgGenerator } from './images/thumbnails.ts';
 
-/** What `resolveSources` returns for a tenant: its key in the cache and its sources, written as in a configuration. */
+/**
+ * What `resolveSources` returns for a tenant: its key in the cache and its sources, written as in a
+ * configuration.
+ */
 export interface ResolvedTenant {
   readonly id: string;
   readonly sources: SourcesInput;
@@ -16,8 +18,9 @@ export interface ResolvedTenant {
 /** Code of the host that a connector calls. Every hook may be synchronous or asynchronous. */
 export interface ConnectorHooks {
   /**
-   * The role of the request. Runs on every request; without it every request has `defaultRole`. Throw `HttpError` to reject the
-   * request with a status of your choice; any other exception, and a result that is not a string, answers 500.
+   * The role of the request. Runs on every request; without it every request has `defaultRole`. Throw
+   * `HttpError` to reject the request with a status of your choice; any other exception, and a result that is
+   * not a string, answers 500.
    */
   readonly checkAuthentication?: (request: HookRequest) => string | Promise<string>;
   /** The sources of the request's tenant; null or undefined: the configured sources serve it. */
@@ -26,7 +29,10 @@ export interface ConnectorHooks {
   ) => ResolvedTenant | null | undefined | Promise<ResolvedTenant | null | undefined>;
   /** Access rules that replace the configured ones for this request. */
   readonly accessControl?: (request: HookRequest) => readonly AccessRule[] | Promise<readonly AccessRule[]>;
-  /** Whether the origin is accepted; replaces the setting `allowedOrigins`. Only asked while `allowCrossOrigin` is on. */
+  /**
+   * Whether the origin is accepted; replaces the setting `allowedOrigins`. Only asked while
+   * `allowCrossOrigin` is on.
+   */
   readonly allowedOrigins?: (origin: string, request: HookRequest) => boolean | Promise<boolean>;
   /** Draws the icon of an entry: returns SVG markup, with names escaped. */
   readonly svgGenerator?: SvgGenerator;
@@ -51,7 +57,10 @@ const isInstance = (hooks: object): boolean => {
   return prototype !== null && Object.getPrototypeOf(prototype) !== null;
 };
 
-/** What may be meant as hooks: all members of a plain object; of an instance its methods, as far as they resemble hooks. */
+/**
+ * What may be meant as hooks: all members of a plain object; of an instance its methods, as far as they
+ * resemble hooks.
+ */
 const membersOf = (hooks: object): readonly (readonly [name: string, hook: unknown])[] => {
   if (!isInstance(hooks)) return Object.entries(hooks);
   const names = new Set<string>(Object.keys(hookNames));
@@ -72,8 +81,8 @@ const membersOf = (hooks: object): readonly (readonly [name: string, hook: unkno
 };
 
 /**
- * Refuses hooks that would never be called: a misspelt `checkAuthentication` would let everybody in, and so would a function in
- * place of the object.
+ * Refuses hooks that would never be called: a misspelt `checkAuthentication` would let everybody in, and so
+ * would a function in place of the object.
  * @throws ConfigError with every problem.
  */
 export const checkHooks = (hooks: ConnectorHooks): void => {
@@ -88,8 +97,8 @@ export const checkHooks = (hooks: ConnectorHooks): void => {
 };
 
 /**
- * Gives the rules in force for a request: the hook's, else the configured ones. A list that the hook returns again is checked
- * and compiled once, as long as it says the same.
+ * Gives the rules in force for a request: the hook's, else the configured ones. A list that the hook returns
+ * again is checked and compiled once, as long as it says the same.
  * @throws whatever the hook throws; ConfigError for rules that are not valid.
  */
 export const createRulesFor = (

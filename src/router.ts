@@ -8,10 +8,10 @@ import type { Handle } from './http/message.ts';
 /** How a connector is mounted. */
 export interface RouterOptions extends Omit<ConnectorOptions, 'version' | 'isMounted'> {
   /**
-   * The prefix that the connector is mounted below: `/api/connector`. Mounts of Express and prefixes of Fastify give it by themselves;
-   * elsewhere it may still stand in the URL, and without this option the last segment of a path names the action, whatever stands
-   * before it, and a path that names none is the mount itself. Needed when the last segment of the prefix is itself the name of an action
-   * (`/api/files`).
+   * The prefix that the connector is mounted below: `/api/connector`. Mounts of Express and prefixes of
+   * Fastify give it by themselves; elsewhere it may still stand in the URL, and without this option the last
+   * segment of a path names the action, whatever stands before it, and a path that names none is the mount
+   * itself. Needed when the last segment of the prefix is itself the name of an action (`/api/files`).
    */
   readonly basePath?: string | undefined;
 }
@@ -20,16 +20,23 @@ export interface RouterOptions extends Omit<ConnectorOptions, 'version' | 'isMou
 export interface Router {
   /** Web requests: Hono, Next.js, Bun. */
   readonly fetch: FetchHandler;
-  /** `node:http` requests: Express, Koa, Nest. Answers every path below its mount; `next` gets failures of the transport only. */
+  /**
+   * `node:http` requests: Express, Koa, Nest. Answers every path below its mount; `next` gets failures of the
+   * transport only.
+   */
   readonly handler: NodeHandler;
   /** The framework-free core, for bridges such as the Fastify plugin (`stowage/fastify`). */
   readonly handle: Handle;
-  /** Closes stores, threads and browsers. Call it when the host shuts down, after its server has stopped: requests after it get 503. */
+  /**
+   * Closes stores, threads and browsers. Call it when the host shuts down, after its server has stopped:
+   * requests after it get 503.
+   */
   close(): Promise<void>;
 }
 
 /**
- * Builds a connector for mounting. Instances are isolated: each has its own configuration, sources, rules, hooks and caches.
+ * Builds a connector for mounting. Instances are isolated: each has its own configuration, sources, rules,
+ * hooks and caches.
  * @throws ConfigError listing every problem of the configuration.
  */
 export const createRouter = (

@@ -26,8 +26,9 @@ const isThumbnailFolder = ({ from }: Transfer, { kind, name }: Entry): boolean =
 };
 
 /**
- * Checks everything that a folder holds before any of it is copied, and gives it the name that it may have in the other source. What its own
- * source does not show does not leave it: a copy leaves it out, a move, which would have to leave it behind, is refused. Thumbnails are made anew.
+ * Checks everything that a folder holds before any of it is copied, and gives it the name that it may have in
+ * the other source. What its own source does not show does not leave it: a copy leaves it out, a move, which
+ * would have to leave it behind, is refused. Thumbnails are made anew.
  * @throws AccessDeniedError, TypeNotAllowedError, FileTooLargeError, UnsafeNameError
  */
 const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nameFor']> => {
@@ -55,9 +56,11 @@ const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nam
 };
 
 /**
- * Copies or moves an item into another source, streamed between the stores. The rules of both sources hold, and the target's settings about
- * names, types, sizes and content as for an upload; nothing is replaced; what a move removes is unchanged and whole at the target.
- * @throws AlreadyExistsError, AccessDeniedError, TypeNotAllowedError, FileTooLargeError, MovedInPartError, and errors of either store
+ * Copies or moves an item into another source, streamed between the stores. The rules of both sources hold,
+ * and the target's settings about names, types, sizes and content as for an upload; nothing is replaced; what
+ * a move removes is unchanged and whole at the target.
+ * @throws AlreadyExistsError, AccessDeniedError, TypeNotAllowedError, FileTooLargeError, MovedInPartError,
+ *   and errors of either store
  */
 export const transferItem = (context: ActionContext, transfer: Transfer): Promise<void> => {
   const { verb, from, to } = transfer;

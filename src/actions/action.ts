@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Access } from '../access/access.ts';
 import type { Documents } from '../documents/documents.ts';
 import type { ImageEditor } from '../images/image-editor.ts';
@@ -11,7 +11,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { FileAnswer, MadeFileAnswer } from './file-answer.ts';
 import type { LargeListings } from './listing/large-listings.ts';
 import type { OmittedEntries } from './listing/omitted.ts';
-import type { NameReservations } from './name-reservations.ts';
+import type { NameReservations } from './naming.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 /** Services shared by all requests of one connector. Each is bounded and closed with the connector. */
@@ -38,7 +38,9 @@ export interface ActionContext {
   /** Aborted when the client goes away or the service stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
-  /** Has something done when the answer has been sent or dropped, or the action has failed. It must not throw. */
+  /**
+   * Has something done when the answer has been sent or dropped, or the action has failed. It must not throw.
+   */
   readonly atEnd: (work: () => void) => void;
 }
 
@@ -53,7 +55,10 @@ export interface FileResult {
   readonly contentType: string;
 }
 
-/** One action of the protocol. Routes, parameter checks, access keys, permissions and the interface description come from these. */
+/**
+ * One action of the protocol. Routes, parameter checks, access keys, permissions and the interface
+ * description come from these.
+ */
 export interface Action<Parameters extends z.ZodType = z.ZodType> {
   /** As in the path: `fileRename`. */
   readonly name: string;
@@ -61,8 +66,8 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   readonly summary: string;
   readonly methods: readonly ('GET' | 'POST')[];
   /**
-   * The access keys of which the action needs one or another, by what it meets: whoever is denied all of them is refused
-   * before the action runs. The action checks the right one for every item.
+   * The access keys of which the action needs one or another, by what it meets: whoever is denied all of them
+   * is refused before the action runs. The action checks the right one for every item.
    */
   readonly keys: readonly string[];
   /** False: nothing changes, HEAD works as GET. */
@@ -82,8 +87,8 @@ export const accessKeyOf = (name: string): string =>
   name.replaceAll(/[A-Z]/gu, (letter) => `_${letter}`).toUpperCase();
 
 /**
- * Whether the rules may allow the named action for a folder or for something below it: by one of its keys, or by that of its name where
- * no action has it.
+ * Whether the rules may allow the named action for a folder or for something below it: by one of its keys, or
+ * by that of its name where no action has it.
  */
 export const mayAllowAction = (
   access: Access,
@@ -99,9 +104,16 @@ export const mayAllowAction = (
 type Defaulted = 'methods' | 'keys' | 'takesFiles';
 
 /**
- * Types an action's `run` by its own parameter schema. By default an action takes GET and POST, keeps no files, and needs the access key of
- * its name. The result says no more than that `run` takes what the schema returns; the edge passes nothing else to it.
+ * Types an action's `run` by its own parameter schema. By default an action takes GET and POST, keeps no
+ * files, and needs the access key of its name. The result says no more than that `run` takes what the schema
+ * returns; the edge passes nothing else to it.
  */
 export const defineAction = <Parameters extends z.ZodType>(
   action: Omit<Action<Parameters>, Defaulted> & Partial<Pick<Action, Defaulted>>,
 ): Action => ({ methods: ['GET', 'POST'], keys: [accessKeyOf(action.name)], takesFiles: false, ...action });
+
+/** The answer of actions that only confirm: nothing besides `code`. */
+export const doneSchema = z.object({});
+
+/** The answer of actions that confirm in words. */
+export const messagesSchema = z.object({ messages: z.array(z.string()) });

@@ -5,15 +5,14 @@ import type { EntryKind } from '../storage/adapter.ts';
 import { copyFolder } from '../storage/folders.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { transferItem } from './across-sources.ts';
-import { defineAction, type ActionContext } from './action.ts';
-import { takeFreeName } from './free-name.ts';
+import { type ActionContext, defineAction, doneSchema } from './action.ts';
 import { incomingName } from './incoming-policy.ts';
-import { requireFolder, requireItem, type Item } from './item.ts';
+import { type Item, requireFolder, requireItem } from './item.ts';
+import { takeFreeName } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
 import { itemKey, requireBothLocations } from './relocate.ts';
 import { requireContents } from './require-contents.ts';
 import { reservedNames } from './reserved.ts';
-import { doneSchema } from './result-schemas.ts';
 import { openSourcePair, requireOutside, twoSourcesShape } from './two-sources.ts';
 
 const parameters = z.object({ ...twoSourcesShape, path: pathField, from: itemPathField });
@@ -85,7 +84,8 @@ export const fileCopyAction = defineAction({
   ...shared,
   name: 'fileCopy',
   summary:
-    'Copies a file into a folder, also of another source (`fromSource`); where the name is taken the copy gets a number.',
+    'Copies a file into a folder, also of another source (`fromSource`); where the name is taken the copy ' +
+    'gets a number.',
   run: copy('file'),
 });
 
@@ -94,6 +94,7 @@ export const folderCopyAction = defineAction({
   ...shared,
   name: 'folderCopy',
   summary:
-    'Copies a folder with its contents, also into another source (`fromSource`); where the name is taken the copy gets a number.',
+    'Copies a folder with its contents, also into another source (`fromSource`); where the name is taken ' +
+    'the copy gets a number.',
   run: copy('folder'),
 });

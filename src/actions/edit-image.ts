@@ -1,21 +1,53 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { extensionOf } from '../content/extension.ts';
-import { BrokenImageError, ChangedMeanwhileError } from '../errors/errors.ts';
-import type { Edit, PictureSize } from '../images/engine.ts';
+import { BrokenImageError, ChangedMeanwhileError, InvalidParametersError } from '../errors/errors.ts';
+import { type Edit, MAX_RESULT_PIXELS, type PictureBox, type PictureSize } from '../images/engine.ts';
 import { nameField, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import type { Stat } from '../storage/adapter.ts';
 import { isSameVersion } from '../storage/same-version.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { stageContent } from '../storage/staging.ts';
-import type { ActionContext } from './action.ts';
-import { isFree } from './free-name.ts';
+import { type ActionContext, defineAction } from './action.ts';
 import { requireItem } from './item.ts';
-import { nameTaken, storeByStrategy } from './naming.ts';
+import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import { renamedFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 
-/** What all edits of a stored image need to know: which one, and under which name the result goes; over the original without `newname`. */
+// As JSON and JavaScript write numbers. Small ones come with an exponent (`1e-7`), large ones mean nothing
+// here.
+const DECIMAL = /^-?\d+(?:\.\d+)?(?:e-\d+)?$/iu;
+const MISSING = 'must be a number';
+
+/** A number, or text that is one: no hexadecimal, no infinity, no blanks. */
+const numberField = z
+  .union([z.number(), z.string().regex(DECIMAL, MISSING).transform(Number)], { error: MISSING })
+  .refine(Number.isFinite, MISSING);
+
+/** A size in whole pixels. */
+export const wholeSizeField = numberField
+  .refine((value) => value > 0, 'must be greater than zero')
+  .refine(
+    (value) => !Number.isFinite(value) || Number.isSafeInteger(value),
+    'must be a whole number of pixels',
+  )
+  .meta({ sent: { type: 'integer', minimum: 1 } });
+
+/** A size that a client computed: decimals are fine. */
+export const sizeField = numberField
+  .refine((value) => value > 0, 'must be greater than zero')
+  .meta({ sent: { type: 'number', exclusiveMinimum: 0 } });
+
+/** A place that a client computed; what rounds to zero is zero. */
+export const offsetField = numberField
+  .refine((value) => value > -0.5, 'must not be negative')
+  .transform((value) => Math.max(0, value))
+  .meta({ sent: { type: 'number', minimum: 0 } });
+
+/**
+ * What all edits of a stored image need to know: which one, and under which name the result goes; over the
+ * original without `newname`.
+ */
 export const editedImageShape = {
   source: sourceField,
   path: pathField,
@@ -34,7 +66,9 @@ export const imageResultSchema = z.object({
 export const publicUrlOf = ({ source }: OpenSource, path: SourcePath): string =>
   `${source.baseurl}${path.toString()}`;
 
-/** Bytes as a new stream: a store destroys the stream that it was given, and a taken name needs a second one. */
+/**
+ * Bytes as a new stream: a store destroys the stream that it was given, and a taken name needs a second one.
+ */
 const streamOf = (bytes: Buffer): Readable => Readable.from([bytes], { objectMode: false });
 
 interface Edited {
@@ -44,8 +78,8 @@ interface Edited {
 }
 
 /**
- * Replaces the original while it is the version that was edited. Where the store cannot decide that, the result is staged first, and
- * the version is compared immediately before the commit.
+ * Replaces the original while it is the version that was edited. Where the store cannot decide that, the
+ * result is staged first, and the version is compared immediately before the commit.
  * @throws ChangedMeanwhileError, NotFoundError when the original was removed: then nothing is stored
  */
 const putBack = async (
@@ -112,9 +146,8 @@ const requireTarget = async (
 
 /**
  * Edits a stored image: over the original, or under another name in the same folder and format.
- * @throws BrokenImageError (400) for SVG and what does not decode; ChangedMeanwhileError when it was replaced during the edit,
- * NotFoundError when it was removed;
- * BusyError; errors of naming and access
+ * @throws BrokenImageError (400) for SVG and what does not decode; ChangedMeanwhileError when it was replaced
+ *   during the edit, NotFoundError when it was removed; BusyError; errors of naming and access
  */
 export const editImage = async (
   context: ActionContext,
@@ -146,3 +179,66 @@ export const editImage = async (
   );
   return { newPath: publicUrlOf(open, stored) };
 };
+
+/** Scales an image to exactly the given size. */
+export const imageResizeAction = defineAction({
+  name: 'imageResize',
+  summary: 'Scales an image to a size, over the original or as another file.',
+  changes: true,
+  parameters: z.object({
+    ...editedImageShape,
+    box: z
+      .object({ w: wholeSizeField, h: wholeSizeField }, 'must hold w and h')
+      .refine(({ w, h }) => w * h <= MAX_RESULT_PIXELS, 'must not have more than 100 megapixels'),
+  }),
+  result: imageResultSchema,
+  run: (context, { box: { w: width, h: height }, ...input }) =>
+    editImage(context, 'IMAGE_RESIZE', input, () => ({ kind: 'resize', to: { width, height } })),
+});
+
+/** Clients compute boxes from a scaled view; this much over the edge is an error of rounding. */
+const TOLERANCE = 2;
+
+/** Rounds one side of a box into the picture. Undefined when it lies outside. */
+const fitSide = (
+  start: number,
+  length: number,
+  whole: number,
+): { readonly start: number; readonly length: number } | undefined => {
+  if (start >= whole || start + length - whole >= TOLERANCE) return undefined;
+  const first = Math.min(Math.round(start), whole - 1);
+  return { start: first, length: Math.max(1, Math.min(Math.round(length), whole - first)) };
+};
+
+/**
+ * The box in whole pixels: values are rounded, what passes the edge by less than 2 pixels is cut. `box` has a
+ * start of at least zero and a size above zero.
+ * @throws InvalidParametersError when the box reaches further out of the picture
+ */
+const fitCropBox = (seen: PictureSize, box: PictureBox): PictureBox => {
+  const across = fitSide(box.x, box.width, seen.width);
+  const down = fitSide(box.y, box.height, seen.height);
+  if (!across || !down) {
+    throw new InvalidParametersError(
+      `The box must lie inside of the image of ${seen.width}x${seen.height} pixels.`,
+    );
+  }
+  return { x: across.start, y: down.start, width: across.length, height: down.length };
+};
+
+/** Cuts a box out of an image, as the user sees it. */
+export const imageCropAction = defineAction({
+  name: 'imageCrop',
+  summary: 'Cuts a box out of an image, over the original or as another file.',
+  changes: true,
+  parameters: z.object({
+    ...editedImageShape,
+    box: z.object({ x: offsetField, y: offsetField, w: sizeField, h: sizeField }, 'must hold x, y, w and h'),
+  }),
+  result: imageResultSchema,
+  run: (context, { box: { x, y, w: width, h: height }, ...input }) =>
+    editImage(context, 'IMAGE_CROP', input, (seen) => ({
+      kind: 'crop',
+      box: fitCropBox(seen, { x, y, width, height }),
+    })),
+});

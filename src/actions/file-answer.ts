@@ -23,7 +23,10 @@ export class FileAnswer {
   }
 }
 
-/** An answer that is a file made for this request alone. It is made when its bytes are wanted, so that describing it costs nothing. */
+/**
+ * An answer that is a file made for this request alone. It is made when its bytes are wanted, so that
+ * describing it costs nothing.
+ */
 export class MadeFileAnswer {
   /** File name for `Content-Disposition: attachment`. */
   readonly filename: string;
@@ -38,7 +41,10 @@ export class MadeFileAnswer {
   }
 }
 
-/** A text of the JSON answer that is written bit by bit, such as a picture in base64. Whoever takes the chunks ends their source. */
+/**
+ * A text of the JSON answer that is written bit by bit, such as a picture in base64. Whoever takes the chunks
+ * ends their source.
+ */
 export class StreamedText {
   readonly chunks: AsyncIterable<string>;
 

@@ -97,7 +97,10 @@ const run = async (
   }
 };
 
-/** Fetches a file from another server into a folder. What it is called, and whether it may be, is decided before. */
+/**
+ * Fetches a file from another server into a folder. What it is called, and whether it may be, is decided
+ * before.
+ */
 export const fileUploadRemoteAction = defineAction({
   name: 'fileUploadRemote',
   summary: 'Downloads a file from a public http or https address into a folder.',

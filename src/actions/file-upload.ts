@@ -3,31 +3,33 @@ import { extensionOf } from '../content/extension.ts';
 import { InvalidParametersError } from '../errors/errors.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { defineAction, type ActionContext } from './action.ts';
-import { filesOf } from './form-files.ts';
+import { type ActionContext, defineAction } from './action.ts';
 import { requireFolder } from './item.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 import {
+  type PlannedUpload,
   prepareUpload,
   requireUntaken,
-  storeUploads,
-  type PlannedUpload,
   type StoredUpload,
+  storeUploads,
 } from './store-uploads.ts';
-import type { UploadedFile } from './uploaded-file.ts';
+import { filesOf, type UploadedFile } from './uploaded-file.ts';
 
 const parameters = z.object({
   source: sourceField,
   path: pathField,
-  // Not a parameter of this action, but of fileUploadRemote: it gives a request away that came here by mistake.
+  // Not a parameter of this action, but of fileUploadRemote: it gives a request away that came here by
+  // mistake.
   url: z.unknown().optional().meta({ sent: false }),
 });
 
 type UploadParameters = z.output<typeof parameters>;
 
-// The Jodit client asks for a remote upload at the uploader's URL with the action in the form, where the URL's own action wins.
+// The Jodit client asks for a remote upload at the uploader's URL with the action in the form, where the
+// URL's own action wins.
 const MEANT_REMOTE =
-  'This is the URL of file uploads. For remote files take the action out of uploader.url and put it into uploader.data.';
+  'This is the URL of file uploads. For remote files take the action out of uploader.url and put it into ' +
+  'uploader.data.';
 
 /** @throws InvalidParametersError when the form holds no files */
 const requireFiles = (

@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { pathField, sourceField } from '../parameters/fields.ts';
-import { defineAction, type ActionContext } from './action.ts';
-import { listingMessages, listSources } from './listing/each-source.ts';
+import { type ActionContext, defineAction } from './action.ts';
+import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';
 import { modsField } from './listing/fields.ts';
 import { listingItems, listingItemSchema } from './listing/item.ts';
-import type { ListingTurn } from './listing/large-listings.ts';
+import type { ListingSlot } from './listing/large-listings.ts';
 import { readPage } from './listing/page.ts';
-import { sourceHeader, sourceHeaderShape } from './listing/source-header.ts';
 import { visibleEntries } from './listing/visibility.ts';
 import type { OpenSource } from './open-source.ts';
 
@@ -19,7 +18,7 @@ const listSource = async (
   { source, storage, access }: OpenSource,
   { path, mods }: FilesParameters,
   signal: AbortSignal,
-  turn: ListingTurn,
+  slot: ListingSlot,
 ): Promise<object> => {
   const { settings } = source;
   const entries = await readPage(
@@ -36,13 +35,16 @@ const listSource = async (
       offset: mods.offset ?? 0,
       limit: mods.limit ?? settings.countInChunk,
     },
-    { turn, onOmitted: services.omittedEntries.reporter(log, source, storage, path), signal },
+    { slot, onOmitted: services.omittedEntries.reporter(log, source, storage, path), signal },
   );
   const thumbs = await services.thumbnails.describe(source, path, entries, signal);
   return { ...sourceHeader(source, path), files: listingItems(settings, entries, thumbs) };
 };
 
-/** Lists a folder: in the named source, else in every source, each with its own page, order and quota of thumbnails. */
+/**
+ * Lists a folder: in the named source, else in every source, each with its own page, order and quota of
+ * thumbnails.
+ */
 export const filesAction = defineAction({
   name: 'files',
   summary: 'Lists the files, and on request the folders, of a folder.',
@@ -53,14 +55,14 @@ export const filesAction = defineAction({
     messages: listingMessages,
   }),
   run: async (context, input) => {
-    const turn = context.services.largeListings.turn(context.signal);
-    context.atEnd(() => turn.leave());
+    const slot = context.services.largeListings.slot(context.signal);
+    context.atEnd(() => slot.leave());
     const listed = await listSources(context, {
       key: 'FILES',
       ...input,
-      read: (open, signal) => listSource(context, open, input, signal, turn),
+      read: (open, signal) => listSource(context, open, input, signal, slot),
     });
-    turn.gathered();
+    slot.gathered();
     return { ...listed };
   },
 });

@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { newNameField, pathField, sourceField } from '../parameters/fields.ts';
 import { AlreadyExistsError } from '../errors/errors.ts';
-import { defineAction } from './action.ts';
+import { newNameField, pathField, sourceField } from '../parameters/fields.ts';
+import { defineAction, messagesSchema } from './action.ts';
 import { requireFolder } from './item.ts';
 import { newFolderName } from './new-name.ts';
 import { openSource } from './open-source.ts';
-import { messagesSchema } from './result-schemas.ts';
 
 /** Creates a folder. Unsafe characters of its name become `_`. */
 export const folderCreateAction = defineAction({

@@ -1,13 +1,10 @@
 import { z } from 'zod';
 import { pathField, sourceField } from '../parameters/fields.ts';
-import { defineAction, type ActionContext } from './action.ts';
-import { listingMessages, listSources } from './listing/each-source.ts';
+import { type ActionContext, defineAction } from './action.ts';
+import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';
 import { flagField } from './listing/fields.ts';
-import { compareText } from './listing/order.ts';
-import { sortPatiently } from './listing/patient-sort.ts';
-import { scanFolder } from './listing/scan.ts';
-import { sourceHeader, sourceHeaderShape } from './listing/source-header.ts';
-import { TimeSlice } from './listing/time-slice.ts';
+import { compareText, sortPatiently, TimeSlice } from './listing/order.ts';
+import { scanFolder } from './listing/page.ts';
 import { visibleFolders } from './listing/visibility.ts';
 import type { OpenSource } from './open-source.ts';
 

@@ -15,7 +15,10 @@ const HEAD_BYTES = 512;
 /** A multiple of three, so that no chunk but the last has padding. */
 const CHUNK_BYTES = 48 * 1024;
 
-/** A data URL, made while it is sent: a picture of any size takes the memory of a chunk. Ends the stream on every way out. */
+/**
+ * A data URL, made while it is sent: a picture of any size takes the memory of a chunk. Ends the stream on
+ * every way out.
+ */
 async function* dataUrl(name: string, stream: Readable, size: number | undefined): AsyncGenerator<string> {
   let waiting: Buffer = Buffer.alloc(0);
   let seen = 0;
@@ -42,7 +45,10 @@ async function* dataUrl(name: string, stream: Readable, size: number | undefined
   }
 }
 
-/** Gives an image as a data URL, for editors that may not read it from the file host. By POST only: no other site can trigger that by a link. */
+/**
+ * Gives an image as a data URL, for editors that may not read it from the file host. By POST only: no other
+ * site can trigger that by a link.
+ */
 export const imageLoadAction = defineAction({
   name: 'imageLoad',
   summary: 'Returns an image as a data URL.',

@@ -4,16 +4,15 @@ import { FileTooLargeError, InvalidParametersError, NotFoundError } from '../err
 import { optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import { isSegment, type SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
-import { defineAction, type ActionContext } from './action.ts';
-import { cleanedUpload, pictureOf } from './clean-upload.ts';
+import { type ActionContext, defineAction } from './action.ts';
 import { publicUrlOf } from './edit-image.ts';
-import { filesOf } from './form-files.ts';
+import { cleanedUpload, pictureOf } from './incoming-policy.ts';
 import { findItem, requireFolder, requireKind } from './item.ts';
 import { storeByStrategy } from './naming.ts';
 import { newFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 import { requirePictureName, requireSvg, savedImageName } from './saved-image-name.ts';
-import type { UploadedFile } from './uploaded-file.ts';
+import { filesOf, type UploadedFile } from './uploaded-file.ts';
 
 const KEY = 'IMAGE_SAVE';
 const parameters = z.object({
@@ -41,7 +40,10 @@ const requireUpload = (context: ActionContext, open: OpenSource): UploadedFile =
   return upload;
 };
 
-/** SVG is checked, and cleaned where the source wants that, as with every upload; other pictures must decode to their end. */
+/**
+ * SVG is checked, and cleaned where the source wants that, as with every upload; other pictures must decode
+ * to their end.
+ */
 const verified = async (
   context: ActionContext,
   open: OpenSource,
@@ -113,7 +115,10 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
   }
 };
 
-/** Stores what an image editor has made: over the image `name`, or as `newname`. The bytes are stored as they came, SVG cleaned. */
+/**
+ * Stores what an image editor has made: over the image `name`, or as `newname`. The bytes are stored as they
+ * came, SVG cleaned.
+ */
 export const imageSaveAction = defineAction({
   name: 'imageSave',
   summary: 'Stores an edited image, over the original or as another file.',

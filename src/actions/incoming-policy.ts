@@ -6,12 +6,15 @@ import type { Entry, ReadResult, Stat } from '../storage/adapter.ts';
 import type { CopyFileOptions } from '../storage/copy-tree.ts';
 import type { StoreLocation } from '../storage/location.ts';
 import { isSameVersion } from '../storage/same-version.ts';
+import { stageContent } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
-import { fileTooLarge } from './file-too-large.ts';
 import { newFileName, newFolderName } from './new-name.ts';
+import type { OpenSource } from './open-source.ts';
+import { fileTooLarge, type UploadedFile } from './uploaded-file.ts';
 
 /**
- * The name under which an item of another source may enter a source with these settings: the name that an upload or a new folder would get.
+ * The name under which an item of another source may enter a source with these settings: the name that an
+ * upload or a new folder would get.
  * @throws TypeNotAllowedError, FileTooLargeError (403), UnsafeNameError (400)
  */
 export const incomingName = (settings: Settings, { name, kind, size }: Entry): string => {
@@ -49,8 +52,8 @@ async function* atMost(
 }
 
 /**
- * What is stored of a file that enters a source with these settings: with `sanitizeSvg`, drawings come out cleaned and XML is checked, as
- * uploads are; all else as it is. Drawings and XML are read once more for it.
+ * What is stored of a file that enters a source with these settings: with `sanitizeSvg`, drawings come out
+ * cleaned and XML is checked, as uploads are; all else as it is. Drawings and XML are read once more for it.
  */
 export const incomingContent =
   ({ services, signal }: ActionContext, settings: Settings): NonNullable<CopyFileOptions['contentFor']> =>
@@ -79,3 +82,39 @@ export const incomingContent =
     const counted = Readable.from(atMost(stream, most, refuse), { objectMode: false });
     return { content: counted, size: undefined };
   };
+
+/** An uploaded file as the image editor reads it. */
+export const pictureOf = ({ staged }: UploadedFile): { size: number; open: () => Readable } => ({
+  size: staged.size,
+  open: () => staged.open(),
+});
+
+/**
+ * What is to be stored of an uploaded file that gets this name: with `sanitizeSvg`, drawings come out
+ * cleaned, staged in the source's store in place of what was uploaded; all else as it came. Whoever asks
+ * discards the result; `upload` is discarded here when it is replaced.
+ * @throws BrokenImageError when it is malformed or not a drawing; TypeNotAllowedError for XML that browsers
+ *   show as a page
+ */
+export const cleanedUpload = async (
+  { services, signal }: ActionContext,
+  { storage, source }: OpenSource,
+  upload: UploadedFile,
+  name: string,
+): Promise<UploadedFile> => {
+  const settings: Pick<Settings, 'sanitizeSvg'> = source.settings;
+  if (!settings.sanitizeSvg) return upload;
+  const cleaned = await services.images.clean(
+    name,
+    pictureOf(upload),
+    async ({ content, isReduced }) => {
+      const stream = Readable.from([content], { objectMode: false });
+      const staged = await stageContent(storage, stream, { signal });
+      return { ...upload, staged, stagedIn: storage, isReduced };
+    },
+    signal,
+  );
+  if (cleaned === undefined) return upload;
+  await upload.staged.discard();
+  return cleaned;
+};

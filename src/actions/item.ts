@@ -27,7 +27,10 @@ export const missing = (
   cause?: unknown,
 ): NotFoundError => new NotFoundError({ message: `The ${what} was not found.`, cause });
 
-/** What lies at a path; undefined where nothing lies, where nothing may be seen, or where the path leads through a file. */
+/**
+ * What lies at a path; undefined where nothing lies, where nothing may be seen, or where the path leads
+ * through a file.
+ */
 const statOf = async (
   { source, storage }: OpenSource,
   path: SourcePath,
@@ -43,8 +46,8 @@ const statOf = async (
 };
 
 /**
- * Looks up an entry as the listing would show it: reserved names, and files whose extension is not in `extensions`, are not there. Access
- * is not checked. `kind` is what the request takes it for.
+ * Looks up an entry as the listing would show it: reserved names, and files whose extension is not in
+ * `extensions`, are not there. Access is not checked. `kind` is what the request takes it for.
  * @throws NotFoundError, which says whether the item or its folder is missing
  */
 export const findItem = async (
@@ -72,8 +75,8 @@ export const requireKind = (item: Item, kind: EntryKind): void => {
 };
 
 /**
- * The file or folder that an action was asked to work on. Access is checked before the store is asked, so that a denied
- * request does not learn what exists.
+ * The file or folder that an action was asked to work on. Access is checked before the store is asked, so
+ * that a denied request does not learn what exists.
  * @throws AccessDeniedError, NotFoundError, WrongKindError
  */
 export const requireItem = async (

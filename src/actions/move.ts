@@ -2,11 +2,10 @@ import { z } from 'zod';
 import { itemPathField, pathField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { transferItem } from './across-sources.ts';
-import { defineAction, type ActionContext } from './action.ts';
+import { type ActionContext, defineAction, doneSchema } from './action.ts';
 import { incomingName } from './incoming-policy.ts';
 import { requireFolder } from './item.ts';
 import { findChecked, itemKey, relocate, requireBothLocations } from './relocate.ts';
-import { doneSchema } from './result-schemas.ts';
 import { openSourcePair, requireElsewhere, requireOutside, twoSourcesShape } from './two-sources.ts';
 
 const parameters = z.object({ ...twoSourcesShape, path: pathField, from: itemPathField });

@@ -1,11 +1,181 @@
 import type { SameNameStrategy } from '../config/settings.ts';
-import { uploadNames } from '../content/numbered-names.ts';
-import { AlreadyExistsError, WrongKindError } from '../errors/errors.ts';
+import { foldedFor } from '../content/letter-case.ts';
+import { type NumberedNames, uploadNames } from '../content/numbered-names.ts';
+import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { PutOptions, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { isFree, takeFreeName } from './free-name.ts';
-import type { NameReservations } from './name-reservations.ts';
 import { reservedNames, type ReservingSettings } from './reserved.ts';
+
+/** Numbers in use by variants of one name. */
+export type TakenNumbers = ReadonlySet<number>;
+
+/**
+ * The names that requests of this process are about to take, so that many uploads of one name neither try the
+ * same numbers nor each list the folder. It only saves attempts: the store's create-only write decides.
+ * Bounded by the running requests.
+ */
+export interface NameReservations {
+  /** Reserves a path in a store for the caller; false when another request holds it. */
+  reserve(storage: StorageAdapter, path: SourcePath): boolean;
+  /** Ends a reservation that `reserve` granted. */
+  release(storage: StorageAdapter, path: SourcePath): void;
+  /**
+   * The numbers taken around a name, from a listing that is shared by all who ask while it runs. A listing
+   * that fails, perhaps because the request that began it was given up, fails for its own request alone: the
+   * others list for themselves.
+   */
+  shareNumbers(
+    storage: StorageAdapter,
+    path: SourcePath,
+    list: () => Promise<TakenNumbers>,
+  ): Promise<TakenNumbers>;
+}
+
+/** What is going on in one store. */
+interface Activity {
+  readonly held: Set<string>;
+  readonly listings: Map<string, Promise<TakenNumbers>>;
+}
+
+const keyOf = (storage: StorageAdapter, path: SourcePath): string => foldedFor(storage, path.toString());
+
+const shareListing = async (
+  { listings }: Activity,
+  key: string,
+  list: () => Promise<TakenNumbers>,
+): Promise<TakenNumbers> => {
+  const running = listings.get(key);
+  if (running !== undefined) return running.catch(list);
+  const own = list().finally(() => listings.delete(key));
+  listings.set(key, own);
+  return own;
+};
+
+/**
+ * The reservations of one connector. Stores are told apart by identity, so tenants with like names never
+ * meet.
+ */
+export const createNameReservations = (): NameReservations => {
+  const activities = new WeakMap<StorageAdapter, Activity>();
+  const activityOf = (storage: StorageAdapter): Activity => {
+    const activity = activities.get(storage) ?? { held: new Set(), listings: new Map() };
+    activities.set(storage, activity);
+    return activity;
+  };
+  return {
+    reserve: (storage, path) => {
+      const { held } = activityOf(storage);
+      const key = keyOf(storage, path);
+      if (held.has(key)) return false;
+      held.add(key);
+      return true;
+    },
+    release: (storage, path) => {
+      activityOf(storage).held.delete(keyOf(storage, path));
+    },
+    shareNumbers: (storage, path, list) => shareListing(activityOf(storage), keyOf(storage, path), list),
+  };
+};
+
+/** Where a free name is looked for. */
+export interface NameSearch {
+  readonly storage: StorageAdapter;
+  readonly folder: SourcePath;
+  readonly names: NumberedNames;
+  /** Names that nothing may get. They are passed over. */
+  readonly isReserved: (name: string) => boolean;
+  readonly reservations: NameReservations;
+  readonly signal: AbortSignal;
+}
+
+/** Names that are asked for one by one before the whole folder is listed. */
+const GUESSES = 4;
+/** No folder that anybody can work with has as many variants of one name. */
+const HIGHEST_NUMBER = 1_000_000;
+/**
+ * Free names that other writers may take first. More are no race: the store refuses for a reason of its own.
+ */
+const MOST_LOST = 32;
+
+/** The numbers in use, from one listing. Remembers variants of this name only. */
+const listNumbers = async ({ storage, folder, names, signal }: NameSearch): Promise<TakenNumbers> => {
+  const ignoreCase = !storage.capabilities.caseSensitive;
+  const taken = new Set<number>();
+  for await (const page of storage.list(folder, { detail: 'names', signal })) {
+    for (const entry of page) {
+      const number = names.numberOf(entry.name.normalize('NFC'), ignoreCase);
+      if (number !== undefined) taken.add(number);
+    }
+  }
+  return taken;
+};
+
+const takenNumbers = (search: NameSearch): Promise<TakenNumbers> => {
+  const { storage, folder, names, reservations } = search;
+  return reservations.shareNumbers(storage, folder.child(names.at(1)), () => listNumbers(search));
+};
+
+/** Whether the store shows nothing at the path. Only a hint: the create-only write that follows decides. */
+export const isFree = async (
+  { storage, signal }: Pick<NameSearch, 'storage' | 'signal'>,
+  target: SourcePath,
+): Promise<boolean> => {
+  try {
+    await storage.stat(target, { signal });
+    return false;
+  } catch (error) {
+    if (error instanceof NotFoundError) return true;
+    throw error;
+  }
+};
+
+/** What became of one name: taken by us, seen to be in use, or lost to another writer who was faster. */
+type Outcome<Taken> = { readonly taken: Taken } | 'in use' | 'lost';
+
+const tryName = async <Taken>(
+  search: NameSearch,
+  target: SourcePath,
+  take: (target: SourcePath) => Promise<Taken>,
+): Promise<Outcome<Taken>> => {
+  try {
+    return (await isFree(search, target)) ? { taken: await take(target) } : 'in use';
+  } catch (error) {
+    if (error instanceof AlreadyExistsError) return 'lost';
+    throw error;
+  } finally {
+    search.reservations.release(search.storage, target);
+  }
+};
+
+/**
+ * Takes the first free of the names. `take` must be create-only: its AlreadyExistsError means that another
+ * writer was faster, and the next name is tried, a few times. Names that other requests of this process are
+ * about to take are passed over without asking the store. Costs one `stat` per tried name; after a few taken
+ * ones a single listing of names answers for the rest.
+ * @throws whatever else `take` throws; AlreadyExistsError when other writers were faster every time
+ */
+export const takeFreeName = async <Taken>(
+  search: NameSearch,
+  take: (target: SourcePath) => Promise<Taken>,
+): Promise<Taken> => {
+  let known: TakenNumbers | undefined;
+  let misses = 0;
+  let lost = 0;
+  for (let number = 0; number <= HIGHEST_NUMBER && lost < MOST_LOST; number += 1) {
+    if (known?.has(number) === true) continue;
+    search.signal.throwIfAborted();
+    const name = search.names.at(number);
+    if (search.isReserved(name)) continue;
+    const target = search.folder.child(name);
+    if (!search.reservations.reserve(search.storage, target)) continue;
+    const outcome = await tryName(search, target, take);
+    if (typeof outcome === 'object') return outcome.taken;
+    if (outcome === 'lost') lost += 1;
+    misses += 1;
+    if (misses === GUESSES) known = await takenNumbers(search);
+  }
+  throw new AlreadyExistsError();
+};
 
 /** A file that waits for its name in a folder. */
 export interface WantedName {
@@ -71,10 +241,11 @@ const putNumbered = async <Stored>(wanted: WantedName, put: Put<Stored>): Promis
 };
 
 /**
- * Puts a file under its name, or under the one that the strategy gives it when the name is taken: `addNumber` the first
- * free variant, `replace` the same (never over a folder), `error` none. What `put` gives comes back. The store's create-only
- * writes decide, so that racing requests never share a name.
- * @throws AlreadyExistsError (400) by strategy `error`, or when a folder has a name to be replaced; whatever else `put` throws
+ * Puts a file under its name, or under the one that the strategy gives it when the name is taken: `addNumber`
+ * the first free variant, `replace` the same (never over a folder), `error` none. What `put` gives comes
+ * back. The store's create-only writes decide, so that racing requests never share a name.
+ * @throws AlreadyExistsError (400) by strategy `error`, or when a folder has a name to be replaced; whatever
+ *   else `put` throws
  */
 export const storeByStrategy = <Stored>(
   wanted: WantedName,

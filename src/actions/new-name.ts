@@ -31,9 +31,10 @@ const allowedName = (settings: NamingSettings, sanitizedName: string): string =>
 };
 
 /**
- * The name that a new file gets for what the client sent. Every action that names a file goes through here or through
- * `renamedFileName`, so that none is laxer than the upload.
- * @throws UnsafeNameError (400) empty, reserved or with a leading dot; TypeNotAllowedError (403) by extension, or a file that web servers obey
+ * The name that a new file gets for what the client sent. Every action that names a file goes through here or
+ * through `renamedFileName`, so that none is laxer than the upload.
+ * @throws UnsafeNameError (400) empty, reserved or with a leading dot; TypeNotAllowedError (403) by
+ *   extension, or a file that web servers obey
  */
 export const newFileName = (settings: NamingSettings, text: string): string =>
   allowedName(settings, sanitized(text));

@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import type { Access } from '../access/access.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
-import type { SourcePath } from '../storage/source-path.ts';
 import type { Source } from '../sources/source.ts';
-import { accessKeyOf, defineAction, type ActionContext } from './action.ts';
-import { openedSource } from './open-source.ts';
-import { sourcesFor } from './select-source.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { accessKeyOf, type ActionContext, defineAction } from './action.ts';
+import { openedSource, sourcesFor } from './open-source.ts';
 
-/** The actions that `permissions` reports, in the order of the protocol. Some of them may not exist here: rules about them count. */
+/**
+ * The actions that `permissions` reports, in the order of the protocol. Some of them may not exist here:
+ * rules about them count.
+ */
 export const reportedActions = [
   'files',
   'fileMove',
@@ -52,8 +54,8 @@ const denied: Permissions = record(() => false);
 const OF_THE_FOLDER: ReadonlySet<string> = new Set(['FILES', 'FOLDERS', 'FOLDER_TREE']);
 
 /**
- * What the access rules say of each reported action in a folder: true where it can succeed for something there, so that clients hide no
- * button that works. Whether anything lies there does not matter.
+ * What the access rules say of each reported action in a folder: true where it can succeed for something
+ * there, so that clients hide no button that works. Whether anything lies there does not matter.
  */
 const permissionsAt = (access: Access, path: SourcePath): Permissions =>
   record((key) => (OF_THE_FOLDER.has(key) ? access.allows(key, path) : access.mayAllowIn(key, path)));
@@ -67,7 +69,10 @@ const accessIn = async (context: ActionContext, source: Source): Promise<Access>
   }
 };
 
-/** Reports what the role of the request may do in a folder of the named, else the first source; nothing without sources. */
+/**
+ * Reports what the role of the request may do in a folder of the named, else the first source; nothing
+ * without sources.
+ */
 export const permissionsAction = defineAction({
   name: 'permissions',
   summary: 'Reports what the current role may do in a folder.',

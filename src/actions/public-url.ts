@@ -26,9 +26,10 @@ const parseUrl = (text: string, base: string): URL | undefined => {
 };
 
 /**
- * Where a public URL points inside a source: scheme, host and port must be those of `baseurl` (as far as the URL has them), and
- * its path must begin with that of `baseurl`, compared by whole decoded segments. Query and fragment do not count.
- * Undefined when the URL lies elsewhere or can be no path of a source; the root itself is not a file.
+ * Where a public URL points inside a source: scheme, host and port must be those of `baseurl` (as far as the
+ * URL has them), and its path must begin with that of `baseurl`, compared by whole decoded segments. Query
+ * and fragment do not count. Undefined when the URL lies elsewhere or can be no path of a source; the root
+ * itself is not a file.
  */
 const pathOfPublicUrl = (text: string, baseurl: string): SourcePath | undefined => {
   const base = new URL(baseurl);
@@ -56,8 +57,8 @@ export interface PublicFile {
 }
 
 /**
- * The files that a public URL may mean, by `baseurl` and `baseurlAliases` of all sources. Base URLs may lie inside one another: the
- * closest is first.
+ * The files that a public URL may mean, by `baseurl` and `baseurlAliases` of all sources. Base URLs may lie
+ * inside one another: the closest is first.
  */
 export const filesOfPublicUrl = (sources: readonly Source[], url: string): PublicFile[] =>
   sources

@@ -40,8 +40,8 @@ export const requireBothLocations = (
 };
 
 /**
- * Finds an item of either kind. `check` decides by what it is, and by `expected` when nothing is there, so that a denied request does not
- * learn what exists.
+ * Finds an item of either kind. `check` decides by what it is, and by `expected` when nothing is there, so
+ * that a denied request does not learn what exists.
  * @throws NotFoundError, and what `check` throws
  */
 export const findChecked = async (
@@ -74,8 +74,9 @@ const moveItem = (
     : storage.moveFile(from, to, { createOnly: true, signal });
 
 /**
- * Changes the letter case of a name in a store that ignores it, where the item itself has the new name already: by way of a name that nobody
- * has. Once the item has that one, the signal no longer counts; when the second step fails, the item gets its old name back.
+ * Changes the letter case of a name in a store that ignores it, where the item itself has the new name
+ * already: by way of a name that nobody has. Once the item has that one, the signal no longer counts; when
+ * the second step fails, the item gets its old name back.
  */
 const changeLetterCase = async (
   storage: StorageAdapter,
@@ -96,7 +97,8 @@ const changeLetterCase = async (
 
 /**
  * Gives a file or folder another path, with its thumbnail. Never replaces anything.
- * @throws AccessDeniedError at either location or for something inside a folder; AlreadyExistsError, also for its own name
+ * @throws AccessDeniedError at either location or for something inside a folder; AlreadyExistsError, also for
+ *   its own name
  */
 export const relocate = async (
   context: ActionContext,

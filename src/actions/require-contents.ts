@@ -14,17 +14,21 @@ export interface FolderChange {
   readonly to?: SourcePath | undefined;
 }
 
-/** Whether paths below the folder become longer or deeper, so that one of them may pass what requests can name. */
+/**
+ * Whether paths below the folder become longer or deeper, so that one of them may pass what requests can
+ * name.
+ */
 const makesPathsLonger = ({ from, to }: FolderChange): boolean =>
   to !== undefined &&
   (to.segments.length > from.segments.length ||
     Buffer.byteLength(to.toString()) > Buffer.byteLength(from.toString()));
 
 /**
- * Refuses a change of a folder when a rule denies it for something inside, at its old or its new location: folders by the folder's key, files by
- * the file's key as well (`FOLDER_MOVE`, `FILE_MOVE`); to rename a folder, FOLDER_RENAME is the only key. Also refuses a change that makes
- * paths longer than requests can name. Walks the folder unless every key is allowed for whatever is inside and no path becomes longer.
- * What is reserved goes along unseen.
+ * Refuses a change of a folder when a rule denies it for something inside, at its old or its new location:
+ * folders by the folder's key, files by the file's key as well (`FOLDER_MOVE`, `FILE_MOVE`); to rename a
+ * folder, FOLDER_RENAME is the only key. Also refuses a change that makes paths longer than requests can
+ * name. Walks the folder unless every key is allowed for whatever is inside and no path becomes longer. What
+ * is reserved goes along unseen.
  * @throws AccessDeniedError, UnsafePathError
  */
 export const requireContents = async (

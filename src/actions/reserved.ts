@@ -8,9 +8,10 @@ export type ReservingSettings = Pick<Settings, 'excludeDirectoryNames' | 'create
 const escaped = (text: string): string => text.normalize('NFC').replaceAll(/[\\^$.*+?()[\]{}|/]/gu, '\\$&');
 
 /**
- * Compiles the test whether a name is reserved: one of `excludeDirectoryNames`, or the thumbnail folder while thumbnails
- * are on. Reserved names are hidden, out of reach for every action, and may not be given to anything. Letter case does not
- * count, because a store may hold `_thumbs` and answer to `_THUMBS`. Compile once per request, then about 20 ns a name.
+ * Compiles the test whether a name is reserved: one of `excludeDirectoryNames`, or the thumbnail folder while
+ * thumbnails are on. Reserved names are hidden, out of reach for every action, and may not be given to
+ * anything. Letter case does not count, because a store may hold `_thumbs` and answer to `_THUMBS`. Compile
+ * once per request, then about 20 ns a name.
  */
 export const reservedNames = (settings: ReservingSettings): ((name: string) => boolean) => {
   const names = settings.createThumb
@@ -22,7 +23,9 @@ export const reservedNames = (settings: ReservingSettings): ((name: string) => b
   return (name) => pattern.test(name.normalize('NFC'));
 };
 
-/** Whether the name is reserved in a source with these settings. For many names compile `reservedNames` once. */
+/**
+ * Whether the name is reserved in a source with these settings. For many names compile `reservedNames` once.
+ */
 export const isReservedName = (settings: ReservingSettings, name: string): boolean =>
   reservedNames(settings)(name);
 

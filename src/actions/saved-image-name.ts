@@ -3,7 +3,7 @@ import { extensionOf, splitExtension } from '../content/extension.ts';
 import { sanitizeName } from '../content/file-name.ts';
 import { BrokenImageError, TypeNotAllowedError } from '../errors/errors.ts';
 import type { ActionContext } from './action.ts';
-import { pictureOf } from './clean-upload.ts';
+import { pictureOf } from './incoming-policy.ts';
 import { newFileName, type NamingSettings } from './new-name.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
@@ -39,7 +39,10 @@ const missingExtension = async (
   }
 };
 
-/** @throws TypeNotAllowedError: whatever the bytes are, nothing but pictures is saved as the work of an image editor */
+/**
+ * @throws TypeNotAllowedError: whatever the bytes are, nothing but pictures is saved as the work of an image
+ *   editor
+ */
 export const requirePictureName = (settings: Pick<Settings, 'imageExtensions'>, name: string): void => {
   const extension = extensionOf(name) ?? '';
   if (PICTURES.has(extension) || settings.imageExtensions.includes(extension)) return;
@@ -47,8 +50,9 @@ export const requirePictureName = (settings: Pick<Settings, 'imageExtensions'>, 
 };
 
 /**
- * The name that an edited picture is wanted under: `newname`, else `name`, else that of the upload. One without extension gets that of
- * `name`, else that of the content. `name` itself comes back as it is, however unsafe: it may be that of an existing file.
+ * The name that an edited picture is wanted under: `newname`, else `name`, else that of the upload. One
+ * without extension gets that of `name`, else that of the content. `name` itself comes back as it is, however
+ * unsafe: it may be that of an existing file.
  * @throws BrokenImageError when the content has to decide and is not a picture; errors of `newFileName`
  */
 export const savedImageName = async (

@@ -5,10 +5,8 @@ import type { Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
-import { cleanedUpload } from './clean-upload.ts';
-import { isFree } from './free-name.ts';
-import { incomingName } from './incoming-policy.ts';
-import { nameTaken, storeByStrategy } from './naming.ts';
+import { cleanedUpload, incomingName } from './incoming-policy.ts';
+import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
@@ -19,9 +17,10 @@ export interface PlannedUpload {
 }
 
 /**
- * Checks one uploaded file, and readies its content for being stored: the one place that every uploaded file passes. The caller discards
- * what comes back, in the end.
- * @throws UnsafeNameError, BrokenImageError for SVG that cannot be cleaned (400), TypeNotAllowedError, FileTooLargeError, AccessDeniedError (403)
+ * Checks one uploaded file, and readies its content for being stored: the one place that every uploaded file
+ * passes. The caller discards what comes back, in the end.
+ * @throws UnsafeNameError, BrokenImageError for SVG that cannot be cleaned (400), TypeNotAllowedError,
+ *   FileTooLargeError, AccessDeniedError (403)
  */
 export const prepareUpload = async (
   context: ActionContext,
@@ -38,7 +37,10 @@ export const prepareUpload = async (
   return { upload: await cleanedUpload(context, open, upload, name), name };
 };
 
-/** Refuses names that are taken, or wanted twice, while nothing has been stored yet. @throws AlreadyExistsError */
+/**
+ * Refuses names that are taken, or wanted twice, while nothing has been stored yet. @throws
+ * AlreadyExistsError
+ */
 export const requireUntaken = async (
   { signal }: ActionContext,
   { storage }: OpenSource,
@@ -63,9 +65,9 @@ export interface StoredUpload {
 }
 
 /**
- * Removes what a request has stored before it failed. A file that somebody has changed since then stays, and so does
- * one that has replaced another: the older content is gone, and the new one is better than none. Works without the
- * request's signal, which may be the reason of the failure.
+ * Removes what a request has stored before it failed. A file that somebody has changed since then stays, and
+ * so does one that has replaced another: the older content is gone, and the new one is better than none.
+ * Works without the request's signal, which may be the reason of the failure.
  */
 const withdraw = async (
   { log }: ActionContext,
@@ -113,8 +115,8 @@ const storeOne = async (
 };
 
 /**
- * Stores the files of one request in a folder, in their order; none replaces another of them, whatever the strategy.
- * When one fails, those before it are withdrawn, except where they have replaced an older file.
+ * Stores the files of one request in a folder, in their order; none replaces another of them, whatever the
+ * strategy. When one fails, those before it are withdrawn, except where they have replaced an older file.
  */
 export const storeUploads = async (
   context: ActionContext,

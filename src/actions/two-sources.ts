@@ -31,8 +31,8 @@ export const openSourcePair = async (
 };
 
 /**
- * Refuses to put a folder into itself: also under another spelling where the store ignores letter case, and through another source that
- * shows the same entries.
+ * Refuses to put a folder into itself: also under another spelling where the store ignores letter case, and
+ * through another source that shows the same entries.
  * @throws IntoItselfError
  */
 export const requireOutside = (
@@ -49,7 +49,10 @@ export const requireOutside = (
   if (isInside) throw new IntoItselfError();
 };
 
-/** Refuses to move an item onto itself, also through another source that shows the same entries. @throws AlreadyExistsError */
+/**
+ * Refuses to move an item onto itself, also through another source that shows the same entries. @throws
+ * AlreadyExistsError
+ */
 export const requireElsewhere = ({ from, to }: SourcePair, item: SourcePath, target: SourcePath): void => {
   if (isSameLocation({ storage: from.storage, path: item }, { storage: to.storage, path: target }))
     throw new AlreadyExistsError();

@@ -1,6 +1,15 @@
+import { sanitizeName } from '../content/file-name.ts';
+import { FileTooLargeError } from '../errors/errors.ts';
+import type { Source } from '../sources/source.ts';
 import type { StagedFile, StorageAdapter } from '../storage/adapter.ts';
+import type { ActionContext } from './action.ts';
+import { humanSize } from './listing/item.ts';
+import type { OpenSource } from './open-source.ts';
 
-/** A file of a form that has arrived whole and waits, without a name in any source, to be placed. Discarded when the request ends. */
+/**
+ * A file of a form that has arrived whole and waits, without a name in any source, to be placed. Discarded
+ * when the request ends.
+ */
 export interface UploadedFile {
   /** Form field as sent: `files[0]`. */
   readonly field: string;
@@ -12,3 +21,20 @@ export interface UploadedFile {
   /** Cleaning has removed something that a browser would have drawn or run. */
   readonly isReduced?: boolean;
 }
+
+/** Whether a form field holds uploads: `files`, `files[]`, `files[0]`, or the source's own field name. */
+export const isFilesField = (field: string, { settings }: Source): boolean =>
+  field === settings.defaultFilesKey || /^files(?:\[\d*\])?$/u.test(field);
+
+/** The uploaded files of a request, in the order of its form; files of other fields are ignored. */
+export const filesOf = ({ uploads }: ActionContext, { source }: OpenSource): readonly UploadedFile[] =>
+  uploads.filter(({ field }) => isFilesField(field, source));
+
+/**
+ * The refusal of an uploaded file, by the name that the client gave it: of many files people must know which
+ * one. `most` in bytes.
+ */
+export const fileTooLarge = (filename: string, most: number): FileTooLargeError =>
+  new FileTooLargeError(
+    `The file "${sanitizeName(filename)}" is too large: at most ${humanSize(most)} are allowed.`,
+  );

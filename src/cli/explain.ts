@@ -1,4 +1,4 @@
-import { compileRules } from '../access/rules.ts';
+import { compileRules } from '../access/access.ts';
 import { accessKeyOf } from '../actions/action.ts';
 import type { CheckedConfiguration } from '../connector.ts';
 import { extensionOf } from '../content/extension.ts';

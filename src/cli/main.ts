@@ -14,7 +14,10 @@ const complain = (text: string): boolean => process.stderr.write(`${text}\n`);
 const configFor = async (file: string | undefined): Promise<ConfigInput | undefined> =>
   (await readConfig(file)) as ConfigInput | undefined;
 
-/** Does what the command line asks for. The service is loaded when needed: help and mistakes are answered without its weight. */
+/**
+ * Does what the command line asks for. The service is loaded when needed: help and mistakes are answered
+ * without its weight.
+ */
 const execute = async (command: Command): Promise<void> => {
   if (command.name === 'help') print(help.trimEnd());
   else if (command.name === 'version') print(readVersion());

@@ -43,7 +43,8 @@ const parseJson = (name: string, text: string): unknown => {
 };
 
 /**
- * The configuration as written: the file, else the JSON text in `CONFIG`, else the file named by `CONFIG_FILE`, else undefined.
+ * The configuration as written: the file, else the JSON text in `CONFIG`, else the file named by
+ * `CONFIG_FILE`, else undefined.
  * @throws ConfigError when it cannot be read or is not JSON.
  */
 export const readConfig = async (file: string | undefined): Promise<unknown> => {

@@ -49,7 +49,10 @@ const asStartError = ({ host, port }: Address, error: unknown): unknown => {
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-/** Settles at the first SIGTERM or SIGINT, which asks for an orderly end; the second ends the process immediately. */
+/**
+ * Settles at the first SIGTERM or SIGINT, which asks for an orderly end; the second ends the process
+ * immediately.
+ */
 const stopSignal = (): Promise<NodeJS.Signals> =>
   new Promise((resolve) => {
     let isStopping = false;

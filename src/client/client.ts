@@ -1,10 +1,55 @@
-import { answerKinds, type Actions } from './actions.ts';
-import { ConnectorError } from './connector-error.ts';
-import { toForm } from './form.ts';
+import { type Actions, answerKinds } from './actions.ts';
+
+/** An answer of the service, or of something in front of it, that is not a success. */
+export class ConnectorError extends Error {
+  override readonly name = 'ConnectorError';
+  /** The number of the answer: `data.code`, else the HTTP status. */
+  readonly code: number;
+  /**
+   * The cause, for programs: a key of the error table such as `ALREADY_EXISTS`. Undefined when something else
+   * answered.
+   */
+  readonly error: string | undefined;
+  /**
+   * What the service says to the user; for 400 one message per problem. Empty when something else answered.
+   */
+  readonly messages: readonly string[];
+
+  constructor(code: number, messages: readonly string[], error?: string) {
+    super(messages.join(' ') || `The connector answered ${String(code)}.`);
+    this.code = code;
+    this.messages = messages;
+    this.error = error;
+  }
+}
+
+const appendTo = (form: FormData, name: string, value: unknown): void => {
+  if (value instanceof Blob) form.append(name, value);
+  else if (Array.isArray(value)) {
+    for (const [index, member] of value.entries()) appendTo(form, `${name}[${String(index)}]`, member);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, member] of Object.entries(value)) appendTo(form, `${name}[${key}]`, member);
+  } else if (typeof value === 'string') form.append(name, value);
+  else if (typeof value === 'number' || typeof value === 'boolean') form.append(name, String(value));
+};
+
+/**
+ * Parameters as a multipart form: `{ mods: { limit: 5 } }` as `mods[limit]=5`; what is undefined or null is
+ * left out. Files stand last, so that the service knows where they go when they come.
+ */
+export const toForm = ({ files, ...fields }: Readonly<Record<string, unknown>>): FormData => {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) appendTo(form, name, value);
+  appendTo(form, 'files', files);
+  return form;
+};
 
 /** How to reach a connector. */
 export interface ClientOptions {
-  /** Where the connector is mounted, with or without a slash at the end: `https://www.example.com/connector`, `/api/files`. */
+  /**
+   * Where the connector is mounted, with or without a slash at the end: `https://www.example.com/connector`,
+   * `/api/files`.
+   */
   readonly url: string | URL;
   /** Sent with every request, such as a token. A function is asked before each. */
   readonly headers?:
@@ -29,8 +74,8 @@ type Arguments<Parameters> =
     : [parameters: Parameters, options?: CallOptions];
 
 /**
- * A method for every action. Actions that answer JSON resolve to its `data`; actions that answer a file resolve to the
- * response, whose body is still to be read.
+ * A method for every action. Actions that answer JSON resolve to its `data`; actions that answer a file
+ * resolve to the response, whose body is still to be read.
  * @throws ConnectorError for every answer that is not a success; what `fetch` throws when there is no answer
  */
 export type Client = {
@@ -64,7 +109,10 @@ const envelopeOf = async (response: Response): Promise<Envelope> => {
     : new ConnectorError(response.status, []);
 };
 
-/** A client for browsers and servers. Every request is a POST with a form: no length of a URL, no preflight, and `onlyPOST` is fine. */
+/**
+ * A client for browsers and servers. Every request is a POST with a form: no length of a URL, no preflight,
+ * and `onlyPOST` is fine.
+ */
 export const createClient = ({ url, headers, credentials, fetch: own }: ClientOptions): Client => {
   const base = String(url).replace(/\/*$/u, '/');
   const send = own ?? globalThis.fetch.bind(globalThis);
@@ -86,6 +134,7 @@ export const createClient = ({ url, headers, credentials, fetch: own }: ClientOp
   };
 
   const methods = Object.keys(answerKinds).map((name) => [name, call.bind(undefined, name as keyof Actions)]);
-  // Made of the names that `Actions` is made of, and each answers what its name says: the types come from the same registry.
+  // Made of the names that `Actions` is made of, and each answers what its name says: the types come from the
+  // same registry.
   return Object.fromEntries(methods) as Client;
 };

@@ -14,8 +14,8 @@ const isSourcePath = (text: string): boolean => {
 };
 
 /**
- * An access rule: applies to a role, a folder and extensions, and allows or denies actions by their CONSTANT_CASE keys.
- * `loadAccessRules` checks rules, keys included.
+ * An access rule: applies to a role, a folder and extensions, and allows or denies actions by their
+ * CONSTANT_CASE keys. `loadAccessRules` checks rules, keys included.
  */
 export interface AccessRule {
   /** Absent or `*`: every role. */
@@ -39,7 +39,8 @@ const ruleShape = z
 /** The keys of a rule that are not an action's. */
 const accessRuleKeys: readonly string[] = Object.keys(ruleShape.shape);
 
-// A catch-all cannot be told apart from the named keys by its inferred type; the interface above says what is meant.
+// A catch-all cannot be told apart from the named keys by its inferred type; the interface above says what is
+// meant.
 export const accessRuleSchema = ruleShape as unknown as z.ZodType<AccessRule, AccessRule>;
 
 const rulesSchema = z.array(accessRuleSchema);
@@ -55,12 +56,14 @@ const keyProblem = (key: string): string => {
     : `${text}; keys of actions are written like "${actionKeyFrom(key)}"`;
 };
 
-/** Whether an access rule may have the key: `role`, `path`, `extensions`, or one of the form of an action's. */
+/**
+ * Whether an access rule may have the key: `role`, `path`, `extensions`, or one of the form of an action's.
+ */
 export const isRuleKey = (key: string): boolean => accessRuleKeys.includes(key) || ACTION_KEY.test(key);
 
 /**
- * Faults of a list of access rules beyond their schema: keys that are neither `role`, `path` or `extensions` nor of the form of an
- * action's key. A misspelt rule must stop the start, because it would deny nothing.
+ * Faults of a list of access rules beyond their schema: keys that are neither `role`, `path` or `extensions`
+ * nor of the form of an action's key. A misspelt rule must stop the start, because it would deny nothing.
  */
 export const ruleKeyProblems = (rules: unknown, prefix: readonly PropertyKey[]): readonly string[] =>
   (Array.isArray(rules) ? rules : []).flatMap((rule: unknown, index) =>
@@ -69,7 +72,10 @@ export const ruleKeyProblems = (rules: unknown, prefix: readonly PropertyKey[]):
       .map((key) => problemAt([...prefix, index, key], keyProblem(key))),
   );
 
-/** Whether a path of an issue points to a key that `ruleKeyProblems` reports, so that it is not reported twice. */
+/**
+ * Whether a path of an issue points to a key that `ruleKeyProblems` reports, so that it is not reported
+ * twice.
+ */
 export const isUnknownRuleKey = (key: PropertyKey | undefined): boolean =>
   typeof key === 'string' && !isRuleKey(key);
 

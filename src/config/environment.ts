@@ -29,7 +29,10 @@ export const readSourceEnvironment = (): SourceEnvironment => {
 /** Variables that a browser needs. All others may be secrets, and the browser shows pages of strangers. */
 const BROWSER_VARIABLES = /^(?:PATH|LANG|LC_.*|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|FONTCONFIG_.*|SYSTEMROOT)$/iu;
 
-/** The Chromium browser that prints PDF files: its path where `STOWAGE_CHROMIUM` is set, and all that it may know of the environment. */
+/**
+ * The Chromium browser that prints PDF files: its path where `STOWAGE_CHROMIUM` is set, and all that it may
+ * know of the environment.
+ */
 export const readBrowser = () => ({
   path: readVariable('STOWAGE_CHROMIUM'),
   environment: Object.fromEntries(
@@ -37,7 +40,10 @@ export const readBrowser = () => ({
   ),
 });
 
-/** Threads that Node runs files and picture work on, by `UV_THREADPOOL_SIZE`; the runtime's own number when it is not set. */
+/**
+ * Threads that Node runs files and picture work on, by `UV_THREADPOOL_SIZE`; the runtime's own number when it
+ * is not set.
+ */
 export const readThreadPoolSize = (): number => {
   const size = Number(process.env['UV_THREADPOOL_SIZE']);
   return Number.isInteger(size) && size > 0 ? size : 4;

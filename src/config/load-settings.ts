@@ -54,8 +54,9 @@ export const checkWritten = <Schema extends z.ZodObject>(
 };
 
 /**
- * The settings in force for a source: the global ones with its overrides laid over them, nested objects key by key.
- * Overrides of settings that act before a source is known have no effect. `overrides` have passed `checkWritten`.
+ * The settings in force for a source: the global ones with its overrides laid over them, nested objects key
+ * by key. Overrides of settings that act before a source is known have no effect. `overrides` have passed
+ * `checkWritten`.
  */
 export const overrideSettings = (settings: Settings, overrides: PlainObject): Settings => {
   const effective = Object.fromEntries(

@@ -42,12 +42,12 @@ const environmentSource = (environment: SourceEnvironment): PlainObject => {
 };
 
 /**
- * Checks a configuration as written, fills in the defaults and freezes the result at every depth. Without `sources`
- * the source named `default` is built from the environment. The input is neither kept nor changed; `$schema` is
- * ignored.
+ * Checks a configuration as written, fills in the defaults and freezes the result at every depth. Without
+ * `sources` the source named `default` is built from the environment. The input is neither kept nor changed;
+ * `$schema` is ignored.
  *
- * Merging: a configuration holds only differences; nested objects merge key by key, lists replace, null keeps the
- * default, `sources` replaces the default source as a whole.
+ * Merging: a configuration holds only differences; nested objects merge key by key, lists replace, null keeps
+ * the default, `sources` replaces the default source as a whole.
  * @throws ConfigError that lists every problem, each under its dotted key.
  */
 export const loadConfig = (

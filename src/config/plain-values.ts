@@ -2,9 +2,9 @@
 export type PlainObject = Readonly<Record<string, unknown>>;
 
 /**
- * Whether a value is an object literal or came from JSON. Lists, dates, buffers, clients and functions are not. Decided by
- * the length of its chain of prototypes, not by their identity: test runners, `node:vm` and workers have an
- * `Object` of their own.
+ * Whether a value is an object literal or came from JSON. Lists, dates, buffers, clients and functions are
+ * not. Decided by the length of its chain of prototypes, not by their identity: test runners, `node:vm` and
+ * workers have an `Object` of their own.
  */
 export const isPlainObject = (value: unknown): value is PlainObject => {
   if (typeof value !== 'object' || value === null) return false;
@@ -16,9 +16,9 @@ export const isPlainObject = (value: unknown): value is PlainObject => {
 export type KeyTest = (path: readonly string[], key: string) => boolean;
 
 /**
- * A copy in which no object holds `undefined`, nor `null` under a known key: a key set to null keeps its default, at every depth.
- * Nulls under unknown keys stay, and so do those in lists, so that checks find them. What is neither a plain object nor a list
- * is taken as it is.
+ * A copy in which no object holds `undefined`, nor `null` under a known key: a key set to null keeps its
+ * default, at every depth. Nulls under unknown keys stay, and so do those in lists, so that checks find them.
+ * What is neither a plain object nor a list is taken as it is.
  */
 export const withoutNulls = (
   value: unknown,
@@ -36,7 +36,10 @@ export const withoutNulls = (
   return Object.fromEntries(kept.map(([key, inner]) => [key, withoutNulls(inner, isKnown, [...path, key])]));
 };
 
-/** Lays `over` on `base`: objects merge key by key at every depth, anything else, lists too, replaces. Neither is changed. */
+/**
+ * Lays `over` on `base`: objects merge key by key at every depth, anything else, lists too, replaces. Neither
+ * is changed.
+ */
 export const merge = (base: PlainObject, over: PlainObject): PlainObject => {
   const merged = new Map(Object.entries(base));
   for (const [key, value] of Object.entries(over)) {
@@ -46,7 +49,10 @@ export const merge = (base: PlainObject, over: PlainObject): PlainObject => {
   return Object.fromEntries(merged);
 };
 
-/** Freezes plain objects and lists at every depth, and nothing else: a client or a buffer among them stays usable. */
+/**
+ * Freezes plain objects and lists at every depth, and nothing else: a client or a buffer among them stays
+ * usable.
+ */
 export const freezeDeep = <Value>(value: Value): Value => {
   if (Array.isArray(value) || isPlainObject(value)) {
     Object.freeze(value);

@@ -59,8 +59,8 @@ const distance = (a: string, b: string): number => {
 };
 
 /**
- * The known key that somebody who wrote `key` probably meant: case, dashes and underscores do not count, and about every
- * third letter may be wrong. Undefined when none is near.
+ * The known key that somebody who wrote `key` probably meant: case, dashes and underscores do not count, and
+ * about every third letter may be wrong. Undefined when none is near.
  */
 const nearestKey = (key: string, known: readonly string[]): string | undefined => {
   const wanted = normal(key).slice(0, 64);

@@ -9,7 +9,8 @@ export const pdfSchema = z.strictObject({
     .boolean()
     .default(true)
     .describe(
-      'Load remote images, styles and fonts (public http/https addresses only) in PDF and DOCX; false blocks all.',
+      'Load remote images, styles and fonts (public http/https addresses only) in PDF and DOCX; false ' +
+        'blocks all.',
     ),
   defaultFont: z.string().default('serif').describe('Accepted, without effect.'),
   fontDir: z.string().optional().describe('Accepted, without effect.'),
@@ -27,7 +28,9 @@ export const documentsSchema = z.strictObject({
     .enum(['auto', 'required', 'off'])
     .default('auto')
     .describe(
-      'Sandbox of the browser that prints PDF files. `auto`: used unless the service runs as root, with a warning then; `required`: PDF files fail without it; `off`: not used, for containers that do not let the browser make one.',
+      'Sandbox of the browser that prints PDF files. `auto`: used unless the service runs as root, with a ' +
+        'warning then; `required`: PDF files fail without it; `off`: not used, for containers that do not ' +
+        'let the browser make one.',
     ),
 });
 

@@ -10,7 +10,10 @@ export type { AccessRule } from './access-rules.ts';
 export interface SettingMeta {
   /** One sentence for the reference page. */
   readonly meaning: string;
-  /** `global`: read before a source is known, an override by a source has no effect. `source`: a source may override it. */
+  /**
+   * `global`: read before a source is known, an override by a source has no effect. `source`: a source may
+   * override it.
+   */
   readonly scope: 'global' | 'source';
   /** Accepted for compatibility, without any effect. */
   readonly unused?: true;
@@ -102,7 +105,8 @@ export const settingsShape = {
   defaultFilesKey: setting(
     z.string().min(1).default('default'),
     source(
-      'Form field holding an uploaded file, besides `files[0]`, `files[1]`…; used by fileUpload and imageSave.',
+      'Form field holding an uploaded file, besides `files[0]`, `files[1]`…; used by fileUpload and ' +
+        'imageSave.',
     ),
   ),
   dynamicSourcesCache: setting(
@@ -118,13 +122,15 @@ export const settingsShape = {
   extensions: setting(
     z.array(extension).default([...defaultExtensions]),
     source(
-      'Allowed extensions, lower case, without dot. Other types are refused on upload (403), left out of listings, and not found by any action.',
+      'Allowed extensions, lower case, without dot. Other types are refused on upload (403), left out of ' +
+        'listings, and not found by any action.',
     ),
   ),
   maxUploadFileSize: setting(
     byteSize.prefault('8mb'),
     source(
-      'Largest uploaded file: a number with b, kb, mb or gb (powers of 1024), or plain bytes. Also caps fileUploadRemote.',
+      'Largest uploaded file: a number with b, kb, mb or gb (powers of 1024), or plain bytes. Also caps ' +
+        'fileUploadRemote.',
     ),
   ),
   maxFileSize: setting(
@@ -134,13 +140,15 @@ export const settingsShape = {
   saveSameFileNameStrategy: setting(
     z.enum(sameNameStrategies).default('addNumber'),
     source(
-      'What an upload does when its name is taken: `addNumber` (name-1.ext), `replace` (overwrite) or `error` (400).',
+      'What an upload does when its name is taken: `addNumber` (name-1.ext), `replace` (overwrite) or ' +
+        '`error` (400).',
     ),
   ),
   datetimeFormat: setting(
     z.string().default('M/D/YYYY h:mm:ss A'),
     source(
-      'Format of `changed` in listings, with the tokens YYYY, MM, DD, HH, mm, ss, A…, in the local time of the server.',
+      'Format of `changed` in listings, with the tokens YYYY, MM, DD, HH, mm, ss, A…, in the local time ' +
+        'of the server.',
     ),
   ),
   defaultSortBy: setting(
@@ -177,7 +185,8 @@ export const settingsShape = {
   thumbSize: setting(
     positive.max(4096).default(250),
     source(
-      'Side in pixels of the square that thumbnails fit into. Thumbnails that exist keep their size until their image changes.',
+      'Side in pixels of the square that thumbnails fit into. Thumbnails that exist keep their size until ' +
+        'their image changes.',
     ),
   ),
   thumbFolderName: setting(
@@ -191,7 +200,8 @@ export const settingsShape = {
   generateSvgThumbs: setting(
     z.boolean().default(true),
     source(
-      'Draw SVG icons for folders and for files that are not images; false: such items point to the file itself.',
+      'Draw SVG icons for folders and for files that are not images; false: such items point to the file ' +
+        'itself.',
     ),
   ),
   svgThumbWidth: setting(positive.default(100), source('Width handed to the icon generator, in pixels.')),
@@ -199,13 +209,16 @@ export const settingsShape = {
   forceSingleExtension: setting(
     z.boolean().default(false),
     source(
-      'New names keep only their last dot (`a.php.jpg` becomes `a_php.jpg`): for file hosts that run a file by any of its extensions.',
+      'New names keep only their last dot (`a.php.jpg` becomes `a_php.jpg`): for file hosts that run a ' +
+        'file by any of its extensions.',
     ),
   ),
   sanitizeSvg: setting(
     z.boolean().default(true),
     source(
-      'Clean SVG files on every way in: no scripts, handlers, foreign objects or external references; malformed ones are refused. The same for `.xml` files that are drawings; XML that browsers show as a page is refused.',
+      'Clean SVG files on every way in: no scripts, handlers, foreign objects or external references; ' +
+        'malformed ones are refused. The same for `.xml` files that are drawings; XML that browsers show as ' +
+        'a page is refused.',
     ),
   ),
   accessControl: setting(
@@ -215,7 +228,9 @@ export const settingsShape = {
   imageMemory: setting(
     byteSize.prefault('512mb'),
     global(
-      'Memory for pictures that are being decoded and edited, all together, as estimated from their headers; the process may take one and a half times as much for them. A picture that needs more alone is refused (400), or listed with the icon of its extension.',
+      'Memory for pictures that are being decoded and edited, all together, as estimated from their ' +
+        'headers; the process may take one and a half times as much for them. A picture that needs more ' +
+        'alone is refused (400), or listed with the icon of its extension.',
     ),
   ),
   defaultRole: setting(
@@ -235,13 +250,16 @@ export const settingsShape = {
   refuseCrossSite: setting(
     z.boolean().default(false),
     global(
-      'Refuse requests that pages of other origins make (403), as browsers report by Sec-Fetch-Site, Origin or Referer, unless cross-origin settings accept them; and changes by GET without such a header.',
+      'Refuse requests that pages of other origins make (403), as browsers report by Sec-Fetch-Site, ' +
+        'Origin or Referer, unless cross-origin settings accept them; and changes by GET without such a ' +
+        'header.',
     ),
   ),
   errorHttpStatus: setting(
     z.boolean().default(true),
     global(
-      'Send the status of an error in the status line. False: errors of actions come with 200 and the number only in `data.code`.',
+      'Send the status of an error in the status line. False: errors of actions come with 200 and the ' +
+        'number only in `data.code`.',
     ),
   ),
   allowPrivateNetworkUploads: setting(

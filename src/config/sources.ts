@@ -137,8 +137,8 @@ const sameNameProblems = (sources: readonly SourceConfig[]): readonly string[] =
 };
 
 /**
- * Checks sources keyed by name, as a configuration or a `resolveSources` hook gives them. Returns them in their
- * order, and every problem. A source answers to its key and to its name, so no two may share one.
+ * Checks sources keyed by name, as a configuration or a `resolveSources` hook gives them. Returns them in
+ * their order, and every problem. A source answers to its key and to its name, so no two may share one.
  */
 export const checkSources = (
   input: unknown,

@@ -15,7 +15,8 @@ type Written<Value> = Value extends readonly unknown[]
     : Value;
 
 /**
- * What a source says to its storage adapter, under the adapter's name. A package that registers an adapter adds its own:
+ * What a source says to its storage adapter, under the adapter's name. A package that registers an adapter
+ * adds its own:
  *
  * ```ts
  * declare module 'stowage' {
@@ -28,7 +29,10 @@ export interface StorageAdapterOptions {
   readonly webdav?: Written<z.input<typeof webdavOptionsSchema>> | null | undefined;
 }
 
-/** A source as written in a configuration: its own keys, the options of its adapter, and any setting it overrides. */
+/**
+ * A source as written in a configuration: its own keys, the options of its adapter, and any setting it
+ * overrides.
+ */
 export interface SourceInput
   extends Omit<Written<SettingsInput>, 'title' | 'baseurl' | 'root'>, StorageAdapterOptions {
   readonly name?: string | null | undefined;
@@ -65,7 +69,10 @@ export interface SourceConfig {
   /** Directory of a local source (absolute), or a virtual prefix; undefined when not given. */
   readonly root: string | undefined;
   readonly storageAdapter: string;
-  /** The value under the key named like the adapter (`s3`, `webdav`, ...), parsed by the adapter's own schema when it has one. */
+  /**
+   * The value under the key named like the adapter (`s3`, `webdav`, ...), parsed by the adapter's own schema
+   * when it has one.
+   */
   readonly adapterOptions: unknown;
   /** Global settings with this source's overrides. */
   readonly settings: Settings;

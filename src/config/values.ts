@@ -1,8 +1,8 @@
 const UNITS = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 } as const;
 
 /**
- * Reads a number of bytes: `8mb`, `1.5 GB`, `100kb`, `512b` or plain bytes (`"8388608"`, `8388608`). Units are powers of 1024,
- * in any case. Undefined for anything else.
+ * Reads a number of bytes: `8mb`, `1.5 GB`, `100kb`, `512b` or plain bytes (`"8388608"`, `8388608`). Units
+ * are powers of 1024, in any case. Undefined for anything else.
  */
 export const parseByteSize = (value: string | number): number | undefined => {
   const match = /^\s*(\d+(?:\.\d+)?)\s*(b|kb|mb|gb)?\s*$/iu.exec(String(value));
@@ -14,8 +14,8 @@ export const parseByteSize = (value: string | number): number | undefined => {
 
 /**
  * An origin in the form that browsers send: `https://www.example.com`, `http://localhost:3000`,
- * `capacitor://localhost`. Lower case, without the scheme's own port. Undefined for anything else: with a path,
- * a user name, a wildcard, or `null`.
+ * `capacitor://localhost`. Lower case, without the scheme's own port. Undefined for anything else: with a
+ * path, a user name, a wildcard, or `null`.
  */
 export const parseOrigin = (text: string): string | undefined => {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@\\*]+$/iu.test(text) || !URL.canParse(text)) return undefined;
@@ -26,8 +26,8 @@ export const parseOrigin = (text: string): string | undefined => {
 
 /**
  * Why a text cannot be the public address of a source, or undefined when it can. It must be absolute, http or
- * https. Links are made by adding a path, so it has no query and no fragment, and they go to every client, so it
- * has no user name and no password.
+ * https. Links are made by adding a path, so it has no query and no fragment, and they go to every client, so
+ * it has no user name and no password.
  */
 export const baseurlProblem = (text: string): string | undefined => {
   if (!/^https?:\/\/[^\s/\\][^\s\\]*$/iu.test(text) || !URL.canParse(text)) {

@@ -23,8 +23,9 @@ const named = (sources: readonly SourceConfig[]): string =>
   `source${sources.length === 1 ? '' : 's'} ${sources.map(({ name }) => JSON.stringify(name)).join(', ')}`;
 
 /**
- * What an operator should know before the service serves, one sentence each: settings that are accepted and yet risky, or
- * probably not meant. `actionKeys` are the keys that access rules can name; without them rules are not looked at. Pure.
+ * What an operator should know before the service serves, one sentence each: settings that are accepted and
+ * yet risky, or probably not meant. `actionKeys` are the keys that access rules can name; without them rules
+ * are not looked at. Pure.
  */
 export const configWarnings = (
   config: ConnectorConfig,
@@ -49,13 +50,15 @@ export const configWarnings = (
     if (withoutEffect.length === 0) continue;
     warnings.push(
       `source ${JSON.stringify(name)}: without effect in a source: ${withoutEffect.join(', ')}. ` +
-        'Such settings act before the source of a request is known; write them at the top of the configuration.',
+        'Such settings act before the source of a request is known; write them at the top of the ' +
+        'configuration.',
     );
   }
   const { allowCrossOrigin, allowedOrigins, accessControl } = config.settings;
   if (allowCrossOrigin && allowedOrigins === null) {
     warnings.push(
-      'allowCrossOrigin is on and allowedOrigins is not set: unless a hook decides, pages of every origin may use the service with the cookies of their visitors.',
+      'allowCrossOrigin is on and allowedOrigins is not set: unless a hook decides, pages of every origin ' +
+        'may use the service with the cookies of their visitors.',
     );
   }
   const keys = new Set(accessControl.flatMap((rule) => Object.keys(rule)));

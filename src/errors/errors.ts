@@ -2,7 +2,10 @@ import { errorTable, type ErrorCode } from './table.ts';
 
 /** What an error may carry besides its code. */
 export interface ErrorOptions {
-  /** What the client reads, one message per problem. Never paths of the server, keys or hosts. Default: the table's. */
+  /**
+   * What the client reads, one message per problem. Never paths of the server, keys or hosts. Default: the
+   * table's.
+   */
   readonly messages?: readonly string[];
   /** What only the log reads. */
   readonly detail?: string;
@@ -12,7 +15,10 @@ export interface ErrorOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Base of every error that this package throws on purpose. `code` names the cause, `status` is its HTTP status. */
+/**
+ * Base of every error that this package throws on purpose. `code` names the cause, `status` is its HTTP
+ * status.
+ */
 export class StowageError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -65,7 +71,10 @@ export class AlreadyExistsError extends errorOf('ALREADY_EXISTS') {}
 export class WrongKindError extends errorOf('WRONG_KIND') {}
 /** A folder that was to be removed only when empty holds something. */
 export class NotEmptyError extends errorOf('NOT_EMPTY') {}
-/** Something inside a folder could not get its name at the destination. Another name for the folder would not help. */
+/**
+ * Something inside a folder could not get its name at the destination. Another name for the folder would not
+ * help.
+ */
 export class ContentsConflictError extends errorOf('CONTENTS_CONFLICT') {}
 /** A move arrived whole or in part, and some items stayed where they were. */
 export class MovedInPartError extends errorOf('MOVED_IN_PART') {}
@@ -143,8 +152,8 @@ export class HttpError extends Error {
 }
 
 /**
- * Whether a hook rejects the request. Known by its shape: a test runner, or a second copy of this package, makes errors that
- * are instances of other classes.
+ * Whether a hook rejects the request. Known by its shape: a test runner, or a second copy of this package,
+ * makes errors that are instances of other classes.
  */
 export const isHttpError = (error: unknown): error is HttpError =>
   typeof error === 'object' &&

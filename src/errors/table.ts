@@ -1,4 +1,6 @@
-/** One row of the error table: the HTTP status and what the client may read when nothing more exact is said. */
+/**
+ * One row of the error table: the HTTP status and what the client may read when nothing more exact is said.
+ */
 export interface ErrorRow {
   readonly status: number;
   readonly message: string;

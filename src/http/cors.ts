@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import { OriginRefusedError } from '../errors/errors.ts';
-import { asHookFailure } from './hook-failure.ts';
+import { asHookFailure } from './error-response.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 
 /** The hook that decides about an origin; it wins over `allowedOrigins`. */
@@ -21,7 +21,10 @@ export type OriginCheck = (request: HookRequest) => CorsVerdict | Promise<CorsVe
 
 const off: CorsVerdict = { headers: {}, origin: 'none' };
 const vary = { vary: 'Origin' } as const;
-/** What pages need beyond the headers that every page may read: the name of a download, its length and its version. */
+/**
+ * What pages need beyond the headers that every page may read: the name of a download, its length and its
+ * version.
+ */
 const exposedHeaders =
   'Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Request-Id, X-App-Version';
 
@@ -90,4 +93,46 @@ export const answerOptions = (
     headers: { allow, 'content-length': '0', ...preflight },
     body: undefined,
   };
+};
+
+const hostOf = (origin: string): string | undefined => {
+  try {
+    return new URL(origin).host;
+  } catch {
+    return undefined;
+  }
+};
+
+/** What the headers say of the page that sent the request. */
+type Sender = 'own' | 'foreign' | 'unknown';
+
+const senderOf = ({ headers }: HookRequest): Sender => {
+  const site = headers['sec-fetch-site'];
+  // `none`: the user typed the address or opened a bookmark; no page sent the request.
+  if (site !== undefined) return site === 'same-origin' || site === 'none' ? 'own' : 'foreign';
+  const origin = headers['origin'] ?? headers['referer'];
+  if (origin === undefined) return 'unknown';
+  const host = headers['host'] ?? headers[':authority'];
+  return host !== undefined && hostOf(origin) === host.toLowerCase() ? 'own' : 'foreign';
+};
+
+/**
+ * The guard of `refuseCrossSite`: pages of other origins may use the service only when cross-origin rules
+ * accept them.
+ * @throws StowageError ORIGIN_REFUSED
+ * @see https://www.w3.org/TR/fetch-metadata/
+ */
+export const refuseCrossSite = (request: HookRequest, cors: CorsVerdict): void => {
+  if (cors.origin !== 'accepted' && senderOf(request) === 'foreign') throw new OriginRefusedError();
+};
+
+/**
+ * The part of the guard that has to know the action: a GET that changes something must come with evidence
+ * that no other page sent it. Browsers report nothing about a picture on plain http whose page hides the
+ * referrer; they always report a POST.
+ * @throws StowageError ORIGIN_REFUSED
+ */
+export const refuseUnknownSender = (request: HookRequest, cors: CorsVerdict): void => {
+  const isProven = cors.origin === 'accepted' || senderOf(request) === 'own';
+  if (request.method === 'GET' && !isProven) throw new OriginRefusedError();
 };

@@ -1,12 +1,31 @@
 import { STATUS_CODES } from 'node:http';
 import type { Settings } from '../config/settings.ts';
-import { isHttpError, StowageError } from '../errors/errors.ts';
-import { errorTable, type ErrorCode } from '../errors/table.ts';
-import type { Logger } from '../log/logger.ts';
-import { plainValue } from '../log/plain-value.ts';
+import { InternalError, isHttpError, StowageError } from '../errors/errors.ts';
+import { type ErrorCode, errorTable } from '../errors/table.ts';
+import { type Logger, plainValue } from '../log/logger.ts';
 import { errorEnvelope, jsonResponse } from './envelope.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 import type { RequestFacts, RequestScope } from './request-scope.ts';
+
+/**
+ * What a failed hook means for its request: an `HttpError` stays, anything else is an internal error. That
+ * includes our own errors about requests, which a hook may meet when it works with a store: they are not
+ * about this request.
+ */
+export const asHookFailure = (error: unknown, hook: string): unknown => {
+  if (isHttpError(error)) return error;
+  if (error instanceof StowageError && error.status >= 500) return error;
+  return new InternalError({ detail: `the hook ${hook} failed`, cause: error });
+};
+
+/** Waits for a hook and turns its failure into ours. */
+export const fromHook = async <Value>(hook: string, call: () => Value | Promise<Value>): Promise<Value> => {
+  try {
+    return await call();
+  } catch (error) {
+    throw asHookFailure(error, hook);
+  }
+};
 
 /** What answering errors needs. */
 export interface ErrorResponderOptions {
@@ -14,7 +33,10 @@ export interface ErrorResponderOptions {
   readonly log: Logger;
 }
 
-/** Turns any thrown value into an answer and a log line. The scope says whether it was thrown by an action or on the way to it. */
+/**
+ * Turns any thrown value into an answer and a log line. The scope says whether it was thrown by an action or
+ * on the way to it.
+ */
 export type ErrorResponder = (
   error: unknown,
   request: HookRequest,
@@ -93,15 +115,16 @@ const logFailure = (
 };
 
 /**
- * The only place that knows how errors look on the wire. The client reads the public messages, nothing else; the log gets the
- * rest, with stacks when `debug` is on. Failures of the service are always logged, those of requests only with `debug`, and
- * what fails because the client has gone not at all.
+ * The only place that knows how errors look on the wire. The client reads the public messages, nothing else;
+ * the log gets the rest, with stacks when `debug` is on. Failures of the service are always logged, those of
+ * requests only with `debug`, and what fails because the client has gone not at all.
  */
 export const createErrorResponder = (options: ErrorResponderOptions): ErrorResponder => {
   const { errorHttpStatus } = options.settings;
   return (thrown, request, { ofAction, about }) => {
     const { signal } = request;
-    // The reason is ours when the service itself gave up; then it is the cause, whatever failed because of it.
+    // The reason is ours when the service itself gave up; then it is the cause, whatever failed because of
+    // it.
     const isOurs = signal.aborted && signal.reason instanceof StowageError;
     const error: unknown = isOurs ? signal.reason : thrown;
     const { code, status, messages, headers } = describe(error);

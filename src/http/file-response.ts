@@ -1,11 +1,106 @@
+import { encodeExtended } from 'content-disposition';
 import { Readable } from 'node:stream';
 import { FileAnswer, type MadeFileAnswer } from '../actions/file-answer.ts';
 import { ChangedMeanwhileError, RangeNotSatisfiableError } from '../errors/errors.ts';
 import type { ByteRange } from '../storage/adapter.ts';
-import { attachment } from './content-disposition.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
-import { judgePreconditions, rangeStillApplies } from './preconditions.ts';
-import { parseRange } from './range.ts';
+
+/**
+ * `Content-Disposition: attachment` with a name that every client understands: a quoted ASCII one, and the
+ * exact one as `filename*` when they differ.
+ * @see https://www.rfc-editor.org/rfc/rfc6266 and https://www.rfc-editor.org/rfc/rfc8187
+ */
+export const attachment = (filename: string): string => {
+  const name = filename.replaceAll(/\p{Surrogate}/gu, '_');
+  // Some clients decode percent escapes in the quoted form too.
+  const ascii = name.replaceAll(/[^\x20-\x7e]|["\\%]/gu, '_');
+  const exact = ascii === name ? '' : `; filename*=${encodeExtended(name)}`;
+  return `attachment; filename="${ascii}"${exact}`;
+};
+
+/**
+ * Reads a `Range` header for a file of that size. Undefined: to be ignored (another unit, malformed, several
+ * ranges), the whole file is sent. `unsatisfiable`: it lies outside of the file.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-14.1.2
+ */
+export const parseRange = (
+  header: string | undefined,
+  size: number,
+): ByteRange | 'unsatisfiable' | undefined => {
+  const match = /^bytes=\s*(\d*)-(\d*)\s*$/iu.exec(header ?? '');
+  if (match === null) return undefined;
+  const [, first = '', last = ''] = match;
+  if (first === '' && last === '') return undefined;
+  if (first === '') {
+    const length = Math.min(Number(last), size);
+    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size - 1 };
+  }
+  const start = Number(first);
+  const end = last === '' ? size - 1 : Math.min(Number(last), size - 1);
+  if (last !== '' && Number(last) < start) return undefined;
+  return start >= size ? 'unsatisfiable' : { start, end };
+};
+
+/** The version of a file that conditional requests are compared with. */
+export interface Version {
+  /** Strong, quoted; undefined: none. */
+  readonly etag: string | undefined;
+  /** Milliseconds since 1970; undefined: not known. */
+  readonly modifiedAt: number | undefined;
+}
+
+type Headers = Readonly<Record<string, string | undefined>>;
+
+const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
+
+const parseDate = (header: string | undefined): number | undefined => {
+  const time = header === undefined ? Number.NaN : Date.parse(header);
+  return Number.isNaN(time) ? undefined : seconds(time);
+};
+
+/** Entity tags may hold commas, so the list is not split but searched. */
+const tagsOf = (header: string): readonly string[] => header.match(/(?:W\/)?"[^"]*"/gu) ?? [];
+
+const listMatches = (header: string, etag: string | undefined, weak: boolean): boolean => {
+  if (header.trim() === '*') return true;
+  if (etag === undefined) return false;
+  return tagsOf(header).some((tag) => (weak ? tag.replace(/^W\//u, '') : tag) === etag);
+};
+
+const modifiedSince = ({ modifiedAt }: Version, date: number | undefined): boolean | undefined =>
+  modifiedAt === undefined || date === undefined ? undefined : seconds(modifiedAt) > date;
+
+/**
+ * Decides a conditional GET or HEAD in the order of the standard.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
+ */
+export const checkPreconditions = (
+  headers: Headers,
+  version: Version,
+): 'send' | 'not-modified' | 'failed' => {
+  const ifMatch = headers['if-match'];
+  if (ifMatch !== undefined) {
+    if (!listMatches(ifMatch, version.etag, false)) return 'failed';
+  } else if (modifiedSince(version, parseDate(headers['if-unmodified-since'])) === true) {
+    return 'failed';
+  }
+  const ifNoneMatch = headers['if-none-match'];
+  if (ifNoneMatch !== undefined) {
+    return listMatches(ifNoneMatch, version.etag, true) ? 'not-modified' : 'send';
+  }
+  return modifiedSince(version, parseDate(headers['if-modified-since'])) === false ? 'not-modified' : 'send';
+};
+
+/**
+ * Whether `If-Range`, when given, still means this version: an exact strong tag, or exactly the last
+ * modification.
+ */
+export const rangeStillApplies = (headers: Headers, { etag, modifiedAt }: Version): boolean => {
+  const header = headers['if-range']?.trim();
+  if (header === undefined) return true;
+  if (header.endsWith('"')) return header === etag;
+  return modifiedAt !== undefined && parseDate(header) === seconds(modifiedAt);
+};
 
 /** The answer depends on who asks; it may be kept, but not shown again without asking. */
 const CACHE_CONTROL = 'private, no-cache';
@@ -38,16 +133,16 @@ const requestedRange = (answer: FileAnswer, request: HookRequest): ByteRange | u
 };
 
 /**
- * Answers with a file: whole (200), a part (206), or not at all because of a condition (304, and 412 and 416 as errors).
- * Conditions and ranges count for GET and HEAD; a request for several ranges gets the whole file. The file is opened only
- * when its bytes are sent.
+ * Answers with a file: whole (200), a part (206), or not at all because of a condition (304, and 412 and 416
+ * as errors). Conditions and ranges count for GET and HEAD; a request for several ranges gets the whole file.
+ * The file is opened only when its bytes are sent.
  */
 export const fileResponse = async (answer: FileAnswer, request: HookRequest): Promise<ConnectorResponse> => {
   const reads = request.method === 'GET' || request.method === 'HEAD';
-  const judgement = reads ? judgePreconditions(request.headers, answer.stat) : 'send';
+  const verdict = reads ? checkPreconditions(request.headers, answer.stat) : 'send';
   // Not a ChangedMeanwhileError: nothing has changed under the download, which is not a reason to start over.
-  if (judgement === 'failed') throw new ChangedMeanwhileError();
-  if (judgement === 'not-modified') {
+  if (verdict === 'failed') throw new ChangedMeanwhileError();
+  if (verdict === 'not-modified') {
     return { status: 304, headers: validatorHeaders(answer), body: undefined };
   }
   const { size } = answer.stat;

@@ -151,9 +151,10 @@ const toStream = (first: string, rest: AsyncGenerator<string>): Readable => {
 };
 
 /**
- * Writes a value as JSON. Small values come back as one string. Others, and all that hold iterables (written as lists),
- * come back as a stream of bounded chunks that obeys back-pressure and never holds the event loop for longer than one
- * chunk takes. Rejects when the value fails before its first 64 KB; after that the stream fails.
+ * Writes a value as JSON. Small values come back as one string. Others, and all that hold iterables (written
+ * as lists), come back as a stream of bounded chunks that obeys back-pressure and never holds the event loop
+ * for longer than one chunk takes. Rejects when the value fails before its first 64 KB; after that the stream
+ * fails.
  */
 export const writeJson = async (value: unknown): Promise<string | Readable> => {
   if (isWrittenAtOnce(value)) return JSON.stringify(value);

@@ -1,5 +1,11 @@
 import type { Readable } from 'node:stream';
-import type { UploadedContent } from '../parameters/upload.ts';
+
+/** A file part of a form: its field, the name as sent (last path segment, valid UTF-8) and its bytes. */
+export interface UploadedContent {
+  readonly field: string;
+  readonly filename: string;
+  open(): Readable;
+}
 
 /** What a hook sees of a request. */
 export interface HookRequest {
@@ -9,7 +15,10 @@ export interface HookRequest {
   readonly url: string;
   /** Names in lower case; several values joined as node:http joins them. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** What the host knows: Express and node `req` (with its session), Fastify request, Hono context, web `Request`. */
+  /**
+   * What the host knows: Express and node `req` (with its session), Fastify request, Hono context, web
+   * `Request`.
+   */
   readonly native: unknown;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
@@ -23,7 +32,10 @@ export interface ParsedBody {
 
 /** A request as the core takes it. */
 export interface ConnectorRequest extends HookRequest {
-  /** The bridge knows that `url` begins at the mount. Otherwise the prefix of a mounted connector may still stand in it. */
+  /**
+   * The bridge knows that `url` begins at the mount. Otherwise the prefix of a mounted connector may still
+   * stand in it.
+   */
   readonly isExact?: boolean | undefined;
   /** The unread body. Undefined when there is none or the host has read it. */
   readonly body: Readable | undefined;
@@ -31,7 +43,7 @@ export interface ConnectorRequest extends HookRequest {
   readonly parsedBody?: ParsedBody | undefined;
 }
 
-/** An answer of the core. A stream body is owned by whoever receives the answer. */
+/** An answer of the core. The receiver of the answer owns a stream body. */
 export interface ConnectorResponse {
   readonly status: number;
   /** Reason phrase, printable ASCII, at most 120 characters; undefined: the status's usual one. */

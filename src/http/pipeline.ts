@@ -1,25 +1,40 @@
 import { setMaxListeners } from 'node:events';
-import type { Action, ActionContext, ActionServices } from '../actions/action.ts';
 import type { Access } from '../access/access.ts';
+import type { Action, ActionContext, ActionServices } from '../actions/action.ts';
 import type { Settings } from '../config/settings.ts';
 import { InternalError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import type { BodyTimes } from './body/pour.ts';
-import { answerOptions, createOriginCheck, type CorsVerdict, type OriginHook } from './cors.ts';
-import { refuseCrossSite, refuseUnknownSender } from './cross-site.ts';
+import {
+  answerOptions,
+  type CorsVerdict,
+  createOriginCheck,
+  type OriginHook,
+  refuseCrossSite,
+  refuseUnknownSender,
+} from './cors.ts';
 import { pingResponse } from './envelope.ts';
-import { createErrorResponder } from './error-response.ts';
-import { fromHook } from './hook-failure.ts';
+import { createErrorResponder, fromHook } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse, Handle, HookRequest } from './message.ts';
-import { allowedMethods, refuseGetIfOnlyPost, requireKnownMethod, requireMethodOf } from './methods.ts';
 import { readInput, type RequestInput } from './read-input.ts';
-import { RequestScope, type RequestFacts } from './request-scope.ts';
+import { type RequestFacts, RequestScope } from './request-scope.ts';
 import { findAction, requireAccess, runAction } from './run-action.ts';
-import { parseTarget, withinMount, type Target } from './target.ts';
+import {
+  allowedMethods,
+  parseTarget,
+  refuseGetIfOnlyPost,
+  requireKnownMethod,
+  requireMethodOf,
+  type Target,
+  withinMount,
+} from './target.ts';
 import type { StageUpload } from './upload-receiver.ts';
 
-/** All that the edge needs of the rest of the service. Functions that call hooks may throw whatever the hooks throw. */
+/**
+ * All that the edge needs of the rest of the service. Functions that call hooks may throw whatever the hooks
+ * throw.
+ */
 export interface PipelineDependencies {
   /** The global settings. */
   readonly settings: Settings;
@@ -126,7 +141,8 @@ const answer = async (
     // Made when somebody asks for it: signals are expensive, and many actions have no use for one.
     get signal() {
       const { signal } = request;
-      // What a folder's copies or a form's files wait for listens to it, more at once than Node takes for sound; each has its bound.
+      // What a folder's copies or a form's files wait for listens to it, more at once than Node takes for
+      // sound; each has its bound.
       setMaxListeners(0, signal);
       return signal;
     },

@@ -1,9 +1,8 @@
 import { mayAllowAction } from '../actions/action.ts';
-import { AccessDeniedError } from '../errors/errors.ts';
-import { mergeParameters } from '../parameters/merge.ts';
-import { parseQuery, type RawParameters } from '../parameters/raw.ts';
-import { SourcePath } from '../storage/source-path.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
+import { AccessDeniedError } from '../errors/errors.ts';
+import { mergeParameters, parseQuery, type RawParameters } from '../parameters/raw.ts';
+import { SourcePath } from '../storage/source-path.ts';
 import type { BodyTimes } from './body/pour.ts';
 import { readBody } from './body/read-body.ts';
 import type { ConnectorRequest } from './message.ts';

@@ -18,7 +18,9 @@ export interface RequestFacts {
 /** How a stream says that its reader has left. */
 const drops: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR']);
 
-/** What one request holds and has to give back, whatever happens: its sources and the files it has received. */
+/**
+ * What one request holds and has to give back, whatever happens: its sources and the files it has received.
+ */
 export class RequestScope {
   /** The request has come as far as the steps that concern an action. */
   ofAction = false;
@@ -49,8 +51,9 @@ export class RequestScope {
   }
 
   /**
-   * Discards files that no action has stored, and gives the sources back: immediately, or when a streamed body has been sent or
-   * dropped. A body that fails after its answer has begun is logged; the client sees that it is cut off.
+   * Discards files that no action has stored, and gives the sources back: immediately, or when a streamed
+   * body has been sent or dropped. A body that fails after its answer has begun is logged; the client sees
+   * that it is cut off.
    */
   async endWith(body: ConnectorResponse['body']): Promise<void> {
     if (this.#uploads.length > 0) {

@@ -26,8 +26,8 @@ const folderOf = (path: RawValue | undefined): SourcePath => {
 };
 
 /**
- * The access check before an action: refuses when the rules deny it for `path` and all that lies there, whatever the other
- * parameters are. What it lets through, the action checks item by item.
+ * The access check before an action: refuses when the rules deny it for `path` and all that lies there,
+ * whatever the other parameters are. What it lets through, the action checks item by item.
  * @throws AccessDeniedError
  */
 export const requireAccess = (
@@ -59,7 +59,10 @@ const dataResponse = async (data: object, { method }: HookRequest): Promise<Conn
 /** How often a download starts over because its file was replaced between the headers and the bytes. */
 const MOST_STARTS = 3;
 
-/** Runs an action until its answer is of one piece: headers of one version of a file never go with bytes of another. */
+/**
+ * Runs an action until its answer is of one piece: headers of one version of a file never go with bytes of
+ * another.
+ */
 const answerWhole = async (
   run: () => Promise<ActionResult>,
   request: HookRequest,
@@ -87,7 +90,8 @@ export const runAction = async (
   try {
     parameters = parseParameters(action.parameters, input.parameters);
   } catch (error) {
-    // What kind of item it is about remains unknown: then the key that the action's name promises decides first.
+    // What kind of item it is about remains unknown: then the key that the action's name promises decides
+    // first.
     const folder = folderOf(input.parameters['path']);
     if (!context.access.mayAllow(accessKeyOf(action.name), folder)) throw new AccessDeniedError();
     throw error;

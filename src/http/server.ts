@@ -1,8 +1,89 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { Connections } from './connections.ts';
+import type { Duplex } from 'node:stream';
+import { type ErrorCode, errorTable } from '../errors/table.ts';
 import type { NodeHandler } from './bridges/node.ts';
-import { refuse, refuseUnreadable } from './refusal.ts';
+import { errorEnvelope, jsonResponse } from './envelope.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+interface Refusal {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+const refusal = (code: ErrorCode, more: Headers): Refusal => {
+  const { status, message } = errorTable[code];
+  const body = errorEnvelope(status, code, [message]);
+  const { headers } = jsonResponse(status, body, { headers: { ...more, connection: 'close' } });
+  return { status, headers, body };
+};
+
+/** Answers a request that the connector does not get to see, and closes its connection. */
+export const refuse = (response: ServerResponse, code: ErrorCode, headers: Headers): void => {
+  const answer = refusal(code, headers);
+  response.writeHead(answer.status, answer.headers);
+  response.end(answer.body);
+};
+
+const codes: Readonly<Record<string, ErrorCode>> = {
+  HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
+  ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
+};
+
+/** Answers what the server could not read as a request, and closes its connection. */
+export const refuseUnreadable = (socket: Duplex, error: NodeJS.ErrnoException, more: Headers): void => {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const { status, headers, body } = refusal(codes[error.code ?? ''] ?? 'INVALID_PARAMETERS', more);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${String(status)} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`);
+};
+
+/**
+ * The connections of a server and how many requests each is serving. The server's own list takes a connection
+ * on which nothing has been sent yet (browsers open such in advance) for a busy one; a shutdown must not wait
+ * for it.
+ */
+export class Connections {
+  readonly #running = new Map<Socket, number>();
+  #isClosing = false;
+
+  add(socket: Socket): void {
+    if (this.#isClosing) {
+      socket.destroy();
+      return;
+    }
+    this.#running.set(socket, 0);
+    socket.once('close', () => this.#running.delete(socket));
+  }
+
+  begin(socket: Socket): void {
+    this.#running.set(socket, (this.#running.get(socket) ?? 0) + 1);
+  }
+
+  end(socket: Socket): void {
+    const running = this.#running.get(socket);
+    if (running === undefined) return;
+    this.#running.set(socket, running - 1);
+    if (this.#isClosing && running === 1) socket.destroySoon();
+  }
+
+  /** Closes the connections that serve nothing now, and the others as soon as they serve nothing. */
+  closeWhenIdle(): void {
+    this.#isClosing = true;
+    for (const [socket, running] of this.#running) if (running === 0) socket.destroySoon();
+  }
+}
 
 /** Where and how a standalone service listens. */
 export interface ListenOptions {
@@ -18,8 +99,8 @@ export interface ListeningServer {
   readonly port: number;
   readonly host: string;
   /**
-   * Stops: new connections and requests are refused (503), running requests may finish for `graceMs` (default 30 s), then
-   * their connections are closed. Resolves when all are closed.
+   * Stops: new connections and requests are refused (503), running requests may finish for `graceMs` (default
+   * 30 s), then their connections are closed. Resolves when all are closed.
    */
   close(graceMs?: number): Promise<void>;
 }
@@ -85,17 +166,20 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
 
   const server = createServer(
     {
-      // A large upload over a slow line takes as long as it takes; a body that stalls is given up by whoever reads it.
+      // A large upload over a slow line takes as long as it takes; a body that stalls is given up by whoever
+      // reads it.
       requestTimeout: 0,
       headersTimeout: 60_000,
-      // Longer than the minute that proxies keep idle connections, so that it is not us who close under a request.
+      // Longer than the minute that proxies keep idle connections, so that it is not us who close under a
+      // request.
       keepAliveTimeout: 65_000,
       // We refuse such requests ourselves, in words that clients of ours understand.
       requireHostHeader: false,
     },
     onRequest,
   );
-  // A client that asks before it sends hears "go on" when somebody begins to read: what is refused before is not sent at all.
+  // A client that asks before it sends hears "go on" when somebody begins to read: what is refused before is
+  // not sent at all.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     continueWhenRead(request, response);
     onRequest(request, response);

@@ -1,11 +1,19 @@
-import { InvalidParametersError } from '../errors/errors.ts';
+import type { Action } from '../actions/action.ts';
+import { InvalidParametersError, MethodNotAllowedError } from '../errors/errors.ts';
 import type { RawParameters } from '../parameters/raw.ts';
+import type { HookRequest } from './message.ts';
 
 /** What a request's URL says, before the query is parsed. */
 export interface Target {
-  /** The decoded path without slashes around it: the action's name; undefined at the root. Unknown paths are unknown actions. */
+  /**
+   * The decoded path without slashes around it: the action's name; undefined at the root. Unknown paths are
+   * unknown actions.
+   */
   readonly action: string | undefined;
-  /** What stands in the path and names no action: the prefix of a mount, or a mistake when no parameter names an action either. */
+  /**
+   * What stands in the path and names no action: the prefix of a mount, or a mistake when no parameter names
+   * an action either.
+   */
   readonly prefix?: string | undefined;
   /** The query without `?`, as sent. */
   readonly query: string;
@@ -20,7 +28,10 @@ const decoded = (text: string): string => {
   }
 };
 
-/** Reads the path and query below the mount point. Percent escapes are decoded once; a slash at the end does not count. */
+/**
+ * Reads the path and query below the mount point. Percent escapes are decoded once; a slash at the end does
+ * not count.
+ */
 export const parseTarget = (url: string): Target => {
   // A proxy may send the absolute form: http://host/files.
   const local = url.startsWith('/') ? url : url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/iu, '');
@@ -31,8 +42,8 @@ export const parseTarget = (url: string): Target => {
 };
 
 /**
- * What a URL says when it may still carry the prefix that the connector is mounted below: only the last segment can name an
- * action, and what names none is the prefix.
+ * What a URL says when it may still carry the prefix that the connector is mounted below: only the last
+ * segment can name an action, and what names none is the prefix.
  */
 export const withinMount = ({ action, query }: Target, isAction: (name: string) => boolean): Target => {
   if (action === undefined || isAction(action)) return { action, query };
@@ -49,4 +60,34 @@ export const actionParameter = (parameters: RawParameters): string | undefined =
   if (action === undefined || action === '') return undefined;
   if (typeof action !== 'string') throw new InvalidParametersError('action: must be given once, as text');
   return action;
+};
+
+const refuse = (allow: string): never => {
+  throw new MethodNotAllowedError({ headers: { Allow: allow } });
+};
+
+/** What `Allow` says where no action is known. */
+export const allowedMethods = (onlyPOST: boolean): string =>
+  onlyPOST ? 'POST, OPTIONS' : 'GET, HEAD, POST, OPTIONS';
+
+/** The guard of `onlyPOST`. @throws StowageError METHOD_NOT_ALLOWED */
+export const refuseGetIfOnlyPost = ({ method }: HookRequest, onlyPOST: boolean): void => {
+  if (onlyPOST && (method === 'GET' || method === 'HEAD')) refuse(allowedMethods(onlyPOST));
+};
+
+/** Refuses methods that the service never serves. @throws StowageError METHOD_NOT_ALLOWED */
+export const requireKnownMethod = ({ method }: HookRequest, onlyPOST: boolean): void => {
+  if (method !== 'GET' && method !== 'POST' && method !== 'HEAD') refuse(allowedMethods(onlyPOST));
+};
+
+/**
+ * Refuses methods that the action does not serve. HEAD works where GET does and nothing changes.
+ * @throws StowageError METHOD_NOT_ALLOWED
+ */
+export const requireMethodOf = (action: Action, { method }: HookRequest, onlyPOST: boolean): void => {
+  const allowed = onlyPOST ? action.methods.filter((name) => name === 'POST') : action.methods;
+  const head = allowed.includes('GET') && !action.changes;
+  if (allowed.some((name) => name === method) || (method === 'HEAD' && head)) return;
+  const names = allowed.flatMap((name) => (name === 'GET' && head ? ['GET', 'HEAD'] : [name]));
+  refuse([...names, 'OPTIONS'].join(', '));
 };

@@ -1,13 +1,10 @@
-import { Transform, pipeline, type Readable, type TransformCallback } from 'node:stream';
-import { mayAllowAction, type Action } from '../actions/action.ts';
-import { fileTooLarge } from '../actions/file-too-large.ts';
-import { isFilesField } from '../actions/form-files.ts';
+import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
+import type { Access } from '../access/access.ts';
+import { type Action, mayAllowAction } from '../actions/action.ts';
 import { requireFolder } from '../actions/item.ts';
 import { newFileName } from '../actions/new-name.ts';
-import { openedSource } from '../actions/open-source.ts';
-import { sourceFor } from '../actions/select-source.ts';
-import type { UploadedFile } from '../actions/uploaded-file.ts';
-import type { Access } from '../access/access.ts';
+import { openedSource, sourceFor } from '../actions/open-source.ts';
+import { fileTooLarge, isFilesField, type UploadedFile } from '../actions/uploaded-file.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
@@ -68,7 +65,8 @@ const textOf = (parameters: RawParameters, fields: ParameterDraft, name: string)
 };
 
 /**
- * Whether the action that the request names (so far) takes files. While none is named, it may still become any.
+ * Whether the action that the request names (so far) takes files. While none is named, it may still become
+ * any.
  * @throws AccessDeniedError when no path and no type of file could be allowed.
  */
 const takesFiles = ({ actions, access, actionName }: UploadContext, fields: ParameterDraft): boolean => {
@@ -117,8 +115,9 @@ const locationFor = (
 };
 
 /**
- * Refuses a file for `fileUpload` that no source would take, by what is known before its bytes come: its type, and the folder
- * when query or earlier fields name it. What a later field may still change is left to the action.
+ * Refuses a file for `fileUpload` that no source would take, by what is known before its bytes come: its
+ * type, and the folder when query or earlier fields name it. What a later field may still change is left to
+ * the action.
  * @throws TypeNotAllowedError, AccessDeniedError, NotFoundError, UnsafePathError
  */
 const refuseEarly = async (
@@ -152,9 +151,9 @@ const refuseEarly = async (
 };
 
 /**
- * Receives the files of one request into the store of the source they are meant for, and stops each at the source's
- * `maxUploadFileSize`. Files in other fields and files for actions that take none are skipped. Names, types and the final
- * limits are the action's to check.
+ * Receives the files of one request into the store of the source they are meant for, and stops each at the
+ * source's `maxUploadFileSize`. Files in other fields and files for actions that take none are skipped.
+ * Names, types and the final limits are the action's to check.
  */
 export const createUploadReceiver = (context: UploadContext): FileReceiver => {
   const { sources, stage, request } = context;

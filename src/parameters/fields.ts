@@ -4,7 +4,9 @@ import { isSegment, SourcePath } from '../storage/source-path.ts';
 
 declare module 'zod' {
   interface GlobalMeta {
-    /** JSON schema of what a client should send, where the schema itself takes more than that; false: nothing. */
+    /**
+     * JSON schema of what a client should send, where the schema itself takes more than that; false: nothing.
+     */
     readonly sent?: Readonly<Record<string, unknown>> | false;
   }
 }
@@ -32,7 +34,9 @@ export const itemPathField = parsed((text) => SourcePath.parse(text))
   .refine((path) => !path.isRoot, 'must name a file or folder')
   .describe('Path of the file or folder, relative to the root of its source.');
 
-/** Name or key of a source; undefined when absent or empty. The alias `default` is resolved by the source set. */
+/**
+ * Name or key of a source; undefined when absent or empty. The alias `default` is resolved by the source set.
+ */
 export const sourceField = z
   .string()
   .optional()

@@ -18,8 +18,8 @@ const WORDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * What an issue says of a parameter: a sentence where users have filled it in, and its name where a client has made it up,
- * such as `mods[limit]: must be a number`.
+ * What an issue says of a parameter: a sentence where users have filled it in, and its name where a client
+ * has made it up, such as `mods[limit]: must be a number`.
  */
 const messageOf = ({ path: [first = 'parameters', ...rest], message }: z.core.$ZodIssue): string => {
   if (message.endsWith('.')) return message;
@@ -46,7 +46,8 @@ const plainWords: z.core.$ZodErrorMap = (issue) => {
 
 /**
  * Checks raw parameters against an action's schema.
- * @throws InvalidParametersError with one message per problem; code UNPROCESSABLE (422) when an issue carries `params.unprocessable`.
+ * @throws InvalidParametersError with one message per problem; code UNPROCESSABLE (422) when an issue carries
+ *   `params.unprocessable`.
  */
 export const parseParameters = <Schema extends z.ZodType>(
   schema: Schema,

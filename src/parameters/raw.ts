@@ -42,7 +42,8 @@ export class ParameterDraft {
   }
 
   /**
-   * A name that comes again makes a list; a list grows by its next index only. Names that reach a prototype are dropped.
+   * A name that comes again makes a list; a list grows by its next index only. Names that reach a prototype
+   * are dropped.
    * @throws InvalidParametersError for names of more than one level and names that contradict one another;
    *   BodyTooLargeError for more than 1,000 parameters
    */
@@ -118,7 +119,9 @@ export const parseQuery = (text: string): RawParameters => {
   }
 };
 
-/** Reads an urlencoded body. @throws InvalidParametersError; BodyTooLargeError for more than 1,000 parameters */
+/**
+ * Reads an urlencoded body. @throws InvalidParametersError; BodyTooLargeError for more than 1,000 parameters
+ */
 export const parseUrlencoded = (text: string): RawParameters =>
   text === '' ? noParameters() : readPairs(text).all();
 
@@ -148,9 +151,10 @@ const toRawValue = (input: unknown, depth: number, budget: Budget): RawValue | u
 };
 
 /**
- * Makes parameters of an object that JSON or a host's parser gave: a copy without prototypes, keys that reach one, and
- * members that are null. Flat names (`"mods[offset]"`) count as nested ones.
- * @throws InvalidParametersError when it is nested too deeply; BodyTooLargeError when it holds too many values
+ * Makes parameters of an object that JSON or a host's parser gave: a copy without prototypes, keys that reach
+ * one, and members that are null. Flat names (`"mods[offset]"`) count as nested ones.
+ * @throws InvalidParametersError when it is nested too deeply; BodyTooLargeError when it holds too many
+ *   values
  */
 export const fromObject = (input: object): RawParameters => {
   const raw = toRawObject(input, MAX_DEPTH, { nodes: MAX_NODES });
@@ -164,4 +168,32 @@ export const fromObject = (input: object): RawParameters => {
     if (name.includes('[') && value !== undefined) draft.add(name, value);
   }
   return draft.all();
+};
+
+/**
+ * Names for which an empty text means that the parameter is absent, so that it does not hide the other
+ * place's value.
+ */
+const absentWhenEmpty: ReadonlySet<string> = new Set(['action', 'source', 'path']);
+
+const mergeValues = (over: RawValue, under: RawValue | undefined): RawValue => {
+  if (!isRawObject(over) || !isRawObject(under)) return over;
+  const merged = Object.assign(noParameters(), under) as Record<string, RawValue>;
+  for (const [key, value] of Object.entries(over)) merged[key] = mergeValues(value, under[key]);
+  return merged;
+};
+
+/**
+ * Puts query and body together; the query wins by full name. `mods[offset]` in the query and `mods[limit]` in
+ * the body are different names, so both count; lists are one value and never mixed.
+ */
+export const mergeParameters = (query: RawParameters, body: RawParameters): RawParameters => {
+  if (Object.keys(body).length === 0) return query;
+  const merged = Object.assign(noParameters(), body);
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    if (value === '' && absentWhenEmpty.has(name) && merged[name] !== undefined) continue;
+    merged[name] = mergeValues(value, body[name]);
+  }
+  return merged;
 };

@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { takeFreeName, type NameSearch } from '../../dist/actions/free-name.js';
-import { createNameReservations } from '../../dist/actions/name-reservations.js';
-import { AlreadyExistsError } from '../../dist/errors/errors.js';
+import { createNameReservations, type NameSearch, takeFreeName } from '../../dist/actions/naming.js';
 import { memoryFactory } from '../../dist/adapters/memory/adapter.js';
 import { fileCopyNames, folderCopyNames, uploadNames } from '../../dist/content/numbered-names.js';
+import { AlreadyExistsError } from '../../dist/errors/errors.js';
 import { createSilentLogger } from '../../dist/log/logger.js';
 import type { StorageAdapter } from '../../dist/storage/adapter.js';
 import { SourcePath } from '../../dist/storage/source-path.js';

@@ -1,9 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FirstInOrder } from '../../dist/actions/listing/first-in-order.js';
-import { entryOrder } from '../../dist/actions/listing/order.js';
-import { sortPatiently } from '../../dist/actions/listing/patient-sort.js';
-import { TimeSlice } from '../../dist/actions/listing/time-slice.js';
+import { entryOrder, FirstInOrder, sortPatiently, TimeSlice } from '../../dist/actions/listing/order.js';
 import type { Entry } from '../../dist/storage/adapter.js';
 
 const slice = () => new TimeSlice(new AbortController().signal);

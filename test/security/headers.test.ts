@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { FileAnswer } from '../../dist/actions/file-answer.js';
 import type { Action } from '../../dist/actions/action.js';
 import { HttpError, InvalidParametersError } from '../../dist/errors/errors.js';
-import { attachment } from '../../dist/http/content-disposition.js';
+import { attachment } from '../../dist/http/file-response.js';
 import { json, startEdge } from '../edge/edge.ts';
 
 const action = (name: string, run: Action['run']): Action => ({

@@ -5,9 +5,29 @@ import type { Source } from '../../sources/source.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { ActionContext } from '../action.ts';
 import { missing } from '../item.ts';
-import { openedSource, type OpenSource } from '../open-source.ts';
+import { openedSource, type OpenSource, sourcesFor } from '../open-source.ts';
 import { requireReachable } from '../reserved.ts';
-import { sourcesFor } from '../select-source.ts';
+
+/** What both listings say of a source. */
+export const sourceHeaderShape = {
+  name: z.string(),
+  title: z.string(),
+  baseurl: z.string(),
+  path: z
+    .string()
+    .describe('The listed folder relative to the root, without a leading slash; `/` at the root.'),
+};
+
+/** The head of a source's part of a listing. */
+export const sourceHeader = (
+  { name, title, baseurl }: Source,
+  folder: SourcePath,
+): { readonly name: string; readonly title: string; readonly baseurl: string; readonly path: string } => ({
+  name,
+  title,
+  baseurl,
+  path: folder.isRoot ? '/' : folder.toString(),
+});
 
 /** Sources that are read at the same time. */
 const AT_ONCE = 4;
@@ -33,7 +53,10 @@ export const listingMessages = z
   .optional()
   .describe('One sentence for each source that cannot be reached now and is left out.');
 
-/** The store of a source is to blame: it cannot be opened or read now. What the request asks for may exist there. */
+/**
+ * The store of a source is to blame: it cannot be opened or read now. What the request asks for may exist
+ * there.
+ */
 const isOfStore = (error: unknown): boolean => !(error instanceof StowageError) || error.status >= 500;
 
 const listOne = async <Result>(
@@ -55,9 +78,9 @@ const listOne = async <Result>(
 };
 
 /**
- * Lists a folder in the named source, else in every source, a few at a time, and gives the results in the order of the
- * sources. A source whose store fails is left out with a message, unless all of them fail. Every other failure, such as a folder
- * that is missing in one of them, rejects and aborts the other listings.
+ * Lists a folder in the named source, else in every source, a few at a time, and gives the results in the
+ * order of the sources. A source whose store fails is left out with a message, unless all of them fail. Every
+ * other failure, such as a folder that is missing in one of them, rejects and aborts the other listings.
  * @throws NotFoundError, AccessDeniedError, UnknownSourceError, the first error of the stores where all fail
  */
 export const listSources = async <Result>(

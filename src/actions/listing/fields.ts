@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { sortOrders } from '../../config/settings.ts';
 import { foldersPositions } from './order.ts';
 
-/** What counts as no value. Clients write the words `undefined` and `null` for values that they do not have. */
+/**
+ * What counts as no value. Clients write the words `undefined` and `null` for values that they do not have.
+ */
 const BLANKS = [null, '', 'undefined', 'null'] as const;
 
 const isBlank = (value: unknown): boolean => value === undefined || BLANKS.some((blank) => blank === value);
@@ -28,8 +30,8 @@ const numberOf = (value: unknown): number | undefined => {
 };
 
 /**
- * A count, undefined when absent. Whatever is not a number, an empty text included, is the one fault that answers 422; a negative
- * number or a fraction is 400.
+ * A count, undefined when absent. Whatever is not a number, an empty text included, is the one fault that
+ * answers 422; a negative number or a fraction is 400.
  */
 const countField = z
   .unknown()

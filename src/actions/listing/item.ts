@@ -2,8 +2,123 @@ import { z } from 'zod';
 import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../content/extension.ts';
 import type { Entry } from '../../storage/adapter.ts';
-import { compileDateFormat } from './date-format.ts';
-import { humanSize } from './human-size.ts';
+
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
+const STEP = 1024;
+
+const rounded = (value: number): number => Math.round(value * 100) / 100;
+
+/**
+ * A size for people: `0B`, `1000B`, `1.13KB`, `117.74MB`. Units of 1024, at most two decimals, no trailing
+ * zeros. What would round to 1024 of a unit is 1 of the next.
+ */
+export const humanSize = (bytes: number): string => {
+  let value = bytes;
+  let unit = 0;
+  while (unit < UNITS.length - 1 && rounded(value) >= STEP) {
+    value /= STEP;
+    unit += 1;
+  }
+  return `${String(rounded(value))}${UNITS[unit] ?? ''}`;
+};
+
+type Part = (date: Date) => string;
+
+const MONTHS = 'January February March April May June July August September October November December'.split(
+  ' ',
+);
+const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
+
+const two = (value: number): string => (value < 10 ? `0${String(value)}` : String(value));
+
+const fourDigitYear = (date: Date): string => {
+  const year = date.getFullYear();
+  const digits = String(Math.abs(year)).padStart(4, '0');
+  return year < 0 ? `-${digits}` : digits;
+};
+
+/** Hours of a clock with twelve: 12, 1, 2 … 11. */
+const clockHour = (date: Date): number => date.getHours() % 12 || 12;
+
+const monthName = (date: Date): string => MONTHS[date.getMonth()] ?? '';
+const weekdayName = (date: Date): string => WEEKDAYS[date.getDay()] ?? '';
+const halfOfDay = (date: Date): string => (date.getHours() < 12 ? 'AM' : 'PM');
+
+const offset = (date: Date, separator: string): string => {
+  const minutesWest = date.getTimezoneOffset();
+  const minutes = Math.trunc(Math.abs(minutesWest));
+  return `${minutesWest > 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}${separator}${two(minutes % 60)}`;
+};
+
+const tokens: Readonly<Record<string, Part>> = {
+  YYYY: fourDigitYear,
+  YY: (date) => fourDigitYear(date).slice(-2),
+  MMMM: monthName,
+  MMM: (date) => monthName(date).slice(0, 3),
+  MM: (date) => two(date.getMonth() + 1),
+  M: (date) => String(date.getMonth() + 1),
+  DD: (date) => two(date.getDate()),
+  D: (date) => String(date.getDate()),
+  dddd: weekdayName,
+  ddd: (date) => weekdayName(date).slice(0, 3),
+  dd: (date) => weekdayName(date).slice(0, 2),
+  d: (date) => String(date.getDay()),
+  HH: (date) => two(date.getHours()),
+  H: (date) => String(date.getHours()),
+  hh: (date) => two(clockHour(date)),
+  h: (date) => String(clockHour(date)),
+  mm: (date) => two(date.getMinutes()),
+  m: (date) => String(date.getMinutes()),
+  ss: (date) => two(date.getSeconds()),
+  s: (date) => String(date.getSeconds()),
+  SSS: (date) => String(date.getMilliseconds()).padStart(3, '0'),
+  A: halfOfDay,
+  a: (date) => halfOfDay(date).toLowerCase(),
+  ZZ: (date) => offset(date, ''),
+  Z: (date) => offset(date, ':'),
+};
+
+const PIECE = /\[([^\]]+)\]|YYYY|YY|M{1,4}|DD?|d{1,4}|HH?|hh?|mm?|ss?|SSS|A|a|ZZ?|[^]/gu;
+
+const compile = (format: string): readonly Part[] => {
+  const parts: Part[] = [];
+  let literal = '';
+  const endLiteral = (): void => {
+    const text = literal;
+    if (text !== '') parts.push(() => text);
+    literal = '';
+  };
+  for (const [piece, escaped] of format.matchAll(PIECE)) {
+    const token = escaped === undefined ? tokens[piece] : undefined;
+    if (token === undefined) {
+      literal += escaped ?? piece;
+      continue;
+    }
+    endLiteral();
+    parts.push(token);
+  }
+  endLiteral();
+  return parts;
+};
+
+/**
+ * Compiles a date format once into a function from milliseconds since 1970 to text: YYYY YY M MM MMM MMMM D
+ * DD d dd ddd dddd H HH h hh m mm s ss SSS A a Z ZZ; text in square brackets and everything else stays as it
+ * is. Names are English, times those of the server's time zone at that moment. A formatted date costs about
+ * 0.3 µs. Undefined for a time that no date can hold.
+ */
+export const compileDateFormat = (format: string): ((milliseconds: number) => string | undefined) => {
+  const parts = compile(format);
+  return (milliseconds) => {
+    // The engine keeps the local fields of one Date together, so that reading seven of them costs hardly more
+    // than one.
+    const date = new Date(milliseconds);
+    if (Number.isNaN(date.getTime())) return undefined;
+    let text = '';
+    for (const part of parts) text += part(date);
+    return text;
+  };
+};
 
 const folderItemSchema = z.object({
   file: z.string(),
@@ -28,8 +143,9 @@ export const listingItemSchema = z.union([folderItemSchema, fileItemSchema]);
 export type ListingItem = z.output<typeof listingItemSchema>;
 
 /**
- * The items of a page, made one by one while they are taken, so that a page of 100,000 needs no second copy in memory and no long stretch
- * of formatting. `thumbs` stand in the order of the entries. May be iterated once or more.
+ * The items of a page, made one by one while they are taken, so that a page of 100,000 needs no second copy
+ * in memory and no long stretch of formatting. `thumbs` stand in the order of the entries. May be iterated
+ * once or more.
  */
 export const listingItems = (
   settings: Pick<Settings, 'datetimeFormat' | 'imageExtensions'>,
@@ -39,8 +155,8 @@ export const listingItems = (
   const images = new Set(settings.imageExtensions);
   const format = compileDateFormat(settings.datetimeFormat);
 
-  // One literal for all, undefined members included (JSON leaves them out): building and writing objects of one shape is
-  // twice as fast as of many.
+  // One literal for all, undefined members included (JSON leaves them out): building and writing objects of
+  // one shape is twice as fast as of many.
   const fileItem = ({ name, size, modifiedAt }: Entry, thumb: string | undefined): ListingItem => {
     const isImage = images.has(extensionOf(name) ?? '');
     return {

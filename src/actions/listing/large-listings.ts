@@ -8,24 +8,27 @@ const MAY_WAIT = 1000;
 /** A reader that takes longer does not hold up the others any more. */
 const LONGEST_SENDING_MS = 10_000;
 
-/** The turn of one request, for the large listings of all its sources. */
-export interface ListingTurn {
-  /** Waits for the turn; again and again at no cost. @throws the signal's reason; BusyError when very many wait */
+/** The slot of one request, for the large listings of all its sources. */
+export interface ListingSlot {
+  /**
+   * Waits for the slot; again and again at no cost. @throws the signal's reason; BusyError when very many
+   * wait
+   */
   take(): Promise<void>;
-  /** The entries are gathered, and will be sent: the turn ends with the answer, or after ten seconds. */
+  /** The entries are gathered, and will be sent: the slot ends with the answer, or after ten seconds. */
   gathered(): void;
-  /** Ends the turn. May be called more than once, and without a turn. */
+  /** Ends the slot. May be called more than once, and without a slot. */
   leave(): void;
 }
 
 /**
- * Lets a few requests with large listings be answered at once, and the others wait: side by side they would all end as late
- * as the last one, and take the memory of all. Small listings never wait.
+ * Lets a few requests with large listings be answered at the same time, and the others wait: side by side they would
+ * all end as late as the last one, and take the memory of all. Small listings never wait.
  */
 export class LargeListings {
   readonly #slots = createSlots(AT_ONCE, MAY_WAIT);
 
-  turn(signal: AbortSignal): ListingTurn {
+  slot(signal: AbortSignal): ListingSlot {
     let taken: Promise<() => void> | undefined;
     let hasLeft = false;
     const leave = (): void => {

@@ -8,8 +8,8 @@ import type { SourcePath } from '../../storage/source-path.ts';
 const MOST_FOLDERS = 1000;
 
 /**
- * Logs how many entries of a folder no listing can show, once for each folder and process: what looks empty may hold
- * something. Remembers a bounded number of folders.
+ * Logs how many entries of a folder no listing can show, once for each folder and process: what looks empty
+ * may hold something. Remembers a bounded number of folders.
  */
 export class OmittedEntries {
   readonly #stores = new WeakMap<StorageAdapter, LRUCache<string, true>>();

@@ -1,13 +1,48 @@
 import type { SortOrder } from '../../config/settings.ts';
-import type { Entry, StorageAdapter } from '../../storage/adapter.ts';
+import type { Entry, ListOptions, StorageAdapter } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { FirstInOrder } from './first-in-order.ts';
-import { LARGE, type ListingTurn } from './large-listings.ts';
-import { entryOrder, needsOnlyNames, type FoldersPosition } from './order.ts';
-import { scanFolder } from './scan.ts';
-import { TimeSlice } from './time-slice.ts';
+import { LARGE, type ListingSlot } from './large-listings.ts';
+import { entryOrder, FirstInOrder, type FoldersPosition, needsOnlyNames, TimeSlice } from './order.ts';
 
-/** Up to this page size, asking for the entries of the page is cheaper than asking for all of a big folder. */
+/** Entries between two looks at the clock. */
+const STRIDE = 256;
+
+/** What to scan, and how. */
+export interface Scan {
+  readonly storage: StorageAdapter;
+  readonly folder: SourcePath;
+  readonly detail: NonNullable<ListOptions['detail']>;
+  readonly onOmitted?: ListOptions['onOmitted'];
+  readonly signal: AbortSignal;
+  readonly slice: TimeSlice;
+  /** Waited for before more than `from` entries are shown. */
+  readonly large?: { readonly from: number; readonly slot: () => Promise<void> } | undefined;
+}
+
+/**
+ * Shows every entry of a folder to `visit`, in the store's order and in short stretches; opens no file and
+ * keeps no entry.
+ * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
+ */
+export const scanFolder = async (
+  { storage, folder, detail, onOmitted, signal, slice, large }: Scan,
+  visit: (entry: Entry) => void,
+): Promise<void> => {
+  let seen = 0;
+  for await (const page of storage.list(folder, { detail, onOmitted, signal, mayJoin: true })) {
+    signal.throwIfAborted();
+    for (const entry of page) {
+      if (seen === large?.from) await large.slot();
+      visit(entry);
+      seen += 1;
+      if (seen % STRIDE === 0 && slice.due) await slice.rest();
+    }
+  }
+};
+
+/**
+ * Up to this page size, asking for the entries of the page is cheaper than asking for all of a big folder.
+ */
 const SMALL_PAGE = 1000;
 
 /** Which entries of a folder, and in which order. */
@@ -24,8 +59,8 @@ export interface PageRequest {
 type StatMany = NonNullable<StorageAdapter['statMany']>;
 
 /**
- * What was removed or became of another kind since its name was read stays, as it was read: a page must not be shorter
- * than asked while more entries follow, because clients take that for the end.
+ * What was removed or became of another kind since its name was read stays, as it was read: a page must not
+ * be shorter than asked while more entries follow, because clients take that for the end.
  */
 const withDetails = async (
   statMany: StatMany,
@@ -43,9 +78,9 @@ const withDetails = async (
 };
 
 /**
- * Reads one page of a folder: filter, then order, then cut. When names alone decide the order, a store that can do so is asked for size and time
- * of the page's entries only. Memory grows with the end of the page for small pages, else with the folder; before it holds many entries it
- * waits for its turn.
+ * Reads one page of a folder: filter, then order, then cut. When names alone decide the order, a store that
+ * can do so is asked for size and time of the page's entries only. Memory grows with the end of the page for
+ * small pages, else with the folder; before it holds many entries it waits for its slot.
  * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
  */
 export const readPage = async (
@@ -53,11 +88,11 @@ export const readPage = async (
   folder: SourcePath,
   { isVisible, sortBy, foldersPosition, offset, limit }: PageRequest,
   {
-    turn,
+    slot,
     onOmitted,
     signal,
   }: {
-    readonly turn: ListingTurn;
+    readonly slot: ListingSlot;
     readonly onOmitted?: (count: number) => void;
     readonly signal: AbortSignal;
   },
@@ -67,7 +102,7 @@ export const readPage = async (
   const detail = statMany === undefined ? 'full' : 'names';
   const slice = new TimeSlice(signal);
   const first = new FirstInOrder(offset + limit, entryOrder(sortBy, foldersPosition));
-  const large = { from: LARGE, turn: () => turn.take() };
+  const large = { from: LARGE, slot: () => slot.take() };
   await scanFolder({ storage, folder, detail, onOmitted, signal, slice, large }, (entry) => {
     if (isVisible(entry)) first.add(entry);
   });

@@ -33,7 +33,10 @@ const extensionTest = (settings: Settings, onlyImages: boolean): Test => {
   };
 };
 
-/** An entry whose path would be too long for any request is out of reach, and no rule could speak of it: it is left out. */
+/**
+ * An entry whose path would be too long for any request is out of reach, and no rule could speak of it: it is
+ * left out.
+ */
 const accessTest = (access: Access, key: string, folder: SourcePath): Test => {
   if (!access.dependsOnItem(key)) {
     const isAllowed = access.allows(key, folder);
@@ -59,8 +62,8 @@ export const visibleFolders = (settings: Settings, access: Access, folder: Sourc
 };
 
 /**
- * Whether an entry of a folder appears in its listing. Reserved names, files of other extensions than the source's, and what an
- * access rule about paths or extensions denies, never do.
+ * Whether an entry of a folder appears in its listing. Reserved names, files of other extensions than the
+ * source's, and what an access rule about paths or extensions denies, never do.
  */
 export const visibleEntries = (
   settings: Settings,

@@ -55,9 +55,10 @@ const decompressed = async (bytes: Buffer, encoding: string): Promise<Buffer> =>
 };
 
 /**
- * Reads a JSON or urlencoded body as UTF-8 text. Compressed bodies (gzip, deflate, br) are read; the limit holds for the bytes
- * as sent and as decompressed, whatever `Content-Length` says.
- * @throws BodyTooLargeError; BrokenBodyError for a body that is cut off or is not such a text; RequestTimeoutError
+ * Reads a JSON or urlencoded body as UTF-8 text. Compressed bodies (gzip, deflate, br) are read; the limit
+ * holds for the bytes as sent and as decompressed, whatever `Content-Length` says.
+ * @throws BodyTooLargeError; BrokenBodyError for a body that is cut off or is not such a text;
+ *   RequestTimeoutError
  */
 export const readBoundedText = async (
   body: Readable,

@@ -33,7 +33,10 @@ export interface FileReceiver {
   readonly largestFile: number;
   /** Most bytes of all text fields together, by what is known of the request so far. */
   largestText(fields: ParameterDraft): number;
-  /** Reads the content to its end and keeps it; or answers undefined and leaves it unread: the file is skipped. */
+  /**
+   * Reads the content to its end and keeps it; or answers undefined and leaves it unread: the file is
+   * skipped.
+   */
   receive(file: IncomingFile): Promise<UploadedFile | undefined>;
 }
 
@@ -43,7 +46,10 @@ export interface FormContent {
   readonly uploads: readonly UploadedFile[];
 }
 
-/** A file name as it was before the browser put it between quotes. @see https://html.spec.whatwg.org/#multipart-form-data */
+/**
+ * A file name as it was before the browser put it between quotes. @see
+ * https://html.spec.whatwg.org/#multipart-form-data
+ */
 const unquoted = (filename: string): string => filename.replaceAll('%22', '"');
 
 const createParser = (contentType: string, fieldSize: number): Busboy => {
@@ -68,7 +74,10 @@ const asBodyFailure = (error: unknown): unknown =>
     ? error
     : new BrokenBodyError({ message: 'The form is broken or was cut off.', cause: error });
 
-/** Reads one form. Files are received strictly one after the other; the form waits while more than one of them waits. */
+/**
+ * Reads one form. Files are received strictly one after the other; the form waits while more than one of them
+ * waits.
+ */
 class FormReader {
   readonly #parser: Busboy;
   readonly #receiver: FileReceiver;
@@ -135,7 +144,10 @@ class FormReader {
     this.#parser.end();
   }
 
-  /** The parser takes nothing more while files wait to be received: small ones would all gather in its buffers. */
+  /**
+   * The parser takes nothing more while files wait to be received: small ones would all gather in its
+   * buffers.
+   */
   async #catchUp(isFull: boolean): Promise<void> {
     const pausedAt = Date.now();
     await Promise.all([
@@ -219,9 +231,9 @@ class FormReader {
 }
 
 /**
- * Reads a multipart form: at most 1,000 parts, and as much text as the receiver allows. Names are UTF-8; of file names only
- * the last path segment is kept, and `filename*` wins over `filename`. Fields may stand before and after the files. When anything fails,
- * what was stored before is discarded.
+ * Reads a multipart form: at most 1,000 parts, and as much text as the receiver allows. Names are UTF-8; of
+ * file names only the last path segment is kept, and `filename*` wins over `filename`. Fields may stand
+ * before and after the files. When anything fails, what was stored before is discarded.
  * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and what the receiver throws.
  */
 export const readMultipart = async (

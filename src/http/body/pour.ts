@@ -5,7 +5,10 @@ import { BrokenBodyError, RequestTimeoutError, StowageError } from '../../errors
 export interface BodyTimes {
   /** A client that sends nothing for this long, while we are ready to read, is given up. */
   readonly stallMs: number;
-  /** A JSON or urlencoded body must have come by then: a client that sends a byte now and then would hold its request for days. */
+  /**
+   * A JSON or urlencoded body must have come by then: a client that sends a byte now and then would hold its
+   * request for days.
+   */
   readonly textMs: number;
   /** A form may be slow for so long; after that it must have come at `formBytesPerMs`. */
   readonly formMs: number;
@@ -28,9 +31,9 @@ const readFailure = (cause: unknown): Error =>
     : new BrokenBodyError({ message: 'The request body was cut off.', cause });
 
 /**
- * Reads a body to its end, at the pace of `write`. The body is not destroyed when this fails, only paused: with `node:http` that
- * would destroy the connection that the answer has to go through. Whoever owns the body drains it.
- * Rejects with BrokenBodyError, RequestTimeoutError, what `write` threw, or the signal's reason.
+ * Reads a body to its end, at the pace of `write`. The body is not destroyed when this fails, only paused:
+ * with `node:http` that would destroy the connection that the answer has to go through. Whoever owns the body
+ * drains it. Rejects with BrokenBodyError, RequestTimeoutError, what `write` threw, or the signal's reason.
  */
 export const pour = (body: Readable, options: PourOptions): Promise<void> =>
   new Promise((resolve, reject) => {

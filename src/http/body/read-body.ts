@@ -1,12 +1,53 @@
-import { BrokenBodyError } from '../../errors/errors.ts';
-import { fromObject, noParameters, ParameterDraft, parseUrlencoded } from '../../parameters/raw.ts';
 import type { UploadedFile } from '../../actions/uploaded-file.ts';
+import { BrokenBodyError } from '../../errors/errors.ts';
+import {
+  fromObject,
+  noParameters,
+  ParameterDraft,
+  parseUrlencoded,
+  type RawParameters,
+} from '../../parameters/raw.ts';
 import type { ConnectorRequest, ParsedBody } from '../message.ts';
-import { readBoundedText, type BodyContext } from './bounded-text.ts';
-import { bodyKind, hasForeignCharset } from './content-type.ts';
-import { parseJsonBody } from './json.ts';
+import { type BodyContext, readBoundedText } from './bounded-text.ts';
+import { type FileReceiver, type FormContent, readMultipart } from './multipart.ts';
 import { bodyTimes, type BodyTimes } from './pour.ts';
-import { readMultipart, type FileReceiver, type FormContent } from './multipart.ts';
+
+/** The kinds of bodies that carry parameters. */
+export type BodyKind = 'json' | 'urlencoded' | 'multipart';
+
+/** What a body is by its `Content-Type`; undefined: it carries no parameters. */
+export const bodyKind = (contentType: string | undefined): BodyKind | undefined => {
+  if (contentType === undefined) return undefined;
+  const end = contentType.indexOf(';');
+  const type = (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
+  if (type === 'application/x-www-form-urlencoded') return 'urlencoded';
+  if (type === 'multipart/form-data') return 'multipart';
+  return type === 'application/json' || /^application\/[^/]+\+json$/u.test(type) ? 'json' : undefined;
+};
+
+/** Whether a charset is named that is not UTF-8. */
+export const hasForeignCharset = (contentType: string | undefined): boolean => {
+  const charset = /;\s*charset\s*=\s*"?([^\s";]+)/iu.exec(contentType ?? '')?.[1]?.toLowerCase();
+  return charset !== undefined && !['utf-8', 'utf8', 'us-ascii'].includes(charset);
+};
+
+/**
+ * Parameters of a JSON body. An empty body and a list count as no parameters.
+ * @throws BrokenBodyError for broken text and for a bare scalar.
+ */
+export const parseJsonBody = (text: string): RawParameters => {
+  if (text.trim() === '') return noParameters();
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new BrokenBodyError({ message: 'The request body is not valid JSON.', cause });
+  }
+  if (typeof value !== 'object' || value === null) {
+    throw new BrokenBodyError('The request body must be a JSON object.');
+  }
+  return Array.isArray(value) ? noParameters() : fromObject(value);
+};
 
 const nothing = (): FormContent => ({ fields: noParameters(), uploads: [] });
 
@@ -42,9 +83,9 @@ const contextOf = (request: ConnectorRequest, times: BodyTimes): BodyContext => 
 });
 
 /**
- * Reads what a request's body says, by its content type; bodies of other types are left unread and say nothing. A body that
- * the host has read is taken as it was parsed.
- * `receiver` is asked for when the body is a form.
+ * Reads what a request's body says, by its content type; bodies of other types are left unread and say
+ * nothing. A body that the host has read is taken as it was parsed. `receiver` is asked for when the body is
+ * a form.
  * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and what the receiver throws.
  */
 export const readBody = async (

@@ -11,9 +11,9 @@ export interface DrainLimits {
 const defaults: DrainLimits = { bytes: 1024 ** 3, totalMs: 30_000, idleMs: 5_000 };
 
 /**
- * Reads and drops the rest of a body. A client that is still sending when its connection closes often loses the answer, so
- * the answer goes out first and the rest is taken for a while. True when the body has come to its end; the stream is left
- * to its owner. Never rejects.
+ * Reads and drops the rest of a body. A client that is still sending when its connection closes often loses
+ * the answer, so the answer goes out first and the rest is taken for a while. True when the body has come to
+ * its end; the stream is left to its owner. Never rejects.
  */
 export const drain = (body: Readable, limits: DrainLimits = defaults): Promise<boolean> =>
   new Promise((resolve) => {

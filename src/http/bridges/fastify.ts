@@ -7,7 +7,10 @@ export interface HandlingConnector {
   readonly handle: Handle;
 }
 
-/** Cuts as many segments as the prefix has: it may hold parameters, so that its text does not stand in the URL. */
+/**
+ * Cuts as many segments as the prefix has: it may hold parameters, so that its text does not stand in the
+ * URL.
+ */
 const cutter = (prefix: string): ((url: string) => string) => {
   const segments = prefix.split('/').filter((segment) => segment !== '').length;
   const pattern = new RegExp(`^(?:/+[^/?]*){${String(segments)}}`, 'u');
@@ -18,9 +21,10 @@ const cutter = (prefix: string): ((url: string) => string) => {
 };
 
 /**
- * A Fastify plugin that serves a connector: `app.register(fastifyConnector(router), { prefix: '/files' })`. It is
- * encapsulated: its own scope has no body parsers, the application's are untouched. Hooks of the application (sessions,
- * authentication) run before it; the connector's hooks get the Fastify request as `native`.
+ * A Fastify plugin that serves a connector: `app.register(fastifyConnector(router), { prefix: '/files' })`.
+ * It is encapsulated: its own scope has no body parsers, the application's are untouched. Hooks of the
+ * application (sessions, authentication) run before it; the connector's hooks get the Fastify request as
+ * `native`.
  */
 export const fastifyConnector =
   (connector: HandlingConnector): FastifyPluginCallback =>

@@ -1,7 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
-import type { UploadedContent } from '../../parameters/upload.ts';
-import type { ParsedBody } from '../message.ts';
+import type { ParsedBody, UploadedContent } from '../message.ts';
 
 /** A file as multer leaves it, in memory or on disk. */
 interface MulterFile {
@@ -57,8 +56,8 @@ export type HostBody =
 
 /**
  * The body as a body parser of the host has left it on the request (`express.json()`, `express.urlencoded()`,
- * `express.raw()`, multer). Undefined while the stream has not been read: some hosts set an empty `body` beside a stream
- * that is still whole.
+ * `express.raw()`, multer). Undefined while the stream has not been read: some hosts set an empty `body`
+ * beside a stream that is still whole.
  */
 export const hostBody = (request: Readable & WithParsedBody): HostBody | undefined => {
   if (!request.readableDidRead) return undefined;

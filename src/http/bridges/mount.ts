@@ -23,7 +23,10 @@ interface ExpressMarks {
   readonly route?: unknown;
 }
 
-/** Makes the cut of a base path from a URL: by whole segments, so that `/files2` is not below `/files`. Undefined: not below it. */
+/**
+ * Makes the cut of a base path from a URL: by whole segments, so that `/files2` is not below `/files`.
+ * Undefined: not below it.
+ */
 export const createCut = (basePath: string): ((url: string) => string | undefined) => {
   const segments = basePath.split('/').filter((segment) => segment !== '');
   const base = segments.map((segment) => `/${segment}`).join('');

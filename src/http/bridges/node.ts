@@ -1,15 +1,171 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
-import type { Handle } from '../message.ts';
+import { pipeline } from 'node:stream/promises';
+import type { ConnectorRequest, ConnectorResponse, Handle, ParsedBody } from '../message.ts';
+import { drain } from './drain.ts';
+import { hostBody } from './host-body.ts';
 import { createMountReader, type MountOptions } from './mount.ts';
-import { send } from './node-answer.ts';
-import { NodeConnectorRequest, type NodeRequestView } from './node-request.ts';
-import { untilTurn } from './turn.ts';
 
 /**
- * A handler for `node:http`, `node:https` and `node:http2` servers, for `app.use` of Express and for everything that hands
- * on their requests. Resolves when the answer has been handed over; every path is answered, so `next` only gets failures.
+ * Whether a request stands behind others of its connection, which a client may send without waiting for
+ * answers. Until its turn has come its answer goes nowhere, and nobody is told when the client leaves.
+ */
+const isQueued = (request: IncomingMessage, response: ServerResponse): boolean => {
+  if (response.socket !== null || response.writableEnded) return false;
+  const { socket } = request;
+  // Some hosts hand on requests that never had a connection, or have only something like one.
+  return socket.destroyed || (socket.pending as boolean | undefined) === false;
+};
+
+/**
+ * Waits for the turn of a request on its connection. False: the client has left before. Costs nothing for
+ * most.
+ */
+export const untilTurn = (request: IncomingMessage, response: ServerResponse): Promise<boolean> | true => {
+  if (!isQueued(request, response)) return true;
+  const { socket } = request;
+  return new Promise((resolve) => {
+    const settle = (came: boolean) => (): void => {
+      socket.off('close', onGone);
+      response.off('socket', onTurn);
+      resolve(came);
+    };
+    const onGone = settle(false);
+    const onTurn = settle(true);
+    if (socket.destroyed) return onGone();
+    // One packet may hold many requests: that many listeners are not a leak.
+    socket.setMaxListeners(0);
+    socket.once('close', onGone);
+    response.once('socket', onTurn);
+  });
+};
+
+/** What a framework on top of node's HTTP may know better. */
+export interface NodeRequestView {
+  /** Path and query below the mount point. Default: `request.url`. */
+  readonly url?: string;
+  /** Whether the URL begins at the mount for certain. */
+  readonly isExact?: boolean;
+  /** What hooks get as `native`. Default: the request. */
+  readonly native?: unknown;
+}
+
+/** The stream of an HTTP/2 request; undefined for HTTP/1. */
+export const http2Stream = (request: IncomingMessage): Http2ServerRequest['stream'] | undefined =>
+  request.httpVersionMajor === 2 ? (request as unknown as Http2ServerRequest).stream : undefined;
+
+const signalOf = (response: ServerResponse): AbortSignal => {
+  const gone = new AbortController();
+  const onClose = (): void => {
+    if (!response.writableFinished) gone.abort();
+  };
+  if (response.destroyed) onClose();
+  else response.once('close', onClose);
+  return gone.signal;
+};
+
+const hasBody = (request: IncomingMessage): boolean => {
+  const stream = http2Stream(request);
+  if (stream !== undefined) return !stream.endAfterHeaders;
+  const { headers } = request;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
+};
+
+/** A request of node's HTTP as the core takes it. */
+export class NodeConnectorRequest implements ConnectorRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly isExact: boolean | undefined;
+  readonly headers: ConnectorRequest['headers'];
+  readonly native: unknown;
+  readonly body: Readable | undefined;
+  readonly parsedBody: ParsedBody | undefined;
+  readonly #response: ServerResponse;
+  #signal: AbortSignal | undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse, view: NodeRequestView) {
+    const host = hostBody(request);
+    this.method = request.method ?? 'GET';
+    this.url = view.url ?? request.url ?? '/';
+    this.isExact = view.isExact;
+    // Only `set-cookie` can be a list, and that is not a header of requests.
+    this.headers = request.headers as ConnectorRequest['headers'];
+    this.native = view.native ?? request;
+    this.body = host === undefined && hasBody(request) ? request : host?.body;
+    this.parsedBody = host?.parsedBody;
+    this.#response = response;
+  }
+
+  /** Made when it is first asked for: a signal costs as much as a tenth of a small answer. */
+  get signal(): AbortSignal {
+    this.#signal ??= signalOf(this.#response);
+    return this.#signal;
+  }
+}
+
+/** A client that takes nothing for this long while we have something to send is given up. */
+const STALL_MS = 120_000;
+
+const writeBody = async (
+  response: ServerResponse,
+  body: ConnectorResponse['body'],
+  end: boolean,
+  stallMs: number,
+): Promise<void> => {
+  response.setTimeout(stallMs, () => response.destroy());
+  if (body instanceof Readable) {
+    await pipeline(body, response, { end });
+  } else if (end) response.end(body);
+  else if (body === undefined) response.flushHeaders();
+  else response.write(body);
+};
+
+/** Keeps what the host's own answers vary by: without it a shared cache would mix its users. */
+const withHostVary = (
+  response: ServerResponse,
+  headers: ConnectorResponse['headers'],
+): ConnectorResponse['headers'] => {
+  const ofHost = response.getHeader('vary');
+  if (ofHost === undefined || headers['vary'] === undefined) return headers;
+  return { ...headers, vary: [ofHost, headers['vary']].flat().join(', ') };
+};
+
+/**
+ * Sends an answer. `unread`: the client is still sending a body that nobody reads; over HTTP/1 the answer
+ * goes out first, the rest is taken for a while, and then the connection is closed. Rejects when a stream
+ * body fails or the client leaves.
+ */
+export const send = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: ConnectorResponse,
+  unread: boolean,
+  stallMs = STALL_MS,
+): Promise<void> => {
+  const stream = http2Stream(request);
+  if (stream === undefined && answer.statusText !== undefined) response.statusMessage = answer.statusText;
+  const lingers = unread && stream === undefined;
+  if (lingers) response.setHeader('connection', 'close');
+  response.writeHead(answer.status, withHostVary(response, answer.headers));
+  const drained = lingers ? drain(request) : undefined;
+  await writeBody(response, answer.body, !lingers, stallMs);
+  if (drained !== undefined) {
+    await drained;
+    response.end();
+  }
+  // HTTP/2 can stop the one request and keep the connection.
+  if (unread && stream !== undefined) {
+    stream.close(constants.NGHTTP2_NO_ERROR);
+    // Without a reader the stream would never end.
+    request.resume();
+  }
+};
+
+/**
+ * A handler for `node:http`, `node:https` and `node:http2` servers, for `app.use` of Express and for
+ * everything that hands on their requests. Resolves when the answer has been handed over; every path is
+ * answered, so `next` only gets failures.
  */
 export type NodeHandler = (
   request: IncomingMessage | Http2ServerRequest,
@@ -41,14 +197,18 @@ export const serveNode = async (
   } catch (error) {
     if (answer.body instanceof Readable) answer.body.destroy();
     if (!response.headersSent) throw error;
-    // A body that broke off, or a client that left: what was sent is not a whole answer, and the client must see that.
+    // A body that broke off, or a client that left: what was sent is not a whole answer, and the client must
+    // see that.
     response.destroy();
   }
 };
 
 /** How a handler is mounted, and how long it waits. */
 export interface NodeHandlerOptions extends MountOptions {
-  /** A client that takes nothing for this long while there is something to send is given up. Default: two minutes. */
+  /**
+   * A client that takes nothing for this long while there is something to send is given up. Default: two
+   * minutes.
+   */
   readonly stallMs?: number | undefined;
 }
 
