@@ -33,7 +33,7 @@ export interface Access {
   dependsOnItem(key: string): boolean;
   /**
    * True unless the action is denied for the folder and for everything below it, whatever its extension and,
-   * since the store is not known yet, however the store spells it. What edges ask before an action looks at
+   * since the store is not known yet, however the store spells it. What the edge asks before an action checks
    * its single items; never a permission by itself.
    */
   mayAllow(key: string, folder: SourcePath): boolean;

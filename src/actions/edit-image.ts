@@ -38,7 +38,7 @@ export const sizeField = numberField
   .refine((value) => value > 0, 'must be greater than zero')
   .meta({ sent: { type: 'number', exclusiveMinimum: 0 } });
 
-/** A place that a client computed; what rounds to zero is zero. */
+/** A coordinate that a client computed; what rounds to zero is zero. */
 export const offsetField = numberField
   .refine((value) => value > -0.5, 'must not be negative')
   .transform((value) => Math.max(0, value))

@@ -9,7 +9,7 @@ import { defineAction, type ActionContext } from './action.ts';
 import { requireFolder } from './item.ts';
 import { newFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
-import { prepareUpload, requireUntaken, storeUploads, type PlannedUpload } from './store-uploads.ts';
+import { prepareUpload, requireUntaken, storeUpload, type PlannedUpload } from './store-uploads.ts';
 
 const parameters = z.object({
   source: sourceField,
@@ -25,8 +25,8 @@ const result = z.object({
   isImage: z.boolean(),
 });
 
-/** A file that is wanted, with all that can be refused before a byte of it is fetched. */
-const requireWelcome = async (
+/** Refuses what can be refused before a byte is fetched. Returns the name as the URL has it. */
+const checkBeforeFetch = async (
   context: ActionContext,
   open: OpenSource,
   { path: folder, url }: RemoteUploadParameters,
@@ -65,11 +65,9 @@ const store = async (
   folder: SourcePath,
   planned: PlannedUpload,
 ): Promise<SourcePath> => {
-  for (const { path, replaced } of await storeUploads(context, open, folder, [planned])) {
-    if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
-    return path;
-  }
-  throw new Error('Nothing was stored.');
+  const { path, replaced } = await storeUpload(context, open, folder, planned);
+  if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
+  return path;
 };
 
 const run = async (
@@ -78,14 +76,14 @@ const run = async (
 ): Promise<z.output<typeof result>> => {
   const open = await openSource(context, input.source);
   const { source, storage } = open;
-  const filename = await requireWelcome(context, open, input);
+  const filename = await checkBeforeFetch(context, open, input);
   const staged = await fetchStaged(context, open, input.url);
-  // Checks may hand on other content than they were given.
-  const waiting = [staged];
+  // Cleaning may stage other content than was fetched.
+  const stagedFiles = [staged];
   try {
     const upload = { field: 'url', filename, staged, stagedIn: storage };
     const planned = await prepareUpload(context, open, input.path, upload);
-    waiting.push(planned.upload.staged);
+    stagedFiles.push(planned.upload.staged);
     const path = await store(context, open, input.path, planned);
     return {
       baseurl: source.baseurl,
@@ -93,7 +91,7 @@ const run = async (
       isImage: source.settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
     };
   } finally {
-    await Promise.all(waiting.map((file) => file.discard()));
+    await Promise.all(stagedFiles.map((file) => file.discard()));
   }
 };
 

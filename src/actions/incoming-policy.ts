@@ -25,7 +25,10 @@ export const incomingName = (settings: Settings, { name, kind, size }: Entry): s
   return allowed;
 };
 
-/** Reads a file that was looked at before. @throws ChangedMeanwhileError when it is another version now */
+/**
+ * Reads the version of a file that `stat` describes. @throws ChangedMeanwhileError when it is another version
+ * now
+ */
 const readSame = async (
   { storage, path }: StoreLocation,
   stat: Stat,
@@ -91,7 +94,7 @@ export const pictureOf = ({ staged }: UploadedFile): { size: number; open: () =>
 
 /**
  * What is to be stored of an uploaded file that gets this name: with `sanitizeSvg`, drawings come out
- * cleaned, staged in the source's store in place of what was uploaded; all else as it came. Whoever asks
+ * cleaned, staged in the source's store instead of what was uploaded; all else as it came. The caller
  * discards the result; `upload` is discarded here when it is replaced.
  * @throws BrokenImageError when it is malformed or not a drawing; TypeNotAllowedError for XML that browsers
  *   show as a page

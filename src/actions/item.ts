@@ -62,7 +62,7 @@ export const findItem = async (
     if (parent?.kind === 'folder') throw missing(kind ?? 'file or folder');
     throw missing(kind === 'folder' ? 'parent folder' : 'folder');
   }
-  // Listings leave such files out (`.env`, `id_rsa`), so every other action must not know them either.
+  // Listings leave such files out (`.env`, `id_rsa`), so no other action may find them either.
   if (stat.kind === 'file' && !hasAllowedExtension(path.name, open.source.settings.extensions)) {
     throw missing(kind ?? 'file or folder');
   }

@@ -52,7 +52,7 @@ const shareListing = async (
 };
 
 /**
- * The reservations of one connector. Stores are told apart by identity, so tenants with like names never
+ * The reservations of one connector. Stores are compared by identity, so tenants with like names never
  * meet.
  */
 export const createNameReservations = (): NameReservations => {

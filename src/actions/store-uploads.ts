@@ -17,8 +17,8 @@ export interface PlannedUpload {
 }
 
 /**
- * Checks one uploaded file, and readies its content for being stored: the one place that every uploaded file
- * passes. The caller discards what comes back, in the end.
+ * Checks one uploaded file and prepares its content for storing: every uploaded file passes here. The caller
+ * discards the result at the end.
  * @throws UnsafeNameError, BrokenImageError for SVG that cannot be cleaned (400), TypeNotAllowedError,
  *   FileTooLargeError, AccessDeniedError (403)
  */
@@ -85,13 +85,16 @@ const withdraw = async (
   }
 };
 
-/** Stores one file by the source's strategy. A name that this request has used is never replaced. */
-const storeOne = async (
+/**
+ * Stores one file by the source's strategy. `isUsed`: the request has used the name, so that it is not
+ * replaced.
+ */
+export const storeUpload = async (
   context: ActionContext,
   { source, storage, access }: OpenSource,
   folder: SourcePath,
   { upload, name }: PlannedUpload,
-  isUsed: boolean,
+  isUsed = false,
 ): Promise<StoredUpload> => {
   const { settings } = source;
   const { services, signal } = context;
@@ -129,7 +132,7 @@ export const storeUploads = async (
   const keyOf = (name: string): string => foldedFor(open.storage, name);
   try {
     for (const plan of planned) {
-      const one = await storeOne(context, open, folder, plan, used.has(keyOf(plan.name)));
+      const one = await storeUpload(context, open, folder, plan, used.has(keyOf(plan.name)));
       stored.push(one);
       used.add(keyOf(one.path.name));
     }

@@ -7,8 +7,8 @@ import { humanSize } from './listing/item.ts';
 import type { OpenSource } from './open-source.ts';
 
 /**
- * A file of a form that has arrived whole and waits, without a name in any source, to be placed. Discarded
- * when the request ends.
+ * A file of a form that has arrived whole and is stored without a name in any source yet. Discarded when
+ * the request ends.
  */
 export interface UploadedFile {
   /** Form field as sent: `files[0]`. */

@@ -39,8 +39,7 @@ const ruleShape = z
 /** The keys of a rule that are not an action's. */
 const accessRuleKeys: readonly string[] = Object.keys(ruleShape.shape);
 
-// A catch-all cannot be told apart from the named keys by its inferred type; the interface above says what is
-// meant.
+// The inferred type cannot separate the catch-all from the named keys; the interface above can.
 export const accessRuleSchema = ruleShape as unknown as z.ZodType<AccessRule, AccessRule>;
 
 const rulesSchema = z.array(accessRuleSchema);

@@ -25,7 +25,7 @@ const named = (sources: readonly SourceConfig[]): string =>
 /**
  * What an operator should know before the service serves, one sentence each: settings that are accepted and
  * yet risky, or probably not meant. `actionKeys` are the keys that access rules can name; without them rules
- * are not looked at. Pure.
+ * are not checked. Pure.
  */
 export const configWarnings = (
   config: ConnectorConfig,

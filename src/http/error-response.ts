@@ -61,7 +61,7 @@ const internal: Failure = {
   headers: {},
 };
 
-/** A hook chooses a status, not a cause: its refusals are told apart by what programs do about them. */
+/** A hook chooses a status, not a cause; the code follows from what a program should do about that status. */
 const codeOfHook = (status: number): ErrorCode => {
   if (status >= 500) return 'INTERNAL';
   if (status === 401) return 'UNAUTHENTICATED';

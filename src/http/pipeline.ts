@@ -141,8 +141,8 @@ const answer = async (
     // Made when somebody asks for it: signals are expensive, and many actions have no use for one.
     get signal() {
       const { signal } = request;
-      // What a folder's copies or a form's files wait for listens to it, more at once than Node takes for
-      // sound; each has its bound.
+      // Copies of a folder and files of a form listen to it: more than Node's warning expects, each with a
+      // bound.
       setMaxListeners(0, signal);
       return signal;
     },

@@ -159,15 +159,15 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
     handler(request, response)
       .catch(() => response.destroy())
       .finally(() => {
-        // An answer whose turn on the connection never came does not tell that it is closed.
+        // The response of a request that still waits behind others emits no `close`.
         if (socket.destroyed) end();
       });
   };
 
   const server = createServer(
     {
-      // A large upload over a slow line takes as long as it takes; a body that stalls is given up by whoever
-      // reads it.
+      // No limit for a whole request: uploads over slow lines are long. `body/pour.ts` has limits for bodies
+      // that stall.
       requestTimeout: 0,
       headersTimeout: 60_000,
       // Longer than the minute that proxies keep idle connections, so that it is not us who close under a

@@ -52,7 +52,7 @@ export const withinMount = ({ action, query }: Target, isAction: (name: string) 
 };
 
 /**
- * The action's name in a place where it is a parameter; undefined when it is absent or empty.
+ * The action's name among the parameters of a query or body; undefined when it is absent or empty.
  * @throws InvalidParametersError when it is given several times or is not text.
  */
 export const actionParameter = (parameters: RawParameters): string | undefined => {

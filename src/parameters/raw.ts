@@ -171,8 +171,8 @@ export const fromObject = (input: object): RawParameters => {
 };
 
 /**
- * Names for which an empty text means that the parameter is absent, so that it does not hide the other
- * place's value.
+ * Names for which an empty text means that the parameter is absent, so that it does not hide the value
+ * of the body.
  */
 const absentWhenEmpty: ReadonlySet<string> = new Set(['action', 'source', 'path']);
 

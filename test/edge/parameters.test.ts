@@ -165,6 +165,19 @@ describe('bracket syntax', () => {
   });
 });
 
+describe('names that contradict one another', () => {
+  it.each(['box=1&box[w]=2', 'box[w]=2&box=1', 'box[]=1&box[w]=2', 'box[w]=2&box[]=1', 'box[w]=2&box[0]=1'])(
+    'are refused: %s',
+    async (pairs) => {
+      const edge = await startEdge();
+      for (const answer of [await ask(edge, `/echo?${pairs}`), await ask(edge, '/echo', form(pairs))]) {
+        expect(answer).toMatchObject({ status: 400, code: 400 });
+        expect(answer.messages).toEqual(['The names of the parameters contradict one another.']);
+      }
+    },
+  );
+});
+
 describe('values', () => {
   it('stay the texts that queries and forms have', async () => {
     const edge = await startEdge();

@@ -8,6 +8,9 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineAction } from '../../dist/actions/action.js';
 import { FileAnswer } from '../../dist/actions/file-answer.js';
+import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { stageContent } from '../../dist/storage/staging.js';
+import { replacing } from '../protocol/changing-store.ts';
 import { startService } from '../protocol/service.ts';
 import { ask, startEdge, type RunningEdge } from './edge.ts';
 import { filePart, formEnd, formType, RawConnection } from './raw-http.ts';
@@ -75,6 +78,28 @@ describe('a client that sends slowly', () => {
     await connection.write(filePart('files[0]', 'a.png', '').subarray(0, -2));
     await trickle(connection, 'x');
     await expectTimeout(edge, connection);
+  });
+});
+
+describe('a client that has to wait for a slow store', () => {
+  it('is not charged for that time', async () => {
+    const inner = new MemoryAdapter();
+    const storage = replacing(inner, {
+      stage: async (...input) => {
+        await pause(200);
+        return stageContent(inner, ...input);
+      },
+    });
+    // Twenty files take four seconds to store; the client sends each of them immediately.
+    const edge = await startEdge({ storage, times: { ...generous, formMs: 1000, formBytesPerMs: 1000 } });
+    const files = Array.from({ length: 20 }, (_, index) =>
+      filePart('files[]', `${String(index)}.png`, randomBytes(60_000)),
+    );
+    const whole = Buffer.concat([...files, formEnd]);
+    const connection = await begin(edge, formType, whole.length);
+    await connection.write(whole);
+    expect((await connection.answer()).status).toBe(200);
+    connection.destroy();
   });
 });
 

@@ -245,3 +245,24 @@ describe('denied places', () => {
     expect(await files.paths()).toEqual(['new/', 'new/private-2/', 'new/private-2/a.txt', 'target/']);
   });
 });
+
+/** The key follows what the item really is, also where the other key is denied to everybody. */
+describe('actions for files and folders', () => {
+  it.each([
+    ['fileMove', { FILE_MOVE: false }, 'folder'],
+    ['folderMove', { FILE_MOVE: false }, 'folder'],
+    ['fileMove', { FOLDER_MOVE: false }, 'file'],
+    ['folderMove', { FOLDER_MOVE: false }, 'file'],
+    ['fileRename', { FILE_RENAME: false }, 'folder'],
+    ['fileRename', { FOLDER_RENAME: false }, 'file'],
+  ])('%s under %j works for a %s, and for nothing else', async (action, rule, allowed) => {
+    const service = await startService({ accessControl: [rule] });
+    await service.source('files').put({ 'file.txt': 'a', 'folder/': '', 'to/': '' });
+    const names = { file: 'file.txt', folder: 'folder' };
+    for (const [kind, name] of Object.entries(names)) {
+      const fields = action === 'fileRename' ? { name, newname: `new-${kind}` } : { from: name, path: 'to' };
+      const { status } = await service.call(action, fields);
+      expect([kind, status]).toEqual([kind, kind === allowed ? 200 : 403]);
+    }
+  });
+});

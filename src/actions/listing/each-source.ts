@@ -89,19 +89,19 @@ export const listSources = async <Result>(
 ): Promise<SourceListings<Result>> => {
   const sources = sourcesFor(context.sources, listing.source);
   const failed = new AbortController();
-  const either = AbortSignal.any([context.signal, failed.signal]);
+  const signal = AbortSignal.any([context.signal, failed.signal]);
   // Every thumbnail that a listing waits for listens to it; their number has a bound of its own.
-  setMaxListeners(0, either);
+  setMaxListeners(0, signal);
   const results = new Map<Source, Result>();
   const failures = new Map<Source, unknown>();
-  const waiting = sources.values();
+  const remaining = sources.values();
   const work = async (): Promise<void> => {
-    for (const source of waiting) {
-      either.throwIfAborted();
+    for (const source of remaining) {
+      signal.throwIfAborted();
       try {
-        results.set(source, await listOne(context, source, listing, either));
+        results.set(source, await listOne(context, source, listing, signal));
       } catch (error) {
-        if (either.aborted || !isOfStore(error)) throw error;
+        if (signal.aborted || !isOfStore(error)) throw error;
         failures.set(source, error);
       }
     }

@@ -34,7 +34,7 @@ export type Compare<Item> = (left: Item, right: Item) => number;
 
 /** Items that are sorted in one go: some milliseconds. */
 const RUN = 4096;
-/** Items that are merged in one go, between two looks at the clock. */
+/** Items that are merged in one go, between two checks of the clock. */
 const STRIDE = 1024;
 
 const sortRuns = async <Item>(

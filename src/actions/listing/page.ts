@@ -4,7 +4,7 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import { LARGE, type ListingSlot } from './large-listings.ts';
 import { entryOrder, FirstInOrder, type FoldersPosition, needsOnlyNames, TimeSlice } from './order.ts';
 
-/** Entries between two looks at the clock. */
+/** Entries between two checks of the clock. */
 const STRIDE = 256;
 
 /** What to scan, and how. */

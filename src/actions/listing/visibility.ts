@@ -53,7 +53,7 @@ const accessTest = (access: Access, key: string, folder: SourcePath): Test => {
 };
 
 /**
- * Whether a sub-folder is shown: not reserved, and the rules let the role see the folders at its place.
+ * Whether a sub-folder is shown: not reserved, and the rules let the role list folders at its path.
  */
 export const visibleFolders = (settings: Settings, access: Access, folder: SourcePath): Test => {
   const isReserved = reservedNames(settings);

@@ -3,7 +3,7 @@ import { BrokenBodyError, RequestTimeoutError, StowageError } from '../../errors
 
 /** How long a body may take. */
 export interface BodyTimes {
-  /** A client that sends nothing for this long, while we are ready to read, is given up. */
+  /** The request fails when the client sends nothing for this long while we are ready to read. */
   readonly stallMs: number;
   /**
    * A JSON or urlencoded body must have come by then: a client that sends a byte now and then would hold its

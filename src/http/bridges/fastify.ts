@@ -30,7 +30,7 @@ export const fastifyConnector =
   (connector: HandlingConnector): FastifyPluginCallback =>
   (instance, _options, done) => {
     const below = cutter(instance.prefix);
-    // Without a prefix nothing tells whether a proxy has left one of its own in the URL.
+    // Without a prefix it is not known whether a proxy has left one of its own in the URL.
     const isExact = instance.prefix !== '';
     instance.removeAllContentTypeParsers();
     instance.addContentTypeParser('*', (_request, _payload, next) => {

@@ -8,8 +8,8 @@ import { hostBody } from './host-body.ts';
 import { createMountReader, type MountOptions } from './mount.ts';
 
 /**
- * Whether a request stands behind others of its connection, which a client may send without waiting for
- * answers. Until its turn has come its answer goes nowhere, and nobody is told when the client leaves.
+ * Whether a request waits behind others of its connection: a client may send several before the first answer.
+ * Until the response has the socket, nothing can be sent and a client that leaves is not noticed.
  */
 const isQueued = (request: IncomingMessage, response: ServerResponse): boolean => {
   if (response.socket !== null || response.writableEnded) return false;
@@ -19,25 +19,25 @@ const isQueued = (request: IncomingMessage, response: ServerResponse): boolean =
 };
 
 /**
- * Waits for the turn of a request on its connection. False: the client has left before. Costs nothing for
- * most.
+ * Waits until a request is the first of its connection. False: the client has left before. Free for most
+ * requests.
  */
-export const untilTurn = (request: IncomingMessage, response: ServerResponse): Promise<boolean> | true => {
+export const untilFirst = (request: IncomingMessage, response: ServerResponse): Promise<boolean> | true => {
   if (!isQueued(request, response)) return true;
   const { socket } = request;
   return new Promise((resolve) => {
     const settle = (came: boolean) => (): void => {
       socket.off('close', onGone);
-      response.off('socket', onTurn);
+      response.off('socket', onSocket);
       resolve(came);
     };
     const onGone = settle(false);
-    const onTurn = settle(true);
+    const onSocket = settle(true);
     if (socket.destroyed) return onGone();
     // One packet may hold many requests: that many listeners are not a leak.
     socket.setMaxListeners(0);
     socket.once('close', onGone);
-    response.once('socket', onTurn);
+    response.once('socket', onSocket);
   });
 };
 
@@ -104,7 +104,7 @@ export class NodeConnectorRequest implements ConnectorRequest {
   }
 }
 
-/** A client that takes nothing for this long while we have something to send is given up. */
+/** The connection is closed when the client takes nothing for this long while we have something to send. */
 const STALL_MS = 120_000;
 
 const writeBody = async (
@@ -181,8 +181,8 @@ export const serveNode = async (
   view: NodeRequestView,
   stallMs?: number,
 ): Promise<void> => {
-  const turn = untilTurn(request, response);
-  if (turn !== true && !(await turn)) {
+  const isFirst = untilFirst(request, response);
+  if (isFirst !== true && !(await isFirst)) {
     response.destroy();
     return;
   }
@@ -206,8 +206,8 @@ export const serveNode = async (
 /** How a handler is mounted, and how long it waits. */
 export interface NodeHandlerOptions extends MountOptions {
   /**
-   * A client that takes nothing for this long while there is something to send is given up. Default: two
-   * minutes.
+   * The connection is closed when the client takes nothing for this long while there is something to send.
+   * Default: two minutes.
    */
   readonly stallMs?: number | undefined;
 }
