@@ -355,12 +355,14 @@ describe('answers without end', () => {
   let server: Site;
   beforeAll(async () => {
     server = await startSite((request, response) => {
-      if (request.url === '/endless') {
-        const more = (): void => {
-          while (response.write(Buffer.alloc(16_384)));
-          response.once('drain', more);
-        };
-        more();
+      const repeat = (piece: Buffer): void => {
+        while (response.write(piece));
+        response.once('drain', () => repeat(piece));
+      };
+      if (request.url === '/endless') repeat(Buffer.alloc(16_384));
+      else if (request.url === '/nothing') {
+        response.writeHead(200, { 'content-encoding': 'gzip' });
+        repeat(Buffer.concat(Array.from({ length: 500 }, () => gzipSync(Buffer.alloc(0)))));
       } else if (request.url === '/bomb') {
         response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(50_000_000)));
       } else if (request.url === '/double-bomb') {
@@ -392,9 +394,12 @@ describe('answers without end', () => {
   const readAll = async (path: string, options = lifted): Promise<string> =>
     text((await fetcherWith().fetch(server.origin + path, options)).stream);
 
-  it.each(['/endless', '/bomb', '/double-bomb', '/announced'])('%s stops at the limit: 403', async (path) => {
-    expect(await failureOf(readAll(path))).toEqual({ status: 403, message: 'The file is too large.' });
-  });
+  it.each(['/endless', '/nothing', '/bomb', '/double-bomb', '/announced'])(
+    '%s stops at the limit: 403',
+    async (path) => {
+      expect(await failureOf(readAll(path))).toEqual({ status: 403, message: 'The file is too large.' });
+    },
+  );
 
   it.each(['/layers', '/unknown', '/short', '/header'])('%s: 400', async (path) => {
     expect((await failureOf(readAll(path))).status).toBe(400);
