@@ -3,8 +3,9 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { Spellings } from './spellings.ts';
 
 /**
- * The entries of one listing, each name once: where several spellings of one name lie side by side the composed one counts, which a path
- * reaches. What is not composed waits for the end of the listing. Memory: the composed names that could be written otherwise.
+ * The entries of one listing, each name once: where several spellings of one name lie side by side the
+ * composed one counts, which a path reaches. What is not composed waits for the end of the listing. Memory:
+ * the composed names that could be written otherwise.
  */
 export class ListedNames<Item> {
   readonly #folder: SourcePath;

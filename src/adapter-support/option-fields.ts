@@ -53,6 +53,6 @@ const problemsOfIssue = (issue: z.core.$ZodIssue): readonly string[] =>
     ? issue.keys.map((key) => `${[...issue.path, key].join('.')}: is not a known key`)
     : [`${issue.path.join('.')}: ${issue.message}`];
 
-/** What is wrong with the options of an adapter, in the form that `parseOptions` of its factory returns. The schema's messages are in plain words. */
+/** What is wrong with the options of an adapter, in the form that `parseOptions` of its factory returns. */
 export const problemsOfOptions = ({ issues }: z.ZodError): readonly string[] =>
   issues.flatMap(problemsOfIssue);

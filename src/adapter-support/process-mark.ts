@@ -9,8 +9,8 @@ const digest = (text: string): string => createHash('sha256').update(text).diges
 const orNothing = (reading: Promise<string>): Promise<string> => reading.catch(() => '');
 
 /**
- * Clock ticks from boot to the start of a process: with the id it names a process for as long as the machine is up, where an id alone is
- * given again. '0' where the system does not say.
+ * Clock ticks from boot to the start of a process: with the id it names a process for as long as the machine
+ * is up, where an id alone is given again. '0' where the system does not say.
  */
 const startOf = async (pid: number): Promise<string> => {
   const text = await orNothing(readFile(`/proc/${pid}/stat`, 'latin1'));
@@ -19,7 +19,7 @@ const startOf = async (pid: number): Promise<string> => {
   return start !== undefined && /^\d+$/u.test(start) ? start : '0';
 };
 
-const readPlace = async (): Promise<{ host: string; boot: string; space: string }> => {
+const readMachine = async (): Promise<{ host: string; boot: string; space: string }> => {
   const [machine, boot, space] = await Promise.all([
     // Machines and containers may share a name.
     orNothing(readFile('/etc/machine-id', 'latin1')),
@@ -30,12 +30,13 @@ const readPlace = async (): Promise<{ host: string; boot: string; space: string 
 };
 
 /**
- * A text that names this process among all that were ever started, on any machine: host, boot, process namespace, id and start time.
- * Safe as (the beginning of) a file name. Leftovers that carry it can be told from the files of a process that still runs.
+ * A text that names this process among all that were ever started, on any machine: host, boot, process
+ * namespace, id and start time. Safe as (the beginning of) a file name. Leftovers that carry it can be told
+ * from the files of a process that still runs.
  */
 export const readProcessMark = async (): Promise<string> => {
-  const [place, start] = await Promise.all([readPlace(), startOf(process.pid)]);
-  return `${place.host}-${place.boot}-${place.space}-${process.pid}-${start}`;
+  const [machine, start] = await Promise.all([readMachine(), startOf(process.pid)]);
+  return `${machine.host}-${machine.boot}-${machine.space}-${process.pid}-${start}`;
 };
 
 const exists = (pid: number): boolean => {
@@ -48,13 +49,13 @@ const exists = (pid: number): boolean => {
 };
 
 /**
- * Whether the process that a name begins with still runs. `unknown`: no mark, another machine or another process namespace, so that only
- * age can tell.
+ * Whether the process that a name begins with still runs. `unknown`: no mark, another machine or another
+ * process namespace, so that only age can tell.
  */
 export const processState = async (name: string): Promise<'running' | 'gone' | 'unknown'> => {
   const [, host, boot, space, pid, start] = MARK.exec(name) ?? [];
   if (pid === undefined) return 'unknown';
-  const here = await readPlace();
+  const here = await readMachine();
   if (host !== here.host) return 'unknown';
   if (boot !== here.boot) return 'gone';
   if (space !== here.space) return 'unknown';

@@ -4,8 +4,8 @@ import type { SourcePath } from '../storage/source-path.ts';
 const MOST = 10_000;
 
 /**
- * How entries are written in a store whose names are not composed there; paths always are. Remembers the last 10,000; what is forgotten
- * is found again by listings, or by asking for the decomposed name.
+ * How entries are written in a store whose names are not composed there; paths always are. Remembers the last
+ * 10,000; what is forgotten is found again by listings, or by asking for the decomposed name.
  */
 export class Spellings {
   readonly #written = new Map<string, string>();
@@ -37,28 +37,29 @@ export class Spellings {
 }
 
 /**
- * To be asked when nothing was found under a path: whether it, or a folder on the way, is written in decomposed letters. Remembers what it
- * finds. Costs one question for each name that can be written so, and one or two more for folders.
+ * To be asked when nothing was found under a path: whether it, or a folder on the way, is written in
+ * decomposed letters. Remembers what it finds. Costs one question for each name that can be written so, and
+ * one or two more for folders.
  * @param exists asks the store about a path in the spelling that is known by then
  */
 export const respell = async (
   spellings: Spellings,
   path: SourcePath,
-  exists: (place: SourcePath) => Promise<boolean>,
+  exists: (one: SourcePath) => Promise<boolean>,
 ): Promise<boolean> => {
   let isFound = false;
-  for (const place of path.ancestry()) {
-    const written = decomposed(place.name);
+  for (const one of path.ancestry()) {
+    const written = decomposed(one.name);
     if (written === undefined) continue;
-    const wasAsked = place === path && !isFound;
-    if (!wasAsked && (await exists(place))) continue;
-    spellings.note(place, spellings.get(place) === undefined ? written : place.name);
+    const wasAsked = one === path && !isFound;
+    if (!wasAsked && (await exists(one))) continue;
+    spellings.note(one, spellings.get(one) === undefined ? written : one.name);
     let isThere = false;
     try {
-      isThere = await exists(place);
+      isThere = await exists(one);
     } finally {
-      // Also when nobody could tell: what is not known is not remembered.
-      if (!isThere) spellings.forget(place);
+      // Also when the store did not answer: what is not known is not remembered.
+      if (!isThere) spellings.forget(one);
     }
     if (!isThere) return false;
     isFound = true;

@@ -22,7 +22,7 @@ export interface SpooledFile {
 
 const ignore = (): undefined => undefined;
 
-/** `<tmp>/stowage-<user>`, which nobody else may enter: on a shared machine another user could have put something of that name there. */
+/** `<tmp>/stowage-<user>`, which must be ours alone: other users of a shared machine could have made it. */
 const ensurePrivateFolder = async (): Promise<string> => {
   const user = process.getuid?.() ?? userInfo().username.replace(/\W/gu, '_');
   const folder = join(tmpdir(), `stowage-${user}`);
@@ -44,7 +44,7 @@ const sweep = async (folder: string): Promise<void> => {
   }
 };
 
-/** Creates an empty file in the folder of this process; the folder goes with its last file, so it may vanish in between. */
+/** Creates an empty file in the folder of this process, which is removed with its last file. */
 const createFile = async (): Promise<{ handle: FileHandle; path: string; folder: string }> => {
   const base = await ensurePrivateFolder();
   const folder = join(base, await readProcessMark());
@@ -52,7 +52,8 @@ const createFile = async (): Promise<{ handle: FileHandle; path: string; folder:
     const path = join(folder, randomUUID());
     try {
       const made = await mkdir(folder, { mode: 0o700, recursive: true });
-      // The folder was not there: the first file of this process, the moment to look for what dead processes left.
+      // The folder was not there: the first file of this process, the moment to look for what dead processes
+      // left.
       if (made !== undefined && attempt === 0) await sweep(base).catch(ignore);
       return { handle: await open(path, 'wx', 0o600), path, folder };
     } catch (error) {
@@ -62,8 +63,10 @@ const createFile = async (): Promise<{ handle: FileHandle; path: string; folder:
 };
 
 /**
- * Writes the content into a private temporary file. Destroys `content` on every way out; leaves no file when it fails.
- * @throws the content's own error as it is, the signal's reason, StorageFullError and the other errors of a file system.
+ * Writes the content into a private temporary file. Destroys `content` on every way out; leaves no file when
+ * it fails.
+ * @throws the content's own error as it is, the signal's reason, StorageFullError and the other errors of a
+ * file system.
  */
 export const spool = async (content: Readable, options: OperationOptions = {}): Promise<SpooledFile> => {
   const { signal } = options;

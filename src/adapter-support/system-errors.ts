@@ -30,8 +30,8 @@ const byCode: ReadonlyMap<string, (options: Cause) => StowageError> = new Map(
 );
 
 /**
- * The code of an error of the system (`ENOENT`), else undefined. Read from the shape: in another realm, such as that of a test runner,
- * errors of the system are not instances of this realm's `Error`.
+ * The code of an error of the system (`ENOENT`), else undefined. Read from the shape: in another realm, such
+ * as that of a test runner, errors of the system are not instances of this realm's `Error`.
  */
 export const systemCode = (error: unknown): string | undefined =>
   typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
@@ -39,8 +39,8 @@ export const systemCode = (error: unknown): string | undefined =>
     : undefined;
 
 /**
- * Our error for one that the file system reported, which travels along as `cause`. Errors of our own pass as they are; what is not an
- * error of the system becomes StorageUnavailableError.
+ * Our error for one that the file system reported, which travels along as `cause`. Errors of our own pass as
+ * they are; what is not an error of the system becomes StorageUnavailableError.
  * @param operation what was tried, for the log only
  */
 export const fromSystemError = (error: unknown, operation: string): StowageError => {

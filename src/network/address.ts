@@ -1,6 +1,9 @@
 import ipaddr from 'ipaddr.js';
 
-/** All that IANA has given to the public IPv6 internet so far; ipaddr.js calls the unassigned rest `unicast` as well. */
+/**
+ * All that IANA has given to the public IPv6 internet so far; ipaddr.js calls the unassigned rest `unicast`
+ * as well.
+ */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /** Public by its number, yet the inner gateway of every machine in one large cloud. */
@@ -9,7 +12,10 @@ const CLOUD_GATEWAYS = new Set(['168.63.129.16']);
 /** Ranges that nobody means when an IPv6 address spells them out. */
 const INNER_RANGES = new Set(['loopback', 'private', 'linkLocal', 'carrierGradeNat']);
 
-/** Where RFC 6052 puts the four bytes of an IPv4 address after a prefix of 32, 40, 48, 56, 64 or 96 bits; byte 8 stays zero. */
+/**
+ * Where RFC 6052 puts the four bytes of an IPv4 address after a prefix of 32, 40, 48, 56, 64 or 96 bits; byte
+ * 8 stays zero.
+ */
 const EMBEDDINGS: readonly (readonly number[])[] = [
   [4, 5, 6, 7],
   [5, 6, 7, 9],
@@ -27,9 +33,9 @@ const isIsatap = (bytes: readonly number[]): boolean =>
   (bytes[8] === 0 || bytes[8] === 2) && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
 
 /**
- * Whether an address has the form that a translator with a prefix of its own network (RFC 6052) would send to an inner IPv4
- * address. All bytes after the embedded ones must be zero, and so must the bytes 8 to 11 of the longest form, so that
- * randomly chosen interface numbers do not look alike.
+ * Whether an address has the form that a translator with a prefix of its own network (RFC 6052) would send to
+ * an inner IPv4 address. All bytes after the embedded ones must be zero, and so must the bytes 8 to 11 of the
+ * longest form, so that randomly chosen interface numbers do not look alike.
  */
 const embedsInnerIpv4 = (bytes: readonly number[]): boolean =>
   EMBEDDINGS.some((places) => {
@@ -41,9 +47,10 @@ const embedsInnerIpv4 = (bytes: readonly number[]): boolean =>
   });
 
 /**
- * Whether an IP address, in any spelling, is a public one that a service may be sent to by its users. False for everything that
- * is not a plain global unicast address: loopback, private, link-local, reserved, documentation, multicast, and IPv6 forms that
- * carry an IPv4 address (mapped, NAT64, 6to4, Teredo, ISATAP). Also false for text that is not an address.
+ * Whether an IP address, in any spelling, is a public one that a service may be sent to by its users. False
+ * for everything that is not a plain global unicast address: loopback, private, link-local, reserved,
+ * documentation, multicast, and IPv6 forms that carry an IPv4 address (mapped, NAT64, 6to4, Teredo, ISATAP).
+ * Also false for text that is not an address.
  */
 export const isPublicAddress = (text: string): boolean => {
   if (!ipaddr.isValid(text)) return false;
@@ -59,7 +66,10 @@ export const isPublicAddress = (text: string): boolean => {
   );
 };
 
-/** How far an address reaches: 3 public, 2 private networks, 1 this machine; 0: link-local, reserved, or no address at all. */
+/**
+ * How far an address reaches: 3 public, 2 private networks, 1 this machine; 0: link-local, reserved, or no
+ * address at all.
+ */
 export const reachOf = (text: string): 0 | 1 | 2 | 3 => {
   if (isPublicAddress(text)) return 3;
   if (!ipaddr.isValid(text)) return 0;

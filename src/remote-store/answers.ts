@@ -10,7 +10,9 @@ import {
   type StowageError,
 } from '../errors/errors.ts';
 
-/** The `ETag` of an answer as a strong quoted validator; undefined where the server sent none or a weak one. */
+/**
+ * The `ETag` of an answer as a strong quoted validator; undefined where the server sent none or a weak one.
+ */
 export const strongEtag = (etag: string | undefined): string | undefined => {
   if (etag === undefined || etag === '' || etag.startsWith('W/')) return undefined;
   return etag.startsWith('"') ? etag : `"${etag}"`;

@@ -7,8 +7,8 @@ export interface Backoff {
 }
 
 /**
- * Waits before a request is sent again: longer with every attempt, and partly at random, so that clients that failed together do not
- * come back together.
+ * Waits before a request is sent again: longer with every attempt, and partly at random, so that clients that
+ * failed together do not come back together.
  * @param attempt how often the request has been sent, from 1
  * @throws the signal's reason
  */

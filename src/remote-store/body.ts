@@ -11,16 +11,17 @@ export interface BodyOptions {
   /** The error of ours for one of the connection. */
   readonly failure: (error: unknown) => Error;
   /**
-   * Opens the rest of the same version again. Used when the connection ended while the reader paused for at least `afterMs`: servers
-   * and we ourselves close connections on which nothing moves. Without it such a download fails.
+   * Opens the rest of the same version again. Used when the connection ended while the reader paused for at
+   * least `afterMs`: servers and we ourselves close connections on which nothing moves. Without it such a
+   * download fails.
    */
   readonly reopen?:
     { readonly afterMs: number; readonly open: (offset: number) => Promise<Readable> } | undefined;
 }
 
 /**
- * The body of a download as a stream that fails with errors of ours. The transfer ends when the stream is destroyed or the signal
- * aborts; the stream then fails with the signal's reason.
+ * The body of a download as a stream that fails with errors of ours. The transfer ends when the stream is
+ * destroyed or the signal aborts; the stream then fails with the signal's reason.
  */
 export const passBody = (first: Readable, { length, signal, failure, reopen }: BodyOptions): Readable => {
   let body = first;
@@ -53,7 +54,8 @@ export const passBody = (first: Readable, { length, signal, failure, reopen }: B
   }
   const use = (opened: Readable): void => {
     body = opened;
-    // The reader learns of errors from the iteration; one that comes before it has begun must not end the process.
+    // The reader learns of errors from the iteration; one that comes before it has begun must not end the
+    // process.
     body.on('error', () => undefined);
     if (stream.destroyed) body.destroy();
   };

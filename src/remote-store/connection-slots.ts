@@ -12,8 +12,9 @@ export interface ConnectionLimits {
 }
 
 /**
- * Slots for the connections to one server. A download keeps its slot as long as its reader takes, so waiting has a limit: a request
- * fails with StorageTimeoutError when no slot has become free for `waitMs`. While slots become free it keeps waiting.
+ * Slots for the connections to one server. A download keeps its slot as long as its reader takes, so waiting
+ * has a limit: a request fails with StorageTimeoutError when no slot has become free for `waitMs`. While
+ * slots become free it keeps waiting.
  */
 export const createConnectionSlots = ({ connections, mayWait, waitMs }: ConnectionLimits): Slots => {
   const slots = createSlots(connections, mayWait);

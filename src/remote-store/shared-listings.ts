@@ -29,9 +29,10 @@ const CHANGES: ReadonlySet<PropertyKey> = new Set<keyof StorageAdapter>([
 ]);
 
 /**
- * Lets readers that allow it (`mayJoin`) share the listing of a folder that is under way in the same store.
- * A listing is joined until an operation of any of these stores that may have changed what it shows has ended,
- * so what this process has written is always in the next listing. Nothing is kept longer than the listing runs.
+ * Lets readers that allow it (`mayJoin`) share the listing of a folder that is under way in the same store. A
+ * listing is joined until an operation of any of these stores that may have changed what it shows has ended,
+ * so what this process has written is always in the next listing. Nothing is kept longer than the listing
+ * runs.
  */
 export class SharedListings {
   readonly #running = new Set<Running>();

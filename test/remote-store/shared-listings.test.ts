@@ -94,14 +94,15 @@ const openStore = (listings = new SharedListings(), most = 0) => {
         yield Array.from({ length: most }, (_, index) => ({ ...LISTED, name: String(index) }));
         await new Promise<void>((resolve) => gates.push(resolve));
         options.signal?.throwIfAborted();
+        options.onOmitted?.(2);
         yield* pages;
       };
     },
   });
   const storage = listings.shareIn(inner);
-  const names = async (options: ListOptions = {}): Promise<readonly string[]> => {
+  const names = async (options: ListOptions = {}, folder = 'f'): Promise<readonly string[]> => {
     const found: string[] = [];
-    for await (const page of storage.list(at('f'), { mayJoin: true, ...options }))
+    for await (const page of storage.list(at(folder), { mayJoin: true, ...options }))
       found.push(...page.map(({ name }) => name));
     return found.sort();
   };
@@ -116,9 +117,12 @@ describe('a listing under way', () => {
   it('is joined, and shows the same to all', async () => {
     const { storage, names, release, started } = openStore();
     await put(storage, 'f/a.txt');
-    const both = Promise.all([names(), names()]);
+    const omitted: number[] = [];
+    const onOmitted = (count: number) => void omitted.push(count);
+    const both = Promise.all([names({ onOmitted }), names({ onOmitted })]);
     await release();
     expect(await both).toEqual([['a.txt'], ['a.txt']]);
+    expect(omitted).toEqual([2, 2]);
     expect(started()).toBe(1);
   });
 
@@ -147,13 +151,13 @@ describe('a listing under way', () => {
     expect(await next).toEqual(shown);
   });
 
-  it('is not joined after its folder was removed', async () => {
+  it('is not joined after the folder above was removed', async () => {
     const { storage, names, release, started } = openStore();
-    await put(storage, 'f/a.txt');
-    const first = names();
+    await put(storage, 'f/g/a.txt');
+    const first = names({}, 'f/g');
     await expect.poll(started).toBe(1);
     await storage.removeFolder(at('f'));
-    await expect(names()).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(names({}, 'f/g')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await release();
     await first;
   });
@@ -202,6 +206,18 @@ describe('a listing under way', () => {
     await expect.poll(started).toBe(2);
     await release(2);
     expect((await both).map(({ length }) => length)).toEqual([100_002, 100_002]);
+  });
+
+  it('may be as large as ever after others have ended', async () => {
+    const { storage, names, release, started } = openStore(new SharedListings(), 60_000);
+    await put(storage, 'f/a.txt');
+    const first = names();
+    await release();
+    await first;
+    const both = Promise.all([names(), names()]);
+    await release();
+    expect((await both).map(({ length }) => length)).toEqual([60_001, 60_001]);
+    expect(started()).toBe(2);
   });
 
   it('is not joined by a copy, which needs all that is there when it begins', async () => {

@@ -41,9 +41,10 @@ import { Uploader } from './upload.ts';
 type AfterCopy = (source: FoundFile, target: { key: string; etag: string | undefined }) => Promise<void>;
 
 /**
- * A bucket of S3 or of a service that speaks like it. A folder is an empty object with a slash at its end, or is there because keys lie
- * below it. Create-only writes are decided by the service where it has conditional writes (tried once); copies and moves look first, as
- * most services ignore conditions on copies, and follow one another inside this process.
+ * A bucket of S3 or of a service that speaks like it. A folder is an empty object with a slash at its end, or
+ * is there because keys lie below it. Create-only writes are decided by the service where it has conditional
+ * writes (tried once); copies and moves look first, as most services ignore conditions on copies, and follow
+ * one another inside this process.
  */
 export class S3Adapter implements StorageAdapter {
   readonly identity: StoreIdentity;
@@ -69,7 +70,7 @@ export class S3Adapter implements StorageAdapter {
     this.#folders = new Folders(this.#bucket, this.#conditional, this.#copier, this.#uploader.locks);
   }
 
-  /** `atomicCreate` and `ifMatch` are false until the first conditional write has shown that the service has them. */
+  /** `atomicCreate` and `ifMatch` are false until the first conditional write has shown them. */
   get capabilities(): StorageCapabilities {
     const { create, match } = this.#conditional.known;
     return {
@@ -135,7 +136,7 @@ export class S3Adapter implements StorageAdapter {
     await this.#folders.make(this.#newFolder(path), options);
   }
 
-  /** `ifUnchanged` is decided by the service where it removes single versions (AWS), else by a look immediately before. */
+  /** `ifUnchanged` is decided by the service where it removes single versions (AWS), else checked before. */
   async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
     const { ifUnchanged, signal } = options;
     signal?.throwIfAborted();
@@ -167,7 +168,7 @@ export class S3Adapter implements StorageAdapter {
     await this.#locked(options.createOnly === true ? [this.#keys.toMake(to)] : [], options, copy);
   }
 
-  /** Where the service removes single versions (AWS), a source that was replaced after its copy stays, and the move fails. */
+  /** Where the service removes single versions (AWS), a source replaced after its copy fails the move. */
   async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     // Also against writes of this process to the source: most services remove whatever has the key by then.

@@ -68,7 +68,10 @@ const requireListing = (answer: ListObjectsV2CommandOutput): void => {
     throw new CorruptError({ detail: 'no listing came back: is endpoint the address of an S3 service?' });
 };
 
-/** Asks for the next page; undefined after the last. @throws CorruptError where a listing would end too early or never */
+/**
+ * Asks for the next page; undefined after the last.
+ * @throws CorruptError where a listing would end too early or never
+ */
 const nextToken = (
   { IsTruncated, NextContinuationToken }: ListObjectsV2CommandOutput,
   token: string | undefined,
@@ -96,7 +99,7 @@ const pageOf = (answer: ListObjectsV2CommandOutput): ObjectPage => ({
   ),
 });
 
-/** The requests that single objects and listings need. Errors are ours; 412 is ChangedMeanwhileError, 501 UnsupportedError. */
+/** Requests for single objects and listings. 412 is ChangedMeanwhileError, 501 UnsupportedError. */
 export class Bucket {
   readonly connection: Connection;
   readonly name: string;
@@ -139,8 +142,8 @@ export class Bucket {
   }
 
   /**
-   * Whether a refusal only hides that nothing has the key: who may only list below a prefix (a condition of the policy) gets 403 for
-   * what does not exist. Costs one listing.
+   * Whether a refusal only hides that nothing has the key: who may only list below a prefix (a condition of
+   * the policy) gets 403 for what does not exist. Costs one listing.
    */
   async isMissing(refusal: unknown, key: string, options: OperationOptions): Promise<boolean> {
     if (!(refusal instanceof StorageDeniedError)) return false;
@@ -173,7 +176,7 @@ export class Bucket {
     }
   }
 
-  /** All keys that begin so, in the order of their bytes; with a delimiter those of one folder. A page may be empty and not the last. */
+  /** Keys that begin so, by their bytes; with a delimiter those of one folder. Pages may be empty. */
   async *pages(
     prefix: string,
     { signal }: OperationOptions,
@@ -194,7 +197,8 @@ export class Bucket {
   }
 
   /**
-   * Stores an object in one request. A conditional one whose answer was lost is recognised as our own. Returns its version.
+   * Stores an object in one request. A conditional one whose answer was lost is recognised as our own.
+   * Returns its version.
    * @throws ChangedMeanwhileError where the service refuses by the condition
    */
   async put(

@@ -8,16 +8,17 @@ import { codeOf, statusOf } from './errors.ts';
 import { HIDDEN_FOLDER } from './keys.ts';
 import { AWS, NOTHING, writtenVersion, type KnownServices, type Support } from './known-services.ts';
 
-/** Whether a service has answered that it does not have the condition. Any other refusal says nothing about it. */
+/** Whether a service has answered that it does not have the condition. */
 const isUnknownCondition = (error: unknown): boolean => {
   const code = codeOf(error);
   return statusOf(error) === 501 || code === 'NotImplemented' || code === 'InvalidArgument';
 };
 
 /**
- * Learns once what conditional writes the service has: some obey them, some refuse them (501), some ignore them, which only a trial
- * shows. AWS is known. Any other service is asked at the first conditional write, with an empty object in the hidden folder that is
- * removed again (at most seven small requests). A trial that fails for another reason is not remembered.
+ * Learns once what conditional writes the service has: some obey them, some refuse them (501), some ignore
+ * them, which only a trial shows. AWS is known. Any other service is asked at the first conditional write,
+ * with an empty object in the hidden folder that is removed again (at most seven small requests). A trial
+ * that fails for another reason is not remembered.
  */
 export class ConditionalWrites {
   readonly #bucket: Bucket;

@@ -19,8 +19,8 @@ type Work<T> = (s3: S3, http: { readonly abortSignal?: AbortSignal }) => Promise
 export class Connection {
   readonly #connect: () => Promise<S3>;
   readonly #attempts: number;
-  // Reads have connections of their own: a download that waits for its reader must not keep an upload from starting, or both would
-  // wait for each other when one feeds the other.
+  // Reads have connections of their own: a download that waits for its reader must not keep an upload from
+  // starting, or both would wait for each other when one feeds the other.
   readonly #reads: Slots;
   readonly #requests: Slots;
   readonly #agents: Agents;
@@ -39,8 +39,8 @@ export class Connection {
   }
 
   /**
-   * Sends a request, again where `mayRepeat` says so about its failure, as often as attempts are allowed. The SDK repeats by itself what is
-   * lost, except for bodies that are streams.
+   * Sends a request, again where `mayRepeat` says so about its failure, as often as attempts are allowed. The
+   * SDK repeats by itself what is lost, except for bodies that are streams.
    * @param operation what is tried and at which key, for the log
    * @throws the signal's reason, or one of our errors
    */

@@ -1,4 +1,4 @@
-/** Takes a content in pieces of the size that the reader wants. Bytes that are too much for one piece wait for the next. */
+/** Takes a content in pieces of the size that the reader wants. */
 export class ContentReader {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #rest: Uint8Array | undefined;
@@ -8,7 +8,7 @@ export class ContentReader {
     this.#chunks = chunks[Symbol.asyncIterator]();
   }
 
-  /** Fills the buffer as far as the content goes. Returns the number of bytes; fewer than there is room for mean the end. */
+  /** Fills the buffer. Returns the number of bytes; fewer than there is room for mean the end. */
   async fill(into: Buffer): Promise<number> {
     let at = 0;
     while (at < into.length) {

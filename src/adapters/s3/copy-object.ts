@@ -27,7 +27,7 @@ export interface Copy {
   readonly size: number;
   /** Version of the source, as just reported. */
   readonly etag: string | undefined;
-  /** As just reported. Kept unless the options name one; without it the copy would be of the standard class. */
+  /** As just reported. Kept unless the options name one. */
   readonly storageClass: string | undefined;
   /** Refuse a taken key, as far as the service decides that for copies. */
   readonly createOnly: boolean;
@@ -80,7 +80,8 @@ export class Copier {
   }
 
   /**
-   * To be called before a create-only copy: looks where the service does not decide by itself. Returns whether it has looked.
+   * To be called before a create-only copy: looks where the service does not decide by itself. Returns
+   * whether it has looked.
    * @throws AlreadyExistsError
    */
   async requireFree(key: string, options: OperationOptions): Promise<boolean> {
@@ -90,8 +91,8 @@ export class Copier {
   }
 
   /**
-   * Copies an object with its metadata: in one request up to 8 MB, else in parts (one request per 16 MB, and two or three more). Returns
-   * the version of the copy.
+   * Copies an object with its metadata: in one request up to 8 MB, else in parts (one request per 16 MB, and
+   * two or three more). Returns the version of the copy.
    * @throws NotFoundError (the source), AlreadyExistsError
    */
   async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
@@ -108,7 +109,10 @@ export class Copier {
     }
   }
 
-  /** The version of a copy that an earlier attempt has made, whose answer was lost. @throws AlreadyExistsError */
+  /**
+   * The version of a copy that an earlier attempt has made, whose answer was lost.
+   * @throws AlreadyExistsError
+   */
   async #ownCopy(
     { from, to }: Copy,
     refusal: ChangedMeanwhileError,
@@ -176,7 +180,10 @@ export class Copier {
     }
   }
 
-  /** Changes how copies in parts are sent from now on, where their refusal says something about the service. @throws the error elsewhere */
+  /**
+   * Changes how copies in parts are sent from now on, where their refusal says something about the service.
+   * @throws the error elsewhere
+   */
   async #learnFrom(
     error: unknown,
     sent: {
@@ -246,8 +253,8 @@ export interface CopiedObject {
 }
 
 /**
- * @throws ChangedMeanwhileError when the source was replaced since: decided by the service where it can, else looked at only after a
- *   copy in parts, which may have taken minutes
+ * @throws ChangedMeanwhileError when the source was replaced since: decided by the service where it can, else
+ * looked at only after a copy in parts, which may have taken minutes
  */
 const removeSource = async (
   bucket: Bucket,
@@ -262,9 +269,10 @@ const removeSource = async (
 };
 
 /**
- * Ends a move by removing its source, without the caller's signal: the copy is there. When the removal is refused for certain, nothing
- * has moved: what the move has created is removed again.
- * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError, BusyError, and what removing throws
+ * Ends a move by removing its source, without the caller's signal: the copy is there. When the removal is
+ * refused for certain, nothing has moved: what the move has created is removed again.
+ * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError, BusyError, and what
+ * removing throws
  */
 export const finishMove = async (
   bucket: Bucket,

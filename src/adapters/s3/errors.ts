@@ -17,7 +17,8 @@ type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) =
 
 const rows: readonly (readonly [names: readonly string[], make: MakeError])[] = [
   [['NoSuchKey', 'NotFound', 'NoSuchUpload'], (facts) => new NotFoundError(facts)],
-  // Not "not found": the root of a source always exists, so a missing bucket is a mistake in the configuration.
+  // Not "not found": the root of a source always exists, so a missing bucket is a mistake in the
+  // configuration.
   [
     ['NoSuchBucket', 'PermanentRedirect', 'AuthorizationHeaderMalformed'],
     (facts) => new StorageUnavailableError(facts),
@@ -89,8 +90,8 @@ interface SdkError {
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /**
- * What the log may read of a failed request. The SDK's own error is not passed on: services put the key id, the session token and
- * what was signed into its fields.
+ * What the log may read of a failed request. The SDK's own error is not passed on: services put the key id,
+ * the session token and what was signed into its fields.
  */
 export class FailedRequest extends Error {
   readonly status: number | undefined;
@@ -127,8 +128,8 @@ export const isPassing = (error: unknown): boolean =>
   error instanceof BusyError || PASSING.has(statusOf(error));
 
 /**
- * Our error for one of the SDK, by its code where there is one, else by its status: error bodies differ and may be empty. Nothing of
- * it (URL, bucket, key id, host) gets into the public message.
+ * Our error for one of the SDK, by its code where there is one, else by its status: error bodies differ and
+ * may be empty. Nothing of it (URL, bucket, key id, host) gets into the public message.
  * @param operation what was tried and at which key, for the log
  */
 export const fromS3Error = (error: unknown, operation: string, attemptsBefore = 0): StowageError => {

@@ -4,8 +4,8 @@ import { KnownServices } from './known-services.ts';
 import { parseS3Options, type S3Options } from './options.ts';
 
 /**
- * Makes stores in buckets; `storageAdapter: "s3"`. Needs the npm package `@aws-sdk/client-s3` at the first request. The stores share what
- * they learn of services: one factory per connector.
+ * Makes stores in buckets; `storageAdapter: "s3"`. Needs the npm package `@aws-sdk/client-s3` at the first
+ * request. The stores share what they learn of services: one factory per connector.
  */
 export const createS3Factory = (): StorageFactory<S3Options> => {
   const services = new KnownServices();

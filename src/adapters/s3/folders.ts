@@ -19,7 +19,8 @@ import { isKeyTooLong } from './keys.ts';
 import { Remover } from './remove-objects.ts';
 
 const COPIES_AT_ONCE = 16;
-// Where the service cannot tell versions apart, what is replaced between listing and removal is lost: small steps keep that time short.
+// Where the service cannot tell versions apart, what is replaced between listing and removal is lost: small
+// steps keep that time short.
 const REMOVALS_WITHOUT_VERSIONS = 100;
 
 /** A folder that is to be made: the key of its object, and that of a file of its name. */
@@ -45,7 +46,7 @@ interface Transfer {
   readonly made: Set<string>;
 }
 
-/** What is done with whole folders: objects by their prefix, also those that no path can name and listings leave out. */
+/** What is done with whole folders: objects by their prefix, also those that no path can name. */
 export class Folders {
   readonly #bucket: Bucket;
   readonly #conditional: ConditionalWrites;
@@ -63,7 +64,10 @@ export class Folders {
     return this.#conditional.known;
   }
 
-  /** Makes the object of a folder where neither a file nor a folder has the name. @throws AlreadyExistsError */
+  /**
+   * Makes the object of a folder where neither a file nor a folder has the name.
+   * @throws AlreadyExistsError
+   */
   async make({ key, file }: NewFolder, options: OperationOptions): Promise<void> {
     const { create } = await this.#conditional.learn(options);
     await this.#locks.hold(key, options, async () => {
@@ -85,8 +89,8 @@ export class Folders {
   }
 
   /**
-   * Copies a folder at the service, 16 objects at a time. When a copy fails, also because others have stored something in the target
-   * meanwhile, nothing of the copy remains.
+   * Copies a folder at the service, 16 objects at a time. When a copy fails, also because others have stored
+   * something in the target meanwhile, nothing of the copy remains.
    * @throws AlreadyExistsError and the errors of copying
    */
   async copy(from: string, to: NewFolder, options: OperationOptions): Promise<void> {
@@ -94,10 +98,12 @@ export class Folders {
   }
 
   /**
-   * Moves a folder: copies it, and removes the source only after all copies succeeded, exactly the versions that were copied. What
-   * arrives or changes in the source meanwhile stays there. From the first removal on the signal is ignored, as both folders are half
-   * there until the last. When removals fail, the target is whole and the error names what is left in the source.
-   * @throws MovedInPartError where something stays, AlreadyExistsError, and the errors of copying and removing
+   * Moves a folder: copies it, and removes the source only after all copies succeeded, exactly the versions
+   * that were copied. What arrives or changes in the source meanwhile stays there. From the first removal on
+   * the signal is ignored, as both folders are half there until the last. When removals fail, the target is
+   * whole and the error names what is left in the source.
+   * @throws MovedInPartError where something stays, AlreadyExistsError, and the errors of copying and
+   * removing
    */
   async move(from: string, to: NewFolder, options: OperationOptions): Promise<void> {
     await this.#locks.hold(`${to.key}*`, options, async () => {
@@ -110,7 +116,10 @@ export class Folders {
     });
   }
 
-  /** Removes a folder's objects, 1,000 per request. @throws NotFoundError when there are none; StorageDeniedError, StorageUnavailableError */
+  /**
+   * Removes a folder's objects, 1,000 per request.
+   * @throws NotFoundError when there are none; StorageDeniedError, StorageUnavailableError
+   */
   async remove(folder: string, options: OperationOptions): Promise<void> {
     const remover = new Remover(this.#bucket);
     let isFound = false;
@@ -125,7 +134,10 @@ export class Folders {
     if (!isFound) throw new NotFoundError();
   }
 
-  /** Removes the object of a folder below which no other key lies. What arrives meanwhile stays. @throws NotEmptyError, NotFoundError */
+  /**
+   * Removes the object of a folder below which no other key lies. What arrives meanwhile stays.
+   * @throws NotEmptyError, NotFoundError
+   */
   async removeEmpty(folder: string, options: OperationOptions): Promise<void> {
     let isFound = false;
     for await (const { objects } of this.#bucket.pages(folder, options, { size: 2 })) {
@@ -136,7 +148,7 @@ export class Folders {
     await this.#bucket.remove(folder, options);
   }
 
-  /** Gives a folder an object of its own where it was there only because of a key that has just been removed below it. */
+  /** Gives a folder an object of its own where only a key that was just removed below it made it exist. */
   async keep(folder: string, options: OperationOptions): Promise<void> {
     if (!(await this.#bucket.hasBelow(folder, options)))
       await this.#bucket.put(folder, Buffer.alloc(0), {}, options);
@@ -204,7 +216,7 @@ export class Folders {
     return left + remover.changed;
   }
 
-  /** Removes what a failed transfer has put into its target, and nothing that others have put there. Never rejects. */
+  /** Removes what a failed transfer has put into its target, and nothing else. Never rejects. */
   async #undo({ to, made }: Transfer): Promise<void> {
     try {
       const remover = new Remover(this.#bucket);

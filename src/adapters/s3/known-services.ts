@@ -7,9 +7,9 @@ import type { HeadObjectCommandOutput, S3 } from '@aws-sdk/client-s3';
 export interface Support {
   /** PutObject with `If-None-Match: *` refuses a key that is taken. */
   readonly create: boolean;
-  /** PutObject with `If-Match` takes the version that is there and refuses any other: written with quotes, bare (Ceph), or not at all. */
+  /** How PutObject takes a version in `If-Match`: with quotes, bare (Ceph), or not at all. */
   readonly match: 'quoted' | 'bare' | undefined;
-  /** CompleteMultipartUpload obeys both. Services that have the others may ignore it here, so only AWS is trusted. */
+  /** CompleteMultipartUpload obeys both. Other services may ignore it here, so only AWS is trusted. */
   readonly complete: boolean;
   /** CopyObject obeys `If-None-Match: *`. Most services ignore it, so only AWS is trusted. */
   readonly copy: boolean;
@@ -84,8 +84,9 @@ export const writtenVersion = (etag: string, { match }: Support): string =>
   match === 'bare' ? etag.replace(/^"(.*)"$/u, '$1') : etag;
 
 /**
- * Metadata by which a write recognises its own object after its answer was lost: a random text. ETags cannot do that, as they are no
- * digest of the content under a key of a key service, and equal for an equal content of somebody else.
+ * Metadata by which a write recognises its own object after its answer was lost: a random text. ETags cannot
+ * do that, as they are no digest of the content under a key of a key service, and equal for an equal content
+ * of somebody else.
  */
 const WRITE_MARK = 'stowage-write';
 

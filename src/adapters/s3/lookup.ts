@@ -87,7 +87,7 @@ export class Lookup {
     return work();
   }
 
-  /** To be asked when nothing was found: whether the store has the path in another spelling. Remembers what it finds. */
+  /** After nothing was found: whether the store has the path in another spelling, which is remembered. */
   isRespelled(path: SourcePath, options: OperationOptions): Promise<boolean> {
     return respell(this.#spellings, path, async (spelled) => {
       try {
@@ -101,7 +101,10 @@ export class Lookup {
     });
   }
 
-  /** Throws the reason why what was looked for under this path is not there. @throws NotFoundError, WrongKindError */
+  /**
+   * Throws the reason why what was looked for under this path is not there.
+   * @throws NotFoundError, WrongKindError
+   */
   async refuse(path: SourcePath, wanted: 'file' | 'folder', options: OperationOptions): Promise<never> {
     const other =
       wanted === 'file'
@@ -122,7 +125,10 @@ export class Lookup {
     });
   }
 
-  /** Runs `work` with the prefix of a folder, in the spelling that it has. @throws NotFoundError, WrongKindError */
+  /**
+   * Runs `work` with the prefix of a folder, in the spelling that it has.
+   * @throws NotFoundError, WrongKindError
+   */
   async withFolder(
     path: SourcePath,
     options: OperationOptions,

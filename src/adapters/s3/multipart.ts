@@ -14,7 +14,8 @@ const MB = 1024 * 1024;
 export const PART_BYTES = 8 * MB;
 const MAX_PARTS = 10_000;
 const PARTS_AT_ONCE = 3;
-// A content of unknown length: parts double after so many of them, so that 10,000 reach far beyond what services take.
+// A content of unknown length: parts double after so many of them, so that 10,000 reach far beyond what
+// services take.
 const PARTS_OF_ONE_SIZE = 2000;
 
 /** A multipart upload that has begun. */
@@ -75,7 +76,7 @@ const abortUpload = async (bucket: Bucket, { key, id }: OpenUpload): Promise<voi
     .catch(() => undefined);
 };
 
-/** Stores an object in parts. When anything fails, the upload is aborted after its last part has ended, and nothing remains. */
+/** Stores an object in parts. When anything fails, the upload is aborted, and nothing remains. */
 export const inParts = async (
   bucket: Bucket,
   target: MultipartTarget,

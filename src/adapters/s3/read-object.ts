@@ -30,7 +30,8 @@ export const fileStat = (
   etag: strongEtag(head.ETag),
 });
 
-// A reader that has paused for this long may have lost its connection: we close those on which nothing moves, and so do services.
+// A reader that has paused for this long may have lost its connection: we close those on which nothing moves,
+// and so do services.
 const LONG_PAUSE_MS = 500;
 
 /** Opens an object, or a range of it. @throws NotFoundError, ChangedMeanwhileError, CorruptError */

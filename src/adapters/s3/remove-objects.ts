@@ -38,7 +38,7 @@ export class Remover {
     return this.#changed;
   }
 
-  /** Removes at most 1,000 objects in one request; one by one, 16 at a time, where the service has no request for many. */
+  /** Removes at most 1,000 objects in one request; one by one where the service has no such request. */
   async remove(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> {
     const [first, ...others] = objects;
     if (first === undefined) return;
@@ -54,7 +54,10 @@ export class Remover {
     }
   }
 
-  /** @throws StorageDeniedError or StorageUnavailableError when any key is still there, with a message for each of the first 20 */
+  /**
+   * @throws StorageDeniedError or StorageUnavailableError when any key is still there, with a message for
+   * each of the first 20
+   */
   check(): void {
     if (this.#failed === 0) return;
     const messages = this.#failures.map(({ key }) => `"${nameOfKey(key)}" could not be removed.`);
@@ -76,7 +79,10 @@ export class Remover {
     if (this.#failures.length < NAMED) this.#failures.push({ key, code });
   }
 
-  /** Some services check the right to remove many at the bucket, and that to remove one at its key. @throws the refusal when one is refused too */
+  /**
+   * Some services check the right to remove many at the bucket, and that to remove one at its key.
+   * @throws the refusal when one is refused too
+   */
   async #removeDenied(
     { key, etag }: ObjectToRemove,
     refusal: Error,

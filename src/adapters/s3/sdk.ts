@@ -5,7 +5,10 @@ import { UnsupportedError } from '../../errors/errors.ts';
 import type { Agents, KnownServices } from './known-services.ts';
 import type { S3Options } from './options.ts';
 
-/** Loads the SDK, which takes some 200 ms and 24 MB: at the first use only. @throws UnsupportedError when it is not installed */
+/**
+ * Loads the SDK, which takes some 200 ms and 24 MB: at the first use only.
+ * @throws UnsupportedError when it is not installed
+ */
 const loadSdk = async (): Promise<typeof SdkModule> => {
   try {
     return await import('@aws-sdk/client-s3');
@@ -18,8 +21,8 @@ const loadSdk = async (): Promise<typeof SdkModule> => {
 };
 
 /**
- * DeleteObjects with the checksum that every service understands: `Content-MD5` in place of the SDK's own, which older ones refuse.
- * Before signing, as the headers are signed.
+ * DeleteObjects with the checksum that every service understands: `Content-MD5` in place of the SDK's own,
+ * which older ones refuse. Before signing, as the headers are signed.
  */
 const useContentMd5 = (client: S3): void => {
   client.middlewareStack.add(
@@ -49,12 +52,14 @@ const configOf = (options: S3Options, services: KnownServices, agents: Agents): 
   return {
     region,
     maxAttempts,
-    // Services other than AWS may not understand the SDK's own checksums, some store their framing as content.
+    // Services other than AWS may not understand the SDK's own checksums, some store their framing as
+    // content.
     requestChecksumCalculation: checksums ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     // It would open connections outside of the pool.
     expectContinueHeader: false,
-    // A variable of the environment must not lead to a service that is not AWS while its guarantees are trusted.
+    // A variable of the environment must not lead to a service that is not AWS while its guarantees are
+    // trusted.
     ignoreConfiguredEndpointUrls: true,
     followRegionRedirects: endpoint === undefined,
     // It writes to the console.
@@ -74,8 +79,8 @@ const configOf = (options: S3Options, services: KnownServices, agents: Agents): 
 };
 
 /**
- * A client for the bucket. Stores without keys of their own share one chain of credentials, so that many tenants
- * do not ask for the role of the machine once each.
+ * A client for the bucket. Stores without keys of their own share one chain of credentials, so that many
+ * tenants do not ask for the role of the machine once each.
  * @throws UnsupportedError where the SDK is not installed, and whatever the SDK finds wrong with the options
  */
 export const createClient = async (

@@ -55,7 +55,7 @@ const refusalOf = (task: Task, error: unknown): unknown => {
 
 /** Stores contents under their keys, whole or not at all. */
 export class Uploader {
-  /** Writes of one key and moves of it follow one another in this process: most services do not decide between them. */
+  /** Writes and moves of one key wait for each other: most services do not decide between them. */
   readonly locks: NameLocks = createNameLocks();
   readonly #memory = createSlots(BUFFERS, MAY_WAIT);
   readonly #bucket: Bucket;
@@ -67,9 +67,9 @@ export class Uploader {
   }
 
   /**
-   * Up to 8 MB: one request, repeated when it fails. Above: parts of 8 MB, three at a time. A large conditional write goes as one request
-   * from a temporary file where the service decides only those (up to 5 GB); beyond, and where it has no conditional writes, the key is
-   * looked at just before the completion.
+   * Up to 8 MB: one request, repeated when it fails. Above: parts of 8 MB, three at a time. A large
+   * conditional write goes as one request from a temporary file where the service decides only those (up to 5
+   * GB); beyond, and where it has no conditional writes, the key is looked at just before the completion.
    * @throws AlreadyExistsError, ChangedMeanwhileError, UnsupportedError (`ifMatch`)
    */
   async upload(request: Upload, options: OperationOptions): Promise<Uploaded> {
@@ -96,7 +96,7 @@ export class Uploader {
     }
   }
 
-  /** What one request could store, unless the content is known to be larger. Waits for memory before it reads anything. */
+  /** What one request could store, if the content may be so small. Waits for memory before it reads. */
   async #readFirst({ size, reader }: Task, { signal }: OperationOptions): Promise<HeldBytes | undefined> {
     if (size !== undefined && size > PART_BYTES) return undefined;
     const free = await this.#memory.take(signal);
@@ -108,7 +108,7 @@ export class Uploader {
     }
   }
 
-  /** Looks before the write: decides where the service does not, and avoids sending a large content for nothing. */
+  /** Decides where the service does not, and avoids sending a large content for nothing. */
   async #requireFree({ key, createOnly, ifMatch }: Task, options: OperationOptions): Promise<void> {
     if (createOnly && (await this.#bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
     if (ifMatch !== undefined) await this.#bucket.requireVersion(key, ifMatch, options);

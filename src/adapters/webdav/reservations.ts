@@ -87,7 +87,8 @@ export class Reservations {
     for (let attempt = 1; this.#works !== false; attempt += 1) {
       const since = Date.now();
       const status = await this.#make(folder, options).catch((error: unknown) => {
-        // It may have been made; nobody knows whose it is then, so it is removed like that of a killed process.
+        // It may have been made; nobody knows whose it is then, so it is removed like that of a killed
+        // process.
         this.#leftovers.later(since + this.#staleMs, () => this.#removeStale(folder));
         throw error;
       });
@@ -97,7 +98,8 @@ export class Reservations {
       // Given back meanwhile, or never granted by this server.
       if (age === undefined && (status !== 405 || this.#works === undefined)) return undefined;
       const held = age?.ms ?? 0;
-      // Of several that find it stale, one may remove what another has just made: `Overwrite: F` decides then.
+      // Of several that find it stale, one may remove what another has just made: `Overwrite: F` decides
+      // then.
       if (held > this.#staleMs && (await this.#removeStale(folder))) continue;
       if (Date.now() >= end || held > LONG_HELD_MS)
         throw new AlreadyExistsError({ detail: 'another process is giving the name' });

@@ -169,7 +169,7 @@ export class Store {
       if (found !== undefined && status === 412) this.#knowsOverwrite = true;
       requireFree(found);
       const mayReplace = !isNew && (status === 412 || MAY_PASS.has(status));
-      // Servers that remove a target before they move refuse each other's steps; the content is still whole then.
+      // Servers that remove a target before they move refuse each other's steps; the content is whole then.
       const last = mayReplace
         ? await this.#move({
             ...move,
@@ -276,7 +276,7 @@ export class Store {
     }
   }
 
-  /** Finds out about letter case where nothing was seen yet: with the store's own folder, else with one made for it. */
+  /** Finds out about letter case with the store's own folder, else with one made for it. */
   async #tryLetterCase(options: OperationOptions): Promise<void> {
     if (!this.#prefix.isRoot) await this.letterCase.learn(this.#base, this.#prefix, options);
     if (this.letterCase.isKnown) return;

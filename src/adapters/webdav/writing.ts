@@ -109,7 +109,8 @@ export const writeFile = async (
   }
   if (size !== undefined && !store.resources.client.mayRepeat)
     return putFile(store, path, { open: () => content, size, repeatable: false }, options);
-  // Without a length, or where the server may refuse a login once or redirect, the content must be at hand again.
+  // Without a length, or where the server may refuse a login once or redirect, the content must be at hand
+  // again.
   const file = await spool(content, { signal });
   try {
     return await putFile(
