@@ -164,6 +164,22 @@ describe('temporary files on WebDAV', () => {
     await expect.poll(() => stub.paths).toEqual([young]);
   });
 
+  it('are not removed while the server, by its clock, has had them for less than a day', async () => {
+    const { stub, adapter, names } = await open({});
+    const temp = named(Date.now() - 1.5 * DAY_MS);
+    const { instead } = listing('/dav/', [member('/dav/', true), member(`/dav/${temp}`)]);
+    stub.dialect = {
+      instead: (request) => {
+        const answer = instead?.(request);
+        if (answer === undefined) return undefined;
+        return { ...answer, headers: { date: new Date(Date.now() - DAY_MS).toUTCString() } };
+      },
+    };
+    expect(await names()).toEqual([]);
+    await adapter.stat(at('a.txt')).catch(nothing);
+    expect(stub.seen.filter(({ method }) => method === 'DELETE')).toEqual([]);
+  });
+
   it('are not removed by listings while an old file is copied', async () => {
     const { stub, adapter, names } = await open({ copiesKeepTime: true });
     stub.plant('a.txt', 'a', new Date(Date.now() - 100 * DAY_MS));
