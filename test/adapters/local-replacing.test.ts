@@ -5,7 +5,9 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
+import { HandleConfinement } from '../../dist/adapters/local/confinement.js';
 import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
+import { putBack } from '../../dist/adapters/local/naming.js';
 import { ChangedMeanwhileError } from '../../dist/errors/errors.js';
 import { createSilentLogger } from '../../dist/log/logger.js';
 import { SourcePath } from '../../dist/storage/source-path.js';
@@ -170,4 +172,50 @@ describe('names that Unicode composes to others', () => {
       }
     }
   });
+});
+
+it.skipIf(process.platform !== 'linux')(
+  'what was taken away is given back under a number when its name is taken meanwhile',
+  async () => {
+    const base = await mkdtemp(join(tmpdir(), 'stowage-given-back-'));
+    const folder = await new HandleConfinement(base).openRoot();
+    try {
+      for (const [name, text] of Object.entries({ taken: 'ours', 'a.txt': 'theirs', 'a (1).txt': 'theirs' }))
+        await writeFile(join(base, name), text);
+      await writeFile(join(base, 'a-1.txt'), 'theirs');
+      await putBack(folder.at('taken'), folder, 'a.txt');
+      const texts = await Promise.all(
+        (await readdir(base)).map((name) => readFile(join(base, name), 'utf8')),
+      );
+      expect(texts.sort()).toEqual(['ours', 'theirs', 'theirs', 'theirs']);
+      expect(await readFile(join(base, 'a.txt'), 'utf8')).toBe('theirs');
+      expect(await readdir(base)).not.toContain('taken');
+    } finally {
+      await folder.close();
+      await rm(base, { recursive: true });
+    }
+  },
+);
+
+it('a file that two processes move at the same moment arrives once', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'stowage-moved-twice-'));
+  // Stores that share nothing in memory, as those of two processes.
+  const log = createSilentLogger();
+  const stores = await Promise.all([openLocalAdapter({ root, log }), openLocalAdapter({ root, log })]);
+  try {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await stores[0].write(at(`${String(round)}/a.txt`), content('a'));
+      await Promise.allSettled(
+        stores.map((store, index) =>
+          store.moveFile(at(`${String(round)}/a.txt`), at(`${String(round)}/to-${String(index)}.txt`), {
+            createOnly: true,
+          }),
+        ),
+      );
+      expect(await readdir(join(root, String(round)))).toHaveLength(1);
+    }
+  } finally {
+    await Promise.all(stores.map((store) => store.close()));
+    await rm(root, { recursive: true });
+  }
 });

@@ -1,7 +1,11 @@
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { spool } from '../../dist/adapter-support/spool.js';
+import { StorageDeniedError } from '../../dist/errors/errors.js';
 
 describe('temporary files of many requests', () => {
   it('come and go side by side, although their folder goes with the last of each moment', async () => {
@@ -18,5 +22,29 @@ describe('temporary files of many requests', () => {
       }),
     );
     expect(contents).toEqual(Array.from({ length: 8 }, () => 60));
+  });
+
+  it.skipIf(process.getuid === undefined)('never lie where others may look', async () => {
+    const before = process.env['TMPDIR'];
+    const base = await mkdtemp(join(tmpdir(), 'stowage-private-'));
+    const folder = join(base, `stowage-${String(process.getuid?.())}`);
+    const spoolOne = async (): Promise<void> => {
+      const file = await spool(Readable.from(['secret'], { objectMode: false }));
+      await file.remove();
+    };
+    try {
+      process.env['TMPDIR'] = base;
+      await mkdir(folder);
+      for (const mode of [0o755, 0o710, 0o702]) {
+        await chmod(folder, mode);
+        await expect(spoolOne()).rejects.toBeInstanceOf(StorageDeniedError);
+      }
+      await chmod(folder, 0o700);
+      await spoolOne();
+    } finally {
+      if (before === undefined) delete process.env['TMPDIR'];
+      else process.env['TMPDIR'] = before;
+      await rm(base, { recursive: true });
+    }
   });
 });

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { link, lstat, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -242,6 +242,47 @@ it('a second name of a file outside is the file: that is what hard links are', a
 });
 
 /** @see CVE-2026-54094 and the class of races between a check and its use (P16) */
+it.each(['handles', 'paths'] as const)(
+  'what is seen of a folder that is swapped during the look is not shown, confined by %s',
+  async (confinement) => {
+    ground = await prepareGround([], confinement);
+    await ground.adapter.write(at('victim/secret.txt'), content('inside'));
+    const { signal } = new AbortController();
+    let isSwapped = false;
+    // The adapter asks for it when it has opened the folder, and before it looks.
+    Object.defineProperty(signal, 'aborted', {
+      get: () => {
+        if (!isSwapped) {
+          renameSync(join(ground.root, 'victim'), join(ground.root, 'aside'));
+          symlinkSync(join(ground.outside, 'sub'), join(ground.root, 'victim'));
+        }
+        isSwapped = true;
+        return false;
+      },
+    });
+    const looking = ground.adapter.statMany(at('victim'), ['secret.txt'], { signal });
+    if (confinement === 'handles') expect((await looking)[0]?.size).toBe('inside'.length);
+    else await expect(looking).rejects.toBeInstanceOf(NotFoundError);
+    expect(isSwapped).toBe(true);
+  },
+);
+
+it('a big folder that is swapped while it is listed is not listed to its end, confined by paths', async () => {
+  ground = await prepareGround([], 'paths');
+  const victim = join(ground.root, 'victim');
+  await mkdir(victim);
+  // Pages of 2,000, one of them read ahead.
+  for (let index = 0; index < 8000; index += 1) writeFileSync(join(victim, `${String(index)}.txt`), '');
+  const pages = ground.adapter.list(at('victim'))[Symbol.asyncIterator]();
+  expect((await pages.next()).done).toBe(false);
+  renameSync(victim, join(ground.root, 'aside'));
+  symlinkSync(join(ground.outside, 'sub'), victim);
+  const rest = async (): Promise<void> => {
+    while ((await pages.next()).done !== true);
+  };
+  await expect(rest()).rejects.toBeInstanceOf(NotFoundError);
+});
+
 describe.skipIf(process.platform !== 'linux')(
   'a folder that is swapped for a link again and again (needs /proc)',
   () => {

@@ -1,0 +1,84 @@
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { CorruptError, MovedInPartError, NotFoundError } from '../../dist/errors/errors.js';
+import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import { copyFileTo } from '../../dist/storage/copy-tree.js';
+import { moveFileTo, moveTree } from '../../dist/storage/move-tree.js';
+import { SourcePath } from '../../dist/storage/source-path.js';
+import { put } from '../images/gallery.ts';
+import { replacing } from '../protocol/changing-store.ts';
+
+const at = (path: string) => SourcePath.parse(path);
+const textAt = async (storage: StorageAdapter, path: string) => text((await storage.read(at(path))).stream);
+
+/** A store in which somebody does something right after a file has been copied. */
+const afterCopying = (memory: MemoryAdapter, act: (copy: SourcePath) => Promise<unknown>): StorageAdapter =>
+  replacing(memory, {
+    copyFile: async (from, to, options) => {
+      await memory.copyFile(from, to, options);
+      await act(to);
+    },
+  });
+
+describe('an original whose copy is not there as it was made', () => {
+  const meanwhile = {
+    replaced: (memory: MemoryAdapter) => (copy: SourcePath) =>
+      put(memory, copy.toString(), Buffer.from('theirs, and longer')),
+    removed: (memory: MemoryAdapter) => (copy: SourcePath) => memory.removeFile(copy),
+  };
+
+  it.each(['replaced', 'removed'] as const)('stays when its folder is moved: %s', async (what) => {
+    const memory = new MemoryAdapter();
+    await put(memory, 'tree/a.txt', Buffer.from('mine'));
+    const storage = afterCopying(memory, meanwhile[what](memory));
+    const moving = moveTree({ storage, path: at('tree') }, { storage, path: at('moved') });
+    await expect(moving).rejects.toBeInstanceOf(MovedInPartError);
+    expect(await textAt(memory, 'tree/a.txt')).toBe('mine');
+    if (what === 'replaced') expect(await textAt(memory, 'moved/a.txt')).toBe('theirs, and longer');
+  });
+
+  it.each(['replaced', 'removed'] as const)('stays when it is moved by itself: %s', async (what) => {
+    const memory = new MemoryAdapter();
+    await put(memory, 'a.txt', Buffer.from('mine'));
+    const storage = afterCopying(memory, meanwhile[what](memory));
+    await expect(
+      moveFileTo({ storage, path: at('a.txt') }, { storage, path: at('b.txt') }),
+    ).rejects.toThrow();
+    expect(await textAt(memory, 'a.txt')).toBe('mine');
+    if (what === 'replaced') expect(await textAt(memory, 'b.txt')).toBe('theirs, and longer');
+  });
+});
+
+it('what arrives in a folder of which nothing seemed to be left stays', async () => {
+  const memory = new MemoryAdapter();
+  await put(memory, 'tree/a.txt', Buffer.from('mine'));
+  const storage = replacing(memory, {
+    list: async function* (folder, options) {
+      yield* memory.list(folder, options);
+      // The look before the folder is removed.
+      if (options?.detail === 'names') await put(memory, 'tree/late.txt', Buffer.from('late'));
+    },
+  });
+  const moving = moveTree({ storage, path: at('tree') }, { storage, path: at('moved') });
+  await expect(moving).rejects.toBeInstanceOf(MovedInPartError);
+  expect(await textAt(memory, 'tree/late.txt')).toBe('late');
+  expect(await textAt(memory, 'moved/a.txt')).toBe('mine');
+});
+
+it('a copy that the other store keeps only in part is damaged, and goes', async () => {
+  const [from, to] = [new MemoryAdapter(), new MemoryAdapter()];
+  await put(from, 'a.txt', Buffer.from('all of it'));
+  const half = replacing(to, {
+    write: async (path, content, { signal } = {}) => {
+      const bytes = Buffer.concat((await content.toArray()) as Buffer[]);
+      const cut = Readable.from([bytes.subarray(0, 3)], { objectMode: false });
+      return to.write(path, cut, { createOnly: true, signal });
+    },
+  });
+  await expect(
+    copyFileTo({ storage: from, path: at('a.txt') }, { storage: half, path: at('a.txt') }),
+  ).rejects.toBeInstanceOf(CorruptError);
+  await expect(to.stat(at('a.txt'))).rejects.toBeInstanceOf(NotFoundError);
+});
