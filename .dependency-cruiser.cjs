@@ -34,6 +34,7 @@ module.exports = {
       '^src/adapters/[^/]+/options\\.ts$',
     ]),
     only('sources', '^src/sources/', ['^src/(storage|concurrency|config|errors|content|log)/']),
+    only('links', '^src/links/', ['^src/(sources|storage/source-path|config)']),
     only('access', '^src/access/', ['^src/(storage/source-path|errors|content)', '^src/config/']),
     only('images', '^src/images/', ['^src/(storage|concurrency|sources|config|errors|content|log)/']),
     only('network', '^src/network/', []),
@@ -44,10 +45,10 @@ module.exports = {
     ]),
     only('parameters', '^src/parameters/', ['^src/(storage/source-path|errors|content)']),
     only('actions', '^src/actions/', [
-      '^src/(storage|concurrency|sources|access|parameters|images|documents|remote|config|errors|content|log)/',
+      '^src/(storage|concurrency|sources|links|access|parameters|images|documents|remote|config|errors|content|log)/',
     ]),
     only('http', '^src/http/', [
-      '^src/(parameters|access|actions|sources|config|errors|content|log|storage|concurrency)/',
+      '^src/(links|parameters|access|actions|sources|config|errors|content|log|storage|concurrency)/',
     ]),
     only('client', '^src/client/', []),
     {

@@ -40,6 +40,7 @@ export const createApp = (
     fetch: toFetchHandler(connector.handle),
     handler,
     handle: connector.handle,
+    urlFor: connector.urlFor,
     listen: async (port = DEFAULT_ADDRESS.port, host = DEFAULT_ADDRESS.host) => {
       if (isClosed) throw new Error('This app has been closed.');
       const server = await listen(handler, { port, host, headers: { 'x-app-version': version } });

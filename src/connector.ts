@@ -15,19 +15,22 @@ import { loadSources } from './config/sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
 import { createDocuments } from './documents/create-documents.ts';
-import { InternalError, ShuttingDownError } from './errors/errors.ts';
-import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks } from './hooks.ts';
+import { InternalError, ShuttingDownError, UnknownSourceError } from './errors/errors.ts';
+import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
 import type { Handle, HookRequest } from './http/message.ts';
+import { createLinks, type UrlFor } from './links/links.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { createThumbnails } from './images/create-thumbnails.ts';
 import { createImageEditor } from './images/image-editor.ts';
 import { createImagePool } from './images/image-pool.ts';
 import { createStderrLogger, type Logger } from './log/logger.ts';
 import { createRemoteFetcher } from './remote/fetcher.ts';
+import { seenFrom } from './sources/own-address.ts';
 import { openAtStart } from './sources/open-at-start.ts';
 import { createSourceGroup, type SourceGroup } from './sources/source-group.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
 import { createLocationLocks } from './storage/location-locks.ts';
+import { SourcePath } from './storage/source-path.ts';
 import { stageContent } from './storage/staging.ts';
 import { registeredFactories } from './storage/register.ts';
 import type { StorageFactories, StorageFactory } from './storage/registry.ts';
@@ -51,6 +54,8 @@ export interface ConnectorOptions {
 export interface Connector {
   /** Never rejects: every failure is an answer. */
   readonly handle: Handle;
+  /** @see Router.urlFor */
+  readonly urlFor: UrlFor;
   /** Closes stores, threads and browsers. Requests after it are answered with 503; /ping is not. */
   close(): Promise<void>;
 }
@@ -84,14 +89,14 @@ const createSourceLeasing = (
   statics: SourceGroup,
   tenants: TenantCache,
   hooks: ConnectorHooks,
-  build: (sources: unknown) => SourceGroup,
+  build: (tenant: ResolvedTenant) => SourceGroup,
 ): ((request: HookRequest) => Promise<SourceLease>) => {
-  const shared: SourceLease = { sources: statics, release: () => undefined };
+  const shared: SourceLease = { sources: statics, extend: () => shared, release: () => undefined };
   return async (request) => {
     const tenant = await tenantOf(hooks, request);
     if (tenant === undefined) return shared;
     try {
-      return tenants.acquire(tenant.id, () => build(tenant.sources));
+      return tenants.acquire(tenant.id, () => build(tenant));
     } catch (error) {
       throw new InternalError({
         detail: 'the sources of resolveSources are not valid',
@@ -145,6 +150,7 @@ const createServices = (
   const remote = createRemoteFetcher({ log });
   const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
   return {
+    links: createLinks(settings.signingSecret ?? []),
     thumbnails: createThumbnails({ log, pool, svgGenerator: hooks.svgGenerator }),
     images: createImageEditor(pool),
     reservations: createNameReservations(),
@@ -175,8 +181,8 @@ export const createConnector = (
   const tenants = new TenantCache(settings.dynamicSourcesCache);
   const rulesFor = createRulesFor(hooks, compileRules(settings.accessControl));
   const services = createServices(settings, hooks, log);
-  const leaseSources = createSourceLeasing(statics, tenants, hooks, (sources) =>
-    createSourceGroup(loadSources(sources, settings, factories), { factories, log }),
+  const leaseSources = createSourceLeasing(statics, tenants, hooks, ({ id, sources }) =>
+    createSourceGroup(loadSources(sources, settings, factories), { factories, log, tenant: id }),
   );
   let closed: Promise<void> | undefined;
   const handle = createPipeline({
@@ -205,10 +211,16 @@ export const createConnector = (
   });
   return {
     handle,
+    urlFor: (name, path, { lifetime, base = settings.publicUrl ?? '' } = {}) => {
+      const source = seenFrom({ mount: base.replace(/\/$/u, ''), hosts: [] }, statics, undefined).find(name);
+      if (source === undefined) throw new UnknownSourceError();
+      return services.links.to(source, SourcePath.parse(path), lifetime);
+    },
     close: () => {
-      closed ??= Promise.all([statics.close(), tenants.close(), services.documents.close()]).then(
-        () => undefined,
-      );
+      closed ??= services.thumbnails
+        .close()
+        .then(() => Promise.all([statics.close(), tenants.close(), services.documents.close()]))
+        .then(() => undefined);
       return closed;
     },
   };

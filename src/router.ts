@@ -3,6 +3,7 @@ import type { ConfigInput } from './config/types.ts';
 import type { ConnectorHooks } from './hooks.ts';
 import { toFetchHandler, type FetchHandler } from './http/bridges/fetch.ts';
 import { toNodeHandler, type NodeHandler } from './http/bridges/node.ts';
+import type { UrlFor } from './links/links.ts';
 import type { Handle } from './http/message.ts';
 
 /** How a connector is mounted. */
@@ -27,6 +28,7 @@ export interface Router {
   readonly handler: NodeHandler;
   /** The framework-free core, for bridges such as the Fastify plugin (`stowage/fastify`). */
   readonly handle: Handle;
+  readonly urlFor: UrlFor;
   /**
    * Closes stores, threads and browsers. Call it when the host shuts down, after its server has stopped:
    * requests after it get 503.
@@ -49,6 +51,7 @@ export const createRouter = (
     fetch: toFetchHandler(connector.handle, { basePath }),
     handler: toNodeHandler(connector.handle, { basePath }),
     handle: connector.handle,
+    urlFor: (source, path, options) => connector.urlFor(source, path, { base: basePath, ...options }),
     close: () => connector.close(),
   };
 };

@@ -38,7 +38,7 @@ const reference = ({ key }: DocumentedSetting): readonly [string, JsonSchema] =>
   { $ref: `#/definitions/settings/properties/${key}` },
 ];
 
-const PUBLIC_URL = '^[Hh][Tt][Tt][Pp][Ss]?://[^/\\\\\\s]';
+const PUBLIC_URL = '^([Hh][Tt][Tt][Pp][Ss]?://[^/\\\\\\s]|/(?![/\\\\]))';
 
 const ownProperties: Properties = {
   name: {
@@ -48,9 +48,10 @@ const ownProperties: Properties = {
   },
   title: { type: 'string', description: 'Name shown in the browser.' },
   baseurl: {
-    type: 'string',
+    type: ['string', 'null'],
     pattern: PUBLIC_URL,
-    description: 'Absolute public URL of the source root; file links and thumbnails are built from it.',
+    description:
+      'Public URL of the source root, or its path (`/photos/`); file links and thumbnails are built from it. Required unless the service serves the files itself (`serve`).',
   },
   baseurlAliases: {
     type: ['array', 'null'],
@@ -94,7 +95,7 @@ const sourceSchema = (settings: readonly DocumentedSetting[]): JsonSchema => ({
     ...adapterProperties(),
     ...Object.fromEntries(settings.filter(({ key }) => !(key in ownProperties)).map(reference)),
   },
-  required: ['title', 'baseurl'],
+  required: ['title'],
   allOf: [
     whenAdapter('s3', 's3'),
     whenAdapter('webdav', 'webdav'),

@@ -1,5 +1,5 @@
 import { DEFAULT_BASEURL } from '../../src/config/environment.ts';
-import { defaultExtensions } from '../../src/config/settings.ts';
+import { defaultExtensions } from '../../src/config/setting-values.ts';
 import { adapterOptions } from './adapter-options.ts';
 import { code, defaultInWords, table, typeInWords } from './markdown.ts';
 import {

@@ -3,6 +3,7 @@ import type { Access } from '../access/access.ts';
 import type { Documents } from '../documents/documents.ts';
 import type { ImageEditor } from '../images/image-editor.ts';
 import type { Thumbnails } from '../images/thumbnails.ts';
+import type { Links } from '../links/links.ts';
 import type { Logger } from '../log/logger.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
@@ -16,6 +17,7 @@ import type { UploadedFile } from './uploaded-file.ts';
 
 /** Services shared by all requests of one connector. Each is bounded and closed with the connector. */
 export interface ActionServices {
+  readonly links: Links;
   readonly thumbnails: Thumbnails;
   readonly images: ImageEditor;
   readonly reservations: NameReservations;
@@ -38,6 +40,8 @@ export interface ActionContext {
   /** Aborted when the client goes away or the service stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
+  /** Keeps the sources open beyond the request; returns the way to give them back, to be called exactly once. */
+  readonly holdSources: () => () => void;
   /**
    * Has something done when the answer has been sent or dropped, or the action has failed. It must not throw.
    */

@@ -1,25 +1,47 @@
 import type { Readable } from 'node:stream';
 import type { ByteRange, Stat } from '../storage/adapter.ts';
 
-/** An answer that is a file: the edge adds ranges, conditional requests and headers. */
-export class FileAnswer {
-  /** File name for `Content-Disposition: attachment`. */
+/** What a file answer is made of. */
+export interface FileAnswerFields {
+  /** File name for `Content-Disposition`. */
   readonly filename: string;
   readonly contentType: string;
   readonly stat: Pick<Stat, 'size' | 'modifiedAt' | 'etag'>;
+  /** Headers beside or instead of those of a download, names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** True: browsers may show the file instead of saving it. */
+  readonly isInline?: boolean;
   /** Opens the content, or a range that lies inside it. The caller owns the stream. Called at most once. */
   readonly open: (range?: ByteRange) => Promise<Readable>;
+}
 
-  constructor(fields: {
-    filename: string;
-    contentType: string;
-    stat: Pick<Stat, 'size' | 'modifiedAt' | 'etag'>;
-    open: (range?: ByteRange) => Promise<Readable>;
-  }) {
-    this.filename = fields.filename;
-    this.contentType = fields.contentType;
-    this.stat = fields.stat;
-    this.open = fields.open;
+/** An answer that is a file: the edge adds ranges, conditional requests and headers. */
+export class FileAnswer implements FileAnswerFields {
+  readonly filename: string;
+  readonly contentType: string;
+  readonly stat: FileAnswerFields['stat'];
+  readonly headers: Readonly<Record<string, string>>;
+  readonly isInline: boolean;
+  readonly open: FileAnswerFields['open'];
+
+  constructor({ filename, contentType, stat, headers = {}, isInline = false, open }: FileAnswerFields) {
+    this.filename = filename;
+    this.contentType = contentType;
+    this.stat = stat;
+    this.headers = headers;
+    this.isInline = isInline;
+    this.open = open;
+  }
+}
+
+/** An answer whose bytes somebody else sends: the store, or the web server in front. */
+export class HandedOverAnswer {
+  readonly status: 200 | 302;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: 200 | 302, headers: Readonly<Record<string, string>>) {
+    this.status = status;
+    this.headers = headers;
   }
 }
 

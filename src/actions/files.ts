@@ -14,7 +14,7 @@ const parameters = z.object({ source: sourceField, path: pathField, mods: modsFi
 type FilesParameters = z.output<typeof parameters>;
 
 const listSource = async (
-  { services, log }: ActionContext,
+  { services, log, holdSources }: ActionContext,
   { source, storage, access }: OpenSource,
   { path, mods }: FilesParameters,
   signal: AbortSignal,
@@ -37,8 +37,18 @@ const listSource = async (
     },
     { slot, onOmitted: services.omittedEntries.reporter(log, source, storage, path), signal },
   );
-  const thumbs = await services.thumbnails.describe(source, path, entries, signal);
-  return { ...sourceHeader(source, path), files: listingItems(settings, entries, thumbs) };
+  const thumbs = await services.thumbnails.describe(source, path, entries, { signal, hold: holdSources });
+  const linkTo = (relative: string): string => {
+    const names = relative
+      .split('/')
+      .map((name, index, all) => (all.length > 1 && index > 0 ? decodeURIComponent(name) : name));
+    return services.links.to(
+      source,
+      names.reduce((folder, name) => folder.child(name), path),
+    );
+  };
+  const links = settings.serve === 'signed' ? linkTo : undefined;
+  return { ...sourceHeader(source, path), files: listingItems(settings, entries, thumbs, links) };
 };
 
 /**

@@ -32,7 +32,7 @@ export const missing = (
  * through a file.
  */
 const statOf = async (
-  { source, storage }: OpenSource,
+  { source, storage }: Pick<OpenSource, 'source' | 'storage'>,
   path: SourcePath,
   signal: AbortSignal,
 ): Promise<Stat | undefined> => {
@@ -51,7 +51,7 @@ const statOf = async (
  * @throws NotFoundError, which says whether the item or its folder is missing
  */
 export const findItem = async (
-  open: OpenSource,
+  open: Pick<OpenSource, 'source' | 'storage'>,
   path: SourcePath,
   signal: AbortSignal,
   kind?: EntryKind,

@@ -1,4 +1,4 @@
-import type { SameNameStrategy } from '../config/settings.ts';
+import type { SameNameStrategy } from '../config/setting-values.ts';
 import { foldedFor } from '../content/letter-case.ts';
 import { type NumberedNames, uploadNames } from '../content/numbered-names.ts';
 import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';

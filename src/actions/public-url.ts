@@ -18,6 +18,9 @@ const segmentsOf = (url: URL): string[] =>
     .filter((part) => part !== '')
     .map(decoded);
 
+/** Stands for the host of URLs that have none. */
+const NO_HOST = 'http://no-host.invalid';
+
 /** Absolute, protocol-relative or path-only; anything else (`a.jpg`, `mailto:`) names no public file. */
 const parseUrl = (text: string, base: string): URL | undefined => {
   if (!/^(?:https?:)?\/\/|^\//iu.test(text) || !URL.canParse(text, base)) return undefined;
@@ -32,8 +35,9 @@ const parseUrl = (text: string, base: string): URL | undefined => {
  * itself is not a file.
  */
 const pathOfPublicUrl = (text: string, baseurl: string): SourcePath | undefined => {
-  const base = new URL(baseurl);
-  const url = parseUrl(text.trim(), baseurl);
+  // Of a base that is only a path, absolute links are recognised by its aliases.
+  const base = new URL(baseurl, NO_HOST);
+  const url = parseUrl(text.trim(), base.href);
   if (url?.origin !== base.origin) return undefined;
   const prefix = segmentsOf(base);
   const segments = segmentsOf(url);
@@ -63,7 +67,7 @@ export interface PublicFile {
 export const filesOfPublicUrl = (sources: readonly Source[], url: string): PublicFile[] =>
   sources
     .flatMap((source) =>
-      [source.baseurl, ...source.baseurlAliases].flatMap((baseurl) => {
+      [...new Set([source.baseurl, ...source.baseurlAliases])].flatMap((baseurl) => {
         const path = pathOfPublicUrl(url, baseurl);
         return path === undefined ? [] : [{ source, path }];
       }),

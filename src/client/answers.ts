@@ -46,6 +46,8 @@ export interface FilesData extends Success {
           readonly name: string;
           readonly type: 'folder';
           readonly thumb?: string | undefined;
+          /** True: `thumb` is a link by itself. */
+          readonly thumbIsAbsolute?: boolean | undefined;
         }
       | {
           /** Name relative to baseurl + path. */
@@ -59,6 +61,10 @@ export interface FilesData extends Success {
           readonly changed?: string | undefined;
           /** Relative to baseurl + path. Absent when the quota is used up. */
           readonly thumb?: string | undefined;
+          /** True: `file` is a link by itself. */
+          readonly fileIsAbsolute?: boolean | undefined;
+          /** True: `thumb` is a link by itself. */
+          readonly thumbIsAbsolute?: boolean | undefined;
         }
     )[];
   }[];

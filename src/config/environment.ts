@@ -15,6 +15,7 @@ export interface SourceEnvironment {
   readonly SOURCE_NAME?: string | undefined;
   readonly SOURCE_ROOT?: string | undefined;
   readonly SOURCE_BASEURL?: string | undefined;
+  readonly signingSecret?: readonly string[] | undefined;
 }
 
 /** Where files are taken to be served when `SOURCE_BASEURL` is not set. A start-up warning says so. */
@@ -23,7 +24,13 @@ export const DEFAULT_BASEURL = 'http://localhost:8080/files/';
 /** Reads the variables of the default source from the environment of the process. */
 export const readSourceEnvironment = (): SourceEnvironment => {
   const { SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL } = process.env;
-  return { SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL };
+  return { SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL, signingSecret: readSigningSecret() };
+};
+
+/** The keys that sign links; undefined when `STOWAGE_SIGNING_SECRET` is not set. */
+export const readSigningSecret = (): readonly string[] | undefined => {
+  const keys = (process.env['STOWAGE_SIGNING_SECRET'] ?? '').split(/\s+/u).filter((key) => key !== '');
+  return keys.length === 0 ? undefined : keys;
 };
 
 /** Variables that a browser needs. All others may be secrets, and the browser shows pages of strangers. */

@@ -58,7 +58,9 @@ export const loadConfig = (
   const top = input ?? {};
   if (!isPlainObject(top)) throw new ConfigError([problemAt([], mustBe('an object', top))]);
   const { sources: written, ...rest } = top;
-  const { data = {}, problems } = checkWritten(topSchema, rest);
+  const fromEnvironment =
+    environment.signingSecret === undefined ? {} : { signingSecret: environment.signingSecret };
+  const { data = {}, problems } = checkWritten(topSchema, { ...fromEnvironment, ...rest });
   // Sources are checked even when the settings above them are wrong, so that one start shows every fault.
   const settings = settingsSchema.strip().parse(problems.length === 0 ? data : {});
   const checked = checkSources(written ?? environmentSource(environment), settings, factories);

@@ -1,8 +1,24 @@
 import { z } from 'zod';
-import { isSegment } from '../storage/source-path.ts';
 import { accessRuleSchema } from './access-rules.ts';
 import { documentsSchema, MAX_TIMER_SECONDS, pdfSchema, tenantCacheSchema } from './setting-groups.ts';
-import { parseByteSize, parseOrigin } from './values.ts';
+import {
+  byteSize,
+  count,
+  defaultExtensions,
+  deliveries,
+  extension,
+  headerValue,
+  list,
+  origin,
+  ownAddress,
+  positive,
+  sameNameStrategies,
+  segment,
+  servingModes,
+  signingKeys,
+  sortOrders,
+  whole,
+} from './setting-values.ts';
 
 export type { AccessRule } from './access-rules.ts';
 
@@ -37,60 +53,6 @@ const unused = (meaning: string, shownDefault?: string): SettingMeta => ({
   unused: true,
   ...(shownDefault === undefined ? {} : { shownDefault }),
 });
-
-const list = (text: string): string[] => text.split(' ');
-
-export const defaultExtensions: readonly string[] = list(
-  'jpg png gif jpeg bmp ico psd svg webp ttf tif ai txt css html js htm ini xml zip rar 7z gz tar pps ppt pptx odp xls xlsx csv ' +
-    'doc docx pdf rtf avi flv 3gp mov mkv mp4 wmv avif heic webm mp3 ogg wav json md odt ods',
-);
-
-const BYTE_SIZE = 'must be a number of bytes, or a number with b, kb, mb or gb';
-
-const byteSize = z.union([z.string(), z.number()], BYTE_SIZE).transform((value, context) => {
-  const bytes = parseByteSize(value);
-  if (bytes !== undefined) return bytes;
-  context.issues.push({ code: 'custom', input: value, message: BYTE_SIZE });
-  return z.NEVER;
-});
-
-const extension = z
-  .string()
-  .regex(/^[^\s./\\]+$/u, 'must be an extension without a dot')
-  .transform((text) => text.toLowerCase());
-
-/** The name of a file or folder: one segment of a path. */
-const segment = z
-  .string()
-  .refine((name) => isSegment(name), 'must be the name of a file or folder, without a path');
-
-const origin = z.string().transform((text, context) => {
-  const parsed = parseOrigin(text);
-  if (parsed !== undefined) return parsed;
-  context.issues.push({
-    code: 'custom',
-    input: text,
-    message: 'must be an origin such as https://www.example.com (scheme, host and port only)',
-  });
-  return z.NEVER;
-});
-
-const whole = z.number().int();
-const positive = whole.positive();
-const count = whole.nonnegative();
-
-export const sortOrders = [
-  'name-asc',
-  'name-desc',
-  'changed-asc',
-  'changed-desc',
-  'size-asc',
-  'size-desc',
-] as const;
-export type SortOrder = (typeof sortOrders)[number];
-
-const sameNameStrategies = ['addNumber', 'replace', 'error'] as const;
-export type SameNameStrategy = (typeof sameNameStrategies)[number];
 
 /**
  * Every setting that the configuration knows, except `sources`. The order is that of the reference page.
@@ -275,6 +237,52 @@ export const settingsShape = {
   memoryLimit: setting(z.string().default('256M'), unused('memory is bounded by design.')),
   documents: setting(documentsSchema.prefault({}), global('How documents are made.')),
   pdf: setting(pdfSchema.prefault({}), source('Settings of generated documents.')),
+  serve: setting(
+    z.enum(servingModes).default('off'),
+    source(
+      'Whether the service itself serves the files, below `/file/<source>/`: to everybody (`public`), to those whom checkAuthentication and the rule FILE_DOWNLOAD let (`protected`), or by links that expire (`signed`). Thumbnails are then made when a browser asks for them.',
+    ),
+  ),
+  delivery: setting(
+    z.enum(deliveries).default('stream'),
+    source(
+      'Who sends the bytes of served files: the service (`stream`), the store by a redirect to a URL that expires soon (`redirect`; S3), or the web server in front (`x-accel-redirect` of nginx, `x-sendfile` of Apache and lighttpd; local sources).',
+    ),
+  ),
+  deliveryPrefix: setting(
+    z.string().regex(/^\//u, 'must begin with a slash').optional(),
+    source(
+      'What stands before the path of a file in `X-Accel-Redirect` (an internal location of nginx) or `X-Sendfile` (a directory; default: the root of the source).',
+    ),
+  ),
+  serveCacheControl: setting(
+    headerValue.optional(),
+    source(
+      '`Cache-Control` of served files. Default: browsers ask each time whether a file has changed; `public` sources may be kept by shared caches, all others not.',
+    ),
+  ),
+  signedUrlLifetime: setting(
+    positive.max(MAX_TIMER_SECONDS).default(3600),
+    source('How long the links of a `signed` source are good, in seconds.'),
+  ),
+  thumbPlaceholder: setting(
+    z.boolean().default(false),
+    source(
+      'Show the icon of its type where a picture has no thumbnail yet because the quota is used up. False: such items have no `thumb`.',
+    ),
+  ),
+  signingSecret: setting(
+    signingKeys.optional(),
+    global(
+      'Keys that sign links: the first one signs, all are accepted, so that keys can be changed. Default: STOWAGE_SIGNING_SECRET, several separated by blanks.',
+    ),
+  ),
+  publicUrl: setting(
+    ownAddress.optional(),
+    global(
+      'Address of the service as browsers see it, when a proxy changes it: `https://www.example.com/connector/` or only a path. Default: the path that requests come to.',
+    ),
+  ),
 } as const;
 
 export const settingsSchema = z.strictObject(settingsShape);

@@ -25,7 +25,7 @@ const ofTheTop = z.undefined('belongs to the top of the configuration, not into 
 const ownShape = {
   name: z.string().min(1).optional(),
   title: z.string(),
-  baseurl: publicUrl,
+  baseurl: publicUrl.optional(),
   baseurlAliases: z.array(publicUrl).default([]),
   root: z.string().optional(),
   storageAdapter: z.string().min(1).default('local'),
@@ -87,6 +87,23 @@ const checkStorage = (
   return { problems: [...problems, ...wrong] };
 };
 
+/** What a source lacks to have its files served. */
+const servingProblems = (
+  where: readonly string[],
+  storageAdapter: string,
+  { serve, delivery, deliveryPrefix, signingSecret }: Settings,
+): readonly string[] => {
+  const problems: string[] = [];
+  const add = (key: string, text: string): void => void problems.push(problemAt([...where, key], text));
+  if (serve === 'signed' && signingSecret === undefined)
+    add('serve', 'needs a key: set signingSecret or STOWAGE_SIGNING_SECRET');
+  if (delivery.startsWith('x-') && storageAdapter !== 'local')
+    add('delivery', `"${delivery}" is for local sources: web servers send files of their own disk`);
+  if (delivery === 'x-accel-redirect' && deliveryPrefix === undefined)
+    add('deliveryPrefix', 'is required: the internal location of nginx, such as /internal/photos/');
+  return problems;
+};
+
 /** A source that passed, or all that is wrong with it. */
 type CheckedSource = { readonly source: SourceConfig } | { readonly problems: readonly string[] };
 
@@ -101,10 +118,15 @@ const checkSource = (
   if (!isPlainObject(input)) return { problems: [problemAt(where, mustBe('an object', input))] };
   const { written, data, problems } = checkWritten(sourceSchema(factories), input, where);
   const storage = checkStorage(where, written, factories);
+  const isUnserved = written['baseurl'] === undefined && (written['serve'] ?? settings.serve) === 'off';
+  const unserved = isUnserved ? [problemAt([...where, 'baseurl'], 'is required unless `serve` is set')] : [];
   const isNameless = key === '' && written['name'] === undefined;
   const nameless = isNameless ? [problemAt([...where, 'name'], 'is required where the key is empty')] : [];
-  const all = [...problems, ...nameless, ...storage.problems];
+  const all = [...problems, ...unserved, ...nameless, ...storage.problems];
   if (all.length > 0 || data === undefined) return { problems: all };
+  const own = overrideSettings(settings, without(written, Object.keys(ownShape)));
+  const incomplete = servingProblems(where, data.storageAdapter, own);
+  if (incomplete.length > 0) return { problems: incomplete };
 
   const { name = key, title, baseurl, baseurlAliases, root, storageAdapter } = data;
   return {
@@ -117,7 +139,7 @@ const checkSource = (
       root: storageAdapter === 'local' && root !== undefined ? resolve(root) : root,
       storageAdapter,
       adapterOptions: storage.options,
-      settings: overrideSettings(settings, without(written, Object.keys(ownShape))),
+      settings: own,
       withoutEffect: globalKeys.filter((one) => written[one] !== undefined),
     }),
   };

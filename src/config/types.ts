@@ -37,7 +37,8 @@ export interface SourceInput
   extends Omit<Written<SettingsInput>, 'title' | 'baseurl' | 'root'>, StorageAdapterOptions {
   readonly name?: string | null | undefined;
   readonly title: string;
-  readonly baseurl: string;
+  /** Required unless the service serves the files itself (`serve`). */
+  readonly baseurl?: string | null | undefined;
   /** Other public URLs of the same files. */
   readonly baseurlAliases?: readonly string[] | null | undefined;
   readonly root?: string | null | undefined;
@@ -62,8 +63,8 @@ export interface SourceConfig {
   /** Name used in requests; the key when the source gives none. */
   readonly name: string;
   readonly title: string;
-  /** Absolute http(s) URL that ends with a slash. */
-  readonly baseurl: string;
+  /** Absolute http(s) URL or its path, with a slash at the end; undefined: the service's own address. */
+  readonly baseurl: string | undefined;
   /** Other addresses of the same files, in the same form. */
   readonly baseurlAliases: readonly string[];
   /** Directory of a local source (absolute), or a virtual prefix; undefined when not given. */

@@ -25,15 +25,15 @@ export const parseOrigin = (text: string): string | undefined => {
 };
 
 /**
- * Why a text cannot be the public address of a source, or undefined when it can. It must be absolute, http or
- * https. Links are made by adding a path, so it has no query and no fragment, and they go to every client, so
- * it has no user name and no password.
+ * Why a text cannot be a public address, or undefined when it can: an http or https URL, or only its path (`/photos/`), which
+ * browsers take from the page's own origin. Links are made by adding a path, so it has no query and no fragment, and they go to every
+ * client, so it has no user name and no password.
  */
 export const baseurlProblem = (text: string): string | undefined => {
-  if (!/^https?:\/\/[^\s/\\][^\s\\]*$/iu.test(text) || !URL.canParse(text)) {
-    return 'must be an absolute http or https URL such as https://cdn.example.com/files/';
+  if (!/^(?:https?:\/\/[^\s/\\]|\/(?![/\\]))[^\s\\]*$/iu.test(text) || !URL.canParse(text, 'http://host')) {
+    return 'must be an absolute http or https URL such as https://cdn.example.com/files/, or a path such as /files/';
   }
-  const url = new URL(text);
+  const url = new URL(text, 'http://host');
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
   return /[?#]/u.test(text) ? 'must not hold a query or a fragment' : undefined;
 };

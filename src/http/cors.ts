@@ -95,7 +95,9 @@ export const answerOptions = (
   };
 };
 
-const hostOf = (origin: string): string | undefined => {
+/** The host of an origin or URL, as browsers send it; undefined for anything else. */
+export const hostOf = (origin: string | undefined): string | undefined => {
+  if (origin === undefined) return undefined;
   try {
     return new URL(origin).host;
   } catch {

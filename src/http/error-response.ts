@@ -40,7 +40,7 @@ export interface ErrorResponderOptions {
 export type ErrorResponder = (
   error: unknown,
   request: HookRequest,
-  scope: Pick<RequestScope, 'ofAction' | 'about'>,
+  scope: Pick<RequestScope, 'ofAction' | 'isFile' | 'about'>,
 ) => ConnectorResponse;
 
 interface Failure {
@@ -114,6 +114,22 @@ const logFailure = (
   return ofService ? id : undefined;
 };
 
+/** What a browser gets in place of a picture. */
+const textResponse = (
+  status: number,
+  messages: readonly string[],
+  headers: Readonly<Record<string, string>>,
+): ConnectorResponse => ({
+  status,
+  headers: {
+    ...headers,
+    'content-type': 'text/plain; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+  },
+  body: `${messages.join(' ')}\n`,
+});
+
 /**
  * The only place that knows how errors look on the wire. The client reads the public messages, nothing else;
  * the log gets the rest, with stacks when `debug` is on. Failures of the service are always logged, those of
@@ -121,7 +137,7 @@ const logFailure = (
  */
 export const createErrorResponder = (options: ErrorResponderOptions): ErrorResponder => {
   const { errorHttpStatus } = options.settings;
-  return (thrown, request, { ofAction, about }) => {
+  return (thrown, request, { ofAction, isFile, about }) => {
     const { signal } = request;
     // The reason is ours when the service itself gave up; then it is the cause, whatever failed because of
     // it.
@@ -130,10 +146,12 @@ export const createErrorResponder = (options: ErrorResponderOptions): ErrorRespo
     const { code, status, messages, headers } = describe(error);
     const gone = signal.aborted && !isOurs;
     const requestId = gone ? undefined : logFailure(options, error, status, request, about);
+    const extra = requestId === undefined ? {} : { 'x-request-id': requestId };
+    if (isFile) return textResponse(status, messages, { ...lowerCase(headers), ...extra });
     const inStatusLine = !ofAction || errorHttpStatus || alwaysInStatusLine.has(status);
     return jsonResponse(inStatusLine ? status : 200, errorEnvelope(status, code, messages), {
       statusText: inStatusLine ? reasonPhrase(messages[0]) : undefined,
-      headers: { ...lowerCase(headers), ...(requestId === undefined ? {} : { 'x-request-id': requestId }) },
+      headers: { ...lowerCase(headers), ...extra },
     });
   };
 };

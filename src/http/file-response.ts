@@ -1,22 +1,9 @@
-import { encodeExtended } from 'content-disposition';
 import { Readable } from 'node:stream';
-import { FileAnswer, type MadeFileAnswer } from '../actions/file-answer.ts';
+import { FileAnswer, type FileAnswerFields, type MadeFileAnswer } from '../actions/file-answer.ts';
+import { contentDisposition } from '../content/content-disposition.ts';
 import { ChangedMeanwhileError, RangeNotSatisfiableError } from '../errors/errors.ts';
 import type { ByteRange } from '../storage/adapter.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
-
-/**
- * `Content-Disposition: attachment` with a name that every client understands: a quoted ASCII one, and the
- * exact one as `filename*` when they differ.
- * @see https://www.rfc-editor.org/rfc/rfc6266 and https://www.rfc-editor.org/rfc/rfc8187
- */
-export const attachment = (filename: string): string => {
-  const name = filename.replaceAll(/\p{Surrogate}/gu, '_');
-  // Some clients decode percent escapes in the quoted form too.
-  const ascii = name.replaceAll(/[^\x20-\x7e]|["\\%]/gu, '_');
-  const exact = ascii === name ? '' : `; filename*=${encodeExtended(name)}`;
-  return `attachment; filename="${ascii}"${exact}`;
-};
 
 /**
  * Reads a `Range` header for a file of that size. Undefined: to be ignored (another unit, malformed, several
@@ -105,15 +92,21 @@ export const rangeStillApplies = (headers: Headers, { etag, modifiedAt }: Versio
 /** The answer depends on who asks; it may be kept, but not shown again without asking. */
 const CACHE_CONTROL = 'private, no-cache';
 
-const validatorHeaders = ({ stat: { etag, modifiedAt } }: FileAnswer): Record<string, string> => ({
+const validatorHeaders = ({ stat: { etag, modifiedAt }, headers }: FileAnswer): Record<string, string> => ({
   ...(etag === undefined ? {} : { etag }),
   ...(modifiedAt === undefined ? {} : { 'last-modified': new Date(modifiedAt).toUTCString() }),
   'cache-control': CACHE_CONTROL,
+  ...headers,
 });
 
-const contentHeaders = (answer: FileAnswer | MadeFileAnswer): Record<string, string> => ({
+const contentHeaders = (
+  answer: Pick<FileAnswerFields, 'contentType' | 'filename' | 'isInline'>,
+): Record<string, string> => ({
   'content-type': answer.contentType,
-  'content-disposition': attachment(answer.filename),
+  'content-disposition': contentDisposition(
+    answer.isInline === true ? 'inline' : 'attachment',
+    answer.filename,
+  ),
   'x-content-type-options': 'nosniff',
   // Should a browser show it after all, it is a page without scripts and without an origin.
   'content-security-policy': 'sandbox',
@@ -147,7 +140,7 @@ export const fileResponse = async (answer: FileAnswer, request: HookRequest): Pr
   }
   const { size } = answer.stat;
   const range = requestedRange(answer, request);
-  const headers = { ...validatorHeaders(answer), ...contentHeaders(answer) };
+  const headers = { ...contentHeaders(answer), ...validatorHeaders(answer) };
   if (size !== undefined) {
     headers['accept-ranges'] = 'bytes';
     headers['content-length'] = String(range === undefined ? size : range.end - range.start + 1);

@@ -1,15 +1,18 @@
 import { setMaxListeners } from 'node:events';
 import type { Access } from '../access/access.ts';
+import { serveFile } from '../actions/serving/serve-file.ts';
 import type { Action, ActionContext, ActionServices } from '../actions/action.ts';
 import type { Settings } from '../config/settings.ts';
 import { InternalError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
+import { seenFrom, type RequestAddress } from '../sources/own-address.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import type { BodyTimes } from './body/pour.ts';
 import {
   answerOptions,
   type CorsVerdict,
   createOriginCheck,
+  hostOf,
   type OriginHook,
   refuseCrossSite,
   refuseUnknownSender,
@@ -19,7 +22,8 @@ import { createErrorResponder, fromHook } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse, Handle, HookRequest } from './message.ts';
 import { readInput, type RequestInput } from './read-input.ts';
 import { type RequestFacts, RequestScope } from './request-scope.ts';
-import { findAction, requireAccess, runAction } from './run-action.ts';
+import { answerWhole, findAction, requireAccess, runAction } from './run-action.ts';
+import { findServedPath, mayBeServed, segmentsOf } from './served-path.ts';
 import {
   allowedMethods,
   parseTarget,
@@ -85,6 +89,78 @@ const describeInput = (about: RequestFacts, { actionName, parameters }: RequestI
   about.item = text('from') || [text('path'), text('name')].filter((part) => part !== '').join('/');
 };
 
+/** Where the request has come to: what was cut from its URL, and what a mount has left in it. */
+const addressOf = (
+  { isMounted = false }: PipelineDependencies,
+  { mount = '', url, headers, isExact = false }: ConnectorRequest,
+  { action, prefix }: Target,
+): RequestAddress => {
+  const segments = isMounted && !isExact ? segmentsOf(url).filter((segment) => segment !== '') : [];
+  const left = action === undefined || prefix !== undefined ? segments : segments.slice(0, -1);
+  const hosts = [
+    headers['host'] ?? headers[':authority'],
+    hostOf(headers['origin']),
+    hostOf(headers['referer']),
+  ];
+  return {
+    mount: mount + left.map((segment) => `/${segment}`).join(''),
+    hosts: [...new Set(hosts.filter((host) => host !== undefined))],
+  };
+};
+
+/** The sources that serve a request, as it sees them. The lease is the caller's. */
+const leaseSources = async (
+  dependencies: PipelineDependencies,
+  request: ConnectorRequest,
+  target: Target,
+): Promise<SourceLease> => {
+  const lease = await fromHook('resolveSources', () => dependencies.resolveSources(request));
+  const address = addressOf(dependencies, request, target);
+  return { ...lease, sources: seenFrom(address, lease.sources, dependencies.settings.publicUrl) };
+};
+
+/** Who asks, and what they may do. */
+const authorize = async (
+  dependencies: PipelineDependencies,
+  request: ConnectorRequest,
+  scope: RequestScope,
+): Promise<Access> => {
+  const role = roleFrom(await fromHook('checkAuthentication', () => dependencies.authenticate(request)));
+  scope.about.role = role;
+  return fromHook('accessControl', () => dependencies.accessFor(role, request));
+};
+
+/**
+ * A file itself, in place of the eight steps: no action, no parameters, and only protected sources ask who it is. Undefined: no source
+ * serves files under this URL.
+ */
+const answerFile = async (
+  dependencies: PipelineDependencies,
+  request: ConnectorRequest,
+  cors: CorsVerdict,
+  scope: RequestScope,
+): Promise<ConnectorResponse | undefined> => {
+  if (!mayBeServed(request)) return undefined;
+  if (cors.origin === 'failed') throw cors.failure;
+  const lease = await leaseSources(dependencies, request, readTarget(dependencies, request));
+  const served = findServedPath(request, dependencies.isMounted ?? false, lease.sources);
+  if (served === undefined) {
+    lease.release();
+    return undefined;
+  }
+  scope.holdLease(lease);
+  scope.isFile = true;
+  const { source, segments } = served;
+  Object.assign(scope.about, { action: 'file', source: source.name, item: segments.join('/').slice(0, 300) });
+  const { signal, url } = request;
+  const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : '';
+  const access = (): Promise<Access> => authorize(dependencies, request, scope);
+  return answerWhole(
+    () => serveFile(dependencies.services, { source, segments, query, signal, access }),
+    request,
+  );
+};
+
 /** The eight steps of the protocol, in their order. */
 const answer = async (
   dependencies: PipelineDependencies,
@@ -110,14 +186,12 @@ const answer = async (
   scope.ofAction = true;
 
   // 4. The sources that serve this request.
-  const lease = await fromHook('resolveSources', () => dependencies.resolveSources(request));
+  const lease = await leaseSources(dependencies, request, target);
   scope.holdLease(lease);
   const { sources } = lease;
 
   // 5. Who asks, and what they may do.
-  const role = roleFrom(await fromHook('checkAuthentication', () => dependencies.authenticate(request)));
-  scope.about.role = role;
-  const access = await fromHook('accessControl', () => dependencies.accessFor(role, request));
+  const access = await authorize(dependencies, request, scope);
 
   // 6. What they ask for.
   const input = await readInput(request, target, { sources, access, actions, stage, times }, scope);
@@ -137,6 +211,10 @@ const answer = async (
     uploads: input.uploads,
     services,
     log,
+    holdSources: () => {
+      const longer = lease.extend();
+      return () => longer.release();
+    },
     atEnd: (work) => scope.atEnd(work),
     // Made when somebody asks for it: signals are expensive, and many actions have no use for one.
     get signal() {
@@ -164,7 +242,9 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     const cors = await checkOrigin(request);
     let response: ConnectorResponse;
     try {
-      response = await answer(dependencies, request, cors, scope);
+      response =
+        (await answerFile(dependencies, request, cors, scope)) ??
+        (await answer(dependencies, request, cors, scope));
     } catch (error) {
       response = answerError(error, request, scope);
     }

@@ -24,6 +24,8 @@ const drops: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ABORT
 export class RequestScope {
   /** The request has come as far as the steps that concern an action. */
   ofAction = false;
+  /** The request asks for a file itself: its errors are short texts. */
+  isFile = false;
   /** What is known of the request so far, for the log. */
   readonly about: RequestFacts = { id: randomUUID() };
   readonly #request: HookRequest;

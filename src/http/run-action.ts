@@ -5,7 +5,7 @@ import {
   type ActionContext,
   type ActionResult,
 } from '../actions/action.ts';
-import { FileAnswer, MadeFileAnswer } from '../actions/file-answer.ts';
+import { FileAnswer, HandedOverAnswer, MadeFileAnswer } from '../actions/file-answer.ts';
 import type { Access } from '../access/access.ts';
 import { AccessDeniedError, ChangedMeanwhileError, UnknownActionError } from '../errors/errors.ts';
 import { parseParameters } from '../parameters/parse.ts';
@@ -63,12 +63,13 @@ const MOST_STARTS = 3;
  * Runs an action until its answer is of one piece: headers of one version of a file never go with bytes of
  * another.
  */
-const answerWhole = async (
-  run: () => Promise<ActionResult>,
+export const answerWhole = async (
+  run: () => Promise<ActionResult | HandedOverAnswer>,
   request: HookRequest,
   starts = 1,
 ): Promise<ConnectorResponse> => {
   const result = await run();
+  if (result instanceof HandedOverAnswer) return { ...result, body: undefined };
   if (result instanceof MadeFileAnswer) return madeFileResponse(result, request);
   if (!(result instanceof FileAnswer)) return dataResponse(result, request);
   try {

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Settings } from '../config/settings.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Source } from '../sources/source.ts';
 import type { Entry } from '../storage/adapter.ts';
@@ -9,11 +10,14 @@ import {
   type FolderViewContext,
   type View,
 } from './folder-view.ts';
-import type { Icon } from './icon.ts';
+import { iconNamed, type Icon } from './icon.ts';
 import { createImagePool, type ImagePool } from './image-pool.ts';
 import { createFollowers } from './thumbnail-followers.ts';
+import { createBacklog, type Backlog } from './thumbnail-backlog.ts';
 import { createThumbnailCache } from './thumbnail-cache.ts';
 import { createThumbnailMaker } from './thumbnail-maker.ts';
+import { createPlanner } from './thumbnail-plan.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import type { SvgGenerator, Thumbnails } from './thumbnails.ts';
 
 /** What thumbnails are made with. */
@@ -27,6 +31,9 @@ export interface ThumbnailsOptions {
 
 /** Of one listing; what is decoded at the same time is bounded over all of them. */
 const PARALLEL_PER_LISTING = 16;
+
+/** Entries of a listing that are made after it: the next listing goes on from there. */
+const MAX_LEFT = 5000;
 
 /** Runs tasks, at most `limit` at a time, and gives their results in order. Rejects as soon as one does; the others run to their end. */
 const sideBySide = async <Result>(
@@ -42,26 +49,49 @@ const sideBySide = async <Result>(
   return results;
 };
 
+/** How the entries are shown, and those that the quota has left out. */
+interface Views {
+  readonly views: readonly View[];
+  readonly left: readonly Entry[];
+}
+
 /** Shows every entry, making at most the source's quota of new thumbnails: the first ones in the order of the listing. */
-const showAll = async (
-  view: FolderView,
-  source: Source,
-  entries: readonly Entry[],
-): Promise<readonly View[]> => {
+const showAll = async (view: FolderView, { settings }: Source, entries: readonly Entry[]): Promise<Views> => {
   const views: View[] = [];
+  const left: Entry[] = [];
   const makings: (() => Promise<void>)[] = [];
   for (let index = 0; index < entries.length; index += 1) {
     if (index % ENTRIES_PER_TURN === ENTRIES_PER_TURN - 1) await nextTurn();
     const found = view.look(index);
-    views.push(typeof found === 'function' ? { kind: 'absent' } : found);
-    if (typeof found !== 'function' || makings.length >= source.settings.safeThumbsCountInOneTime) continue;
+    if (typeof found !== 'function') {
+      views.push(found);
+      continue;
+    }
+    views.push(settings.thumbPlaceholder ? view.placeholder(index) : { kind: 'absent' });
+    if (makings.length >= settings.safeThumbsCountInOneTime) {
+      const entry = entries[index];
+      if (entry !== undefined && left.length < MAX_LEFT) left.push(entry);
+      continue;
+    }
     makings.push(async () => {
       views[index] = await found();
     });
   }
   await sideBySide(makings, PARALLEL_PER_LISTING);
-  return views;
+  return { views, left };
 };
+
+/** Makes what a listing has left out, one thumbnail after the other. */
+const makeRest =
+  (context: FolderViewContext, source: Source, folder: SourcePath, entries: readonly Entry[]) =>
+  async (signal: AbortSignal): Promise<void> => {
+    const view = await openFolderView(context, source, folder, entries, signal);
+    for (let index = 0; index < entries.length; index += 1) {
+      const found = view.look(index);
+      if (typeof found === 'function') await found();
+      signal.throwIfAborted();
+    }
+  };
 
 /** Stores the icons that are needed and returns the names of those that are there. */
 const keepIcons = async (view: FolderView, views: readonly View[]): Promise<ReadonlySet<string>> => {
@@ -74,13 +104,46 @@ const keepIcons = async (view: FolderView, views: readonly View[]): Promise<Read
   return new Set(kept.flat());
 };
 
-const describeWith = (context: FolderViewContext): Thumbnails['describe'] => {
-  const complained = new WeakSet<Source>();
-  return async (source, folder, entries, signal) => {
+/** The paths under which `show` makes what stands for the entries. */
+const namesOnDemand = (
+  { settings }: Source,
+  entries: readonly Entry[],
+  hasGenerator: boolean,
+): readonly string[] => {
+  const planner = createPlanner(settings, hasGenerator);
+  const inside = (name: string): string => `${settings.thumbFolderName}/${name}`;
+  return entries.map((entry) => {
+    const plan = planner.plan(entry);
+    if (plan.kind === 'self') return entry.name;
+    // Percent escapes: browsers put the name into the URL as it is.
+    return inside(plan.kind === 'icon' ? plan.icon.name : encodeURIComponent(entry.name));
+  });
+};
+
+const showWith =
+  (context: FolderViewContext): Thumbnails['show'] =>
+  async (source, folder, entry, signal) => {
+    const view = await openFolderView(context, source, folder, [entry], signal);
+    const found = view.look(0);
+    const shown = typeof found === 'function' ? await found() : found;
+    if (shown.kind === 'icon') return { kind: 'icon', svg: shown.icon.svg };
+    if (shown.kind !== 'made') return { kind: 'self' };
+    return { kind: 'stored', path: folder.child(source.settings.thumbFolderName).child(shown.name) };
+  };
+
+const describeWith = (context: FolderViewContext, backlog: Backlog): Thumbnails['describe'] => {
+  const complained = new WeakSet<Settings>();
+  return async (source, folder, entries, { signal, hold }) => {
     if (!source.settings.createThumb || entries.length === 0) return entries.map(() => undefined);
+    if (source.settings.serve !== 'off')
+      return namesOnDemand(source, entries, context.svgGenerator !== undefined);
     try {
       const view = await openFolderView(context, source, folder, entries, signal);
-      const views = await showAll(view, source, entries);
+      const { views, left } = await showAll(view, source, entries);
+      if (left.length > 0 && hold !== undefined) {
+        const key = context.cache.keyOf({ storage: await source.storage(), path: folder });
+        backlog.add(key, makeRest(context, source, folder, left), hold());
+      }
       const kept = await keepIcons(view, views);
       const inside = (name: string): string => `${source.settings.thumbFolderName}/${name}`;
       // One text for the many entries that share an icon.
@@ -93,8 +156,8 @@ const describeWith = (context: FolderViewContext): Thumbnails['describe'] => {
       });
     } catch (error) {
       signal?.throwIfAborted();
-      const level = complained.has(source) ? 'debug' : 'warn';
-      complained.add(source);
+      const level = complained.has(source.settings) ? 'debug' : 'warn';
+      complained.add(source.settings);
       context.log[level]('The thumbnails of a folder are not available.', {
         folder: folder.toString(),
         error,
@@ -104,13 +167,19 @@ const describeWith = (context: FolderViewContext): Thumbnails['describe'] => {
   };
 };
 
-/** The thumbnails of one connector. Holds no threads or handles, and timers only while somebody waits: there is nothing to close. */
+/** The thumbnails of one connector. */
 export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
   const { log, svgGenerator, pool = createImagePool() } = options;
   const cache = createThumbnailCache();
   const maker = createThumbnailMaker(pool, cache, log);
+  const backlog = createBacklog();
+  const context: FolderViewContext = { cache, maker, log, svgGenerator };
   return {
-    describe: describeWith({ cache, maker, log, svgGenerator }),
+    describe: describeWith(context, backlog),
+    show: showWith(context),
+    iconNamed: ({ settings: { svgThumbWidth: width, svgThumbHeight: height } }, name) =>
+      iconNamed(name, { width, height }),
+    close: () => backlog.close(),
     ...createFollowers({ maker, log, hasGenerator: svgGenerator !== undefined }),
   };
 };

@@ -73,6 +73,8 @@ export type View =
 export interface FolderView {
   /** How the entry of this place in the listing is shown as things stand; a function when something has to be made first. */
   look(index: number): View | (() => Promise<View>);
+  /** The icon of the entry's kind; `absent` when the source has no icons. */
+  placeholder(index: number): View;
   /** Makes sure that the icon is stored; false when the store does not take it. */
   keep(icon: Icon): Promise<boolean>;
 }
@@ -226,6 +228,11 @@ export const openFolderView = async (
       const [entry, plan] = [entries[index], plans[index]];
       if (entry === undefined || plan === undefined) return { kind: 'absent' };
       return plan.kind === 'picture' ? showPicture(context, entry, plan) : showIcon(context, entry, plan);
+    },
+    placeholder: (index) => {
+      const entry = entries[index];
+      if (entry === undefined || !settings.generateSvgThumbs) return { kind: 'absent' };
+      return { kind: 'icon', icon: planner.defaultIcon(entry) };
     },
     keep: async ({ name, svg }) => {
       if (existing.has(name)) return true;

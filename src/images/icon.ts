@@ -87,6 +87,18 @@ export const fileIcon = (extension: string, size: IconSize): Icon =>
 /** The icon of all folders. */
 export const folderIcon = (size: IconSize): Icon => named('folder', frame(size, FOLDER_DRAWING));
 
+const ICON_NAME = /^(?:(file)(?:-([0-9a-z._-]+))?|folder)~[0-9a-f]{10}\.svg$/iu;
+
+/**
+ * The markup of the icon of an extension or of folders by its name, in this size; undefined for other names. Extensions outside ASCII
+ * get the drawing of their ASCII form.
+ */
+export const iconNamed = (name: string, size: IconSize): string | undefined => {
+  const [found, isFile, extension = ''] = ICON_NAME.exec(name) ?? [];
+  if (found === undefined) return undefined;
+  return (isFile === undefined ? folderIcon(size) : fileIcon(extension, size)).svg;
+};
+
 /** Where the icon of a single item lies that the host's generator drew. Never the name of a default icon. */
 export const itemIconName = (item: string, kind: 'file' | 'folder', { width, height }: IconSize): string =>
   `item-${asciiForm(item)}~${shortHash(`${kind} ${width}x${height} ${item}`)}.svg`;

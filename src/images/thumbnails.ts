@@ -8,6 +8,16 @@ export interface Place {
   readonly path: SourcePath;
 }
 
+/** What a listing says besides its entries. */
+export interface DescribeOptions {
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * Keeps the source open after the request; returns the way to give it back. With it, what the quota leaves out is made after a moment in
+   * which nothing is listed, folder by folder and one picture at a time.
+   */
+  readonly hold?: (() => () => void) | undefined;
+}
+
 /** Thumbnails and icons of listed entries, kept in each folder's thumbnail folder. */
 export interface Thumbnails {
   /**
@@ -15,13 +25,27 @@ export interface Thumbnails {
    * missing: at most `safeThumbsCountInOneTime` new ones a call, bounded in parallel, once per image however many calls ask.
    * Undefined: not made because the quota is used up. With `createThumb` false all are undefined and nothing is read or written.
    * Never rejects because of a broken image (its extension's icon is given instead) or a store that refuses thumbnails.
+   *
+   * In a source that serves its files (`serve`) nothing is read or made: each entry gets the path under which `show` finds it.
    */
   describe(
     source: Source,
     folder: SourcePath,
     entries: readonly Entry[],
-    signal?: AbortSignal,
+    options: DescribeOptions,
   ): Promise<readonly (string | undefined)[]>;
+
+  /**
+   * The picture that stands for an entry, made when it is missing or stale: once, however many ask at the same time. For an image that
+   * cannot be drawn it is the icon of its extension; `self` when the entry is shown by itself, or the store refuses thumbnails.
+   * @throws BusyError, the signal's reason, errors of the store
+   */
+  show(source: Source, folder: SourcePath, entry: Entry, signal: AbortSignal): Promise<Shown>;
+  /** The icon that a listing of a source that serves its files names by this name; undefined for other names. */
+  iconNamed(source: Source, name: string): string | undefined;
+
+  /** Ends the work that goes on after listings. */
+  close(): Promise<void>;
 
   /** The image was removed: its thumbnail goes too. These followers log failures of the store and never throw. */
   removed(place: Place): Promise<void>;
@@ -32,6 +56,12 @@ export interface Thumbnails {
   /** The image has new content: its thumbnail is dropped and made anew by the next listing. */
   changed(place: Place): Promise<void>;
 }
+
+/** What stands for an entry: a stored thumbnail, the markup of an icon, or the entry itself. */
+export type Shown =
+  | { readonly kind: 'stored'; readonly path: SourcePath }
+  | { readonly kind: 'icon'; readonly svg: string }
+  | { readonly kind: 'self' };
 
 /** What an icon generator learns of the item that it draws for. */
 export interface IconEntry {

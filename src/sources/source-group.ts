@@ -3,12 +3,15 @@ import { UnsupportedError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { StorageFactories } from '../storage/registry.ts';
+import { servedBelow } from './own-address.ts';
 import type { Source, SourceSet } from './source.ts';
 
 /** What building sources needs from its connector. */
 export interface SourceDependencies {
   readonly factories: StorageFactories;
   readonly log: Logger;
+  /** Whose sources they are, when they are a tenant's. */
+  readonly tenant?: string | undefined;
 }
 
 /** Sources that live and are closed together: those of the configuration, or those of one tenant. */
@@ -62,8 +65,11 @@ export const createSourceGroup = (
   const all = configs.map((config): Source => {
     const storage = new LazyStorage(() => openStorage(config, dependencies));
     storages.push(storage);
-    const { key, name, title, baseurl, baseurlAliases, settings } = config;
-    return { key, name, title, baseurl, baseurlAliases, settings, storage: () => storage.get() };
+    const { key, name, title, baseurl = servedBelow('', config), baseurlAliases, settings } = config;
+    const servesItself = config.baseurl === undefined;
+    const { tenant } = dependencies;
+    const describes = { key, name, title, baseurl, baseurlAliases, servesItself, tenant, settings };
+    return { ...describes, storage: () => storage.get() };
   });
   const byName = new Map<string, Source>(all.map((source) => [source.name, source]));
   // Names win over keys, so that a key never hides the name that a client was given.

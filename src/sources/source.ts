@@ -7,10 +7,14 @@ export interface Source {
   readonly key: string;
   readonly name: string;
   readonly title: string;
-  /** Absolute http(s) URL that ends with a slash. */
+  /** Where its files are found: an absolute http(s) URL or a path, with a slash at the end. */
   readonly baseurl: string;
   /** Other addresses of the same files, in the same form. */
   readonly baseurlAliases: readonly string[];
+  /** `baseurl` is the service's own address; where that begins, a request says. */
+  readonly servesItself: boolean;
+  /** Of the tenant whose source it is; undefined for the configured ones. */
+  readonly tenant: string | undefined;
   readonly settings: Settings;
   /** The store, made at the first call and kept. Rejects with UnsupportedError when an optional package is missing. */
   readonly storage: () => Promise<StorageAdapter>;

@@ -5,6 +5,8 @@ import type { SourceSet } from './source.ts';
 /** Sources lent to one request. */
 export interface SourceLease {
   readonly sources: SourceSet;
+  /** Keeps them open beyond the request. */
+  extend(): SourceLease;
   /** Gives them back; call exactly once, when the request has ended. */
   release(): void;
 }
@@ -27,6 +29,7 @@ class Tenant {
     let open = true;
     return {
       sources: this.#group,
+      extend: () => this.lease(),
       release: () => {
         if (!open) return;
         open = false;

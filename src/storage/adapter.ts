@@ -71,6 +71,15 @@ export interface ReadOptions extends OperationOptions {
   readonly ifMatch?: string | undefined;
 }
 
+/** @see StorageAdapter.temporaryUrl */
+export interface TemporaryUrlOptions extends OperationOptions {
+  /** Seconds. */
+  readonly lifetime: number;
+  readonly contentType: string;
+  /** `Content-Disposition`. */
+  readonly disposition: string;
+}
+
 /** A file being read. Whoever receives it owns the stream: reads it to its end or destroys it. */
 export interface ReadResult {
   readonly stat: Stat;
@@ -195,6 +204,12 @@ export interface StorageAdapter {
     names: readonly string[],
     options?: OperationOptions,
   ): Promise<readonly (Entry | undefined)[]>;
+
+  /**
+   * Optional: a URL by which anybody reads the file until it expires, answered with this type and disposition; undefined where the store
+   * cannot make one. Costs no request.
+   */
+  temporaryUrl?(path: SourcePath, options: TemporaryUrlOptions): Promise<string | undefined>;
 
   /** Optional: takes content in before its name is decided, without a second copy. Else the port spools to a local temporary file. */
   stage?(content: Readable, options?: OperationOptions): Promise<StagedFile>;

@@ -75,7 +75,7 @@ describe('stowage', () => {
 
 describe.each(['check-config', 'serve'])('stowage %s', (command) => {
   it('ends with 1 and every problem of the configuration', async () => {
-    const sources = { photos: { title: 'Photos', root: '/srv', baseurl: '/photos/', thumbSize: '250' } };
+    const sources = { photos: { title: 'Photos', root: '/srv', baseurl: 'photos/', thumbSize: '250' } };
     const config = await folder.config({ qualty: 80, onlyPOST: 'yes', sources });
     expect(await runToEnd([command, '--config', config])).toEqual({
       status: 1,
@@ -85,7 +85,7 @@ describe.each(['check-config', 'serve'])('stowage %s', (command) => {
         'The configuration is not valid:',
         '  - onlyPOST: must be true or false, not the text "yes"',
         '  - qualty: is not a known key; did you mean "quality"?',
-        '  - sources.photos.baseurl: must be an absolute http or https URL such as https://cdn.example.com/files/, not the text "/photos/"',
+        '  - sources.photos.baseurl: must be an absolute http or https URL such as https://cdn.example.com/files/, or a path such as /files/, not the text "photos/"',
         '  - sources.photos.thumbSize: must be a whole number, not the text "250"',
         '',
       ].join('\n'),

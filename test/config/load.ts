@@ -1,4 +1,5 @@
 import { loadConfig } from '../../dist/config/load.js';
+import type { SourceEnvironment } from '../../dist/config/environment.js';
 import type { ConnectorConfig, SourceConfig } from '../../dist/config/types.js';
 import { ConfigError } from '../../dist/errors/errors.js';
 import type { StorageFactories, StorageFactory } from '../../dist/storage/registry.js';
@@ -31,7 +32,7 @@ export const source = (changes: Record<string, unknown> = {}): Record<string, un
   ...changes,
 });
 
-export const load = (input?: unknown, environment: Record<string, string> = {}): ConnectorConfig =>
+export const load = (input?: unknown, environment: SourceEnvironment = {}): ConnectorConfig =>
   loadConfig(input, factories, environment);
 
 /** The only source of a configuration. */
@@ -45,7 +46,7 @@ export const loadOne = (
 };
 
 /** The problems that a configuration is refused for; none when it is accepted. */
-export const problemsOf = (input?: unknown, environment: Record<string, string> = {}): readonly string[] => {
+export const problemsOf = (input?: unknown, environment: SourceEnvironment = {}): readonly string[] => {
   try {
     load(input, environment);
     return [];

@@ -257,8 +257,8 @@ describe('the default source', () => {
   });
 
   it('stops the start by the name of the variable that is wrong', () => {
-    expect(problemsOf({}, { SOURCE_BASEURL: '/files/' })).toEqual([
-      expect.stringMatching(/^SOURCE_BASEURL: must be an absolute http or https URL .*"\/files\/"/u),
+    expect(problemsOf({}, { SOURCE_BASEURL: 'files/' })).toEqual([
+      expect.stringMatching(/^SOURCE_BASEURL: must be an absolute http or https URL .*"files\/"/u),
     ]);
   });
 

@@ -158,7 +158,7 @@ describe('a wrong source', () => {
   it.each([
     ['no title', { title: undefined }, 'title: is required'],
     ['a title of another type', { title: 5 }, 'title: must be text, not the number 5'],
-    ['no baseurl', { baseurl: null }, 'baseurl: is required'],
+    ['no baseurl', { baseurl: null }, 'baseurl: is required unless `serve` is set'],
     ['an empty name', { name: '' }, 'name: must not be empty'],
     ['no root, being local', { root: undefined }, 'root: is required with storageAdapter "local"'],
     ['an empty root', { root: '' }, 'root: must not be empty'],
@@ -192,7 +192,8 @@ describe('a wrong source', () => {
   });
 
   it.each([
-    '/files/',
+    'files/',
+    '/\\files/',
     'cdn.example.com/',
     '//cdn.example.com/',
     'ftp://cdn.example.com/',
@@ -203,7 +204,7 @@ describe('a wrong source', () => {
     'https://cdn example.com/',
     '',
     'javascript:alert(1)',
-  ])('is refused for a baseurl that is no absolute http(s) URL: %j', (baseurl) => {
+  ])('is refused for a baseurl that is neither an http(s) URL nor a path: %j', (baseurl) => {
     expect(problemsOf({ sources: { photos: source({ baseurl }) } })).toEqual([
       expect.stringMatching(/^sources\.photos\.baseurl: must be an absolute http or https URL/u),
     ]);
@@ -225,9 +226,9 @@ describe('a wrong source', () => {
   });
 
   it('is refused for an alias of baseurl that could not be a baseurl', () => {
-    const baseurlAliases = ['https://www.example.com/photos', '/photos/', 'https://bob@a.example/'];
+    const baseurlAliases = ['/photos/', 'photos/', 'https://bob@a.example/'];
     expect(problemsOf({ sources: { photos: source({ baseurlAliases }) } })).toEqual([
-      'sources.photos.baseurlAliases.1: must be an absolute http or https URL such as https://cdn.example.com/files/, not the text "/photos/"',
+      'sources.photos.baseurlAliases.1: must be an absolute http or https URL such as https://cdn.example.com/files/, or a path such as /files/, not the text "photos/"',
       'sources.photos.baseurlAliases.2: must not hold a user name or password',
     ]);
     expect(problemsOf({ baseurlAliases: [] })).toEqual([
@@ -307,5 +308,45 @@ describe('wrong access rules', () => {
     const rules = [{ role: 'guest', path: '/a/', extensions: 'png, jpg', FILE_ZIP2: false }];
     expect(load({ accessControl: rules }).settings.accessControl).toEqual(rules);
     expect(loadAccessRules(rules)).toEqual(rules);
+  });
+});
+
+describe('a source whose files the service serves', () => {
+  it.each([
+    ['public files', { serve: 'public', baseurl: undefined }, []],
+    ['a path for baseurl', { baseurl: '/photos/' }, []],
+    [
+      'signed files without a key',
+      { serve: 'signed' },
+      ['sources.photos.serve: needs a key: set signingSecret or STOWAGE_SIGNING_SECRET'],
+    ],
+    [
+      'nginx without a location',
+      { serve: 'public', delivery: 'x-accel-redirect' },
+      [
+        'sources.photos.deliveryPrefix: is required: the internal location of nginx, such as /internal/photos/',
+      ],
+    ],
+    [
+      'a store elsewhere that a web server should send from',
+      { serve: 'public', delivery: 'x-sendfile', storageAdapter: 's3', s3: { bucket: 'b' }, root: undefined },
+      [
+        'sources.photos.delivery: "x-sendfile" is for local sources: web servers send files of their own disk',
+      ],
+    ],
+  ])('%s', (_case, changes, problems) => {
+    expect(problemsOf({ sources: { photos: source(changes) } })).toEqual(problems);
+  });
+
+  it('is refused for a key that is too short, without repeating it', () => {
+    const [problem, ...others] = problemsOf({ signingSecret: 'too-short-to-keep' });
+    expect([problem, others]).toEqual([expect.stringContaining('signingSecret'), []]);
+    expect(problem).not.toContain('too-short');
+  });
+
+  it('takes its keys from the environment', () => {
+    const environment = { signingSecret: ['k'.repeat(32)] };
+    const sources = { photos: source({ serve: 'signed', baseurl: undefined }) };
+    expect(problemsOf({ sources }, environment)).toEqual([]);
   });
 });

@@ -59,7 +59,7 @@ describe('config.schema.json', () => {
     [{ storageAdapter: 's3' }],
     [withSource({ title: undefined })],
     [withSource({ root: undefined })],
-    [withSource({ baseurl: '/files/' })],
+    [withSource({ baseurl: 'files/' })],
     [withSource({ thumbSize: 'big' })],
     [withSource({ thumbsize: 5 })],
     [withSource({ storageAdapter: 's3' })],

@@ -21,6 +21,7 @@ import { createPipeline, type PipelineDependencies } from '../../dist/http/pipel
 import { listen, type ListeningServer } from '../../dist/http/server.js';
 import type { LogFields, Logger } from '../../dist/log/logger.js';
 import { createSourceGroup } from '../../dist/sources/source-group.js';
+import type { SourceLease } from '../../dist/sources/tenants.js';
 import type { StorageAdapter } from '../../dist/storage/adapter.js';
 import type { StorageFactories } from '../../dist/storage/registry.js';
 import { stageContent } from '../../dist/storage/staging.js';
@@ -185,13 +186,11 @@ export const createEdge = (options: EdgeOptions = {}): Edge => {
     resolveSources:
       options.resolveSources ??
       (async () => {
-        leases += 1;
-        return {
-          sources: group,
-          release: () => {
-            leases -= 1;
-          },
+        const lease = (): SourceLease => {
+          leases += 1;
+          return { sources: group, extend: lease, release: () => void (leases -= 1) };
         };
+        return lease();
       }),
     authenticate: options.authenticate ?? (() => 'guest'),
     accessFor: (role) => rules.forRole(role),

@@ -51,6 +51,8 @@ export const createGallery = (
     title: 'Gallery',
     baseurl: 'http://localhost/',
     baseurlAliases: [],
+    servesItself: false,
+    tenant: undefined,
     settings: settingsSchema.parse(settings),
     storage: () => Promise.resolve(storage),
   };
@@ -59,7 +61,7 @@ export const createGallery = (
     entries: readonly Entry[],
     signal?: AbortSignal,
   ): Promise<Record<string, string | undefined>> => {
-    const thumbs = await thumbnails.describe(source, pathOf(folder), entries, signal);
+    const thumbs = await thumbnails.describe(source, pathOf(folder), entries, { signal });
     return Object.fromEntries(entries.map(({ name }, index) => [name, thumbs[index]]));
   };
   return {

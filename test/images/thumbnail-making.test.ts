@@ -99,9 +99,9 @@ describe('making thumbnails', () => {
       const gallery = createGallery({}, { storage });
       await fill(storage, 15);
       const entries = await entriesOf(storage);
-      await gallery.thumbnails.describe(gallery.source, pathOf(''), entries);
+      await gallery.thumbnails.describe(gallery.source, pathOf(''), entries, {});
       calls.length = 0;
-      await gallery.thumbnails.describe(gallery.source, pathOf(''), entries);
+      await gallery.thumbnails.describe(gallery.source, pathOf(''), entries, {});
       expect(calls.length).toBe(1);
       expect(calls[0]).toMatch(/^(?:statMany|list) _thumbs$/u);
     }
@@ -113,7 +113,7 @@ describe('making thumbnails', () => {
     await fill(storage, 3);
     const entries = await entriesOf(storage);
     calls.length = 0;
-    await gallery.thumbnails.describe(gallery.source, pathOf(''), entries);
+    await gallery.thumbnails.describe(gallery.source, pathOf(''), entries, {});
     expect(calls.map((call) => call.split(' ')[0]).sort()).toEqual([
       'list',
       'read',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sortOrders } from '../../config/settings.ts';
+import { sortOrders } from '../../config/setting-values.ts';
 import { foldersPositions } from './order.ts';
 
 /**

@@ -120,11 +120,18 @@ export const compileDateFormat = (format: string): ((milliseconds: number) => st
   };
 };
 
+/** In signed sources links are whole, because each has a signature of its own. */
+const absoluteShape = {
+  fileIsAbsolute: z.boolean().optional().describe('True: `file` is a link by itself.'),
+  thumbIsAbsolute: z.boolean().optional().describe('True: `thumb` is a link by itself.'),
+};
+
 const folderItemSchema = z.object({
   file: z.string(),
   name: z.string(),
   type: z.literal('folder'),
   thumb: z.string().optional(),
+  thumbIsAbsolute: absoluteShape.thumbIsAbsolute,
 });
 
 const fileItemSchema = z.object({
@@ -135,6 +142,7 @@ const fileItemSchema = z.object({
   size: z.string().optional().describe('For people: `117.74MB`. Absent when the store does not report it.'),
   changed: z.string().optional().describe('In the datetimeFormat. Absent when the store does not report it.'),
   thumb: z.string().optional().describe('Relative to baseurl + path. Absent when the quota is used up.'),
+  ...absoluteShape,
 });
 
 /** One entry of a listing as the client reads it. */
@@ -151,22 +159,30 @@ export const listingItems = (
   settings: Pick<Settings, 'datetimeFormat' | 'imageExtensions'>,
   entries: readonly Entry[],
   thumbs: readonly (string | undefined)[],
+  /** Makes the link of a path below the listed folder; undefined: links are made of `baseurl` and names. */
+  linkTo?: (relative: string) => string,
 ): Iterable<ListingItem> => {
   const images = new Set(settings.imageExtensions);
   const format = compileDateFormat(settings.datetimeFormat);
+
+  const isAbsolute = linkTo === undefined ? undefined : true;
+  const linked = (thumb: string | undefined): string | undefined =>
+    thumb === undefined || linkTo === undefined ? thumb : linkTo(thumb);
 
   // One literal for all, undefined members included (JSON leaves them out): building and writing objects of
   // one shape is twice as fast as of many.
   const fileItem = ({ name, size, modifiedAt }: Entry, thumb: string | undefined): ListingItem => {
     const isImage = images.has(extensionOf(name) ?? '');
     return {
-      file: name,
+      file: linkTo === undefined ? name : linkTo(name),
       name,
       type: isImage ? 'image' : 'file',
       isImage,
       size: size === undefined ? undefined : humanSize(size),
       changed: modifiedAt === undefined ? undefined : format(modifiedAt),
-      thumb,
+      thumb: linked(thumb),
+      fileIsAbsolute: isAbsolute,
+      thumbIsAbsolute: isAbsolute,
     };
   };
 
@@ -177,7 +193,13 @@ export const listingItems = (
         const thumb = thumbs[index];
         index += 1;
         yield entry.kind === 'folder'
-          ? { file: entry.name, name: entry.name, type: 'folder', thumb }
+          ? {
+              file: entry.name,
+              name: entry.name,
+              type: 'folder',
+              thumb: linked(thumb),
+              thumbIsAbsolute: isAbsolute,
+            }
           : fileItem(entry, thumb);
       }
     },

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { SortOrder } from '../../config/settings.ts';
+import type { SortOrder } from '../../config/setting-values.ts';
 import type { Entry } from '../../storage/adapter.ts';
 
 /** Longest stretch of work between two rests, in milliseconds. */

@@ -1,4 +1,4 @@
-import type { SortOrder } from '../../config/settings.ts';
+import type { SortOrder } from '../../config/setting-values.ts';
 import type { Entry, ListOptions, StorageAdapter } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { LARGE, type ListingSlot } from './large-listings.ts';

@@ -20,6 +20,7 @@ import type {
   StorageAdapter,
   StorageCapabilities,
   StoreIdentity,
+  TemporaryUrlOptions,
   WriteOptions,
 } from '../../storage/adapter.ts';
 import { consumeContent } from '../../storage/content.ts';
@@ -35,6 +36,7 @@ import { createKeys, identityOf, publicUrlOf, type Keys } from './keys.ts';
 import { Lookup, type FoundFile } from './lookup.ts';
 import type { S3Options } from './options.ts';
 import { fileStat, folderStat, openObject } from './read-object.ts';
+import { signedUrlOf } from './sdk.ts';
 import { Uploader } from './upload.ts';
 
 /** A file whose copy was made: the source, and the copy's key and version. */
@@ -83,6 +85,18 @@ export class S3Adapter implements StorageAdapter {
   /** Where everybody can read the object, if the bucket lets them. Never signed. */
   publicUrl(path: SourcePath): string {
     return publicUrlOf(this.#options, this.#keys.of(path));
+  }
+
+  async temporaryUrl(
+    path: SourcePath,
+    { lifetime, contentType, disposition, signal }: TemporaryUrlOptions,
+  ): Promise<string> {
+    const { connection, name: Bucket } = this.#bucket;
+    const Key = this.#keys.of(path);
+    const as = { ResponseContentType: contentType, ResponseContentDisposition: disposition };
+    return connection.locally(`sign ${Key}`, signal, (s3) =>
+      signedUrlOf(s3, { Bucket, Key, ...as }, lifetime),
+    );
   }
 
   async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {

@@ -78,6 +78,15 @@ export class Connection {
     }
   }
 
+  /** Has the client do what needs no request. */
+  async locally<T>(
+    operation: string,
+    signal: AbortSignal | undefined,
+    work: (s3: S3) => Promise<T>,
+  ): Promise<T> {
+    return this.#run(operation, signal, work);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#client?.catch(() => undefined);

@@ -1,24 +1,28 @@
 import { createHash } from 'node:crypto';
 import type * as SdkModule from '@aws-sdk/client-s3';
-import type { S3, S3ClientConfig } from '@aws-sdk/client-s3';
+import type { GetObjectCommandInput, S3, S3ClientConfig } from '@aws-sdk/client-s3';
 import { UnsupportedError } from '../../errors/errors.ts';
 import type { Agents, KnownServices } from './known-services.ts';
 import type { S3Options } from './options.ts';
+
+/** @throws UnsupportedError when the package is not installed */
+const optional = async <Module>(what: string, name: string, load: () => Promise<Module>): Promise<Module> => {
+  try {
+    return await load();
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
+    if (!isMissing) throw error;
+    const message = `${what} needs the npm package "${name}", which is not installed here.`;
+    throw new UnsupportedError({ message, cause: error });
+  }
+};
 
 /**
  * Loads the SDK, which takes some 200 ms and 24 MB: at the first use only.
  * @throws UnsupportedError when it is not installed
  */
-const loadSdk = async (): Promise<typeof SdkModule> => {
-  try {
-    return await import('@aws-sdk/client-s3');
-  } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
-    if (!isMissing) throw error;
-    const message = 'S3 storage needs the npm package "@aws-sdk/client-s3", which is not installed here.';
-    throw new UnsupportedError({ message, cause: error });
-  }
-};
+const loadSdk = (): Promise<typeof SdkModule> =>
+  optional('S3 storage', '@aws-sdk/client-s3', () => import('@aws-sdk/client-s3'));
 
 /**
  * DeleteObjects with the checksum that every service understands: `Content-MD5` in place of the SDK's own,
@@ -93,4 +97,22 @@ export const createClient = async (
   useContentMd5(client);
   if (options.credentials === undefined) services.credentials ??= client.config.credentials;
   return client;
+};
+
+/**
+ * A URL by which anybody gets the object for some seconds. Sends nothing.
+ * @throws UnsupportedError where the package for it is not installed
+ */
+export const signedUrlOf = async (
+  client: S3,
+  input: GetObjectCommandInput,
+  lifetime: number,
+): Promise<string> => {
+  const { GetObjectCommand } = await loadSdk();
+  const { getSignedUrl } = await optional(
+    'A redirect to S3',
+    '@aws-sdk/s3-request-presigner',
+    () => import('@aws-sdk/s3-request-presigner'),
+  );
+  return getSignedUrl(client, new GetObjectCommand(input), { expiresIn: lifetime });
 };

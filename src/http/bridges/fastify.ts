@@ -1,5 +1,6 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import type { Handle } from '../message.ts';
+import { mountOf } from './mount.ts';
 import { serveNode } from './node.ts';
 
 /** What the plugin needs of a connector: `createRouter` and `createApp` return it. */
@@ -41,8 +42,10 @@ export const fastifyConnector =
       for (const [name, value] of Object.entries(reply.getHeaders())) {
         if (value !== undefined) reply.raw.setHeader(name, value);
       }
-      const url = below(request.raw.url ?? '/');
-      await serveNode(connector.handle, request.raw, reply.raw, { url, isExact, native: request });
+      const whole = request.raw.url ?? '/';
+      const url = below(whole);
+      const mount = mountOf(whole, url);
+      await serveNode(connector.handle, request.raw, reply.raw, { url, isExact, mount, native: request });
     };
     instance.all('/', serve);
     instance.all('/*', serve);

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ConnectorRequest, ConnectorResponse, Handle } from '../message.ts';
 import { drain } from './drain.ts';
-import { createCut, type MountOptions } from './mount.ts';
+import { createCut, mountOf, type MountOptions } from './mount.ts';
 
 /** A handler of web requests: Hono, Next.js, Bun and all that speak `Request` and `Response`. */
 export type FetchHandler = (
@@ -24,9 +24,11 @@ export const toFetchHandler = (handle: Handle, { basePath = '' }: MountOptions =
   return async (request, native = request) => {
     const { pathname, search } = new URL(request.url);
     const body = bodyOf(request);
+    const rest = cut(pathname) ?? pathname;
     const message: ConnectorRequest = {
       method: request.method,
-      url: (cut(pathname) ?? pathname) + search,
+      url: rest + search,
+      mount: mountOf(pathname, rest),
       headers: Object.fromEntries(request.headers),
       native,
       signal: request.signal,

@@ -11,6 +11,8 @@ export interface MountedUrl {
   readonly url: string;
   /** Whether the path begins at the mount for certain. */
   readonly isExact: boolean;
+  /** What was cut. */
+  readonly mount?: string | undefined;
 }
 
 /** What Express puts onto a request. */
@@ -38,6 +40,14 @@ export const createCut = (basePath: string): ((url: string) => string | undefine
   };
 };
 
+/** What stands before the rest of a URL. */
+export const mountOf = (whole: string, rest: string): string => {
+  const [path = ''] = whole.split('?', 1);
+  const [inside = ''] = rest.split('?', 1);
+  const mount = path.endsWith(inside) ? path.slice(0, path.length - inside.length) : path;
+  return mount.replace(/\/+$/u, '');
+};
+
 /** Express has cut the whole mount, unless a route stands between: its own path is still in the URL. */
 const isCutByExpress = ({ baseUrl, route }: ExpressMarks): boolean =>
   typeof baseUrl === 'string' && baseUrl !== '' && route === undefined;
@@ -47,13 +57,18 @@ export const createMountReader = ({
   basePath,
 }: MountOptions): ((request: IncomingMessage & ExpressMarks) => MountedUrl) => {
   if (basePath === undefined) {
-    return (request) => ({ url: request.url ?? '/', isExact: isCutByExpress(request) });
+    return (request) => {
+      const url = request.url ?? '/';
+      const isExact = isCutByExpress(request);
+      return { url, isExact, ...(isExact ? { mount: String(request.baseUrl) } : {}) };
+    };
   }
   const cut = createCut(basePath);
   return (request) => {
     const url = request.url ?? '/';
     const whole = typeof request.originalUrl === 'string' ? request.originalUrl : url;
     // A host may have cut it by itself.
-    return { url: cut(whole) ?? url, isExact: true };
+    const rest = cut(whole) ?? url;
+    return { url: rest, isExact: true, mount: mountOf(whole, rest) };
   };
 };

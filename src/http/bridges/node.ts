@@ -47,6 +47,8 @@ export interface NodeRequestView {
   readonly url?: string;
   /** Whether the URL begins at the mount for certain. */
   readonly isExact?: boolean;
+  /** What was cut from the URL. */
+  readonly mount?: string | undefined;
   /** What hooks get as `native`. Default: the request. */
   readonly native?: unknown;
 }
@@ -77,6 +79,7 @@ export class NodeConnectorRequest implements ConnectorRequest {
   readonly method: string;
   readonly url: string;
   readonly isExact: boolean | undefined;
+  readonly mount: string | undefined;
   readonly headers: ConnectorRequest['headers'];
   readonly native: unknown;
   readonly body: Readable | undefined;
@@ -89,6 +92,7 @@ export class NodeConnectorRequest implements ConnectorRequest {
     this.method = request.method ?? 'GET';
     this.url = view.url ?? request.url ?? '/';
     this.isExact = view.isExact;
+    this.mount = view.mount;
     // Only `set-cookie` can be a list, and that is not a header of requests.
     this.headers = request.headers as ConnectorRequest['headers'];
     this.native = view.native ?? request;

@@ -1,0 +1,53 @@
+import type { Settings } from '../../config/settings.ts';
+import { encodedPath } from '../../links/links.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { StorageAdapter } from '../../storage/adapter.ts';
+import { HandedOverAnswer } from '../file-answer.ts';
+
+/** How long the URL of a store is good, in seconds: long enough to begin a download. Browsers may keep the redirect for less. */
+const URL_LIFETIME = 300;
+const REDIRECT_AGE = 240;
+
+/** What the sender of the bytes has to know of a file. */
+export interface Handover {
+  readonly settings: Pick<Settings, 'delivery' | 'deliveryPrefix'>;
+  readonly storage: StorageAdapter;
+  readonly path: SourcePath;
+  readonly contentType: string;
+  readonly disposition: string;
+  /** Of the answer, as if it were streamed. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+const toStore = async ({
+  storage,
+  path,
+  contentType,
+  disposition,
+  signal,
+}: Handover): Promise<HandedOverAnswer | undefined> => {
+  const options = { lifetime: URL_LIFETIME, contentType, disposition, signal };
+  const location = await storage.temporaryUrl?.(path, options);
+  if (location === undefined) return undefined;
+  return new HandedOverAnswer(302, { location, 'cache-control': `private, max-age=${String(REDIRECT_AGE)}` });
+};
+
+/**
+ * The answer that has somebody else send the bytes of a file: the store, or the web server in front. Undefined: the service sends them
+ * itself, because it is asked to, or because the store gives no URLs.
+ */
+export const handOver = async (handover: Handover): Promise<HandedOverAnswer | undefined> => {
+  const { settings, storage, path, contentType, disposition, headers } = handover;
+  const { delivery, deliveryPrefix } = settings;
+  if (delivery === 'stream') return undefined;
+  if (delivery === 'redirect') return toStore(handover);
+  const root = `/${(storage.identity?.root ?? []).map(encodeURIComponent).join('/')}`;
+  const prefix = (deliveryPrefix ?? root).replace(/\/$/u, '');
+  return new HandedOverAnswer(200, {
+    ...headers,
+    'content-type': contentType,
+    'content-disposition': disposition,
+    [delivery]: `${prefix}/${encodedPath(path)}`,
+  });
+};

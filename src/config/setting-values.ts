@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { isSegment } from '../storage/source-path.ts';
+import { baseurlProblem, parseByteSize, parseOrigin, withSlash } from './values.ts';
+
+/** Words of a text. */
+export const list = (text: string): string[] => text.split(' ');
+
+/** The extensions that a source allows by default. */
+export const defaultExtensions: readonly string[] = list(
+  'jpg png gif jpeg bmp ico psd svg webp ttf tif ai txt css html js htm ini xml zip rar 7z gz tar pps ppt pptx odp xls xlsx csv ' +
+    'doc docx pdf rtf avi flv 3gp mov mkv mp4 wmv avif heic webm mp3 ogg wav json md odt ods',
+);
+
+/** How a source serves its files, and who may read them. */
+export const servingModes = ['off', 'public', 'protected', 'signed'] as const;
+export type ServingMode = (typeof servingModes)[number];
+
+/** Who sends the bytes of a served file. */
+export const deliveries = ['stream', 'redirect', 'x-accel-redirect', 'x-sendfile'] as const;
+export type Delivery = (typeof deliveries)[number];
+
+const BYTE_SIZE = 'must be a number of bytes, or a number with b, kb, mb or gb';
+
+/** A number of bytes, with or without a unit. */
+export const byteSize = z.union([z.string(), z.number()], BYTE_SIZE).transform((value, context) => {
+  const bytes = parseByteSize(value);
+  if (bytes !== undefined) return bytes;
+  context.issues.push({ code: 'custom', input: value, message: BYTE_SIZE });
+  return z.NEVER;
+});
+
+/** A file extension, in lower case. */
+export const extension = z
+  .string()
+  .regex(/^[^\s./\\]+$/u, 'must be an extension without a dot')
+  .transform((text) => text.toLowerCase());
+
+/** The name of a file or folder: one segment of a path. */
+export const segment = z
+  .string()
+  .refine((name) => isSegment(name), 'must be the name of a file or folder, without a path');
+
+/** An origin as browsers send it. */
+export const origin = z.string().transform((text, context) => {
+  const parsed = parseOrigin(text);
+  if (parsed !== undefined) return parsed;
+  context.issues.push({
+    code: 'custom',
+    input: text,
+    message: 'must be an origin such as https://www.example.com (scheme, host and port only)',
+  });
+  return z.NEVER;
+});
+
+const SIGNING_KEYS = 'must not be shorter than 32 bytes: try `openssl rand -base64 48`';
+
+/** Keys of signatures: what is shorter could be guessed. No problem repeats what was written. */
+export const signingKeys = z
+  .union([z.string(), z.array(z.string()).min(1)], SIGNING_KEYS)
+  .transform((written, context) => {
+    const keys = [written].flat();
+    if (keys.every((key) => Buffer.byteLength(key) >= 32)) return keys;
+    context.issues.push({ code: 'custom', input: undefined, message: SIGNING_KEYS });
+    return z.NEVER;
+  });
+
+/** The value of a header: printable ASCII. */
+export const headerValue = z.string().regex(/^[\x20-\x7e]+$/u, 'must be the value of a header, in ASCII');
+
+/** The service's own address: with or without an origin. */
+export const ownAddress = z.string().transform((text, context) => {
+  const message = baseurlProblem(text);
+  if (message === undefined) return withSlash(text);
+  context.issues.push({ code: 'custom', input: text, message });
+  return z.NEVER;
+});
+
+/** Whole numbers: any, from one, from zero. */
+export const whole = z.number().int();
+export const positive = whole.positive();
+export const count = whole.nonnegative();
+
+/** How a listing is ordered. */
+export const sortOrders = [
+  'name-asc',
+  'name-desc',
+  'changed-asc',
+  'changed-desc',
+  'size-asc',
+  'size-desc',
+] as const;
+export type SortOrder = (typeof sortOrders)[number];
+
+/** What an upload does with a taken name. */
+export const sameNameStrategies = ['addNumber', 'replace', 'error'] as const;
+export type SameNameStrategy = (typeof sameNameStrategies)[number];

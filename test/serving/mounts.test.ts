@@ -1,0 +1,73 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createRouter } from 'stowage';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { hosts, quiet } from '../bridges/hosts.ts';
+
+const withPhoto = async (): Promise<string> => {
+  const root = await mkdtemp(join(tmpdir(), 'stowage-serving-'));
+  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  await writeFile(join(root, 'a b.txt'), 'hello');
+  return root;
+};
+
+const configOf = async (more: object = {}) => ({
+  ...more,
+  sources: { 'my photos': { title: 'Photos', root: await withPhoto(), serve: 'public' as const } },
+});
+
+/** The base of a listing, asked for as the editor does: the action in the body, at the mount itself. */
+const baseOf = async (url: string, action = ''): Promise<string> => {
+  const body = new URLSearchParams({ action: 'files' });
+  const response = await fetch(url + action, { method: 'POST', body });
+  const { data } = (await response.json()) as { data: { sources: { baseurl: string }[] } };
+  return data.sources[0]?.baseurl ?? '';
+};
+
+describe('files below a mount', () => {
+  // A host that cuts the prefix by itself keeps it to itself.
+  const knowing = Object.entries(hosts).filter(([name]) => name !== 'node:http');
+  it.each(knowing)('%s: listings name the path that the file is served at', async (_name, { start }) => {
+    const host = await start(await configOf(), {});
+    onTestFinished(() => host.close());
+    for (const action of ['', '/', '/files']) {
+      const base = await baseOf(host.url, action);
+      const file = await fetch(new URL(`${base}a%20b.txt`, host.url));
+      expect([action, file.status, await file.text()]).toEqual([action, 200, 'hello']);
+    }
+  });
+
+  it('a base path and a public URL say what a request cannot', async () => {
+    const withBase = createRouter(await configOf(), {}, { ...quiet, basePath: '/api/connector' });
+    const asked = await withBase.fetch(new Request('http://host/api/connector/files'));
+    const { data } = (await asked.json()) as { data: { sources: { baseurl: string }[] } };
+    expect(data.sources[0]?.baseurl).toBe('/api/connector/file/my%20photos/');
+    const file = await withBase.fetch(new Request('http://host/api/connector/file/my%20photos/a%20b.txt'));
+    expect([file.status, await file.text()]).toEqual([200, 'hello']);
+    expect(withBase.urlFor('my photos', '/a b.txt')).toBe('/api/connector/file/my%20photos/a%20b.txt');
+
+    const publicUrl = 'https://www.example.com/fb';
+    const known = createRouter(await configOf({ publicUrl }), {}, quiet);
+    const { data: seen } = (await (
+      await known.fetch(new Request('http://inside/files'))
+    ).json()) as typeof asked & {
+      data: { sources: { baseurl: string }[] };
+    };
+    expect(seen.sources[0]?.baseurl).toBe(`${publicUrl}/file/my%20photos/`);
+    expect(known.urlFor('my photos', 'a b.txt')).toBe(`${publicUrl}/file/my%20photos/a%20b.txt`);
+    await Promise.all([withBase.close(), known.close()]);
+  });
+
+  it('hosts in headers change nothing', async () => {
+    const router = createRouter(await configOf(), {}, quiet);
+    const headers = {
+      host: 'evil.example',
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-prefix': '/evil',
+    };
+    const text = await (await router.fetch(new Request('http://host/fb/files', { headers }))).text();
+    expect(text).not.toContain('evil');
+    await router.close();
+  });
+});

@@ -1,0 +1,154 @@
+import sharp, { type Sharp } from 'sharp';
+import { describe, expect, it } from 'vitest';
+import { startService, type Service } from '../protocol/service.ts';
+
+const picture = (width = 600, height = 400, background = '#336699'): Sharp =>
+  sharp({ create: { width, height, channels: 3, background } });
+
+interface Item {
+  readonly name: string;
+  readonly thumb?: string;
+}
+
+const listed = async (service: Service): Promise<readonly Item[]> => {
+  const { data } = await service.call('files', { 'mods[withFolders]': 'true' });
+  return (data['sources'] as { files: readonly Item[] }[])[0]?.files ?? [];
+};
+
+const start = async (options: object = {}, top: object = {}): Promise<Service> => {
+  const service = await startService({
+    ...top,
+    sources: { files: { baseurl: undefined, serve: 'public', safeThumbsCountInOneTime: 1, ...options } },
+  });
+  const jpeg = await picture().jpeg().toBuffer();
+  await service.source('files').put({
+    'a.jpg': jpeg,
+    'Köln (1).jpg': jpeg,
+    'wide.bmp.png': await picture(900, 100).png().toBuffer(),
+    'b.webp': await picture().webp().toBuffer(),
+    'broken.jpg': 'not a picture',
+    'letter.pdf': '%PDF-1.4',
+    'trip/': '',
+  });
+  return service;
+};
+
+describe('thumbnails of served sources', () => {
+  it('are in the listing at once, and made when a browser asks for them', async () => {
+    const service = await start();
+    const before = await service.source('files').paths();
+    const items = await listed(service);
+    expect(items.filter(({ thumb }) => thumb === undefined)).toEqual([]);
+    expect(await service.source('files').paths()).toEqual(before);
+    for (const { name, thumb = '' } of items) {
+      const response = await fetch(`${service.url}/file/files/${thumb}`);
+      const bytes = Buffer.from(await response.arrayBuffer());
+      expect([name, response.status]).toEqual([name, 200]);
+      const { width = 0, height = 0, format } = await sharp(bytes).metadata();
+      const isDrawn = ['a.jpg', 'Köln (1).jpg', 'wide.bmp.png', 'b.webp'].includes(name);
+      expect([name, Math.max(width, height)]).toEqual([name, isDrawn ? 250 : 100]);
+      expect(response.headers.get('content-type')).toBe(
+        `image/${format === 'svg' ? 'svg+xml' : String(format)}`,
+      );
+    }
+    expect(
+      (await service.source('files').paths()).filter((path) => path.startsWith('_thumbs/')),
+    ).toHaveLength(5);
+  });
+
+  it('show the new picture after it was replaced', async () => {
+    const service = await start();
+    const colour = async (): Promise<number[]> => {
+      const response = await fetch(`${service.url}/file/files/_thumbs/a.jpg`);
+      const { channels } = await sharp(Buffer.from(await response.arrayBuffer())).stats();
+      return channels.map(({ mean }) => Math.round(mean / 16));
+    };
+    expect(await colour()).toEqual([3, 6, 10]);
+    await service.source('files').put({ 'a.jpg': await picture(600, 400, '#ff0000').jpeg().toBuffer() });
+    expect(await colour()).toEqual([16, 0, 0]);
+  });
+
+  it('are made once when many ask at the same time', async () => {
+    const service = await start();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const response = await fetch(`${service.url}/file/files/_thumbs/a.jpg`);
+        return [response.status, (await response.arrayBuffer()).byteLength] as const;
+      }),
+    );
+    expect(new Set(answers.map(String)).size).toBe(1);
+    expect(answers[0]?.[0]).toBe(200);
+  });
+
+  it('of what does not exist or is hidden are not there, however often they are asked for', async () => {
+    const service = await start();
+    await service.source('files').put({ 'secret.key': 'key', '.tmb/x.jpg': 'hidden' });
+    const paths = [
+      '_thumbs/missing.jpg',
+      '_thumbs/secret.key',
+      '.tmb/_thumbs/x.jpg',
+      '_thumbs/.tmb',
+      '_thumbs/_thumbs',
+    ];
+    for (const path of paths) {
+      for (let round = 0; round < 20; round += 1) {
+        expect((await fetch(`${service.url}/file/files/${path}`)).status).toBe(404);
+      }
+    }
+  });
+
+  it('of denied pictures are denied', async () => {
+    const service = await start(
+      { serve: 'protected' },
+      { accessControl: [{ extensions: ['webp'], FILE_DOWNLOAD: false }] },
+    );
+    const status = async (path: string): Promise<number> =>
+      (await fetch(`${service.url}/file/files/${path}`)).status;
+    expect(await status('_thumbs/a.jpg')).toBe(200);
+    expect([await status('b.webp'), await status('_thumbs/b.webp')]).toEqual([403, 403]);
+  });
+
+  it('are the pictures themselves where the store takes no thumbnails', async () => {
+    const service = await start({ createThumb: false });
+    expect((await listed(service)).every(({ thumb }) => thumb === undefined)).toBe(true);
+    expect((await fetch(`${service.url}/file/files/_thumbs/a.jpg`)).status).toBe(404);
+  });
+});
+
+describe('thumbnails of sources that others serve', () => {
+  const startOff = async (options: object): Promise<Service> => {
+    const service = await startService({
+      safeThumbsCountInOneTime: 2,
+      defaultSortBy: 'name-asc',
+      sources: { files: options },
+    });
+    const jpeg = await picture().jpeg().toBuffer();
+    await service
+      .source('files')
+      .put(Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [`${name}.jpg`, jpeg])));
+    return service;
+  };
+  const thumbs = async (service: Service) => (await listed(service)).map(({ thumb }) => thumb);
+
+  it('are made up to the quota by a listing, and the rest of the folder after it', async () => {
+    const service = await startOff({});
+    expect(await thumbs(service)).toEqual([
+      '_thumbs/a.jpg',
+      '_thumbs/b.jpg',
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    await expect
+      .poll(async () => (await service.source('files').paths()).filter((path) => path.startsWith('_thumbs/')))
+      .toHaveLength(6);
+    expect(await thumbs(service)).toEqual(['a', 'b', 'c', 'd', 'e'].map((name) => `_thumbs/${name}.jpg`));
+  });
+
+  it('are icons until they are made, when the source says so', async () => {
+    const service = await startOff({ thumbPlaceholder: true });
+    const [, , third, fourth] = await thumbs(service);
+    expect([third, third]).toEqual([expect.stringMatching(/^_thumbs\/file-jpg~\w+\.svg$/u), fourth]);
+    expect(await service.source('files').text(third ?? '')).toContain('JPG');
+  });
+});
