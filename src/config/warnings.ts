@@ -5,7 +5,9 @@ import type { ConnectorConfig, SourceConfig } from './types.ts';
 const ACTIVE_TYPES = ['html', 'htm', 'xhtml', 'xht', 'shtml', 'js', 'mjs', 'xml', 'xsl'];
 
 /** The types of a source that an upload can run something with. XML is checked by `sanitizeSvg`. */
-const activeTypes = ({ settings: { extensions, sanitizeSvg } }: SourceConfig): readonly string[] => {
+const activeTypes = ({ baseurl, settings: { extensions, sanitizeSvg } }: SourceConfig): readonly string[] => {
+  // What the service serves itself runs nowhere.
+  if (baseurl === undefined) return [];
   const active = ACTIVE_TYPES.filter((type) => extensions.includes(type));
   return sanitizeSvg && active.join() === 'xml' ? [] : active;
 };
