@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { FileAnswer } from '../../dist/actions/file-answer.js';
 import type { Action } from '../../dist/actions/action.js';
 import { HttpError, InvalidParametersError } from '../../dist/errors/errors.js';
-import { attachment } from '../../dist/http/file-response.js';
+import { contentDisposition } from '../../dist/content/content-disposition.js';
 import { json, startEdge } from '../edge/edge.ts';
 
 const action = (name: string, run: Action['run']): Action => ({
@@ -85,7 +85,7 @@ describe('names in headers', () => {
   it('gives back exactly the name that went in', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), (name) => {
-        const header = attachment(name);
+        const header = contentDisposition('attachment', name);
         const exact = /filename\*=UTF-8''(.*)$/u.exec(header)?.[1];
         const plain = /filename="([^"]*)"/u.exec(header)?.[1];
         expect(exact === undefined ? plain : decodeURIComponent(exact)).toBe(name);
