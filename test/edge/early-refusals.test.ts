@@ -52,3 +52,24 @@ describe('an upload that is allowed', () => {
     expect(await service.source('files').paths()).toContain('a.txt');
   });
 });
+
+describe('a form that names its source after its files', () => {
+  const send = (service: Service, source: string): Promise<Response> => {
+    const form = new FormData();
+    form.append('path', 'there');
+    form.append('files[0]', new File(['text'], 'a.txt'));
+    form.append('source', source);
+    return fetch(`${service.url}/fileUpload`, { method: 'POST', body: form });
+  };
+
+  it('is refused by the rules of that source alone', async () => {
+    const service = await startService({
+      sources: { pictures: { extensions: ['png'] }, texts: { extensions: ['txt'] } },
+    });
+    await service.source('texts').put({ 'there/': '' });
+    expect((await send(service, 'texts')).status).toBe(200);
+    expect(await service.source('texts').paths()).toEqual(['there/', 'there/a.txt']);
+    expect((await send(service, 'pictures')).status).toBe(403);
+    expect(await service.source('pictures').paths()).toEqual([]);
+  });
+});

@@ -266,3 +266,10 @@ describe('actions for files and folders', () => {
     }
   });
 });
+
+it('denies before it says what is missing, by the key that the name of the action promises', async () => {
+  const service = await startService({ accessControl: [{ FILE_RENAME: false }] });
+  await service.source('files').put({ 'a.txt': 'a' });
+  expect((await service.call('fileRename', { name: 'a.txt' })).status).toBe(403);
+  expect((await service.call('folderRename', { name: 'a.txt' })).status).toBe(400);
+});
