@@ -1,4 +1,4 @@
-import { createApp, createRouter, ConfigError, type ConnectorHooks } from 'stowage';
+import { createApp, createRouter, ConfigError, type AccessRule, type ConnectorHooks } from 'stowage';
 import { describe, expect, it } from 'vitest';
 import { createSilentLogger } from '../../dist/log/logger.js';
 
@@ -42,5 +42,22 @@ describe('hooks', () => {
 
   it('may be left undefined', async () => {
     expect(await problemsOf({ checkAuthentication: undefined, svgGenerator: undefined })).toEqual([]);
+  });
+});
+
+describe('accessControl', () => {
+  it('counts as it is at every request, also when the host changes the list that it returns', async () => {
+    const rules: AccessRule[] = [];
+    const sources = {
+      files: { title: 'Files', baseurl: 'https://files.test/', storageAdapter: 'memory' },
+    };
+    const router = createRouter({ sources }, { accessControl: () => rules }, { logger });
+    const list = async (): Promise<number> => (await router.fetch(new Request('http://a/files'))).status;
+    expect(await list()).toBe(200);
+    rules.push({ FILES: false });
+    expect(await list()).toBe(403);
+    rules.pop();
+    expect(await list()).toBe(200);
+    await router.close();
   });
 });

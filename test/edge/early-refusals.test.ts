@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startService, type Service } from '../protocol/service.ts';
-import { filePart, formEnd, formType, RawConnection } from './raw-http.ts';
+import { fieldPart, filePart, formEnd, formType, RawConnection } from './raw-http.ts';
 
 /** Sends the head and the first bytes of a large form; the rest never comes. */
 const beginUpload = async (service: Service, query: string, filename: string, more = '') => {
@@ -27,6 +27,17 @@ describe('an upload that is refused in the end', () => {
     ]);
     connection.destroy();
     expect(await service.source('files').paths()).toEqual(['private/']);
+  });
+
+  it('is refused before its first file is sent where the form names the action', async () => {
+    const service = await startService({ accessControl: [{ FILE_UPLOAD: false }] });
+    const connection = await RawConnection.open(Number(new URL(service.url).port));
+    const head = `Host: a\r\nContent-Type: ${formType}\r\nContent-Length: 50000000`;
+    await connection.write(`POST / HTTP/1.1\r\n${head}\r\n\r\n`);
+    await connection.write(fieldPart('action', 'fileUpload'));
+    await connection.write(filePart('files[0]', 'a.png', 'first bytes').subarray(0, -2));
+    expect((await connection.answer()).status).toBe(403);
+    connection.destroy();
   });
 
   it('is not told to go on when it asks', async () => {

@@ -1,5 +1,10 @@
+import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { fileBytes, fileVersion, startEdge } from './edge.ts';
+import { z } from 'zod';
+import { defineAction } from '../../dist/actions/action.js';
+import { FileAnswer } from '../../dist/actions/file-answer.js';
+import { ChangedMeanwhileError } from '../../dist/errors/errors.js';
+import { ask, fileBytes, fileVersion, startEdge } from './edge.ts';
 
 const LAST_MODIFIED = 'Fri, 02 Jan 2026 03:04:05 GMT';
 const EARLIER = 'Fri, 02 Jan 2026 03:04:04 GMT';
@@ -135,5 +140,46 @@ describe('conditions', () => {
     expect(await status({ range: 'bytes=999999-' })).toBe(416);
     expect(await status({ 'if-match': '"v2"' })).toBe(412);
     expect(await status({ 'if-none-match': etag })).toBe(304);
+  });
+});
+
+describe('a file that is replaced between its headers and its bytes', () => {
+  /** Every version lasts until it is described; the one of this number stays. */
+  const replacedUntil = (lasting: number) => {
+    let version = 0;
+    return defineAction({
+      name: 'moving',
+      summary: 'For tests.',
+      changes: false,
+      parameters: z.object({}),
+      result: { contentType: 'text/plain' },
+      run: async () => {
+        version += 1;
+        const own = version;
+        return new FileAnswer({
+          filename: 'a.txt',
+          contentType: 'text/plain',
+          stat: { size: 1, etag: `"${String(own)}"`, modifiedAt: 0 },
+          open: async () => {
+            if (own < lasting) throw new ChangedMeanwhileError();
+            return Readable.from([Buffer.from(String(own))]);
+          },
+        });
+      },
+    });
+  };
+
+  it('starts over, so that headers and bytes are of one version', async () => {
+    const moving = await startEdge({ actions: [replacedUntil(3)] });
+    const response = await fetch(`${moving.url}/moving`);
+    expect([response.status, response.headers.get('etag'), await response.text()]).toEqual([200, '"3"', '3']);
+  });
+
+  it('is given up when that goes on', async () => {
+    const moving = await startEdge({ actions: [replacedUntil(4)] });
+    expect(await ask(moving, '/moving')).toMatchObject({
+      status: 412,
+      data: { error: 'CHANGED_MEANWHILE' },
+    });
   });
 });
