@@ -68,7 +68,8 @@ describe('a form that names its source after its files', () => {
   const send = (service: Service, source: string): Promise<Response> => {
     const form = new FormData();
     form.append('path', 'there');
-    form.append('files[0]', new File(['text'], 'a.txt'));
+    // Long enough that the source is not known yet when the file begins.
+    form.append('files[0]', new File(['text'.repeat(500_000)], 'a.txt'));
     form.append('source', source);
     return fetch(`${service.url}/fileUpload`, { method: 'POST', body: form });
   };
