@@ -1,7 +1,7 @@
 import { FileTooLargeError, RemoteFailedError, StowageError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { boundBody, encodingsOf } from './bounded-body.ts';
-import { checkedAddresses, resolveBySystem } from './checked-addresses.ts';
+import { addressesOfThisMachine, checkedAddresses, resolveBySystem } from './checked-addresses.ts';
 import { startDeadline, type Deadline } from './deadline.ts';
 import { requestPinned, type PinnedAnswer } from './pinned-request.ts';
 import type { RemoteFetcher, RemoteFetchOptions, RemoteResource, ResolveHost } from './remote.ts';
@@ -15,6 +15,8 @@ export interface RemoteFetcherParts {
   readonly log: Logger;
   /** Finds the addresses of names; default: the operating system. */
   readonly resolve?: ResolveHost;
+  /** The addresses of this machine; default: as the operating system reports them at each fetch. */
+  readonly ownAddresses?: () => readonly string[];
 }
 
 const single = (value: string | string[] | undefined): string | undefined =>
@@ -65,7 +67,8 @@ const resourceOf = (
 
 /** Makes the door outward. It keeps no connections: each fetch opens and closes its own. */
 export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher => {
-  const resolve = parts.resolve ?? resolveBySystem;
+  const { resolve = resolveBySystem, ownAddresses = addressesOfThisMachine } = parts;
+  const sources = { resolve, ownAddresses };
 
   const ask = async (
     target: Target,
@@ -73,7 +76,7 @@ export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher =>
     deadline: Deadline,
   ): Promise<PinnedAnswer> =>
     requestPinned(target, {
-      addresses: await deadline.race(checkedAddresses(target, resolve, options.allowPrivate === true)),
+      addresses: await deadline.race(checkedAddresses(target, sources, options.allowPrivate === true)),
       accept: options.accept ?? '*/*',
       signal: deadline.signal,
     });

@@ -170,3 +170,26 @@ describe('a server that closes while nobody reads', () => {
     else expect(outcome).toMatchObject({ status: 400 });
   });
 });
+
+describe('public addresses of this machine', () => {
+  const ownAddresses = () => ['198.51.100.0', '8.8.8.8', '2001:4860:4860::8888', '127.0.0.1'];
+  const guarded = createRemoteFetcher({
+    log: createSilentLogger(),
+    resolve: () => Promise.resolve([{ address: '8.8.8.8', family: 4 }]),
+    ownAddresses,
+  });
+
+  it.each(['http://8.8.8.8/', 'http://[2001:4860:4860:0:0::8888]/', 'http://own.example/'])(
+    '%s is refused: a firewall may keep others from what listens there',
+    async (url) => {
+      await expect(guarded.fetch(url, { ...options, allowPrivate: false })).rejects.toMatchObject({
+        status: 403,
+      });
+    },
+  );
+
+  it('are reached where private addresses are allowed', async () => {
+    const { stream } = await guarded.fetch(`${site.origin}/plain`, options);
+    expect(await buffer(stream)).toEqual(content);
+  });
+});
