@@ -94,12 +94,15 @@ const targetOf = ({ storage, thumbs }: FolderContext, name: string): Target => (
   path: thumbs.child(name),
 });
 
-/** A thumbnail older than its item is stale, unless it is the one that was made of this very item: some dates lie in the future. */
+/**
+ * A thumbnail older than its item is stale, unless it is the one that was made of this very item: some dates lie in the
+ * future. Where the store reports changes, so is one whose item was put there later, with whatever date.
+ */
 const isFresh = (context: FolderContext, name: string, entry: Entry): boolean => {
   const made = context.existing.get(name);
   if (made === undefined) return false;
   if (made.modifiedAt === undefined || entry.modifiedAt === undefined) return true;
-  if (made.modifiedAt >= entry.modifiedAt) return true;
+  if (made.modifiedAt >= entry.modifiedAt && (made.changedAt ?? 0) >= (entry.changedAt ?? 0)) return true;
   const row = context.cache.find(targetOf(context, name));
   return row?.outcome === 'made' && row.version === versionOf(entry) && row.modifiedAt === made.modifiedAt;
 };
@@ -131,7 +134,7 @@ const draw = async (context: FolderContext, generator: SvgGenerator, entry: Entr
 const showItem = (context: FolderContext, entry: Entry, name: string): View | (() => Promise<View>) => {
   const fallback: View = { kind: 'icon', icon: context.planner.defaultIcon(entry) };
   // What is inside a folder does not show in its icon, so its date, which changes all the time, does not count.
-  const item = entry.kind === 'folder' ? { ...entry, modifiedAt: undefined } : entry;
+  const item = entry.kind === 'folder' ? { ...entry, modifiedAt: undefined, changedAt: undefined } : entry;
   if (isFresh(context, name, item)) return { kind: 'made', name };
   const { svgGenerator } = context;
   if (svgGenerator === undefined || isKnownBroken(context.cache, targetOf(context, name), item))

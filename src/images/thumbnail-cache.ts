@@ -45,7 +45,8 @@ const ROWS = { max: 10_000, ttl: 10 * 60_000 };
 const REFUSALS = { max: 1000, ttl: 60_000 };
 
 /** Stands for the content of an entry as far as a listing can tell. */
-export const versionOf = ({ modifiedAt, size }: Entry): string => `${modifiedAt}:${size}`;
+export const versionOf = ({ modifiedAt, changedAt, size }: Entry): string =>
+  `${modifiedAt}:${changedAt}:${size}`;
 
 /** Makes an empty cache. */
 export const createThumbnailCache = (): ThumbnailCache => {

@@ -58,7 +58,10 @@ const drop = async (context: FollowersContext, place: Place): Promise<void> => {
 /** Whether the thumbnail is at least as new as its image: only then a copy of it, which looks new, tells the truth. */
 const isCurrent = async ({ storage, path }: Target, image: Place): Promise<boolean> => {
   const [made, shown] = await Promise.all([storage.stat(path), storage.stat(image.path)]);
-  return (made.modifiedAt ?? Infinity) >= (shown.modifiedAt ?? 0);
+  return (
+    (made.modifiedAt ?? Infinity) >= (shown.modifiedAt ?? 0) &&
+    (made.changedAt ?? 0) >= (shown.changedAt ?? 0)
+  );
 };
 
 /** Takes a picture along inside one store. False when there was none to take. */

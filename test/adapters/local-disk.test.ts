@@ -198,6 +198,7 @@ describe('big folders', () => {
       kind: 'file',
       size: 0,
       modifiedAt: time.getTime(),
+      changedAt: expect.any(Number) as number,
     });
     for (const entry of entries) {
       const isFile = entry.name.endsWith('.txt');

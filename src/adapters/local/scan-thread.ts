@@ -31,6 +31,7 @@ export interface ScanPage {
   /** Undefined in a listing of names only. */
   readonly sizes: Float64Array | undefined;
   readonly times: Float64Array | undefined;
+  readonly changeTimes: Float64Array | undefined;
   /** With the last page: entries of the whole folder that are left out. */
   readonly omitted: number;
   readonly isLast: boolean;
@@ -72,6 +73,7 @@ const entriesOf = (page: ScanPage): Entry[] => {
       kind: isFolder ? 'folder' : 'file',
       size: isFolder ? undefined : page.sizes?.[index],
       modifiedAt: page.times?.[index],
+      changedAt: page.changeTimes?.[index],
     };
   });
 };

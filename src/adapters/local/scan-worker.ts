@@ -64,6 +64,7 @@ interface Columns {
   readonly kinds: Uint8Array;
   readonly sizes: Float64Array;
   readonly times: Float64Array;
+  readonly changeTimes: Float64Array;
 }
 
 /** Names of one stretch of the folder, with their kinds where the folder itself reports them. */
@@ -113,6 +114,7 @@ class ScanJob {
       kinds: columns.kinds.slice(0, count),
       sizes: this.#namesOnly ? undefined : columns.sizes.slice(0, count),
       times: this.#namesOnly ? undefined : columns.times.slice(0, count),
+      changeTimes: this.#namesOnly ? undefined : columns.changeTimes.slice(0, count),
       omitted: stretch.isLast ? this.#filter.omitted : 0,
       isLast: stretch.isLast,
     };
@@ -161,6 +163,7 @@ class ScanJob {
       kinds: new Uint8Array(names.length),
       sizes: new Float64Array(this.#namesOnly ? 0 : names.length),
       times: new Float64Array(this.#namesOnly ? 0 : names.length),
+      changeTimes: new Float64Array(this.#namesOnly ? 0 : names.length),
     };
     for (const [index, { raw, name }] of names.entries()) {
       const kind = kinds[index] ?? UNKNOWN;
@@ -179,6 +182,7 @@ class ScanJob {
       columns.kinds[row] = entry.kind === 'folder' ? 1 : 0;
       columns.sizes[row] = entry.size ?? 0;
       columns.times[row] = entry.modifiedAt ?? 0;
+      columns.changeTimes[row] = entry.changedAt ?? 0;
     }
     return columns;
   }
@@ -187,7 +191,7 @@ class ScanJob {
 const buffersOf = (answer: ScanAnswer): ArrayBuffer[] =>
   answer.type === 'failed'
     ? []
-    : [answer.kinds, answer.sizes, answer.times].flatMap((column) =>
+    : [answer.kinds, answer.sizes, answer.times, answer.changeTimes].flatMap((column) =>
         column === undefined ? [] : [column.buffer as ArrayBuffer],
       );
 

@@ -86,8 +86,9 @@ export const readMountPoints = async (): Promise<readonly string[]> => {
 /** An entry from what the system reports; undefined for links, sockets, pipes and devices. */
 export const entryOf = (name: string, stats: fs.Stats | fs.BigIntStats): Entry | undefined => {
   const modifiedAt = Math.floor(Number(stats.mtimeMs));
-  if (stats.isFile()) return { name, kind: 'file', size: Number(stats.size), modifiedAt };
-  if (stats.isDirectory()) return { name, kind: 'folder', size: undefined, modifiedAt };
+  const changedAt = Math.floor(Number(stats.ctimeMs));
+  if (stats.isFile()) return { name, kind: 'file', size: Number(stats.size), modifiedAt, changedAt };
+  if (stats.isDirectory()) return { name, kind: 'folder', size: undefined, modifiedAt, changedAt };
   return undefined;
 };
 

@@ -1,0 +1,46 @@
+import { mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { expect, it, onTestFinished } from 'vitest';
+import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
+import { createSilentLogger } from '../../dist/log/logger.js';
+import { bytesAt, createGallery } from './gallery.ts';
+import { colourAt } from './pictures.ts';
+
+const flat = (background: string): Promise<Buffer> =>
+  sharp({ create: { width: 30, height: 30, channels: 3, background } })
+    .png()
+    .toBuffer();
+
+it('pictures that other programs replace by older ones get new thumbnails, for a fresh process too', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'stowage-older-'));
+  onTestFinished(() => rm(root, { recursive: true }));
+  const at = (name: string): string => join(root, name);
+  const put = async (name: string, color: string, year: string): Promise<void> => {
+    await writeFile(at(name), await flat(color));
+    await utimes(at(name), new Date(year), new Date(year));
+  };
+  const shown = async (): Promise<readonly (readonly number[])[]> => {
+    const storage = await openLocalAdapter({ root, log: createSilentLogger() });
+    const thumbs = await createGallery({}, { storage }).list();
+    const colours = ['a.png', 'b.png'].map(async (name) =>
+      colourAt(await bytesAt(storage, thumbs[name] ?? 'none'), 5, 5),
+    );
+    return (await Promise.all(colours)).map((colour) => colour.slice(0, 3));
+  };
+  const [red, blue, lime] = [
+    [255, 0, 0],
+    [0, 0, 255],
+    [0, 255, 0],
+  ];
+  await put('a.png', 'red', '2020');
+  await put('b.png', 'blue', '2021');
+  expect(await shown()).toEqual([red, blue]);
+  await rename(at('a.png'), at('c'));
+  await rename(at('b.png'), at('a.png'));
+  await rename(at('c'), at('b.png'));
+  expect(await shown()).toEqual([blue, red]);
+  await put('a.png', 'lime', '2001');
+  expect(await shown()).toEqual([lime, red]);
+});
