@@ -39,8 +39,9 @@ module.exports = {
     only('images', '^src/images/', ['^src/(storage|concurrency|sources|config|errors|content|log)/']),
     only('network', '^src/network/', []),
     only('remote', '^src/remote/', ['^src/(errors|content|log|concurrency|network)/']),
+    only('docx', '^src/docx/', []),
     only('documents', '^src/documents/', [
-      '^src/(remote|errors|content|log|images|concurrency)/',
+      '^src/(docx|remote|errors|content|log|images|concurrency)/',
       '^src/adapter-support/process-mark\\.ts$',
     ]),
     only('parameters', '^src/parameters/', ['^src/(storage/source-path|errors|content)']),

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
 import { DocumentFailedError, DocumentLimitError } from '../../errors/errors.ts';
-import type { FromThread, LoadedThing, ThingToLoad, ToThread } from './messages.ts';
+import type { FromThread, LoadedResource, ResourceRequest, ToThread } from './messages.ts';
 
 /** Loads what a document refers to. Never rejects while the document is wanted. */
-export type LoadThing = (thing: ThingToLoad) => Promise<LoadedThing>;
+export type LoadResource = (resource: ResourceRequest) => Promise<LoadedResource>;
 
 const isOutOfMemory = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
@@ -42,7 +42,7 @@ export class ConverterThread {
    * Converts one document. To be called again only after the promise is settled.
    * @throws DocumentLimitError, DocumentFailedError
    */
-  convert(html: string, load: LoadThing): Promise<Uint8Array> {
+  convert(html: string, load: LoadResource): Promise<Uint8Array> {
     const worker = this.#worker;
     return new Promise<Uint8Array>((resolve, reject) => {
       const settle = (): void => {
@@ -53,7 +53,7 @@ export class ConverterThread {
       const onMessage = (message: FromThread): void => {
         if (message.type === 'ready') return;
         if (message.type === 'load') {
-          void this.#answer(message.id, message.thing, load);
+          void this.#answer(message.id, message.resource, load);
           return;
         }
         settle();
@@ -85,9 +85,9 @@ export class ConverterThread {
     await this.#worker.terminate();
   }
 
-  async #answer(id: number, thing: ThingToLoad, load: LoadThing): Promise<void> {
-    const loaded = await load(thing).catch(() => undefined);
-    if (this.isUsable) this.#send({ type: 'loaded', id, thing: loaded });
+  async #answer(id: number, resource: ResourceRequest, load: LoadResource): Promise<void> {
+    const loaded = await load(resource).catch(() => undefined);
+    if (this.isUsable) this.#send({ type: 'loaded', id, resource: loaded });
   }
 
   #send(message: ToThread): void {

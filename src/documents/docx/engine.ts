@@ -9,7 +9,7 @@ import type { DocumentJob } from '../documents.ts';
 import { requireInstalled } from '../optional-package.ts';
 import { Drawings } from './drawing/drawings.ts';
 import type { DocxLimits } from './limits.ts';
-import { createThingLoader } from './thing-loader.ts';
+import { createResourceLoader } from './resource-loader.ts';
 import { ThreadPool } from './thread-pool.ts';
 
 const PARALLEL_PICTURES = 2;
@@ -47,7 +47,7 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
     const { signal } = deadline;
     const resources = createDocumentResources(remote, { ...job, signal }, log);
     const { maxPixels } = limits;
-    const load = createThingLoader({
+    const load = createResourceLoader({
       resources,
       sharp,
       drawings,

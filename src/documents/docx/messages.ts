@@ -1,19 +1,19 @@
-import type { Picture } from './flow/model.ts';
+import type { Picture } from '../../docx/convert.ts';
 
 /** What a converter thread may ask for. */
-export type ThingToLoad = { readonly kind: 'picture' | 'sheet'; readonly url: string };
+export type ResourceRequest = { readonly kind: 'picture' | 'sheet'; readonly url: string };
 
 /** What it is given; undefined: left out. */
-export type LoadedThing = Picture | string | undefined;
+export type LoadedResource = Picture | string | undefined;
 
 /** To the thread. */
 export type ToThread =
   | { readonly type: 'convert'; readonly html: string }
-  | { readonly type: 'loaded'; readonly id: number; readonly thing: LoadedThing };
+  | { readonly type: 'loaded'; readonly id: number; readonly resource: LoadedResource };
 
 /** From the thread. After `ready`, `done` and `failed` it waits for the next document. */
 export type FromThread =
   | { readonly type: 'ready' }
-  | { readonly type: 'load'; readonly id: number; readonly thing: ThingToLoad }
+  | { readonly type: 'load'; readonly id: number; readonly resource: ResourceRequest }
   | { readonly type: 'done'; readonly bytes: Uint8Array }
   | { readonly type: 'failed'; readonly limit: string | undefined; readonly detail: string };

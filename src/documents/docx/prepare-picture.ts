@@ -1,7 +1,7 @@
 import { BrokenImageError } from '../../errors/errors.ts';
 import { openPicture, type OpenedPicture } from '../../images/open-picture.ts';
 import { asBroken, type SharpLibrary } from '../../images/sharp-library.ts';
-import type { Picture, PictureType } from './flow/model.ts';
+import type { Picture, PictureType } from '../../docx/convert.ts';
 
 /** Longest side of a picture that has to be converted: more than any page shows. */
 const MAX_SIDE = 3000;

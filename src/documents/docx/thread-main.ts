@@ -1,18 +1,17 @@
 import { parentPort } from 'node:worker_threads';
-import { DocumentLimitError } from '../../errors/errors.ts';
-import { convertToDocx, type ConverterLoader } from './convert.ts';
-import type { FromThread, LoadedThing, ThingToLoad, ToThread } from './messages.ts';
+import { convertToDocx, DocxLimitError, type ConverterLoader } from '../../docx/convert.ts';
+import type { FromThread, LoadedResource, ResourceRequest, ToThread } from './messages.ts';
 
 /** Talks to the service; the thread itself reaches neither network nor disk. */
 const serve = (port: NonNullable<typeof parentPort>): void => {
-  const waiting = new Map<number, (thing: LoadedThing) => void>();
+  const waiting = new Map<number, (resource: LoadedResource) => void>();
   let asked = 0;
   const send = (message: FromThread): void => port.postMessage(message);
-  const load = (thing: ThingToLoad): Promise<LoadedThing> =>
+  const load = (resource: ResourceRequest): Promise<LoadedResource> =>
     new Promise((resolve) => {
       asked += 1;
       waiting.set(asked, resolve);
-      send({ type: 'load', id: asked, thing });
+      send({ type: 'load', id: asked, resource });
     });
   const loader: ConverterLoader = {
     picture: async (url) => {
@@ -28,7 +27,7 @@ const serve = (port: NonNullable<typeof parentPort>): void => {
     try {
       send({ type: 'done', bytes: await convertToDocx(html, loader) });
     } catch (error) {
-      const limit = error instanceof DocumentLimitError ? error.message : undefined;
+      const limit = error instanceof DocxLimitError ? error.message : undefined;
       send({ type: 'failed', limit, detail: error instanceof Error ? (error.stack ?? error.message) : '' });
     } finally {
       waiting.clear();
@@ -37,7 +36,7 @@ const serve = (port: NonNullable<typeof parentPort>): void => {
   port.on('message', (message: ToThread) => {
     if (message.type === 'convert') void convert(message.html);
     else {
-      waiting.get(message.id)?.(message.thing);
+      waiting.get(message.id)?.(message.resource);
       waiting.delete(message.id);
     }
   });

@@ -1,7 +1,40 @@
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { processState, readProcessMark } from '../../adapter-support/process-mark.ts';
 import type { Browser, CDPSession, PuppeteerNode } from 'puppeteer-core';
 import type { BrowserExecutable } from './executable.ts';
-import { createProfile, removeProfile } from './browser-profile.ts';
-import { memoryOf } from './process-memory.ts';
+
+const PREFIX = 'stowage-browser-';
+
+/** Removes the profiles that killed processes have left. */
+const sweep = async (): Promise<void> => {
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(PREFIX) || (await processState(name.slice(PREFIX.length))) !== 'gone') continue;
+    await rm(join(tmpdir(), name), { recursive: true, force: true });
+  }
+};
+
+/** Makes a private folder that a browser may write to, and removes what dead processes have left of theirs. */
+const createProfile = async (): Promise<string> => {
+  // Leftovers of another user cannot be removed; they are no reason not to start.
+  await sweep().catch(() => undefined);
+  return mkdtemp(join(tmpdir(), `${PREFIX}${await readProcessMark()}-`));
+};
+
+/** Removes a profile whose browser has ended. Never throws. */
+const removeProfile = (profile: string): Promise<void> =>
+  rm(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch(() => undefined);
+
+/**
+ * Bytes of memory that belong to a process alone, without program code and other mapped files. Undefined where the system does not say
+ * (no Linux) and when the process has gone.
+ */
+const memoryOf = async (pid: number): Promise<number | undefined> => {
+  const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '');
+  const parts = [...status.matchAll(/^Rss(?:Anon|Shmem):\s*(\d+) kB$/gmu)];
+  return parts.length === 0 ? undefined : parts.reduce((sum, [, kb]) => sum + Number(kb) * 1024, 0);
+};
 
 /** How long a browser may take to end by itself before it is killed. */
 const CLOSE_MS = 3000;

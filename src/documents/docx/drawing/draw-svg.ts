@@ -1,7 +1,7 @@
 import type { Metadata } from 'sharp';
 import { BrokenImageError } from '../../../errors/errors.ts';
 import { READ_OPTIONS, type SharpLibrary } from '../../../images/sharp-library.ts';
-import type { Picture } from '../flow/model.ts';
+import type { Picture } from '../../../docx/convert.ts';
 
 /** Longest side of a drawing in pixels: more than any page shows. */
 const MAX_SIDE = 3000;

@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { BrokenImageError } from '../../../errors/errors.ts';
-import type { Picture } from '../flow/model.ts';
+import type { Picture } from '../../../docx/convert.ts';
 
 /** To the process. */
 export interface DrawingOrder {

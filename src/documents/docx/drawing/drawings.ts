@@ -1,6 +1,6 @@
 import { BrokenImageError } from '../../../errors/errors.ts';
 import { startDeadline, type Deadline } from '../../../remote/deadline.ts';
-import type { Picture } from '../flow/model.ts';
+import type { Picture } from '../../../docx/convert.ts';
 import { DrawingProcess, type DrawingOrder } from './drawing-process.ts';
 
 /** How long drawing may take, and how long its process is kept, in milliseconds. */

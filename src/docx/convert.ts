@@ -2,15 +2,18 @@ import type { Located } from './css/selector.ts';
 import { initialStyle } from './css/style.ts';
 import { computeStyle } from './css/cascade.ts';
 import { readSheet, StyleRules } from './css/stylesheet.ts';
-import { readAnchors } from './flow/anchors.ts';
+import { readAnchors } from './flow/links.ts';
 import { topContext } from './flow/block-context.ts';
 import { FlowBuilder } from './flow/flow-builder.ts';
-import { ListRegistry } from './flow/list-registry.ts';
+import { ListRegistry } from './flow/flow-parts.ts';
 import type { Flow, Picture } from './flow/model.ts';
 import type { ElementNode, HtmlDocument, SheetReference } from './html/nodes.ts';
 import { parseHtml } from './html/parse-html.ts';
 import { TEXT_WIDTH } from './write/units.ts';
 import { writeDocx } from './write/write-docx.ts';
+
+export type { Picture, PictureType } from './flow/model.ts';
+export { DocxLimitError } from './html/parse-html.ts';
 
 /** Style sheets that a style sheet imports, and so on. */
 const MAX_IMPORT_DEPTH = 3;
@@ -107,7 +110,7 @@ const buildFlow = async (html: string, loader: ConverterLoader): Promise<Flow> =
 
 /**
  * Converts a page into the bytes of a DOCX file. Meant for a thread of its own: it takes as long as it takes.
- * @throws DocumentLimitError when the page has too many parts or is nested too deeply
+ * @throws DocxLimitError when the page has too many parts or is nested too deeply
  */
 export const convertToDocx = async (html: string, loader: ConverterLoader): Promise<Uint8Array> =>
   writeDocx(await buildFlow(html, loader));

@@ -1,6 +1,6 @@
 import type { ILevelsOptions, INumberingOptions } from 'docx';
 import { LIST_INDENT, MARKER_INDENT } from '../flow/block-context.ts';
-import { isCounting } from '../flow/list-registry.ts';
+import { isCounting } from '../flow/flow-parts.ts';
 import type { ListDefinition } from '../flow/model.ts';
 import { twips } from './units.ts';
 

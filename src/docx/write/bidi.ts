@@ -1,4 +1,4 @@
-import { directionOf, hasRightToLeft, type LetterDirection } from '../html/letter-direction.ts';
+import { directionOf, hasRightToLeft, type LetterDirection } from '../html/direction.ts';
 
 /** A stretch of text of one direction. */
 export interface DirectedText {

@@ -2,15 +2,27 @@ import type { TaskQueue } from '../../concurrency/task-queue.ts';
 import type { SharpLibrary } from '../../images/sharp-library.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { DocumentResources } from '../document-resources.ts';
-import type { LoadThing } from './converter-thread.ts';
-import { readDataUrl } from './data-url.ts';
+import type { LoadResource } from './converter-thread.ts';
 import { isSvg } from './drawing/draw-svg.ts';
 import type { Drawings } from './drawing/drawings.ts';
-import type { Picture } from './flow/model.ts';
+import type { Picture } from '../../docx/convert.ts';
 import { preparePicture } from './prepare-picture.ts';
 
+/** The content of a `data:` address; undefined for anything else. */
+const readDataUrl = (url: string): Buffer | undefined => {
+  const match = /^data:([^,]*),/isu.exec(url);
+  if (match === null) return undefined;
+  const body = url.slice(match[0].length);
+  if (/;\s*base64\s*$/iu.test(match[1] ?? '')) return Buffer.from(body.replaceAll(/%20|\s/giu, ''), 'base64');
+  try {
+    return Buffer.from(decodeURIComponent(body));
+  } catch {
+    return undefined;
+  }
+};
+
 /** What loading needs. */
-export interface ThingLoaderParts {
+export interface ResourceLoaderParts {
   readonly resources: DocumentResources;
   readonly sharp: () => Promise<SharpLibrary>;
   readonly drawings: Drawings;
@@ -22,7 +34,7 @@ export interface ThingLoaderParts {
 }
 
 /** Loads the pictures and style sheets of one document, through the guarded door or from the document itself. */
-export const createThingLoader = (parts: ThingLoaderParts): LoadThing => {
+export const createResourceLoader = (parts: ResourceLoaderParts): LoadResource => {
   const { resources, drawings, lanes, maxPixels, signal, log } = parts;
 
   const picture = async (url: string): Promise<Picture | undefined> => {

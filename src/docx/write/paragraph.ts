@@ -1,7 +1,7 @@
 import { Paragraph, type IParagraphOptions } from 'docx';
 import type { Sides } from '../css/style.ts';
 import type { ParagraphBlock, ParagraphFormat } from '../flow/model.ts';
-import { borderOptions } from './borders.ts';
+import { borderOptions } from './units.ts';
 import { listReference, wordLevel } from './numbering.ts';
 import { paragraphChildren, runOptions } from './runs.ts';
 import { baseFormat, type BaseFormat } from './styles.ts';

@@ -1,3 +1,6 @@
+import type { IBorderOptions } from 'docx';
+import type { Border } from '../css/style.ts';
+
 /** 22 inches. Word takes no larger distance. */
 const MAX_TWIPS = 31_680;
 
@@ -14,3 +17,21 @@ export const emus = (points: number): number => Math.round(points * 12_700);
 export const PAGE = { width: 595.3, height: 841.9, margin: 72 } as const;
 /** Room for a line. */
 export const TEXT_WIDTH = PAGE.width - 2 * PAGE.margin;
+
+const STYLES: Readonly<Record<string, IBorderOptions['style']>> = {
+  dotted: 'dotted',
+  dashed: 'dashed',
+  double: 'double',
+  groove: 'threeDEngrave',
+  ridge: 'threeDEmboss',
+};
+
+export const noBorder: IBorderOptions = { style: 'none', size: 0, color: 'auto' };
+
+/** Writes one side of a frame. @param space points between the line and the text, where it has a say */
+export const borderOptions = (border: Border, space?: number): IBorderOptions => ({
+  style: STYLES[border.style] ?? 'single',
+  size: eighths(border.width),
+  color: border.color,
+  ...(space === undefined ? {} : { space: Math.min(31, Math.round(space)) }),
+});

@@ -1,7 +1,7 @@
 import type { Located } from '../css/selector.ts';
 import type { ElementNode } from '../html/nodes.ts';
 import type { FlowParts } from './flow-parts.ts';
-import { linkTarget } from './link-target.ts';
+import { linkTarget } from './links.ts';
 
 const withNode = (located: Located, node: ElementNode): Located => ({ ...located, node });
 

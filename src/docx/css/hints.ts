@@ -1,4 +1,4 @@
-import { autoDirection } from '../html/auto-direction.ts';
+import { autoDirection } from '../html/direction.ts';
 import type { Located } from './selector.ts';
 
 /** Sizes 1 to 7 of `<font size>`. */

@@ -1,7 +1,7 @@
 import { Paragraph, Table, TableCell, TableRow, type ITableCellOptions } from 'docx';
 import type { Border, Sides } from '../css/style.ts';
 import type { Block, TableBlock, TableCell as Cell } from '../flow/model.ts';
-import { borderOptions, noBorder } from './borders.ts';
+import { borderOptions, noBorder } from './units.ts';
 import { paragraph } from './paragraph.ts';
 import { twips } from './units.ts';
 

@@ -1,4 +1,5 @@
 import type { Style } from '../css/style.ts';
+import { withoutInvalid } from '../xml-text.ts';
 import type { Inline, MarkInline, PictureInline, TextFormat, TextInline } from './model.ts';
 
 /** What letters in an element look like. */
@@ -25,9 +26,6 @@ const transformed = (text: string, transform: string): string => {
   return text;
 };
 
-// Characters that XML cannot hold; some word processors refuse a whole document for one of them.
-const UNSPEAKABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Surrogate}/gu;
-
 /** The content of one paragraph as it comes in, with white space collapsed as CSS wants it. */
 export class LineCollector {
   readonly #inlines: Inline[] = [];
@@ -42,7 +40,7 @@ export class LineCollector {
 
   /** Adds text of an element. */
   addText(raw: string, style: Style, link: string | undefined): void {
-    const text = transformed(raw.replaceAll(UNSPEAKABLE, ''), style.transform);
+    const text = transformed(withoutInvalid(raw), style.transform);
     const keepsLines = /^pre/u.test(style.whiteSpace);
     const lines = keepsLines ? text.replaceAll(/\r\n?/gu, '\n').split('\n') : [text];
     const keepsBlanks = keepsLines && style.whiteSpace !== 'pre-line';

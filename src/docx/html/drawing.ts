@@ -1,5 +1,5 @@
 import { html as names, type DefaultTreeAdapterTypes } from 'parse5';
-import { escapeXml } from '../../../images/icon.ts';
+import { escapeXml } from '../xml-text.ts';
 
 type Element = DefaultTreeAdapterTypes.Element;
 type Parent = DefaultTreeAdapterTypes.ParentNode;

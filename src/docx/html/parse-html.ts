@@ -5,10 +5,14 @@ import {
   type DefaultTreeAdapterTypes,
   type TreeAdapter,
 } from 'parse5';
-import { DocumentLimitError } from '../../../errors/errors.ts';
-import { autoDirection } from './auto-direction.ts';
+import { autoDirection } from './direction.ts';
 import { drawingFile } from './drawing.ts';
 import type { ElementNode, HtmlDocument, HtmlNode, SheetReference } from './nodes.ts';
+
+/** A page has more parts than a document may have, or is nested too deeply. The message may be shown to its author. */
+export class DocxLimitError extends Error {
+  override readonly name = 'DocxLimitError';
+}
 
 type Types = DefaultTreeAdapterTypes.DefaultTreeAdapterMap;
 
@@ -46,7 +50,7 @@ const boundedAdapter = (): TreeAdapter<Types> => {
   let open = 0;
   const count = (): void => {
     nodes += 1;
-    if (nodes > MAX_NODES) throw new DocumentLimitError('The document has too many parts.');
+    if (nodes > MAX_NODES) throw new DocxLimitError('The document has too many parts.');
   };
   return {
     ...defaultTreeAdapter,
@@ -62,7 +66,7 @@ const boundedAdapter = (): TreeAdapter<Types> => {
     },
     onItemPush: () => {
       open += 1;
-      if (open > MAX_OPEN) throw new DocumentLimitError('The document is nested too deeply.');
+      if (open > MAX_OPEN) throw new DocxLimitError('The document is nested too deeply.');
     },
     onItemPop: () => {
       open -= 1;
@@ -163,7 +167,7 @@ const findElement = (nodes: readonly HtmlNode[], tag: string): ElementNode | und
 
 /**
  * Parses a page, or a piece of one, as browsers do.
- * @throws DocumentLimitError when it has too many parts or is nested too deeply
+ * @throws DocxLimitError when it has too many parts or is nested too deeply
  */
 export const parseHtml = (text: string): HtmlDocument => {
   const tree = parse<Types>(text, { treeAdapter: boundedAdapter(), scriptingEnabled: false });
