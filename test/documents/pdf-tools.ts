@@ -41,12 +41,6 @@ export const pageSizes = (pdf: Uint8Array): (readonly [width: number, height: nu
       .matchAll(/\/MediaBox\s*\[\s*0 0 ([\d.]+) ([\d.]+)\s*\]/gu),
   ].map(([, width, height]) => [(Number(width) / 72) * 25.4, (Number(height) / 72) * 25.4] as const);
 
-/** How many pages a PDF file has. */
-export const pageCount = (pdf: Uint8Array): number =>
-  Buffer.from(pdf)
-    .toString('latin1')
-    .match(/\/Type\s*\/Page\b/gu)?.length ?? 0;
-
 /** The words of a PDF file in their order. */
 export const textOf = (pdf: Uint8Array): Promise<string> =>
   withFile(pdf, 'a.pdf', async (path) => {
