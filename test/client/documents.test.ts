@@ -43,7 +43,9 @@ describe.skipIf(chromium === undefined)(`Documents with the real client${needsCh
     const { editor } = client();
     await editor.write('');
     await editor.page.locator('::-p-text(Download as PDF)').click();
-    await eventually(() => editor.messages()).toContainEqual(expect.stringMatching(/^error: .*must not be empty/u));
+    await eventually(() => editor.messages()).toContainEqual(
+      expect.stringMatching(/^error: .*must not be empty/u),
+    );
     expect(
       await editor.page.$eval(
         '[data-action=generatePdf]',
