@@ -5,10 +5,26 @@ import type { ConnectorHooks } from './hooks.ts';
 import { toFetchHandler } from './http/bridges/fetch.ts';
 import { toNodeHandler } from './http/bridges/node.ts';
 import { listen, type ListeningServer } from './http/server.ts';
+import type { Logger } from './log/logger.ts';
 import type { Router } from './router.ts';
 import { readVersion } from './version.ts';
 
 export type AppOptions = Omit<ConnectorOptions, 'version' | 'isMounted'>;
+
+/** What a module for `stowage serve --config` may export instead of a configuration alone. */
+export interface ServiceDefinition {
+  /** Absent: the source of the environment. */
+  readonly config?: ConfigInput | null | undefined;
+  readonly hooks?: ConnectorHooks | undefined;
+  /** Default: JSON lines on standard error. */
+  readonly logger?: Logger | undefined;
+}
+
+/** Returns what it is given. In a module for `--config` it brings the types. */
+export const defineConfig: {
+  (definition: ServiceDefinition): ServiceDefinition;
+  (config: ConfigInput): ConfigInput;
+} = <Written>(written: Written): Written => written;
 
 /** A standalone connector. */
 export interface App extends Router {

@@ -136,10 +136,12 @@ const prepare = (
 
 /**
  * Checks a configuration as building a connector would, and neither makes nor opens anything.
- * @throws ConfigError listing every problem of the configuration.
+ * @throws ConfigError listing every problem of the configuration, or of the hooks.
  */
-export const checkConfiguration = (input: ConfigInput | null | undefined): CheckedConfiguration =>
-  prepare(input, {}, undefined);
+export const checkConfiguration = (
+  input: ConfigInput | null | undefined,
+  hooks: ConnectorHooks = {},
+): CheckedConfiguration => prepare(input, hooks, undefined);
 
 /** Nothing is opened or begun by it. */
 const createServices = (

@@ -2,7 +2,7 @@
  * Stowage: the connector service that the file browser and uploader of a web editor call over HTTP.
  * `createApp` runs it alone, `createRouter` mounts it in a host application.
  */
-export { createApp, type App, type AppOptions } from './app.ts';
+export { createApp, defineConfig, type App, type AppOptions, type ServiceDefinition } from './app.ts';
 export { createRouter, type Router, type RouterOptions } from './router.ts';
 export type { ConnectorHooks, ResolvedTenant } from './hooks.ts';
 export type { ConfigInput, SourceInput, SourcesInput, StorageAdapterOptions } from './config/types.ts';

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 /** What the command line asks for. */
 export type Command =
-  | { readonly name: 'help' }
+  | { readonly name: 'help'; /** No command was given. */ readonly isMissing: boolean }
   | { readonly name: 'version' }
   | { readonly name: 'check-config'; readonly config: string | undefined }
   | {
@@ -14,6 +14,8 @@ export type Command =
     }
   | {
       readonly name: 'serve';
+      /** Served as it is, without a configuration. */
+      readonly folder: string | undefined;
       readonly config: string | undefined;
       readonly host: string | undefined;
       readonly port: string | undefined;
@@ -27,6 +29,7 @@ export class UsageError extends Error {
 export const help = `stowage: a file browser and uploader connector for web editors
 
 Usage:
+  stowage serve FOLDER [--host HOST] [--port PORT]
   stowage serve [--config FILE] [--host HOST] [--port PORT]
   stowage check-config [--config FILE]
   stowage explain ROLE ACTION PATH [--config FILE]
@@ -36,13 +39,17 @@ Usage:
 Commands:
   serve          Starts the service and runs until SIGTERM or SIGINT. Running requests may finish first,
                  for 30 seconds at most; a second signal ends the process immediately.
+                 With FOLDER it needs no configuration: everybody who reaches it may read and write there,
+                 and editors in pages of this machine (localhost) may use it.
   check-config   Checks the configuration, prints every problem, and starts nothing.
   explain        Says whether the access rules allow a role an action on a file, or on a folder when PATH ends
                  with a slash, and which rule decides: stowage explain editor fileRemove archive/a.jpg
 
 Options:
-  --config FILE  The configuration, a JSON file. Without it: the JSON text in CONFIG, else the file named by
-                 CONFIG_FILE, else the defaults with one source from SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL.
+  --config FILE  The configuration: a JSON file, or a module (.mjs, .js, .ts where Node.js runs TypeScript)
+                 whose default export is the configuration or { config, hooks, logger }. Without it: the JSON
+                 text in CONFIG, else the file named by CONFIG_FILE, else the defaults with one source from
+                 SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL.
   --host HOST    Address to listen on; else HOST, else 127.0.0.1 (this machine only). 0.0.0.0 or :: for all.
   --port PORT    Port to listen on; else PORT, else 8081. 0 takes any free port.
 
@@ -79,9 +86,15 @@ const requireFilled = ({ config, host }: Options): void => {
 
 const parseNamed = (name: string, words: readonly string[], { config, host, port }: Options): Command => {
   const [role, action, path] = words;
-  const unexpected = words.slice(name === 'explain' ? 3 : 0);
+  const unexpected = words.slice({ explain: 3, serve: 1 }[name] ?? 0);
   if (unexpected.length > 0) throw new UsageError(`Unexpected argument: ${unexpected.join(' ')}`);
-  if (name === 'serve') return { name, config, host, port };
+  if (name === 'serve') {
+    const [folder] = words;
+    if (folder === '') throw new UsageError('serve needs the name of a folder, not an empty text.');
+    if (folder !== undefined && config !== undefined)
+      throw new UsageError('serve takes a folder or --config, not both.');
+    return { name, folder, config, host, port };
+  }
   if (host !== undefined || port !== undefined) {
     throw new UsageError(`${name} takes neither --host nor --port.`);
   }
@@ -98,10 +111,10 @@ const parseNamed = (name: string, words: readonly string[], { config, host, port
  */
 export const parseCommand = (words: readonly string[]): Command => {
   const { values, positionals } = parse(words);
-  if (values.help === true) return { name: 'help' };
+  if (values.help === true) return { name: 'help', isMissing: false };
   if (values.version === true) return { name: 'version' };
   const [name, ...more] = positionals;
-  if (name === undefined) throw new UsageError('A command is missing.');
+  if (name === undefined) return { name: 'help', isMissing: true };
   if (!['serve', 'check-config', 'explain'].includes(name)) throw new UsageError(`Unknown command: ${name}`);
   requireFilled(values);
   return parseNamed(name, more, values);

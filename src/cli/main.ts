@@ -1,51 +1,58 @@
 #!/usr/bin/env node
-import type { ConfigInput } from '../config/types.ts';
 import { ConfigError } from '../errors/errors.ts';
 import { createLineLogger } from '../log/logger.ts';
 import { readVersion } from '../version.ts';
 import { help, parseCommand, UsageError, type Command } from './arguments.ts';
-import { readConfig } from './read-config.ts';
+import { defineFolder, hintFor } from './folder.ts';
+import { readDefinition } from './read-config.ts';
 import { readAddress, serve, StartError } from './serve.ts';
 
 const print = (text: string): boolean => process.stdout.write(`${text}\n`);
 const complain = (text: string): boolean => process.stderr.write(`${text}\n`);
 
-/** The configuration as written; whoever takes it checks every key and value of it. */
-const configFor = async (file: string | undefined): Promise<ConfigInput | undefined> =>
-  (await readConfig(file)) as ConfigInput | undefined;
+const runService = async (command: Extract<Command, { readonly name: 'serve' }>): Promise<void> => {
+  const address = readAddress(command);
+  const { folder } = command;
+  const { config, hooks, logger } =
+    folder === undefined ? await readDefinition(command.config) : await defineFolder(folder, address);
+  const log = logger ?? createLineLogger((line) => process.stderr.write(line));
+  const { createApp } = await import('../app.ts');
+  const announce = (url: string): void => {
+    if (folder !== undefined) print(hintFor(folder, url));
+  };
+  await serve(createApp(config, hooks, { logger: log }), address, log, announce);
+};
 
 /**
  * Does what the command line asks for. The service is loaded when needed: help and mistakes are answered
- * without its weight.
+ * without its weight. Returns the exit status.
  */
-const execute = async (command: Command): Promise<void> => {
-  if (command.name === 'help') print(help.trimEnd());
-  else if (command.name === 'version') print(readVersion());
-  else if (command.name === 'serve') {
-    const address = readAddress(command);
-    const logger = createLineLogger((line) => process.stderr.write(line));
-    const config = await configFor(command.config);
-    const { createApp } = await import('../app.ts');
-    await serve(createApp(config, {}, { logger }), address, logger);
-  } else {
-    const config = await configFor(command.config);
+const execute = async (command: Command): Promise<number> => {
+  if (command.name === 'help') {
+    (command.isMissing ? complain : print)(help.trimEnd());
+    return command.isMissing ? 2 : 0;
+  }
+  if (command.name === 'version') print(readVersion());
+  else if (command.name === 'serve') await runService(command);
+  else {
+    const { config, hooks } = await readDefinition(command.config);
     const { checkConfiguration } = await import('../connector.ts');
-    const checked = checkConfiguration(config);
+    const checked = checkConfiguration(config, hooks);
     if (command.name === 'explain') {
       const { explain } = await import('./explain.ts');
       print(explain(command, checked));
-      return;
+      return 0;
     }
     for (const warning of checked.warnings) print(`Note: ${warning}`);
     print('The configuration is valid.');
   }
+  return 0;
 };
 
 /** Runs the words after the program's name. Returns the exit status. */
 const run = async (words: readonly string[]): Promise<number> => {
   try {
-    await execute(parseCommand(words));
-    return 0;
+    return await execute(parseCommand(words));
   } catch (error) {
     if (error instanceof UsageError) {
       complain(`${error.message}\nTry: stowage --help`);

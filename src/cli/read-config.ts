@@ -1,5 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import { extname, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { ServiceDefinition } from '../app.ts';
 import { readVariable } from '../config/environment.ts';
+import { isPlainObject } from '../config/plain-values.ts';
+import { mustBe, unknownKey } from '../config/problems.ts';
+import type { ConfigInput } from '../config/types.ts';
 import { ConfigError } from '../errors/errors.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -42,15 +48,74 @@ const parseJson = (name: string, text: string): unknown => {
   }
 };
 
+/** Files that Node.js runs. Any other name is that of a JSON file. */
+const MODULES = /^\.[cm]?[jt]s$/u;
+
+/** ` (line 3)` where the stack of an error names a line of the module, else nothing. */
+const lineOf = (error: unknown, url: string): string => {
+  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  const line = /^\d+/u.exec(stack.split(`${url}:`, 2)[1] ?? '')?.[0];
+  return line === undefined ? '' : ` (line ${line})`;
+};
+
+const importModule = async (file: string): Promise<unknown> => {
+  // Node's own error for a missing file names the module that asked for it.
+  await readText(file);
+  const { href } = pathToFileURL(resolve(file));
+  try {
+    const { default: written } = (await import(href)) as { readonly default?: unknown };
+    return await written;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException | undefined)?.code === 'ERR_UNKNOWN_FILE_EXTENSION') {
+      const text = `cannot be read: this Node.js (${process.version}) does not run ${extname(file)} files`;
+      throw new ConfigError([`${file}: ${text}; write it as .mjs`]);
+    }
+    // Where a syntax error lies is known to Node alone.
+    const hint = error instanceof SyntaxError ? `; \`node --check ${file}\` shows where` : '';
+    throw new ConfigError([`${file}: failed${lineOf(error, href)}: ${String(error)}${hint}`]);
+  }
+};
+
+const DEFINITION_KEYS = ['config', 'hooks', 'logger'];
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error'];
+
+const loggerProblems = (logger: unknown): readonly string[] => {
+  if (logger === undefined) return [];
+  const isObject = typeof logger === 'object' && logger !== null;
+  const missing = LOG_LEVELS.filter((level) => !isObject || typeof Reflect.get(logger, level) !== 'function');
+  return missing.map((level) => `logger.${level}: must be a function`);
+};
+
+/** What a module exports: a configuration, or one with what only code can give. */
+const asDefinition = (file: string, exported: unknown): ServiceDefinition => {
+  if (exported === undefined) throw new ConfigError([`${file}: has no default export`]);
+  if (!isPlainObject(exported))
+    throw new ConfigError([`${file}: its default export ${mustBe('an object', exported)}`]);
+  // Whoever takes the configuration and the hooks checks every key and value of them.
+  if (!DEFINITION_KEYS.some((key) => Object.hasOwn(exported, key))) return { config: exported };
+  const unknown = Object.keys(exported).filter((key) => !DEFINITION_KEYS.includes(key));
+  const problems = [
+    ...unknown.map((key) => `${file}: beside config, hooks and logger, ${key} ${unknownKey(key, [])}`),
+    ...loggerProblems(exported['logger']),
+  ];
+  if (problems.length > 0) throw new ConfigError(problems);
+  return exported;
+};
+
+const readFrom = async (file: string): Promise<ServiceDefinition> =>
+  MODULES.test(extname(file))
+    ? asDefinition(file, await importModule(file))
+    : { config: parseJson(file, await readText(file)) as ConfigInput };
+
 /**
- * The configuration as written: the file, else the JSON text in `CONFIG`, else the file named by
- * `CONFIG_FILE`, else undefined.
- * @throws ConfigError when it cannot be read or is not JSON.
+ * What is to be served, as written: by the file, else by the JSON text in `CONFIG`, else by the file named by
+ * `CONFIG_FILE`, else nothing.
+ * @throws ConfigError when it cannot be read, is not JSON, or is a module that fails.
  */
-export const readConfig = async (file: string | undefined): Promise<unknown> => {
-  if (file !== undefined) return parseJson(file, await readText(file));
+export const readDefinition = async (file: string | undefined): Promise<ServiceDefinition> => {
+  if (file !== undefined) return readFrom(file);
   const text = readVariable('CONFIG');
-  if (text !== undefined) return parseJson('CONFIG', text);
+  if (text !== undefined) return { config: parseJson('CONFIG', text) as ConfigInput };
   const named = readVariable('CONFIG_FILE');
-  return named === undefined ? undefined : parseJson(named, await readText(named));
+  return named === undefined ? {} : readFrom(named);
 };

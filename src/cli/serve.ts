@@ -65,16 +65,26 @@ const stopSignal = (): Promise<NodeJS.Signals> =>
     for (const signal of SIGNALS) process.on(signal, listen);
   });
 
+/** The address as a URL. */
+export const urlOf = ({ host, port }: Address): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}/`;
+
 /**
- * Runs the service until a signal asks it to end, then until its running requests are finished.
+ * Runs the service until a signal asks it to end, then until its running requests are finished. `announce` is
+ * called with its URL when it listens.
  * @throws StartError when it cannot listen.
  */
-export const serve = async (app: App, address: Address, log: Logger): Promise<void> => {
+export const serve = async (
+  app: App,
+  address: Address,
+  log: Logger,
+  announce?: (url: string) => void,
+): Promise<void> => {
   const stop = stopSignal();
   try {
-    const { port, host } = await app.listen(address.port, address.host);
-    const url = `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}/`;
+    const url = urlOf(await app.listen(address.port, address.host));
     log.info(`Listening on ${url}`, { url });
+    announce?.(url);
     log.info('Stopping: no new requests, running ones are finished.', { signal: await stop });
     await app.close();
     log.info('Stopped.');

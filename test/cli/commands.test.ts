@@ -38,11 +38,17 @@ describe('stowage', () => {
     expect(await runToEnd(['--version'])).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
   });
 
+  it('shows its commands and ends with 2 when no command is given', async () => {
+    const { stdout } = await runToEnd(['--help']);
+    expect(await runToEnd([])).toEqual({ status: 2, signal: null, stdout: '', stderr: stdout });
+  });
+
   it.each([
-    [[], 'A command is missing.'],
     [['sevre'], 'Unknown command: sevre'],
     [['serve', '--prot', '80'], "Unknown option '--prot'"],
-    [['serve', 'now'], 'Unexpected argument: now'],
+    [['serve', 'photos', 'now'], 'Unexpected argument: now'],
+    [['serve', ''], 'serve needs the name of a folder, not an empty text.'],
+    [['serve', 'photos', '--config', 'a.json'], 'serve takes a folder or --config, not both.'],
     [['serve', '--port', '65536'], '--port must be a port number from 0 to 65535, not "65536".'],
     [['serve', '--port', '80x'], '--port must be a port number from 0 to 65535, not "80x".'],
     [['serve', '--config', ''], '--config needs the name of a file.'],
