@@ -64,7 +64,7 @@ describe('stowage serve FOLDER', () => {
   it('takes uploads of pages of this machine, and of no other page', async () => {
     const upload = (name: string, origin: string): Promise<Response> => {
       const body = new FormData();
-      body.set('files[0]', new Blob([picture]), name);
+      body.set('files[0]', new Blob([new Uint8Array(picture)]), name);
       return fetch(`${url}fileUpload`, { method: 'POST', body, headers: { origin } });
     };
     const allowed = await upload('dog.png', 'http://localhost:3000');
