@@ -23,6 +23,7 @@ import { createPipeline } from './http/pipeline.ts';
 import { createThumbnails } from './images/create-thumbnails.ts';
 import { createImageEditor } from './images/image-editor.ts';
 import { createImagePool } from './images/image-pool.ts';
+import { createPictureSizes } from './images/picture-sizes.ts';
 import { createStderrLogger, type Logger } from './log/logger.ts';
 import { createRemoteFetcher } from './remote/fetcher.ts';
 import { seenFrom } from './sources/own-address.ts';
@@ -155,6 +156,7 @@ const createServices = (
     links: createLinks(settings.signingSecret ?? []),
     thumbnails: createThumbnails({ log, pool, svgGenerator: hooks.svgGenerator }),
     images: createImageEditor(pool),
+    pictureSizes: createPictureSizes(pool),
     reservations: createNameReservations(),
     locations: createLocationLocks(),
     largeListings: new LargeListings(),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Access } from '../access/access.ts';
 import type { Documents } from '../documents/documents.ts';
 import type { ImageEditor } from '../images/image-editor.ts';
+import type { PictureSizes } from '../images/picture-sizes.ts';
 import type { Thumbnails } from '../images/thumbnails.ts';
 import type { Links } from '../links/links.ts';
 import type { Logger } from '../log/logger.ts';
@@ -20,6 +21,7 @@ export interface ActionServices {
   readonly links: Links;
   readonly thumbnails: Thumbnails;
   readonly images: ImageEditor;
+  readonly pictureSizes: PictureSizes;
   readonly reservations: NameReservations;
   /** Held by whatever takes entries away from their locations: moves and removals. */
   readonly locations: LocationLocks;

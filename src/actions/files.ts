@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';
+import { detailsOf } from './listing/details.ts';
 import { modsField } from './listing/fields.ts';
 import { listingItems, listingItemSchema } from './listing/item.ts';
 import type { ListingSlot } from './listing/large-listings.ts';
@@ -9,19 +10,22 @@ import { readPage } from './listing/page.ts';
 import { visibleEntries } from './listing/visibility.ts';
 import type { OpenSource } from './open-source.ts';
 
+const totalField = z.int().optional().describe('With `mods[details]`: visible entries of the whole folder.');
+
 const parameters = z.object({ source: sourceField, path: pathField, mods: modsField });
 
 type FilesParameters = z.output<typeof parameters>;
 
 const listSource = async (
   { services, log, holdSources }: ActionContext,
-  { source, storage, access }: OpenSource,
+  open: OpenSource,
   { path, mods }: FilesParameters,
   signal: AbortSignal,
   slot: ListingSlot,
 ): Promise<object> => {
+  const { source, storage, access } = open;
   const { settings } = source;
-  const entries = await readPage(
+  const { entries, total } = await readPage(
     storage,
     path,
     {
@@ -47,8 +51,14 @@ const listSource = async (
       names.reduce((folder, name) => folder.child(name), path),
     );
   };
-  const links = settings.serve === 'signed' ? linkTo : undefined;
-  return { ...sourceHeader(source, path), files: listingItems(settings, entries, thumbs, links) };
+  const details =
+    mods.details === true ? await detailsOf(services.pictureSizes, open, path, entries, signal) : undefined;
+  const options = { linkTo: settings.serve === 'signed' ? linkTo : undefined, details };
+  return {
+    ...sourceHeader(source, path),
+    ...(details === undefined ? {} : { total }),
+    files: listingItems(settings, entries, thumbs, options),
+  };
 };
 
 /**
@@ -61,7 +71,9 @@ export const filesAction = defineAction({
   changes: false,
   parameters,
   result: z.object({
-    sources: z.array(z.object({ ...sourceHeaderShape, files: z.array(listingItemSchema) })),
+    sources: z.array(
+      z.object({ ...sourceHeaderShape, total: totalField, files: z.array(listingItemSchema) }),
+    ),
     messages: listingMessages,
   }),
   run: async (context, input) => {

@@ -40,6 +40,8 @@ export interface FilesData extends Success {
     readonly baseurl: string;
     /** The listed folder relative to the root, without a leading slash; `/` at the root. */
     readonly path: string;
+    /** With `mods[details]`: visible entries of the whole folder. */
+    readonly total?: number | undefined;
     readonly files: readonly (
       | {
           readonly file: string;
@@ -48,6 +50,8 @@ export interface FilesData extends Success {
           readonly thumb?: string | undefined;
           /** True: `thumb` is a link by itself. */
           readonly thumbIsAbsolute?: boolean | undefined;
+          /** With `mods[details]`: ISO 8601, in UTC. */
+          readonly modified?: string | undefined;
         }
       | {
           /** Name relative to baseurl + path. */
@@ -65,6 +69,18 @@ export interface FilesData extends Success {
           readonly fileIsAbsolute?: boolean | undefined;
           /** True: `thumb` is a link by itself. */
           readonly thumbIsAbsolute?: boolean | undefined;
+          /** With `mods[details]`. */
+          readonly bytes?: number | undefined;
+          /** With `mods[details]`: ISO 8601, in UTC. */
+          readonly modified?: string | undefined;
+          /** With `mods[details]`: by the extension. */
+          readonly mime?: string | undefined;
+          /** With `mods[details]`. */
+          readonly etag?: string | undefined;
+          /** With `mods[details]`: of an image as it is meant to be seen. */
+          readonly width?: number | undefined;
+          /** With `mods[details]`: of an image as it is meant to be seen. */
+          readonly height?: number | undefined;
         }
     )[];
   }[];

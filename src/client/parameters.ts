@@ -25,6 +25,8 @@ export interface FilesParameters extends Place {
           'name-asc' | 'name-desc' | 'changed-asc' | 'changed-desc' | 'size-asc' | 'size-desc' | undefined;
         /** Folders among the files, above or below them. */
         readonly foldersPosition?: 'default' | 'top' | 'bottom' | undefined;
+        /** Adds bytes, modified, mime, etag, and width and height of images, to each item, and total to each source. */
+        readonly details?: boolean | undefined;
         /** Keeps names that contain it, whatever their case. */
         readonly filterWord?: string | undefined;
       }

@@ -54,6 +54,9 @@ export interface ImageEngine {
    */
   edit(image: Buffer, plan: (seen: PictureSize) => Edit, signal?: AbortSignal): Promise<Buffer>;
 
+  /** The size as it is meant to be seen, by the beginning of a file; undefined when that does not say it. Decodes nothing. */
+  size(beginning: Buffer): Promise<PictureSize | undefined>;
+
   /** Decodes all frames and forgets them. Resolves with the usual extension of the format, without dot. */
   verify(image: Buffer, signal?: AbortSignal): Promise<string>;
 }

@@ -112,3 +112,32 @@ const firstPixels = (file: Buffer, at: number): string | undefined => {
 
 /** Whether a WebP file stores its pixels without loss, judged by its first frame. */
 export const isLosslessWebp = (file: Buffer): boolean => firstPixels(file, 12) === 'VP8L';
+
+/**
+ * The size that the beginning of a GIF or WebP file names, which the library does not read without the end; undefined for other files.
+ * `isTurned`: the file has EXIF data, at its end, that may turn it.
+ * @see https://developers.google.com/speed/webp/docs/riff_container
+ */
+export const sizeInHeader = (
+  beginning: Buffer,
+): { readonly width: number; readonly height: number; readonly isTurned: boolean } | undefined => {
+  const format = beginning.length < 30 ? undefined : sniffPicture(beginning);
+  if (format === 'gif') {
+    return { width: beginning.readUInt16LE(6), height: beginning.readUInt16LE(8), isTurned: false };
+  }
+  if (format !== 'webp') return undefined;
+  // A whole file is read by the library, which knows what its EXIF data says.
+  if (beginning.readUInt32LE(4) + CHUNK_BYTES <= beginning.length) return undefined;
+  const kind = beginning.toString('latin1', 12, 16);
+  if (kind === 'VP8X') {
+    const width = beginning.readUIntLE(24, 3) + 1;
+    const height = beginning.readUIntLE(27, 3) + 1;
+    return { width, height, isTurned: ((beginning[20] ?? 0) & 0x08) !== 0 };
+  }
+  if (kind === 'VP8L') {
+    const bits = beginning.readUInt32LE(21);
+    return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1, isTurned: false };
+  }
+  const width = beginning.readUInt16LE(26) & 0x3fff;
+  return { width, height: beginning.readUInt16LE(28) & 0x3fff, isTurned: false };
+};

@@ -4,7 +4,7 @@ import type { ImageEngine, ThumbnailSpec } from './engine.ts';
 import type { TaskQueue } from '../concurrency/task-queue.ts';
 import { decodingBytes, editingBytes, requireMemory } from './cost.ts';
 import { openPicture, type OpenedPicture } from './open-picture.ts';
-import { isLosslessWebp, isWholeGif, type PictureFormat } from './picture-format.ts';
+import { isLosslessWebp, isWholeGif, sizeInHeader, type PictureFormat } from './picture-format.ts';
 import { renderEdit } from './sharp-edit.ts';
 import { asBroken, createSharpLoader } from './sharp-library.ts';
 
@@ -80,6 +80,18 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
       const isLossless = picture.format === 'webp' && isLosslessWebp(image);
       const weight = requireMemory(editingBytes(picture, size, isLossless), memory);
       return queues.edits.run(() => asBroken(() => renderEdit(picture, image, edit)), weight, signal);
+    },
+    size: async (beginning) => {
+      const named = sizeInHeader(beginning);
+      if (named !== undefined)
+        return named.isTurned ? undefined : { width: named.width, height: named.height };
+      try {
+        const { width, height } = await open(beginning, 'first');
+        return { width, height };
+      } catch (error) {
+        if (error instanceof BrokenImageError) return undefined;
+        throw error;
+      }
     },
     verify: async (image, signal) => {
       const picture = await open(image, 'all');

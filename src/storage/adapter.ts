@@ -12,6 +12,8 @@ export interface Entry {
   readonly size: number | undefined;
   /** Milliseconds since 1970; undefined where the store does not report it. */
   readonly modifiedAt: number | undefined;
+  /** Of a file, as in `Stat`, where a listing has it for free. */
+  readonly etag?: string | undefined;
   /**
    * Milliseconds since 1970 of the last change of anything about the entry, its name and its times too, which nobody can set; absent where
    * the store does not report it.

@@ -79,6 +79,9 @@ export const modsField = z.preprocess(
     limit: countField.describe('The most items of a page; the setting countInChunk when absent.'),
     sortBy: choiceField(sortOrders).describe('The setting defaultSortBy when absent.'),
     foldersPosition: choiceField(foldersPositions).describe('Folders among the files, above or below them.'),
+    details: flagField.describe(
+      'Adds bytes, modified, mime, etag, and width and height of images, to each item, and total to each source.',
+    ),
     filterWord: wordField.describe('Keeps names that contain it, whatever their case.'),
   }),
 );

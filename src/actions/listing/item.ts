@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../content/extension.ts';
 import type { Entry } from '../../storage/adapter.ts';
+import { detailsShape, type Details } from './details.ts';
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 const STEP = 1024;
@@ -132,6 +133,7 @@ const folderItemSchema = z.object({
   type: z.literal('folder'),
   thumb: z.string().optional(),
   thumbIsAbsolute: absoluteShape.thumbIsAbsolute,
+  modified: detailsShape.modified,
 });
 
 const fileItemSchema = z.object({
@@ -143,12 +145,21 @@ const fileItemSchema = z.object({
   changed: z.string().optional().describe('In the datetimeFormat. Absent when the store does not report it.'),
   thumb: z.string().optional().describe('Relative to baseurl + path. Absent when the quota is used up.'),
   ...absoluteShape,
+  ...detailsShape,
 });
 
 /** One entry of a listing as the client reads it. */
 export const listingItemSchema = z.union([folderItemSchema, fileItemSchema]);
 
 export type ListingItem = z.output<typeof listingItemSchema>;
+
+/** What a listing adds to its items. */
+export interface ItemOptions {
+  /** Makes the link of a path below the listed folder; undefined: links are made of `baseurl` and names. */
+  readonly linkTo?: ((relative: string) => string) | undefined;
+  /** In the order of the entries. */
+  readonly details?: readonly Details[] | undefined;
+}
 
 /**
  * The items of a page, made one by one while they are taken, so that a page of 100,000 needs no second copy
@@ -159,8 +170,7 @@ export const listingItems = (
   settings: Pick<Settings, 'datetimeFormat' | 'imageExtensions'>,
   entries: readonly Entry[],
   thumbs: readonly (string | undefined)[],
-  /** Makes the link of a path below the listed folder; undefined: links are made of `baseurl` and names. */
-  linkTo?: (relative: string) => string,
+  { linkTo, details }: ItemOptions = {},
 ): Iterable<ListingItem> => {
   const images = new Set(settings.imageExtensions);
   const format = compileDateFormat(settings.datetimeFormat);
@@ -191,16 +201,19 @@ export const listingItems = (
       let index = 0;
       for (const entry of entries) {
         const thumb = thumbs[index];
+        const more = details?.[index];
         index += 1;
-        yield entry.kind === 'folder'
-          ? {
-              file: entry.name,
-              name: entry.name,
-              type: 'folder',
-              thumb: linked(thumb),
-              thumbIsAbsolute: isAbsolute,
-            }
-          : fileItem(entry, thumb);
+        const item: ListingItem =
+          entry.kind === 'folder'
+            ? {
+                file: entry.name,
+                name: entry.name,
+                type: 'folder',
+                thumb: linked(thumb),
+                thumbIsAbsolute: isAbsolute,
+              }
+            : fileItem(entry, thumb);
+        yield more === undefined ? item : { ...item, ...more };
       }
     },
   };

@@ -77,6 +77,12 @@ const withDetails = async (
   });
 };
 
+/** The entries of a page, and how many visible ones the folder has. */
+export interface Page {
+  readonly entries: readonly Entry[];
+  readonly total: number;
+}
+
 /**
  * Reads one page of a folder: filter, then order, then cut. When names alone decide the order, a store that
  * can do so is asked for size and time of the page's entries only. Memory grows with the end of the page for
@@ -96,16 +102,20 @@ export const readPage = async (
     readonly onOmitted?: (count: number) => void;
     readonly signal: AbortSignal;
   },
-): Promise<readonly Entry[]> => {
+): Promise<Page> => {
   const statMany =
     needsOnlyNames(sortBy) && limit <= SMALL_PAGE ? storage.statMany?.bind(storage) : undefined;
   const detail = statMany === undefined ? 'full' : 'names';
   const slice = new TimeSlice(signal);
   const first = new FirstInOrder(offset + limit, entryOrder(sortBy, foldersPosition));
+  let total = 0;
   const large = { from: LARGE, slot: () => slot.take() };
   await scanFolder({ storage, folder, detail, onOmitted, signal, slice, large }, (entry) => {
-    if (isVisible(entry)) first.add(entry);
+    if (!isVisible(entry)) return;
+    total += 1;
+    first.add(entry);
   });
   const page = (await first.sorted(slice)).slice(offset);
-  return statMany === undefined ? page : await withDetails(statMany, folder, page, signal);
+  const entries = statMany === undefined ? page : await withDetails(statMany, folder, page, signal);
+  return { entries, total };
 };

@@ -19,9 +19,9 @@ export interface FoundFile {
 const listedIn = ({ objects, prefixes }: ObjectPage, folder: string) => [
   ...objects
     .filter(({ key }) => key !== folder)
-    .map(({ key, size, modifiedAt }) => ({
+    .map(({ key, size, modifiedAt, etag }) => ({
       written: key.slice(folder.length),
-      facts: { kind: 'file' as const, size, modifiedAt },
+      facts: { kind: 'file' as const, size, modifiedAt, etag },
     })),
   ...prefixes.map((prefix) => ({
     written: prefix.slice(folder.length, -1),

@@ -1,0 +1,97 @@
+import { LRUCache } from 'lru-cache';
+import { extensionOf } from '../content/extension.ts';
+import type { Source } from '../sources/source.ts';
+import type { Entry, StorageAdapter } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { PictureSize } from './engine.ts';
+import { collect, type ImagePool } from './image-pool.ts';
+import { versionOf } from './thumbnail-cache.ts';
+
+/** Sizes of stored pictures as they are meant to be seen, read from their headers. */
+export interface PictureSizes {
+  /**
+   * The sizes of the images among the entries of a folder, in their order; undefined for other entries and where the header does not say.
+   * Reads the first 64 KB of each, eight at a time, and remembers them by version. Never rejects for a single picture.
+   * @throws the signal's reason
+   */
+  of(
+    source: Source,
+    folder: SourcePath,
+    entries: readonly Entry[],
+    signal: AbortSignal,
+  ): Promise<readonly (PictureSize | undefined)[]>;
+}
+
+const HEADER_BYTES = 64 * 1024;
+const AT_ONCE = 8;
+const REMEMBERED = 20_000;
+
+/** What is known of a picture; `size` is undefined when its header does not say. */
+interface Known {
+  readonly version: string;
+  readonly size: PictureSize | undefined;
+}
+
+const readHeader = async (
+  storage: StorageAdapter,
+  path: SourcePath,
+  size: number,
+  signal: AbortSignal,
+): Promise<Buffer> => {
+  const end = Math.min(size, HEADER_BYTES) - 1;
+  const { stream } = await storage.read(path, { range: { start: 0, end }, signal });
+  return collect(stream, HEADER_BYTES, signal);
+};
+
+/** The sizes of one connector. */
+export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): PictureSizes => {
+  const known = new LRUCache<string, Known>({ max: REMEMBERED });
+  const numbers = new WeakMap<StorageAdapter, number>();
+  let stores = 0;
+
+  const numberOf = (storage: StorageAdapter): number => {
+    const number = numbers.get(storage) ?? (stores += 1);
+    numbers.set(storage, number);
+    return number;
+  };
+
+  const sizeOf = async (
+    storage: StorageAdapter,
+    path: SourcePath,
+    entry: Entry,
+    signal: AbortSignal,
+  ): Promise<PictureSize | undefined> => {
+    const key = `${String(numberOf(storage))}/${path.toString()}`;
+    const version = versionOf(entry);
+    const row = known.get(key);
+    if (row?.version === version) return row.size;
+    const header = await readHeader(storage, path, entry.size ?? HEADER_BYTES, signal);
+    const size = await engine.size(header);
+    known.set(key, { version, size });
+    return size;
+  };
+
+  return {
+    of: async (source, folder, entries, signal) => {
+      const images = new Set(source.settings.imageExtensions);
+      const sizes = new Array<PictureSize | undefined>(entries.length).fill(undefined);
+      const storage = await source.storage();
+      const rest = entries.entries();
+      const work = async (): Promise<void> => {
+        for (const [index, entry] of rest) {
+          if (entry.kind !== 'file' || entry.size === 0) continue;
+          const extension = extensionOf(entry.name) ?? '';
+          if (extension === 'svg' || !images.has(extension)) continue;
+          try {
+            sizes[index] = await sizeOf(storage, folder.child(entry.name), entry, signal);
+          } catch {
+            // Removed meanwhile, or not readable now: the listing goes on without its size.
+            signal.throwIfAborted();
+          }
+        }
+      };
+      await Promise.all(Array.from({ length: Math.min(AT_ONCE, entries.length) }, work));
+      return sizes;
+    },
+  };
+};

@@ -1,0 +1,125 @@
+import sharp from 'sharp';
+import { createApp } from 'stowage';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { formOf, silent, startService, type Service } from './service.ts';
+
+const picture = (width: number, height: number) =>
+  sharp({ create: { width, height, channels: 3, background: '#336699' } });
+
+/** More than what is read of a picture, whatever the encoder makes of it. */
+const noisy = (width: number, height: number) =>
+  sharp({
+    create: {
+      width,
+      height,
+      channels: 3,
+      background: '#888',
+      noise: { type: 'gaussian', mean: 128, sigma: 60 },
+    },
+  });
+
+interface Listed {
+  readonly total?: number;
+  readonly files: readonly Readonly<Record<string, unknown>>[];
+}
+
+const listed = async (service: Service, mods: Record<string, string>): Promise<Listed> => {
+  const fields = Object.fromEntries(Object.entries(mods).map(([key, value]) => [`mods[${key}]`, value]));
+  const { data } = await service.call('files', fields);
+  const [source] = data['sources'] as Listed[];
+  if (source === undefined) throw new Error('no source');
+  return source;
+};
+
+const start = async (): Promise<Service> => {
+  const service = await startService({
+    defaultSortBy: 'name-asc',
+    imageExtensions: ['jpg', 'png', 'gif', 'webp', 'avif', 'bmp'],
+    createThumb: false,
+  });
+  await service.source('files').put({
+    'a.txt': 'hello',
+    'broken.jpg': 'not a picture',
+    'empty.png': '',
+    'large.gif': await noisy(700, 500).gif().toBuffer(),
+    'large.jpg': await noisy(900, 600).withMetadata({ orientation: 6 }).jpeg({ quality: 95 }).toBuffer(),
+    'large.png': await noisy(600, 400).png().toBuffer(),
+    'large.webp': await noisy(800, 700).webp({ quality: 95 }).toBuffer(),
+    'lossless.webp': await noisy(400, 300).webp({ lossless: true }).toBuffer(),
+    'small.avif': await picture(64, 48).avif({ effort: 0 }).toBuffer(),
+    'small.webp': await picture(30, 20).withMetadata({ orientation: 8 }).webp().toBuffer(),
+    'trip/x.txt': 'x',
+  });
+  return service;
+};
+
+describe('mods[details]', () => {
+  it('says size, time, type, version, and the size of pictures as they are seen', async () => {
+    const service = await start();
+    const { total, files } = await listed(service, { details: 'true', withFolders: 'true' });
+    expect(total).toBe(11);
+    const byName = new Map(files.map((item) => [item['name'], item]));
+    expect(byName.get('a.txt')).toMatchObject({ bytes: 5, mime: 'text/plain; charset=utf-8' });
+    const { modified, etag } = byName.get('a.txt') ?? {};
+    expect(new Date(String(modified)).toISOString()).toBe(modified);
+    const download = await service.get('fileDownload', { name: 'a.txt' });
+    expect(download.headers.get('etag')).toBe(etag);
+    const sizes = [...byName].map(([name, { width, height }]) => [name, width, height]);
+    expect(sizes).toEqual([
+      ['a.txt', undefined, undefined],
+      ['broken.jpg', undefined, undefined],
+      ['empty.png', undefined, undefined],
+      ['large.gif', 700, 500],
+      ['large.jpg', 600, 900],
+      ['large.png', 600, 400],
+      ['large.webp', 800, 700],
+      ['lossless.webp', 400, 300],
+      ['small.avif', 64, 48],
+      ['small.webp', 20, 30],
+      ['trip', undefined, undefined],
+    ]);
+    expect(byName.get('trip')).not.toHaveProperty('bytes');
+  });
+
+  it('counts what a page leaves out, and follows what has changed', async () => {
+    const service = await start();
+    const page = await listed(service, { details: '1', offset: '3', limit: '2' });
+    expect([page.total, page.files.map(({ width }) => width)]).toEqual([10, [700, 600]]);
+    const filtered = await listed(service, { details: '1', onlyImages: '1', filterWord: 'webp', limit: '1' });
+    expect([filtered.total, filtered.files.length]).toEqual([3, 1]);
+    await service.source('files').put({ 'large.jpg': await picture(50, 40).jpeg().toBuffer() });
+    const again = await listed(service, { details: '1', filterWord: 'large.jpg' });
+    expect(again.files[0]).toMatchObject({ width: 50, height: 40 });
+  });
+
+  it('changes nothing when it is not asked for', async () => {
+    const service = await start();
+    const { total, files } = await listed(service, {});
+    expect(total).toBeUndefined();
+    const keys = new Set(files.flatMap((item) => Object.keys(item)));
+    expect([...keys].sort()).toEqual(['changed', 'file', 'isImage', 'name', 'size', 'type']);
+  });
+
+  it('says the same of other stores', async () => {
+    const sources = { memory: { title: 'M', storageAdapter: 'memory', baseurl: '/m/' } };
+    const app = createApp({ sources }, {}, { logger: silent });
+    onTestFinished(() => app.close());
+    const content = new Uint8Array(await picture(33, 22).png().toBuffer());
+    const body = formOf([['files[0]', 'a.png', content]]);
+    await app.fetch(new Request('http://x/fileUpload', { method: 'POST', body }));
+    const answer = await app.fetch(new Request('http://x/files?mods[details]=true'));
+    const { data } = (await answer.json()) as { data: { sources: Listed[] } };
+    expect(data.sources[0]).toMatchObject({
+      total: 1,
+      files: [
+        {
+          width: 33,
+          height: 22,
+          bytes: content.length,
+          mime: 'image/png',
+          etag: expect.any(String) as string,
+        },
+      ],
+    });
+  });
+});
