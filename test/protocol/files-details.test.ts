@@ -31,25 +31,30 @@ const listed = async (service: Service, mods: Record<string, string>): Promise<L
   return source;
 };
 
+const contents = (async () => ({
+  'a.txt': 'hello',
+  'broken.jpg': 'not a picture',
+  'empty.png': '',
+  'large.gif': await noisy(500, 300).gif({ effort: 1 }).toBuffer(),
+  'large.jpg': await noisy(600, 400).withMetadata({ orientation: 6 }).jpeg({ quality: 95 }).toBuffer(),
+  'large.png': await noisy(300, 200).png().toBuffer(),
+  'large.webp': await noisy(500, 400).webp({ quality: 95 }).toBuffer(),
+  'lossless.webp': await noisy(300, 250).webp({ lossless: true }).toBuffer(),
+  'small.avif': await picture(64, 48).avif({ effort: 0 }).toBuffer(),
+  'small.webp': await picture(30, 20).withMetadata({ orientation: 8 }).webp().toBuffer(),
+  'trip/x.txt': 'x',
+}))();
+
 const start = async (): Promise<Service> => {
   const service = await startService({
     defaultSortBy: 'name-asc',
     imageExtensions: ['jpg', 'png', 'gif', 'webp', 'avif', 'bmp'],
     createThumb: false,
   });
-  await service.source('files').put({
-    'a.txt': 'hello',
-    'broken.jpg': 'not a picture',
-    'empty.png': '',
-    'large.gif': await noisy(700, 500).gif().toBuffer(),
-    'large.jpg': await noisy(900, 600).withMetadata({ orientation: 6 }).jpeg({ quality: 95 }).toBuffer(),
-    'large.png': await noisy(600, 400).png().toBuffer(),
-    'large.webp': await noisy(800, 700).webp({ quality: 95 }).toBuffer(),
-    'lossless.webp': await noisy(400, 300).webp({ lossless: true }).toBuffer(),
-    'small.avif': await picture(64, 48).avif({ effort: 0 }).toBuffer(),
-    'small.webp': await picture(30, 20).withMetadata({ orientation: 8 }).webp().toBuffer(),
-    'trip/x.txt': 'x',
-  });
+  const files = await contents;
+  for (const [name, content] of Object.entries(files))
+    expect([name, content.length > 64 * 1024]).toEqual([name, /^(?:large|lossless)/u.test(name)]);
+  await service.source('files').put(files);
   return service;
 };
 
@@ -69,11 +74,11 @@ describe('mods[details]', () => {
       ['a.txt', undefined, undefined],
       ['broken.jpg', undefined, undefined],
       ['empty.png', undefined, undefined],
-      ['large.gif', 700, 500],
-      ['large.jpg', 600, 900],
-      ['large.png', 600, 400],
-      ['large.webp', 800, 700],
-      ['lossless.webp', 400, 300],
+      ['large.gif', 500, 300],
+      ['large.jpg', 400, 600],
+      ['large.png', 300, 200],
+      ['large.webp', 500, 400],
+      ['lossless.webp', 300, 250],
       ['small.avif', 64, 48],
       ['small.webp', 20, 30],
       ['trip', undefined, undefined],
@@ -84,7 +89,7 @@ describe('mods[details]', () => {
   it('counts what a page leaves out, and follows what has changed', async () => {
     const service = await start();
     const page = await listed(service, { details: '1', offset: '3', limit: '2' });
-    expect([page.total, page.files.map(({ width }) => width)]).toEqual([10, [700, 600]]);
+    expect([page.total, page.files.map(({ width }) => width)]).toEqual([10, [500, 400]]);
     const filtered = await listed(service, { details: '1', onlyImages: '1', filterWord: 'webp', limit: '1' });
     expect([filtered.total, filtered.files.length]).toEqual([3, 1]);
     await service.source('files').put({ 'large.jpg': await picture(50, 40).jpeg().toBuffer() });

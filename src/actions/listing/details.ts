@@ -1,21 +1,9 @@
-import { z } from 'zod';
 import { mimeTypeOf } from '../../content/mime-type.ts';
 import type { PictureSizes } from '../../images/picture-sizes.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { OpenSource } from '../open-source.ts';
-
-/** What `mods[details]` adds to an item, each where the store reports it. */
-export const detailsShape = {
-  bytes: z.int().optional().describe('With `mods[details]`.'),
-  modified: z.string().optional().describe('With `mods[details]`: ISO 8601, in UTC.'),
-  mime: z.string().optional().describe('With `mods[details]`: by the extension.'),
-  etag: z.string().optional().describe('With `mods[details]`.'),
-  width: z.int().optional().describe('With `mods[details]`: of an image as it is meant to be seen.'),
-  height: z.int().optional().describe('With `mods[details]`: of an image as it is meant to be seen.'),
-};
-
-export type Details = z.output<z.ZodObject<typeof detailsShape>>;
+import type { Details } from './item.ts';
 
 /** Files that are asked for their version at the same time. */
 const AT_ONCE = 8;

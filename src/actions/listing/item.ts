@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../content/extension.ts';
 import type { Entry } from '../../storage/adapter.ts';
-import { detailsShape, type Details } from './details.ts';
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 const STEP = 1024;
@@ -126,6 +125,18 @@ const absoluteShape = {
   fileIsAbsolute: z.boolean().optional().describe('True: `file` is a link by itself.'),
   thumbIsAbsolute: z.boolean().optional().describe('True: `thumb` is a link by itself.'),
 };
+
+/** What `mods[details]` adds to an item, each where the store reports it. */
+const detailsShape = {
+  bytes: z.int().optional().describe('With `mods[details]`.'),
+  modified: z.string().optional().describe('With `mods[details]`: ISO 8601, in UTC.'),
+  mime: z.string().optional().describe('With `mods[details]`: by the extension.'),
+  etag: z.string().optional().describe('With `mods[details]`.'),
+  width: z.int().optional().describe('With `mods[details]`: of an image as it is meant to be seen.'),
+  height: z.int().optional().describe('With `mods[details]`: of an image as it is meant to be seen.'),
+};
+
+export type Details = z.output<z.ZodObject<typeof detailsShape>>;
 
 const folderItemSchema = z.object({
   file: z.string(),
