@@ -9,15 +9,13 @@ import { nodesToTest } from './setup/other-node.mjs';
 import { npm } from './setup/process.mjs';
 import { runTests } from './setup/vitest.mjs';
 
-/** The real client in a browser, races that a server decides, further WebDAV servers beside the first: the minutes are better spent. */
+/** What keeps browsers, stores and other programs busy, more than Node itself: the minutes are better spent. */
 const ONCE = [
   'test/client/**',
-  'test/adapters/s3-bucket.test.ts',
-  'test/adapters/webdav-instances.test.ts',
-  'test/adapters/webdav-apache-digest.test.ts',
-  'test/adapters/webdav-nginx.test.ts',
-  'test/adapters/webdav-rclone.test.ts',
-  'test/adapters/webdav-lighttpd.test.ts',
+  'test/documents/**',
+  'test/adapters/s3*.test.ts',
+  'test/adapters/webdav-*.test.ts',
+  'test/adapters/across-stores.test.ts',
 ];
 
 await installDependencies();

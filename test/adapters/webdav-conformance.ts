@@ -11,10 +11,11 @@ export const CANNOT_DECIDE: readonly SkippedCase[] = [
   },
 ];
 
-/** Runs the conformance suite on a real server, as it is and through a decorator that could make faults. */
+/** Runs the conformance suite on a real server; `decorated`: a second time through a decorator that could make faults. */
 export const describeWebdavServer = (
   wanted: (typeof davServers)[number]['name'],
   more: readonly SkippedCase[] = [],
+  { decorated = false }: { readonly decorated?: boolean } = {},
 ): void => {
   const found = davServers.find(({ name }) => name === wanted);
   if (found === undefined) throw new Error(`no server is named ${wanted}`);
@@ -30,6 +31,7 @@ export const describeWebdavServer = (
       open: async () => ({ adapter: await open() }),
       skip,
     });
+    if (!decorated) return;
     describeStorageConformance({ describe, it }, `${name}, through a decorator without faults`, {
       open: async () => ({ adapter: withFaults(await open(), []) }),
       skip,
