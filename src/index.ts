@@ -6,6 +6,7 @@ export { createApp, defineConfig, type App, type AppOptions, type ServiceDefinit
 export { createRouter, type Router, type RouterOptions } from './router.ts';
 export type { ConnectorHooks, ResolvedTenant } from './hooks.ts';
 export type { ConfigInput, SourceInput, SourcesInput, StorageAdapterOptions } from './config/types.ts';
+export type { TextReference } from './config/references.ts';
 export type { AccessRule } from './config/access-rules.ts';
 export { ConfigError, HttpError } from './errors/errors.ts';
 export type { HookRequest } from './http/message.ts';

@@ -8,7 +8,23 @@ import {
 
 type Properties = Readonly<Record<string, JsonSchema>>;
 
-const orNull = (schema: JsonSchema): JsonSchema => {
+const REFERENCE: JsonSchema = { $ref: '#/definitions/reference' };
+const isText = ({ type, enum: values }: JsonSchema): boolean => type === 'string' && values === undefined;
+
+/** A text, or a reference to one. */
+const orReference = (schema: JsonSchema): JsonSchema => {
+  if (schema.anyOf?.some(isText) === true) return { ...schema, anyOf: [...schema.anyOf, REFERENCE] };
+  if (!isText(schema)) return schema;
+  const { description, default: value, ...text } = schema;
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(value === undefined ? {} : { default: value }),
+    anyOf: [text, REFERENCE],
+  };
+};
+
+const orNull = (written: JsonSchema): JsonSchema => {
+  const schema = orReference(written);
   const { properties } = schema;
   const inner = properties === undefined ? schema : { ...schema, properties: orNullEach(properties) };
   if (inner.enum !== undefined) return { ...inner, type: ['string', 'null'], enum: [...inner.enum, null] };
@@ -46,10 +62,9 @@ const ownProperties: Properties = {
     minLength: 1,
     description: 'Name used in requests; the key when absent.',
   },
-  title: { type: 'string', description: 'Name shown in the browser.' },
+  title: { anyOf: [{ type: 'string' }, REFERENCE], description: 'Name shown in the browser.' },
   baseurl: {
-    type: ['string', 'null'],
-    pattern: PUBLIC_URL,
+    anyOf: [{ type: 'string', pattern: PUBLIC_URL }, REFERENCE, { type: 'null' }],
     description:
       'Public URL of the source root, or its path (`/photos/`); file links and thumbnails are built from it. Required unless the service serves the files itself (`serve`).',
   },
@@ -59,7 +74,7 @@ const ownProperties: Properties = {
     description: 'Other public URLs of the source root, for links to files that are recognised as its own.',
   },
   root: {
-    type: ['string', 'null'],
+    anyOf: [{ type: 'string' }, REFERENCE, { type: 'null' }],
     description: 'Directory of a local source; a virtual prefix with other adapters.',
   },
   storageAdapter: {
@@ -129,6 +144,14 @@ export const configSchema = (): JsonSchema => {
     },
     additionalProperties: false,
     definitions: {
+      reference: {
+        description: 'A text that stands in an environment variable or a file.',
+        type: 'object',
+        properties: { env: { type: 'string' }, file: { type: 'string' } },
+        minProperties: 1,
+        maxProperties: 1,
+        additionalProperties: false,
+      },
       settings: { properties: orNullEach(Object.fromEntries(settings.map(described))) },
       source: sourceSchema(settings),
     },

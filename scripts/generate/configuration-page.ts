@@ -85,6 +85,8 @@ Rules:
 4. ${code('sources')} replaces the default source as a whole. ${code('{}')} means no sources.
 5. Unknown keys and invalid values stop the start. The error lists every problem with its dotted key, such as ${code('sources.photos.thumbSize: must be a whole number, not the text "big"')}.
 
+6. Wherever text is expected, ${code('{ "env": "NAME" }')} takes it from an environment variable and ${code('{ "file": "/run/secrets/name" }')} from a file, without the end of its last line: passwords need not stand in the configuration. Options of registered adapters and sources of ${code('resolveSources')} are taken as they are.
+
 ${code('stowage check-config --config FILE')} checks a file without starting anything. Editors read the types and meanings of the keys from ${code('config.schema.json')}, which comes with the package.
 
 ## Settings of a source

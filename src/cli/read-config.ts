@@ -4,26 +4,15 @@ import { pathToFileURL } from 'node:url';
 import type { ServiceDefinition } from '../app.ts';
 import { readVariable } from '../config/environment.ts';
 import { isPlainObject } from '../config/plain-values.ts';
-import { mustBe, unknownKey } from '../config/problems.ts';
+import { cannotBeRead, mustBe, unknownKey } from '../config/problems.ts';
 import type { ConfigInput } from '../config/types.ts';
 import { ConfigError } from '../errors/errors.ts';
-
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'access is denied',
-  EISDIR: 'it is a directory',
-};
-
-const reasonOf = (error: unknown): string => {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return REASONS[code ?? ''] ?? message;
-};
 
 const readText = async (file: string): Promise<string> => {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    throw new ConfigError([`${file}: cannot be read: ${reasonOf(error)}`]);
+    throw new ConfigError([`${file}: ${cannotBeRead(error)}`]);
   }
 };
 

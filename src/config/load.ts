@@ -5,8 +5,9 @@ import { DEFAULT_BASEURL, type SourceEnvironment } from './environment.ts';
 import { checkWritten } from './load-settings.ts';
 import { freezeDeep, isPlainObject, type PlainObject } from './plain-values.ts';
 import { mustBe, problemAt } from './problems.ts';
+import { resolveReferences } from './references.ts';
 import { settingsSchema, settingsShape } from './settings.ts';
-import { checkSources } from './sources.ts';
+import { checkSources, sourceOfReferences } from './sources.ts';
 import type { ConnectorConfig } from './types.ts';
 import { baseurlProblem } from './values.ts';
 
@@ -22,6 +23,12 @@ const topSchema = z.strictObject({
   storageAdapter: ofSources,
   s3: ofSources,
   webdav: ofSources,
+});
+
+/** The texts of a configuration that may be given by reference. */
+const withReferences = z.object({
+  ...settingsShape,
+  sources: z.record(z.string(), sourceOfReferences),
 });
 
 /** The source that serves when a configuration names none. @throws ConfigError */
@@ -47,7 +54,7 @@ const environmentSource = (environment: SourceEnvironment): PlainObject => {
  * `$schema` is ignored.
  *
  * Merging: a configuration holds only differences; nested objects merge key by key, lists replace, null keeps
- * the default, `sources` replaces the default source as a whole.
+ * the default, `sources` replaces the default source as a whole. References to variables and files are read.
  * @throws ConfigError that lists every problem, each under its dotted key.
  */
 export const loadConfig = (
@@ -57,14 +64,16 @@ export const loadConfig = (
 ): ConnectorConfig => {
   const top = input ?? {};
   if (!isPlainObject(top)) throw new ConfigError([problemAt([], mustBe('an object', top))]);
-  const { sources: written, ...rest } = top;
+  const resolved = resolveReferences(top, withReferences);
+  // Of a plain object comes a plain object.
+  const { sources: written, ...rest } = resolved.value as PlainObject;
   const fromEnvironment =
     environment.signingSecret === undefined ? {} : { signingSecret: environment.signingSecret };
   const { data = {}, problems } = checkWritten(topSchema, { ...fromEnvironment, ...rest });
   // Sources are checked even when the settings above them are wrong, so that one start shows every fault.
   const settings = settingsSchema.strip().parse(problems.length === 0 ? data : {});
   const checked = checkSources(written ?? environmentSource(environment), settings, factories);
-  const all = [...problems, ...checked.problems];
+  const all = [...resolved.problems, ...resolved.presentable([...problems, ...checked.problems])];
   if (all.length > 0) throw new ConfigError(all);
   return freezeDeep({ settings, sources: checked.sources });
 };

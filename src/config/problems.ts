@@ -34,6 +34,18 @@ export const mustBe = (wanted: string, value: unknown): string =>
 export const problemAt = (where: readonly PropertyKey[], text: string): string =>
   where.length === 0 ? `configuration: ${text}` : `${where.map(String).join('.')}: ${text}`;
 
+const READ_FAILURES: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'access is denied',
+  EISDIR: 'it is a directory',
+};
+
+/** Why a file cannot be read, in plain words: `cannot be read: there is no such file`. */
+export const cannotBeRead = (error: unknown): string => {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return `cannot be read: ${READ_FAILURES[code ?? ''] ?? message}`;
+};
+
 const normal = (key: string): string => key.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
 /** Edit distance with swaps of neighbours counted once; costs length by length. */

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { s3OptionsSchema } from '../adapters/s3/options.ts';
+import { webdavOptionsSchema } from '../adapters/webdav/options.ts';
 import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories } from '../storage/registry.ts';
 import { checkWritten, globalKeys, overrideSettings } from './load-settings.ts';
@@ -32,6 +34,14 @@ const ownShape = {
   sources: ofTheTop,
   $schema: ofTheTop,
 };
+
+/** A source as far as its texts may be given by reference. What a registered adapter expects is not known. */
+export const sourceOfReferences = z.object({
+  ...settingsShape,
+  ...ownShape,
+  s3: s3OptionsSchema,
+  webdav: webdavOptionsSchema,
+});
 
 /** The whole of a source: its own keys, the options of every adapter, and the settings that it overrides. */
 const sourceSchema = (factories: StorageFactories) => {

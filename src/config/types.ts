@@ -1,18 +1,26 @@
 import type { z } from 'zod';
 import type { s3OptionsSchema } from '../adapters/s3/options.ts';
 import type { webdavOptionsSchema } from '../adapters/webdav/options.ts';
+import type { TextReference } from './references.ts';
 import type { Settings, SettingsInput } from './settings.ts';
 
-/** Values as written: where a key may be absent, null keeps its default, at every depth. */
-type Written<Value> = Value extends readonly unknown[]
-  ? Value
+/**
+ * Values as written: where a key may be absent, null keeps its default, at every depth; a text may stand in an
+ * environment variable or a file.
+ */
+type Written<Value> = Value extends readonly (infer Entry)[]
+  ? string extends Entry
+    ? readonly (Entry | TextReference)[]
+    : Value
   : Value extends object
     ? {
         readonly [Key in keyof Value]: undefined extends Value[Key]
           ? Written<Value[Key]> | null
           : Written<Value[Key]>;
       }
-    : Value;
+    : string extends Value
+      ? Value | TextReference
+      : Value;
 
 /**
  * What a source says to its storage adapter, under the adapter's name. A package that registers an adapter
@@ -36,12 +44,12 @@ export interface StorageAdapterOptions {
 export interface SourceInput
   extends Omit<Written<SettingsInput>, 'title' | 'baseurl' | 'root'>, StorageAdapterOptions {
   readonly name?: string | null | undefined;
-  readonly title: string;
+  readonly title: string | TextReference;
   /** Required unless the service serves the files itself (`serve`). */
-  readonly baseurl?: string | null | undefined;
+  readonly baseurl?: string | TextReference | null | undefined;
   /** Other public URLs of the same files. */
   readonly baseurlAliases?: readonly string[] | null | undefined;
-  readonly root?: string | null | undefined;
+  readonly root?: string | TextReference | null | undefined;
   /** `local` when absent, `s3`, `webdav`, `memory`, or the name of a registered adapter. */
   readonly storageAdapter?: string | null | undefined;
 }
