@@ -3,7 +3,7 @@ import { createApp, HttpError } from 'stowage';
 const app = createApp(
   {
     sources: {
-      photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' },
+      photos: { title: 'Photos', root: 'photos', serve: 'public' },
     },
     accessControl: [
       { FILE_REMOVE: false, FOLDER_REMOVE: false },

@@ -2,7 +2,7 @@ import express from 'express';
 import { createRouter } from 'stowage';
 
 const router = createRouter({
-  sources: { photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' } },
+  sources: { photos: { title: 'Photos', root: 'photos', serve: 'public' } },
 });
 
 const app = express();

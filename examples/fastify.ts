@@ -3,7 +3,7 @@ import { createRouter } from 'stowage';
 import { fastifyConnector } from 'stowage/fastify';
 
 const router = createRouter({
-  sources: { photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' } },
+  sources: { photos: { title: 'Photos', root: 'photos', serve: 'public' } },
 });
 
 const app = fastify();

@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { createRouter } from 'stowage';
 
 const router = createRouter({
-  sources: { photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' } },
+  sources: { photos: { title: 'Photos', root: 'photos', serve: 'public' } },
 });
 
 const app = new Hono();

@@ -2,7 +2,7 @@ import Koa from 'koa';
 import { createRouter } from 'stowage';
 
 const router = createRouter({
-  sources: { photos: { title: 'Photos', root: 'photos', baseurl: 'https://files.example.com/photos/' } },
+  sources: { photos: { title: 'Photos', root: 'photos', serve: 'public' } },
 });
 
 const app = new Koa();

@@ -85,6 +85,19 @@ describe('the examples', () => {
     expect(await listing.json()).toMatchObject({ success: true, data: { sources: [{ name: 'photos' }] } });
   });
 
+  it.each(['express', 'fastify', 'koa', 'hono', 'node-http'] as const)(
+    'serve what was uploaded: %s',
+    async (name) => {
+      const connector = name === 'node-http' ? base(name) : `${base(name)}/connector`;
+      const form = new FormData();
+      form.append('files[0]', new Blob(['hello']), `of ${name}.txt`);
+      const stored = await fetch(`${connector}/?action=fileUpload`, { method: 'POST', body: form });
+      const { data } = (await stored.json()) as { data: { baseurl: string; files: string[] } };
+      const file = await fetch(new URL(data.baseurl + (data.files[0] ?? ''), connector));
+      expect([file.status, await file.text()]).toEqual([200, 'hello']);
+    },
+  );
+
   it('serve with node:http', async () => {
     expect(await (await ask(`${base('node-http')}/files`)).json()).toMatchObject({ success: true });
   });
@@ -100,6 +113,7 @@ describe('the examples', () => {
     >;
     const answer = await route['GET']?.(new Request('https://www.example.com/connector/files'));
     expect(await answer?.json()).toMatchObject({ success: true });
+    expect(route).toHaveProperty('HEAD');
     expect(route).toHaveProperty('POST');
     expect(route).toHaveProperty('OPTIONS');
   });
