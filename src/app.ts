@@ -33,6 +33,11 @@ export interface App extends Router {
    * address cannot be had, and after `close`.
    */
   listen(port?: number, host?: string): Promise<ListeningServer>;
+  /**
+   * Asks the store of every configured source for its root and returns the names of those that do not answer
+   * in time (default: 3 seconds). Never rejects; the log has the causes. Costs one listing a source.
+   */
+  unavailableSources(timeoutMs?: number): Promise<readonly string[]>;
   /** Refuses new requests, lets the running ones finish (at most 30 seconds), then frees everything. */
   close(): Promise<void>;
 }
@@ -57,6 +62,7 @@ export const createApp = (
     handler,
     handle: connector.handle,
     urlFor: connector.urlFor,
+    unavailableSources: (timeoutMs = 3000) => connector.unavailableSources(timeoutMs),
     listen: async (port = DEFAULT_ADDRESS.port, host = DEFAULT_ADDRESS.host) => {
       if (isClosed) throw new Error('This app has been closed.');
       const server = await listen(handler, { port, host, headers: { 'x-app-version': version } });

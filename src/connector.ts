@@ -17,7 +17,7 @@ import { configWarnings } from './config/warnings.ts';
 import { createDocuments } from './documents/create-documents.ts';
 import { InternalError, ShuttingDownError, UnknownSourceError } from './errors/errors.ts';
 import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
-import type { Handle, HookRequest } from './http/message.ts';
+import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
 import { createLinks, type UrlFor } from './links/links.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { createThumbnails } from './images/create-thumbnails.ts';
@@ -28,7 +28,7 @@ import { createStderrLogger, type Logger } from './log/logger.ts';
 import { createRemoteFetcher } from './remote/fetcher.ts';
 import { seenFrom } from './sources/own-address.ts';
 import { openAtStart } from './sources/open-at-start.ts';
-import { createSourceGroup, type SourceGroup } from './sources/source-group.ts';
+import { createSourceGroup, unavailableIn, type SourceGroup } from './sources/source-group.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
 import { createLocationLocks } from './storage/location-locks.ts';
 import { SourcePath } from './storage/source-path.ts';
@@ -45,6 +45,8 @@ export interface ConnectorOptions {
    * besides those of `registerStorageAdapter`.
    */
   readonly storageAdapters?: Readonly<Record<string, StorageFactory>> | undefined;
+  /** Sees every request, for measurements. */
+  readonly observe?: RequestObserver | undefined;
   /** Sent as `X-App-Version` with every answer. Standalone instances set it. */
   readonly version?: string | undefined;
   /** Whether the connector lies below a prefix that its requests may still carry. Routers set it. */
@@ -57,6 +59,8 @@ export interface Connector {
   readonly handle: Handle;
   /** @see Router.urlFor */
   readonly urlFor: UrlFor;
+  /** @see App.unavailableSources */
+  readonly unavailableSources: (timeoutMs: number) => Promise<readonly string[]>;
   /** Closes stores, threads and browsers. Requests after it are answered with 503; /ping is not. */
   close(): Promise<void>;
 }
@@ -196,6 +200,7 @@ export const createConnector = (
     log,
     version: options.version,
     isMounted: options.isMounted,
+    observe: options.observe,
     resolveSources: async (request) => {
       // Stores would open again, and nobody would close them.
       if (closed !== undefined) throw new ShuttingDownError();
@@ -220,6 +225,8 @@ export const createConnector = (
       if (source === undefined) throw new UnknownSourceError();
       return services.links.to(source, SourcePath.parse(path), lifetime);
     },
+    unavailableSources: async (timeoutMs) =>
+      closed === undefined ? unavailableIn(statics, timeoutMs, log) : statics.all.map(({ name }) => name),
     close: () => {
       closed ??= services.thumbnails
         .close()

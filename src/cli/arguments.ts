@@ -19,6 +19,7 @@ export type Command =
       readonly config: string | undefined;
       readonly host: string | undefined;
       readonly port: string | undefined;
+      readonly healthPort: string | undefined;
     };
 
 /** The command line cannot be understood. */
@@ -30,7 +31,7 @@ export const help = `stowage: a file browser and uploader connector for web edit
 
 Usage:
   stowage serve FOLDER [--host HOST] [--port PORT]
-  stowage serve [--config FILE] [--host HOST] [--port PORT]
+  stowage serve [--config FILE] [--host HOST] [--port PORT] [--health-port PORT]
   stowage check-config [--config FILE]
   stowage explain ROLE ACTION PATH [--config FILE]
   stowage --help
@@ -52,6 +53,8 @@ Options:
                  SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL.
   --host HOST    Address to listen on; else HOST, else 127.0.0.1 (this machine only). 0.0.0.0 or :: for all.
   --port PORT    Port to listen on; else PORT, else 8081. 0 takes any free port.
+  --health-port PORT
+                 Answers /live, /ready and /metrics on this port of the same address.
 
 Exit status: 0 fine, 1 the service cannot start or failed, 2 the command line is wrong.
 `;
@@ -60,6 +63,7 @@ const OPTIONS = {
   config: { type: 'string' },
   host: { type: 'string' },
   port: { type: 'string' },
+  'health-port': { type: 'string' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const;
@@ -84,7 +88,8 @@ const requireFilled = ({ config, host }: Options): void => {
   if (host === '') throw new UsageError('--host needs an address.');
 };
 
-const parseNamed = (name: string, words: readonly string[], { config, host, port }: Options): Command => {
+const parseNamed = (name: string, words: readonly string[], options: Options): Command => {
+  const { config, host, port, 'health-port': healthPort } = options;
   const [role, action, path] = words;
   const unexpected = words.slice({ explain: 3, serve: 1 }[name] ?? 0);
   if (unexpected.length > 0) throw new UsageError(`Unexpected argument: ${unexpected.join(' ')}`);
@@ -93,11 +98,12 @@ const parseNamed = (name: string, words: readonly string[], { config, host, port
     if (folder === '') throw new UsageError('serve needs the name of a folder, not an empty text.');
     if (folder !== undefined && config !== undefined)
       throw new UsageError('serve takes a folder or --config, not both.');
-    return { name, folder, config, host, port };
+    return { name, folder, config, host, port, healthPort };
   }
   if (host !== undefined || port !== undefined) {
     throw new UsageError(`${name} takes neither --host nor --port.`);
   }
+  if (healthPort !== undefined) throw new UsageError(`${name} does not take --health-port.`);
   if (name === 'check-config') return { name, config };
   if (role === undefined || action === undefined || path === undefined) {
     throw new UsageError('explain needs a role, an action and a path.');

@@ -4,23 +4,35 @@ import { createLineLogger } from '../log/logger.ts';
 import { readVersion } from '../version.ts';
 import { help, parseCommand, UsageError, type Command } from './arguments.ts';
 import { defineFolder, hintFor } from './folder.ts';
+import { createHealth } from './health.ts';
+import { Metrics } from './metrics.ts';
 import { readDefinition } from './read-config.ts';
-import { readAddress, serve, StartError } from './serve.ts';
+import { parsePort, readAddress, serve, StartError } from './serve.ts';
 
 const print = (text: string): boolean => process.stdout.write(`${text}\n`);
 const complain = (text: string): boolean => process.stderr.write(`${text}\n`);
 
 const runService = async (command: Extract<Command, { readonly name: 'serve' }>): Promise<void> => {
   const address = readAddress(command);
-  const { folder } = command;
+  const { folder, healthPort } = command;
+  const healthAddress =
+    healthPort === undefined
+      ? undefined
+      : { host: address.host, port: parsePort('--health-port', healthPort) };
   const { config, hooks, logger } =
     folder === undefined ? await readDefinition(command.config) : await defineFolder(folder, address);
   const log = logger ?? createLineLogger((line) => process.stderr.write(line));
   const { createApp } = await import('../app.ts');
+  const metrics = healthAddress === undefined ? undefined : new Metrics();
+  const app = createApp(config, hooks, { logger: log, observe: metrics?.observe });
+  const health =
+    healthAddress === undefined || metrics === undefined
+      ? undefined
+      : { server: createHealth(metrics, () => app.unavailableSources()), address: healthAddress };
   const announce = (url: string): void => {
     if (folder !== undefined) print(hintFor(folder, url));
   };
-  await serve(createApp(config, hooks, { logger: log }), address, log, announce);
+  await serve(app, address, log, { announce, health });
 };
 
 /**

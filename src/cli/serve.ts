@@ -3,8 +3,13 @@ import type { App } from '../app.ts';
 import { DEFAULT_ADDRESS, readVariable, type Address } from '../config/environment.ts';
 import type { Logger } from '../log/logger.ts';
 import { UsageError } from './arguments.ts';
+import type { Health } from './health.ts';
 
-const parsePort = (name: string, text: string): number => {
+/**
+ * A port as written.
+ * @throws UsageError when it is not a port.
+ */
+export const parsePort = (name: string, text: string): number => {
   const port = Number(text);
   if (!/^\d{1,5}$/u.test(text) || port > 65_535) {
     throw new UsageError(`${name} must be a port number from 0 to 65535, not ${JSON.stringify(text)}.`);
@@ -69,27 +74,42 @@ const stopSignal = (): Promise<NodeJS.Signals> =>
 export const urlOf = ({ host, port }: Address): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}/`;
 
+/** What goes with the service. */
+export interface Companions {
+  /** Watched at this address. */
+  readonly health?: { readonly server: Health; readonly address: Address } | undefined;
+  /** Is called with the service's URL when it listens. */
+  readonly announce: (url: string) => void;
+}
+
 /**
- * Runs the service until a signal asks it to end, then until its running requests are finished. `announce` is
- * called with its URL when it listens.
+ * Runs the service until a signal asks it to end, then until its running requests are finished.
  * @throws StartError when it cannot listen.
  */
 export const serve = async (
   app: App,
   address: Address,
   log: Logger,
-  announce?: (url: string) => void,
+  { health, announce }: Companions,
 ): Promise<void> => {
   const stop = stopSignal();
+  let wanted = address;
   try {
     const url = urlOf(await app.listen(address.port, address.host));
+    if (health !== undefined) {
+      wanted = health.address;
+      const healthUrl = urlOf(await health.server.listen(health.address));
+      log.info(`Health and metrics on ${healthUrl}`, { url: healthUrl });
+    }
     log.info(`Listening on ${url}`, { url });
-    announce?.(url);
+    announce(url);
     log.info('Stopping: no new requests, running ones are finished.', { signal: await stop });
+    health?.server.drain();
     await app.close();
+    await health?.server.close();
     log.info('Stopped.');
   } catch (error) {
     await app.close();
-    throw asStartError(address, error);
+    throw asStartError(wanted, error);
   }
 };

@@ -57,3 +57,18 @@ export interface ConnectorResponse {
 
 /** The core of a connector: answers a request, never rejects. */
 export type Handle = (request: ConnectorRequest) => Promise<ConnectorResponse>;
+
+/** What became of a request. */
+export interface RequestOutcome {
+  /** The name of an action, `file` for a file itself; undefined: none that exists. */
+  readonly action: string | undefined;
+  readonly status: number;
+  /** Length of the answer as it was announced; undefined: not known when it began. */
+  readonly bytes: number | undefined;
+}
+
+/**
+ * Is called when a request begins; what it returns is called once, when the request has ended and its answer
+ * has been handed over. Must not throw.
+ */
+export type RequestObserver = () => (outcome: RequestOutcome) => void;

@@ -19,7 +19,14 @@ import {
 } from './cors.ts';
 import { pingResponse } from './envelope.ts';
 import { createErrorResponder, fromHook } from './error-response.ts';
-import type { ConnectorRequest, ConnectorResponse, Handle, HookRequest } from './message.ts';
+import type {
+  ConnectorRequest,
+  ConnectorResponse,
+  Handle,
+  HookRequest,
+  RequestObserver,
+  RequestOutcome,
+} from './message.ts';
 import { readInput, type RequestInput } from './read-input.ts';
 import { type RequestFacts, RequestScope } from './request-scope.ts';
 import { answerWhole, findAction, requireAccess, runAction } from './run-action.ts';
@@ -47,6 +54,7 @@ export interface PipelineDependencies {
   readonly log: Logger;
   /** Sent with every answer as `X-App-Version`: standalone instances only. */
   readonly version?: string | undefined;
+  readonly observe?: RequestObserver | undefined;
   /** Whether URLs may still carry the prefix of a mount: not every framework cuts it. */
   readonly isMounted?: boolean | undefined;
   /** The sources for a request; the edge gives them back when the request has ended. */
@@ -230,6 +238,21 @@ const answer = async (
   return response;
 };
 
+const outcomeOf = (
+  { actions }: PipelineDependencies,
+  { about, isFile }: RequestScope,
+  { status, headers }: ConnectorResponse,
+): RequestOutcome => {
+  const { action } = about;
+  const length = headers['content-length'];
+  return {
+    // Whatever stands in a request may be its action, and would be another series of measurements.
+    action: action !== undefined && (isFile || actions.has(action)) ? action : undefined,
+    status,
+    bytes: length === undefined ? undefined : Number(length),
+  };
+};
+
 /** Builds the core of a connector out of its parts. */
 export const createPipeline = (dependencies: PipelineDependencies): Handle => {
   const { settings, version } = dependencies;
@@ -239,6 +262,7 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
 
   return async (request) => {
     const scope = new RequestScope(request, dependencies.log);
+    const ended = dependencies.observe?.();
     const cors = await checkOrigin(request);
     let response: ConnectorResponse;
     try {
@@ -248,6 +272,7 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     } catch (error) {
       response = answerError(error, request, scope);
     }
+    if (ended !== undefined) scope.atEnd(() => ended(outcomeOf(dependencies, scope, response)));
     await scope.endWith(response.body);
     return {
       status: response.status,

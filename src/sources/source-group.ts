@@ -1,7 +1,9 @@
+import { orAborted } from '../concurrency/or-aborted.ts';
 import type { SourceConfig } from '../config/types.ts';
 import { UnsupportedError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import { SourcePath } from '../storage/source-path.ts';
 import type { StorageFactories } from '../storage/registry.ts';
 import { servedBelow } from './own-address.ts';
 import type { Source, SourceSet } from './source.ts';
@@ -85,4 +87,31 @@ export const createSourceGroup = (
       }
     },
   };
+};
+
+/** Asks a store for the first entries of its root: some answer a question about the root itself unasked. */
+const askStore = async ({ storage }: Source, signal: AbortSignal): Promise<void> => {
+  for await (const _page of (await storage()).list(SourcePath.root, { signal })) return;
+};
+
+/**
+ * The names of the sources whose store does not answer within this time. Never rejects; why they do not goes
+ * to the log.
+ */
+export const unavailableIn = async (
+  { all }: SourceSet,
+  timeoutMs: number,
+  log: Logger,
+): Promise<readonly string[]> => {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const asked = all.map(async (source) => {
+    try {
+      await orAborted(askStore(source, signal), signal);
+      return [];
+    } catch (error) {
+      log.warn('A source does not answer.', { source: source.name, error });
+      return [source.name];
+    }
+  });
+  return (await Promise.all(asked)).flat();
 };

@@ -54,6 +54,8 @@ describe('stowage', () => {
     [['serve', '--config', ''], '--config needs the name of a file.'],
     [['serve', '--host', ''], '--host needs an address.'],
     [['check-config', '--port', '80'], 'check-config takes neither --host nor --port.'],
+    [['check-config', '--health-port', '80'], 'check-config does not take --health-port.'],
+    [['serve', '--health-port', 'x'], '--health-port must be a port number from 0 to 65535, not "x".'],
     [['check-config', 'a'], 'Unexpected argument: a'],
     [['explain'], 'explain needs a role, an action and a path.'],
     [['explain', 'guest', 'files'], 'explain needs a role, an action and a path.'],
