@@ -1,4 +1,5 @@
 import { createRouter } from 'stowage';
+import { nextHandlers } from 'stowage/next';
 
 export const runtime = 'nodejs';
 
@@ -6,6 +7,4 @@ const router = createRouter({
   sources: { photos: { title: 'Photos', root: 'photos', serve: 'public' } },
 });
 
-const answer = (request: Request): Promise<Response> => router.fetch(request);
-
-export { answer as GET, answer as HEAD, answer as POST, answer as OPTIONS };
+export const { GET, HEAD, POST, OPTIONS } = nextHandlers(router);

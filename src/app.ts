@@ -47,9 +47,9 @@ export interface App extends Router {
  * Every answer carries `X-App-Version`.
  * @throws ConfigError listing every problem of the configuration.
  */
-export const createApp = (
+export const createApp = <Native = unknown>(
   config?: ConfigInput | null,
-  hooks: ConnectorHooks = {},
+  hooks: ConnectorHooks<Native> = {},
   options: AppOptions = {},
 ): App => {
   const version = readVersion();

@@ -174,11 +174,13 @@ const createServices = (
  * Builds a connector: checks the configuration and begins to open the configured stores.
  * @throws ConfigError listing every problem of the configuration, or of the hooks.
  */
-export const createConnector = (
+export const createConnector = <Native>(
   input: ConfigInput | null | undefined,
-  hooks: ConnectorHooks = {},
+  given: ConnectorHooks<Native> = {},
   options: ConnectorOptions = {},
 ): Connector => {
+  // What a bridge hands on as `native` is the host's to know.
+  const hooks = given as ConnectorHooks;
   const log = options.logger ?? createStderrLogger();
   const { config, factories, actions, warnings } = prepare(input, hooks, options.storageAdapters);
   for (const warning of warnings) log.warn(warning);
@@ -214,7 +216,7 @@ export const createConnector = (
     },
     authenticate: (request) =>
       hooks.checkAuthentication === undefined ? settings.defaultRole : hooks.checkAuthentication(request),
-    accessFor: async (role, request) => (await rulesFor(request)).forRole(role),
+    accessFor: async (identity, request) => (await rulesFor(request, identity)).forRole(identity.role),
     isOriginAllowed: hooks.allowedOrigins,
     stageUpload: stageContent,
   });

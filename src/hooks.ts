@@ -3,7 +3,7 @@ import { type AccessRule, loadAccessRules } from './config/access-rules.ts';
 import { hintAt, mustBe, problemAt, unknownKey } from './config/problems.ts';
 import type { SourcesInput } from './config/types.ts';
 import { ConfigError, InternalError } from './errors/errors.ts';
-import type { HookRequest } from './http/message.ts';
+import type { HookRequest, Identity } from './http/message.ts';
 import type { SvgGenerator } from './images/thumbnails.ts';
 
 /**
@@ -15,25 +15,33 @@ export interface ResolvedTenant {
   readonly sources: SourcesInput;
 }
 
-/** Code of the host that a connector calls. Every hook may be synchronous or asynchronous. */
-export interface ConnectorHooks {
+/**
+ * Code of the host that a connector calls. Every hook may be synchronous or asynchronous. `Native` is what the host's framework hands on
+ * as `request.native`: `ConnectorHooks<express.Request>`.
+ */
+export interface ConnectorHooks<Native = unknown> {
   /**
-   * The role of the request. Runs on every request; without it every request has `defaultRole`. Throw
-   * `HttpError` to reject the request with a status of your choice; any other exception, and a result that is
-   * not a string, answers 500.
+   * The role of the request, or role and user (`{ role, subject }`): the log names the user, and `accessControl` gets both. Runs on every
+   * request; without it every request has `defaultRole`. Throw `HttpError` to reject the request with a status of your choice; any other
+   * exception, and any other result, answers 500.
    */
-  readonly checkAuthentication?: (request: HookRequest) => string | Promise<string>;
+  readonly checkAuthentication?: (
+    request: HookRequest<Native>,
+  ) => string | Identity | Promise<string | Identity>;
   /** The sources of the request's tenant; null or undefined: the configured sources serve it. */
   readonly resolveSources?: (
-    request: HookRequest,
+    request: HookRequest<Native>,
   ) => ResolvedTenant | null | undefined | Promise<ResolvedTenant | null | undefined>;
   /** Access rules that replace the configured ones for this request. */
-  readonly accessControl?: (request: HookRequest) => readonly AccessRule[] | Promise<readonly AccessRule[]>;
+  readonly accessControl?: (
+    request: HookRequest<Native>,
+    identity: Identity,
+  ) => readonly AccessRule[] | Promise<readonly AccessRule[]>;
   /**
    * Whether the origin is accepted; replaces the setting `allowedOrigins`. Only asked while
    * `allowCrossOrigin` is on.
    */
-  readonly allowedOrigins?: (origin: string, request: HookRequest) => boolean | Promise<boolean>;
+  readonly allowedOrigins?: (origin: string, request: HookRequest<Native>) => boolean | Promise<boolean>;
   /** Draws the icon of an entry: returns SVG markup, with names escaped. */
   readonly svgGenerator?: SvgGenerator;
 }
@@ -104,11 +112,11 @@ export const checkHooks = (hooks: ConnectorHooks): void => {
 export const createRulesFor = (
   hooks: ConnectorHooks,
   configured: RuleBook,
-): ((request: HookRequest) => Promise<RuleBook>) => {
+): ((request: HookRequest, identity: Identity) => Promise<RuleBook>) => {
   const compiled = new WeakMap<object, { readonly text: string; readonly rules: RuleBook }>();
-  return async (request) => {
+  return async (request, identity) => {
     if (hooks.accessControl === undefined) return configured;
-    const list = await hooks.accessControl(request);
+    const list = await hooks.accessControl(request, identity);
     // A host may change its list in place: a rule that it has added must not be missed.
     const text = JSON.stringify(list);
     const known = isObject(list) ? compiled.get(list) : undefined;

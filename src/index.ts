@@ -9,7 +9,7 @@ export type { ConfigInput, SourceInput, SourcesInput, StorageAdapterOptions } fr
 export type { TextReference } from './config/references.ts';
 export type { AccessRule } from './config/access-rules.ts';
 export { ConfigError, HttpError } from './errors/errors.ts';
-export type { HookRequest, RequestObserver, RequestOutcome } from './http/message.ts';
+export type { HookRequest, Identity, RequestObserver, RequestOutcome } from './http/message.ts';
 export type { IconEntry, SvgGenerator } from './images/thumbnails.ts';
 export type { Logger } from './log/logger.ts';
 export { registerStorageAdapter } from './storage/register.ts';

@@ -41,9 +41,9 @@ export interface Router {
  * hooks and caches.
  * @throws ConfigError listing every problem of the configuration.
  */
-export const createRouter = (
+export const createRouter = <Native = unknown>(
   config?: ConfigInput | null,
-  hooks: ConnectorHooks = {},
+  hooks: ConnectorHooks<Native> = {},
   { basePath, ...options }: RouterOptions = {},
 ): Router => {
   const connector = createConnector(config, hooks, { ...options, isMounted: basePath === undefined });

@@ -8,7 +8,7 @@ export interface UploadedContent {
 }
 
 /** What a hook sees of a request. */
-export interface HookRequest {
+export interface HookRequest<Native = unknown> {
   /** Upper case. */
   readonly method: string;
   /** Path and query below the mount point, as sent: `/files?path=a`. */
@@ -19,9 +19,15 @@ export interface HookRequest {
    * What the host knows: Express and node `req` (with its session), Fastify request, Hono context, web
    * `Request`.
    */
-  readonly native: unknown;
+  readonly native: Native;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
+}
+
+/** Who asks: the role that access rules speak of, and the user, for logs and hooks. */
+export interface Identity {
+  readonly role: string;
+  readonly subject?: string | undefined;
 }
 
 /** A body that a host framework has read before. */

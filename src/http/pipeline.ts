@@ -24,6 +24,7 @@ import type {
   ConnectorResponse,
   Handle,
   HookRequest,
+  Identity,
   RequestObserver,
   RequestOutcome,
 } from './message.ts';
@@ -61,7 +62,7 @@ export interface PipelineDependencies {
   readonly resolveSources: (request: HookRequest) => Promise<SourceLease>;
   /** The request's role. */
   readonly authenticate: (request: HookRequest) => unknown;
-  readonly accessFor: (role: string, request: HookRequest) => Access | Promise<Access>;
+  readonly accessFor: (identity: Identity, request: HookRequest) => Access | Promise<Access>;
   /** The hook `allowedOrigins`. */
   readonly isOriginAllowed?: OriginHook | undefined;
   readonly stageUpload: StageUpload;
@@ -72,8 +73,13 @@ export interface PipelineDependencies {
 const PING = 'ping';
 const pingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST']);
 
-const roleFrom = (result: unknown): string => {
-  if (typeof result === 'string') return result;
+const identityFrom = (result: unknown): Identity => {
+  if (typeof result === 'string') return { role: result };
+  if (typeof result === 'object' && result !== null && 'role' in result) {
+    const { role, subject }: { role: unknown; subject?: unknown } = result;
+    if (typeof role === 'string' && (subject === undefined || typeof subject === 'string'))
+      return { role, subject };
+  }
   throw new InternalError({ detail: `checkAuthentication returned ${typeof result}, not a role` });
 };
 
@@ -133,9 +139,12 @@ const authorize = async (
   request: ConnectorRequest,
   scope: RequestScope,
 ): Promise<Access> => {
-  const role = roleFrom(await fromHook('checkAuthentication', () => dependencies.authenticate(request)));
-  scope.about.role = role;
-  return fromHook('accessControl', () => dependencies.accessFor(role, request));
+  const identity = identityFrom(
+    await fromHook('checkAuthentication', () => dependencies.authenticate(request)),
+  );
+  scope.about.role = identity.role;
+  if (identity.subject !== undefined) scope.about.subject = identity.subject;
+  return fromHook('accessControl', () => dependencies.accessFor(identity, request));
 };
 
 /**

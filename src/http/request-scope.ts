@@ -9,6 +9,8 @@ import type { ConnectorResponse, HookRequest } from './message.ts';
 export interface RequestFacts {
   readonly id: string;
   role?: string;
+  /** The user, as far as the host says. */
+  subject?: string;
   action?: string;
   source?: string;
   /** The item or folder inside the source. */

@@ -193,7 +193,7 @@ export const createEdge = (options: EdgeOptions = {}): Edge => {
         return lease();
       }),
     authenticate: options.authenticate ?? (() => 'guest'),
-    accessFor: (role) => rules.forRole(role),
+    accessFor: ({ role }) => rules.forRole(role),
     isOriginAllowed: options.isOriginAllowed,
     stageUpload: stageContent,
     times: options.times,
