@@ -222,8 +222,10 @@ describe('the packed package', () => {
        wrong.push({ files: { ...titled, webdav: 5 } });
        // @ts-expect-error: options of another form than the adapter has declared
        wrong.push({ files: { ...titled, vault: { key: 'one' } } });
-       // @ts-expect-error: the public URL is missing
-       wrong.push({ files: { title: 'T' } });
+       // @ts-expect-error: the title is missing
+       wrong.push({ files: { serve: 'public' } });
+       // @ts-expect-error: not a way to serve
+       wrong.push({ files: { title: 'T', serve: 'all' } });
        export { wrong };
        const hooks: ConnectorHooks = {
          checkAuthentication: (request) => {
