@@ -15,10 +15,11 @@ import { loadSources } from './config/sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
 import { createDocuments } from './documents/create-documents.ts';
-import { InternalError, ShuttingDownError, UnknownSourceError } from './errors/errors.ts';
+import { ConfigError, InternalError, ShuttingDownError, UnknownSourceError } from './errors/errors.ts';
 import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
 import { createLinks, type UrlFor } from './links/links.ts';
+import { createProxyRole } from './http/proxy-role.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { createThumbnails } from './images/create-thumbnails.ts';
 import { createImageEditor } from './images/image-editor.ts';
@@ -82,6 +83,7 @@ const warningsOf = (
   const isGuarded =
     hooks.checkAuthentication !== undefined ||
     hooks.accessControl !== undefined ||
+    config.settings.auth !== undefined ||
     config.settings.accessControl.length > 0;
   const unguarded =
     'Neither access rules nor a checkAuthentication hook are set: everybody who reaches this service may ' +
@@ -134,6 +136,8 @@ const prepare = (
   checkHooks(hooks);
   const factories = factoriesOf(own);
   const config = loadConfig(input, factories, readSourceEnvironment());
+  if (config.settings.auth !== undefined && hooks.checkAuthentication !== undefined)
+    throw new ConfigError(['auth: must not be set together with the hook checkAuthentication']);
   const actions = createActions();
   const actionKeys = [...new Set([...reportedActions, ...actions.keys()])].map(accessKeyOf);
   return { config, factories, actions, actionKeys, warnings: warningsOf(config, hooks, actionKeys) };
@@ -147,6 +151,15 @@ export const checkConfiguration = (
   input: ConfigInput | null | undefined,
   hooks: ConnectorHooks = {},
 ): CheckedConfiguration => prepare(input, hooks, undefined);
+
+/** Gives each request its role. */
+const authenticationOf = (
+  hooks: ConnectorHooks,
+  { auth, defaultRole }: ConnectorConfig['settings'],
+): ((request: HookRequest) => unknown) => {
+  if (hooks.checkAuthentication !== undefined) return (request) => hooks.checkAuthentication?.(request);
+  return auth === undefined ? () => defaultRole : createProxyRole(auth);
+};
 
 /** Nothing is opened or begun by it. */
 const createServices = (
@@ -214,8 +227,7 @@ export const createConnector = <Native>(
       }
       return lease;
     },
-    authenticate: (request) =>
-      hooks.checkAuthentication === undefined ? settings.defaultRole : hooks.checkAuthentication(request),
+    authenticate: authenticationOf(hooks, settings),
     accessFor: async (identity, request) => (await rulesFor(request, identity)).forRole(identity.role),
     isOriginAllowed: hooks.allowedOrigins,
     stageUpload: stageContent,

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { accessRuleSchema } from './access-rules.ts';
-import { documentsSchema, MAX_TIMER_SECONDS, pdfSchema, tenantCacheSchema } from './setting-groups.ts';
+import { global, setting, source, unused } from './setting-meta.ts';
+import {
+  authSchema,
+  documentsSchema,
+  MAX_TIMER_SECONDS,
+  pdfSchema,
+  tenantCacheSchema,
+} from './setting-groups.ts';
 import {
   byteSize,
   count,
@@ -21,38 +28,7 @@ import {
 } from './setting-values.ts';
 
 export type { AccessRule } from './access-rules.ts';
-
-/** What the reference page and the JSON schema say of a setting, besides its type and default. */
-export interface SettingMeta {
-  /** One sentence for the reference page. */
-  readonly meaning: string;
-  /**
-   * `global`: read before a source is known, an override by a source has no effect. `source`: a source may
-   * override it.
-   */
-  readonly scope: 'global' | 'source';
-  /** Accepted for compatibility, without any effect. */
-  readonly unused?: true;
-  /** The default as the page shows it, when it is not a JSON value. */
-  readonly shownDefault?: string;
-}
-
-/** The metadata of every setting, found by its schema. */
-export const settingMeta = z.registry<SettingMeta>();
-
-const setting = <Schema extends z.ZodType>(schema: Schema, meta: SettingMeta): Schema => {
-  settingMeta.add(schema, meta);
-  return schema;
-};
-
-const source = (meaning: string): SettingMeta => ({ meaning, scope: 'source' });
-const global = (meaning: string): SettingMeta => ({ meaning, scope: 'global' });
-const unused = (meaning: string, shownDefault?: string): SettingMeta => ({
-  meaning: `Accepted, without effect: ${meaning}`,
-  scope: 'source',
-  unused: true,
-  ...(shownDefault === undefined ? {} : { shownDefault }),
-});
+export { settingMeta, type SettingMeta } from './setting-meta.ts';
 
 /**
  * Every setting that the configuration knows, except `sources`. The order is that of the reference page.
@@ -198,6 +174,12 @@ export const settingsShape = {
   defaultRole: setting(
     z.string().default('guest'),
     global('Role of every request when there is no `checkAuthentication` hook.'),
+  ),
+  auth: setting(
+    authSchema.optional(),
+    global(
+      'Take the role of a request from a header of a trusted proxy, in place of `defaultRole`. Without the header, or from elsewhere: 401.',
+    ),
   ),
   roleSessionVar: setting(z.string().default('JoditUserRole'), unused('roles come from the hook.')),
   allowCrossOrigin: setting(
