@@ -6,7 +6,7 @@ import { moveFileTo, moveTree } from '../storage/move-tree.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
 import { incomingContent, incomingName } from './incoming-policy.ts';
-import { ruleExtension } from './item.ts';
+import { requireFolder, ruleExtension } from './item.ts';
 import type { OpenSource } from './open-source.ts';
 import { itemKey, requireBothLocations } from './relocate.ts';
 import { reservedNames } from './reserved.ts';
@@ -64,8 +64,12 @@ const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nam
  */
 export const transferItem = (context: ActionContext, transfer: Transfer): Promise<void> => {
   const { verb, from, to } = transfer;
-  const run = (): Promise<void> => transferAllowed(context, transfer);
-  return verb === 'COPY' ? run() : context.services.locations.hold([from, to], context, run);
+  if (verb === 'COPY') return transferAllowed(context, transfer);
+  return context.services.locations.hold([from, to], context, async (hasWaited) => {
+    // Stores make a missing folder in passing.
+    if (hasWaited) await requireFolder(to, to.path.parent, context.signal, 'destination folder');
+    await transferAllowed(context, transfer);
+  });
 };
 
 const transferAllowed = async (context: ActionContext, transfer: Transfer): Promise<void> => {

@@ -6,7 +6,7 @@ import { moveFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
-import { findItem, ruleExtension, type Item } from './item.ts';
+import { findItem, requireFolder, ruleExtension, type Item } from './item.ts';
 import type { OpenSource } from './open-source.ts';
 import { requireContents } from './require-contents.ts';
 
@@ -116,7 +116,9 @@ export const relocate = async (
     { storage, path: to },
   ];
   const run = isSameLocation(origin, target) && from.parent.equals(to.parent) ? changeLetterCase : moveItem;
-  await services.locations.hold([origin, target], { signal }, async () => {
+  await services.locations.hold([origin, target], { signal }, async (hasWaited) => {
+    // Stores make a missing folder in passing.
+    if (hasWaited) await requireFolder(open, to.parent, signal, 'destination folder');
     // Thumbnails of what is inside a folder travel inside.
     if (kind === 'folder') await requireContents(context, open, { verb, from, to });
     await run(storage, kind, from, to, signal);

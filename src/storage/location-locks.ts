@@ -10,13 +10,14 @@ const MAY_WAIT = 1000;
  */
 export interface LocationLocks {
   /**
-   * Holds all of the locations, which are waited for together: nobody waits while holding one.
+   * Holds all of the locations, which are waited for together: nobody waits while holding one. Whoever has waited looks again: what was
+   * there before may be gone.
    * @throws the signal's reason while waiting, BusyError when too many wait, and what `work` throws
    */
   hold<T>(
     locations: readonly StoreLocation[],
     options: { readonly signal?: AbortSignal | undefined },
-    work: () => Promise<T>,
+    work: (hasWaited: boolean) => Promise<T>,
   ): Promise<T>;
 }
 
@@ -35,27 +36,30 @@ export const createLocationLocks = (): LocationLocks => {
     [...holders].find(({ locations }) =>
       locations.some((location) => wanted.some((each) => overlaps(location, each))),
     );
-  const waitFor = async (locations: readonly StoreLocation[], signal?: AbortSignal): Promise<void> => {
+  const waitFor = async (locations: readonly StoreLocation[], signal?: AbortSignal): Promise<boolean> => {
+    let hasWaited = false;
     for (let holder = findHolder(locations); holder !== undefined; holder = findHolder(locations)) {
       if (waiting >= MAY_WAIT) throw new BusyError({ detail: 'too many operations wait for their turn' });
       waiting += 1;
+      hasWaited = true;
       try {
         await orAborted(holder.ended, signal);
       } finally {
         waiting -= 1;
       }
     }
+    return hasWaited;
   };
   return {
     hold: async (locations, { signal }, work) => {
       signal?.throwIfAborted();
-      await waitFor(locations, signal);
+      const hasWaited = await waitFor(locations, signal);
       // Nothing may be awaited between the last look and this.
       let end = (): void => undefined;
       const holder = { locations, ended: new Promise<void>((resolve) => (end = resolve)) };
       holders.add(holder);
       try {
-        return await work();
+        return await work(hasWaited);
       } finally {
         holders.delete(holder);
         end();
