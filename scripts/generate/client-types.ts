@@ -37,6 +37,9 @@ readonly files: readonly Blob[];`;
 /** Where nearly every action works. */
 const place = ['source', 'path'];
 
+/** The client reads the answers of the protocol, not those of editors. */
+const forOthers = ['responseType'];
+
 const without = ({ properties = {}, ...schema }: JsonSchema, names: readonly string[]): JsonSchema => ({
   ...schema,
   properties: Object.fromEntries(Object.entries(properties).filter(([name]) => !names.includes(name))),
@@ -53,7 +56,7 @@ const parametersType = (action: DescribedAction): string => {
   const isPlaced = place.every((key) => key in (parameters.properties ?? {}));
   return `/** Parameters of \`${name}\`. */
 export interface ${parametersName(action)} ${isPlaced ? 'extends Place' : ''} {
-${membersOf(isPlaced ? without(parameters, place) : parameters)}
+${membersOf(without(parameters, isPlaced ? [...place, ...forOthers] : forOthers))}
 ${takesFiles ? filesMember : ''}
 }`;
 };

@@ -5,6 +5,7 @@ import type { JsonSchema } from './settings-schema.ts';
 
 /** An action as clients see it. */
 export interface DescribedAction extends Pick<Action, 'name' | 'summary' | 'methods' | 'takesFiles'> {
+  readonly answersEditors: boolean;
   /** What a client should send; the service takes more spellings than this. */
   readonly parameters: JsonSchema;
   /** The shape of `data`, or the media type of the file that is answered. */
@@ -35,7 +36,8 @@ const forClients = (schema: JsonSchema): JsonSchema => {
   };
 };
 
-const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema =>
+/** A schema as clients see it. */
+export const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema =>
   forClients(z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as JsonSchema);
 
 const parametersOf = ({ name, parameters }: Action): JsonSchema => {
@@ -54,8 +56,8 @@ export const capitalised = (name: string): string => `${name.charAt(0).toUpperCa
 /** Every action of the registry, in its order. */
 export const describedActions = (): readonly DescribedAction[] =>
   [...createActions().values()].map((action) => {
-    const { name, summary, methods, takesFiles, result } = action;
+    const { name, summary, methods, takesFiles, answersEditors = false, result } = action;
     const answer =
       'contentType' in result ? { contentType: result.contentType } : { data: schemaOf(result, 'output') };
-    return { name, summary, methods, takesFiles, parameters: parametersOf(action), answer };
+    return { name, summary, methods, takesFiles, answersEditors, parameters: parametersOf(action), answer };
   });

@@ -1,5 +1,6 @@
 import { errorTable } from '../../src/errors/table.ts';
-import { capitalised, describedActions, type DescribedAction } from './interface.ts';
+import { editorErrorSchema, editorUploadSchema } from '../../src/actions/editor-answers.ts';
+import { capitalised, describedActions, schemaOf, type DescribedAction } from './interface.ts';
 import type { JsonSchema } from './settings-schema.ts';
 
 /** A part of the description that is no schema. */
@@ -27,7 +28,7 @@ const withCode = (data: JsonSchema): JsonSchema => ({
 
 const fileBody = { type: 'string', contentMediaType: 'application/octet-stream' };
 
-const succeeded = ({ name, answer }: DescribedAction): Part =>
+const succeeded = ({ name, answer, answersEditors }: DescribedAction): Part =>
   'contentType' in answer
     ? {
         description: 'The file, as an attachment.',
@@ -36,12 +37,23 @@ const succeeded = ({ name, answer }: DescribedAction): Part =>
       }
     : {
         description: 'Done.',
-        content: { 'application/json': { schema: success(reference('schemas', dataName(name))) } },
+        content: {
+          'application/json': {
+            schema: answersEditors
+              ? {
+                  anyOf: [
+                    success(reference('schemas', dataName(name))),
+                    reference('schemas', 'EditorUpload'),
+                  ],
+                }
+              : success(reference('schemas', dataName(name))),
+          },
+        },
       };
 
 const responses = (action: DescribedAction): Part => ({
   200: succeeded(action),
-  default: reference('responses', 'Error'),
+  default: reference('responses', action.answersEditors ? 'UploadError' : 'Error'),
 });
 
 /** Objects are written with brackets: `mods[limit]=5`. */
@@ -202,8 +214,27 @@ export const openApi = (): Part => {
           description: 'Not done. The status line has the same number as the body.',
           content: { 'application/json': { schema: reference('schemas', 'Error') } },
         },
+        UploadError: {
+          description: 'Not done. With `responseType=ckeditor` the status is always 200.',
+          content: {
+            'application/json': {
+              schema: { anyOf: [reference('schemas', 'Error'), reference('schemas', 'EditorError')] },
+            },
+          },
+        },
       },
-      schemas: { Error: errorSchema(), ...Object.fromEntries(actions.flatMap(ownSchemas)) },
+      schemas: {
+        Error: errorSchema(),
+        EditorUpload: {
+          description: 'With `responseType`: what that editor reads of an upload.',
+          ...schemaOf(editorUploadSchema, 'output'),
+        },
+        EditorError: {
+          description: 'With `responseType`: what that editor reads of a failure.',
+          ...schemaOf(editorErrorSchema, 'output'),
+        },
+        ...Object.fromEntries(actions.flatMap(ownSchemas)),
+      },
     },
   };
 };

@@ -10,7 +10,7 @@ import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
 import type { LocationLocks } from '../storage/location-locks.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { FileAnswer, MadeFileAnswer } from './file-answer.ts';
+import type { EditorAnswer, FileAnswer, MadeFileAnswer } from './file-answer.ts';
 import type { LargeListings } from './listing/large-listings.ts';
 import type { OmittedEntries } from './listing/omitted.ts';
 import type { NameReservations } from './naming.ts';
@@ -53,8 +53,8 @@ export interface ActionContext {
 /** Fields of `data` besides `code`. Iterables are written out as JSON arrays, bit by bit. */
 export type ActionData = Readonly<Record<string, unknown>>;
 
-/** What an action answers: data for the JSON envelope, or a file. */
-export type ActionResult = ActionData | FileAnswer | MadeFileAnswer;
+/** What an action answers: data for the JSON envelope, a file, or what an editor reads. */
+export type ActionResult = ActionData | FileAnswer | MadeFileAnswer | EditorAnswer;
 
 /** The result of an action that answers a file instead of the JSON envelope. */
 export interface FileResult {
@@ -82,6 +82,8 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   readonly takesFiles: boolean;
   /** True: the text fields of a form may hold as much as a file. */
   readonly takesLongText?: boolean;
+  /** True: with `responseType`, answers and errors have the form of an editor's simple upload. */
+  readonly answersEditors?: boolean;
   readonly parameters: Parameters;
   /** Shape of the answer's `data` without `code`, or what kind of file is answered. */
   readonly result: z.ZodType | FileResult;

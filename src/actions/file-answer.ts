@@ -63,6 +63,15 @@ export class MadeFileAnswer {
   }
 }
 
+/** An answer without the envelope of the protocol, in the form that an editor reads. */
+export class EditorAnswer {
+  readonly body: object;
+
+  constructor(body: object) {
+    this.body = body;
+  }
+}
+
 /**
  * A text of the JSON answer that is written bit by bit, such as a picture in base64. Whoever takes the chunks
  * ends their source.

@@ -6,15 +6,25 @@ import type { StagedFile } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { stageContent } from '../storage/staging.ts';
 import { defineAction, type ActionContext } from './action.ts';
+import { answerFor, responseTypeField } from './editor-answers.ts';
+import type { EditorAnswer } from './file-answer.ts';
 import { requireFolder } from './item.ts';
 import { newFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
-import { prepareUpload, requireUntaken, storeUpload, type PlannedUpload } from './store-uploads.ts';
+import {
+  prepareUpload,
+  requireUntaken,
+  storeUpload,
+  type PlannedUpload,
+  type StoredUpload,
+} from './store-uploads.ts';
+import { uploadedItem, uploadedItemSchema } from './uploaded-item.ts';
 
 const parameters = z.object({
   source: sourceField,
   path: pathField,
   url: textField.describe('An http or https URL whose host is public.'),
+  responseType: responseTypeField,
 });
 
 type RemoteUploadParameters = z.output<typeof parameters>;
@@ -23,6 +33,7 @@ const result = z.object({
   baseurl: z.string(),
   newfilename: z.string().describe('Path relative to the root of the source.'),
   isImage: z.boolean(),
+  items: z.array(uploadedItemSchema).describe('The one file.'),
 });
 
 /** Refuses what can be refused before a byte is fetched. Returns the name as the URL has it. */
@@ -64,16 +75,17 @@ const store = async (
   open: OpenSource,
   folder: SourcePath,
   planned: PlannedUpload,
-): Promise<SourcePath> => {
-  const { path, replaced } = await storeUpload(context, open, folder, planned);
+): Promise<StoredUpload> => {
+  const stored = await storeUpload(context, open, folder, planned);
+  const { path, replaced } = stored;
   if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
-  return path;
+  return stored;
 };
 
 const run = async (
   context: ActionContext,
   input: RemoteUploadParameters,
-): Promise<z.output<typeof result>> => {
+): Promise<z.output<typeof result> | EditorAnswer> => {
   const open = await openSource(context, input.source);
   const { source, storage } = open;
   const filename = await checkBeforeFetch(context, open, input);
@@ -84,12 +96,14 @@ const run = async (
     const upload = { field: 'url', filename, staged, stagedIn: storage };
     const planned = await prepareUpload(context, open, input.path, upload);
     stagedFiles.push(planned.upload.staged);
-    const path = await store(context, open, input.path, planned);
-    return {
+    const stored = await store(context, open, input.path, planned);
+    const { path } = stored;
+    return answerFor(input.responseType, {
       baseurl: source.baseurl,
       newfilename: path.toString(),
       isImage: source.settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
-    };
+      items: [uploadedItem(context, open, stored)],
+    });
   } finally {
     await Promise.all(stagedFiles.map((file) => file.discard()));
   }
@@ -103,6 +117,7 @@ export const fileUploadRemoteAction = defineAction({
   name: 'fileUploadRemote',
   summary: 'Downloads a file from a public http or https address into a folder.',
   changes: true,
+  answersEditors: true,
   parameters,
   result,
   run,

@@ -4,6 +4,8 @@ import { InvalidParametersError } from '../errors/errors.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { type ActionContext, defineAction } from './action.ts';
+import { answerFor, responseTypeField } from './editor-answers.ts';
+import type { EditorAnswer } from './file-answer.ts';
 import { requireFolder } from './item.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 import {
@@ -14,10 +16,12 @@ import {
   storeUploads,
 } from './store-uploads.ts';
 import { filesOf, type UploadedFile } from './uploaded-file.ts';
+import { uploadedItem, uploadedItemSchema } from './uploaded-item.ts';
 
 const parameters = z.object({
   source: sourceField,
   path: pathField,
+  responseType: responseTypeField,
   // Not a parameter of this action, but of fileUploadRemote: it gives a request away that came here by
   // mistake.
   url: z.unknown().optional().meta({ sent: false }),
@@ -35,9 +39,9 @@ const MEANT_REMOTE =
 const requireFiles = (
   context: ActionContext,
   open: OpenSource,
-  { url }: UploadParameters,
+  { url, responseType }: UploadParameters,
 ): readonly UploadedFile[] => {
-  const files = filesOf(context, open);
+  const files = filesOf(context, open, responseType);
   if (files.length > 0) return files;
   throw new InvalidParametersError(url === undefined ? 'No files were sent.' : MEANT_REMOTE);
 };
@@ -47,6 +51,7 @@ const result = z.object({
   messages: z.array(z.string()).describe('One per file.'),
   files: z.array(z.string()).describe('Paths relative to the root of the source.'),
   isImages: z.array(z.boolean()).describe('Parallel to `files`.'),
+  items: z.array(uploadedItemSchema).describe('Parallel to `files`.'),
 });
 
 /** What the answer says of a stored file. */
@@ -76,7 +81,10 @@ const storeAll = async (
   }
 };
 
-const run = async (context: ActionContext, input: UploadParameters): Promise<z.output<typeof result>> => {
+const run = async (
+  context: ActionContext,
+  input: UploadParameters,
+): Promise<z.output<typeof result> | EditorAnswer> => {
   const open = await openSource(context, input.source);
   const { baseurl, settings } = open.source;
   const files = requireFiles(context, open, input);
@@ -84,12 +92,13 @@ const run = async (context: ActionContext, input: UploadParameters): Promise<z.o
   for (const { path, replaced } of stored) {
     if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
   }
-  return {
+  return answerFor(input.responseType, {
     baseurl,
     messages: stored.map(messageOf),
     files: stored.map(({ path }) => path.toString()),
     isImages: stored.map(({ path }) => settings.imageExtensions.includes(extensionOf(path.name) ?? '')),
-  };
+    items: stored.map((one) => uploadedItem(context, open, one)),
+  });
 };
 
 /** Stores uploaded files: all are checked before the first is stored. */
@@ -98,6 +107,7 @@ export const fileUploadAction = defineAction({
   summary: 'Stores the files of a multipart form in a folder.',
   changes: true,
   takesFiles: true,
+  answersEditors: true,
   parameters,
   result,
   run,

@@ -4,7 +4,7 @@ import { mimeTypeOf } from '../content/mime-type.ts';
 import type { DocumentJob, ReadOwn } from '../documents/documents.ts';
 import { orientations, paperFormats } from '../documents/pdf/paper.ts';
 import { AccessDeniedError, FileTooLargeError, NotFoundError } from '../errors/errors.ts';
-import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import { choice, pathField, sourceField, textField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { MadeFileAnswer } from './file-answer.ts';
 import { findItem } from './item.ts';
@@ -77,15 +77,6 @@ export const documentJob = (
 };
 
 const PDF = 'application/pdf';
-
-/** One of the values, undefined when absent or empty. */
-const choice = <Value extends string>(values: readonly [Value, ...Value[]]) =>
-  z
-    .string()
-    .optional()
-    .transform((value) => (value === '' ? undefined : value))
-    .pipe(z.enum(values, `must be one of ${values.join(', ')}`).optional())
-    .meta({ sent: { type: 'string', enum: values } });
 
 /** Renders HTML as a PDF file. */
 export const generatePdfAction = defineAction({

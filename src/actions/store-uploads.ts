@@ -1,11 +1,13 @@
 import { extensionOf } from '../content/extension.ts';
 import { foldedFor } from '../content/letter-case.ts';
+import { mimeTypeOf } from '../content/mime-type.ts';
 import { ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
+import type { PictureSize } from '../images/engine.ts';
 import type { Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
-import { cleanedUpload, incomingName } from './incoming-policy.ts';
+import { cleanedUpload, incomingName, pictureOf } from './incoming-policy.ts';
 import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
 import type { UploadedFile } from './uploaded-file.ts';
@@ -14,6 +16,8 @@ import type { UploadedFile } from './uploaded-file.ts';
 export interface PlannedUpload {
   readonly upload: UploadedFile;
   readonly name: string;
+  /** Of a picture as it is seen, as far as its header is readable. */
+  readonly seen: PictureSize | undefined;
 }
 
 /**
@@ -34,7 +38,10 @@ export const prepareUpload = async (
   const arrived = { name: filename, kind: 'file', size: staged.size, modifiedAt: undefined } as const;
   const name = incomingName(source.settings, arrived);
   access.require('FILE_UPLOAD', folder.child(name), extensionOf(name));
-  return { upload: await cleanedUpload(context, open, upload, name), name };
+  const cleaned = await cleanedUpload(context, open, upload, name);
+  const isImage = mimeTypeOf(name).startsWith('image/');
+  const seen = isImage ? await context.services.images.measure(pictureOf(cleaned)) : undefined;
+  return { upload: cleaned, name, seen };
 };
 
 /**
@@ -59,6 +66,8 @@ export const requireUntaken = async (
 export interface StoredUpload {
   readonly path: SourcePath;
   readonly stat: Stat;
+  readonly bytes: number;
+  readonly seen: PictureSize | undefined;
   readonly replaced: boolean;
   /** Less is stored than was uploaded. */
   readonly isReduced: boolean;
@@ -93,7 +102,7 @@ export const storeUpload = async (
   context: ActionContext,
   { source, storage, access }: OpenSource,
   folder: SourcePath,
-  { upload, name }: PlannedUpload,
+  { upload, name, seen }: PlannedUpload,
   isUsed = false,
 ): Promise<StoredUpload> => {
   const { settings } = source;
@@ -114,7 +123,8 @@ export const storeUpload = async (
     const options = { signal, ...(createOnly === undefined ? {} : { createOnly }) };
     return { path, stat: await placeStaged(upload.staged, upload.stagedIn, storage, path, options) };
   });
-  return { ...stored, replaced, isReduced: upload.isReduced === true };
+  const bytes = upload.staged.size;
+  return { ...stored, bytes, seen, replaced, isReduced: upload.isReduced === true };
 };
 
 /**

@@ -3,6 +3,7 @@ import { FileTooLargeError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { StagedFile, StorageAdapter } from '../storage/adapter.ts';
 import type { ActionContext } from './action.ts';
+import { isEditorField, type Editor } from './editor-answers.ts';
 import { humanSize } from './listing/item.ts';
 import type { OpenSource } from './open-source.ts';
 
@@ -26,9 +27,18 @@ export interface UploadedFile {
 export const isFilesField = (field: string, { settings }: Source): boolean =>
   field === settings.defaultFilesKey || /^files(?:\[\d*\])?$/u.test(field);
 
-/** The uploaded files of a request, in the order of its form; files of other fields are ignored. */
-export const filesOf = ({ uploads }: ActionContext, { source }: OpenSource): readonly UploadedFile[] =>
-  uploads.filter(({ field }) => isFilesField(field, source));
+/**
+ * The uploaded files of a request, in the order of its form; files of other fields are ignored. With an editor
+ * the fields of its simple upload count too.
+ */
+export const filesOf = (
+  { uploads }: ActionContext,
+  { source }: OpenSource,
+  editor?: Editor,
+): readonly UploadedFile[] =>
+  uploads.filter(
+    ({ field }) => isFilesField(field, source) || (editor !== undefined && isEditorField(field)),
+  );
 
 /**
  * The refusal of an uploaded file, by the name that the client gave it: of many files people must know which

@@ -97,6 +97,23 @@ export interface FileUploadData extends Success {
   readonly files: readonly string[];
   /** Parallel to `files`. */
   readonly isImages: readonly boolean[];
+  /** Parallel to `files`. */
+  readonly items: readonly {
+    /** Name of the source. */
+    readonly source: string;
+    /** The folder, as listings write it: `/` at the root. */
+    readonly path: string;
+    /** The name that the file has got. */
+    readonly name: string;
+    /** The link of the file; signed in sources that ask for it. */
+    readonly url: string;
+    readonly bytes: number;
+    /** Media type by the extension. */
+    readonly mime: string;
+    /** Of a picture as it is seen, where its header says so. */
+    readonly width?: number | undefined;
+    readonly height?: number | undefined;
+  }[];
 }
 
 /** What `fileUploadRemote` answers. */
@@ -105,6 +122,23 @@ export interface FileUploadRemoteData extends Success {
   /** Path relative to the root of the source. */
   readonly newfilename: string;
   readonly isImage: boolean;
+  /** The one file. */
+  readonly items: readonly {
+    /** Name of the source. */
+    readonly source: string;
+    /** The folder, as listings write it: `/` at the root. */
+    readonly path: string;
+    /** The name that the file has got. */
+    readonly name: string;
+    /** The link of the file; signed in sources that ask for it. */
+    readonly url: string;
+    readonly bytes: number;
+    /** Media type by the extension. */
+    readonly mime: string;
+    /** Of a picture as it is seen, where its header says so. */
+    readonly width?: number | undefined;
+    readonly height?: number | undefined;
+  }[];
 }
 
 /** What `getLocalFileByUrl` answers. */

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import { editorFailure, type Editor } from '../actions/editor-answers.ts';
 import type { Settings } from '../config/settings.ts';
 import { InternalError, isHttpError, StowageError } from '../errors/errors.ts';
 import { type ErrorCode, errorTable } from '../errors/table.ts';
@@ -40,7 +41,7 @@ export interface ErrorResponderOptions {
 export type ErrorResponder = (
   error: unknown,
   request: HookRequest,
-  scope: Pick<RequestScope, 'ofAction' | 'isFile' | 'about'>,
+  scope: Pick<RequestScope, 'ofAction' | 'isFile' | 'about' | 'editor'>,
 ) => ConnectorResponse;
 
 interface Failure {
@@ -114,6 +115,15 @@ const logFailure = (
   return ofService ? id : undefined;
 };
 
+const forEditor = (
+  editor: Editor,
+  status: number,
+  messages: readonly string[],
+): { readonly status: number; readonly text: string } => {
+  const failure = editorFailure(editor, status, messages);
+  return { status: failure.status, text: JSON.stringify(failure.body) };
+};
+
 /** What a browser gets in place of a picture. */
 const textResponse = (
   status: number,
@@ -137,7 +147,7 @@ const textResponse = (
  */
 export const createErrorResponder = (options: ErrorResponderOptions): ErrorResponder => {
   const { errorHttpStatus } = options.settings;
-  return (thrown, request, { ofAction, isFile, about }) => {
+  return (thrown, request, { ofAction, isFile, about, editor }) => {
     const { signal } = request;
     // The reason is ours when the service itself gave up; then it is the cause, whatever failed because of
     // it.
@@ -149,8 +159,10 @@ export const createErrorResponder = (options: ErrorResponderOptions): ErrorRespo
     const extra = requestId === undefined ? {} : { 'x-request-id': requestId };
     if (isFile) return textResponse(status, messages, { ...lowerCase(headers), ...extra });
     const inStatusLine = !ofAction || errorHttpStatus || alwaysInStatusLine.has(status);
-    return jsonResponse(inStatusLine ? status : 200, errorEnvelope(status, code, messages), {
-      statusText: inStatusLine ? reasonPhrase(messages[0]) : undefined,
+    const plain = { status: inStatusLine ? status : 200, text: errorEnvelope(status, code, messages) };
+    const answer = editor === undefined ? plain : forEditor(editor, plain.status, messages);
+    return jsonResponse(answer.status, answer.text, {
+      statusText: answer.status === status ? reasonPhrase(messages[0]) : undefined,
       headers: { ...lowerCase(headers), ...extra },
     });
   };

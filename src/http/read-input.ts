@@ -8,7 +8,7 @@ import { readBody } from './body/read-body.ts';
 import type { ConnectorRequest } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
 import { actionParameter, type Target } from './target.ts';
-import { createUploadReceiver, type UploadContext } from './upload-receiver.ts';
+import { createUploadReceiver, editorFor, type UploadContext } from './upload-receiver.ts';
 
 /** All that a request says, after precedence: the path wins over the query, the query over the body. */
 export interface RequestInput {
@@ -24,7 +24,7 @@ export interface RequestInput {
 export const readInput = async (
   request: ConnectorRequest,
   target: Target,
-  context: Omit<UploadContext, 'query' | 'actionName' | 'request'> & {
+  context: Omit<UploadContext, 'query' | 'actionName' | 'request' | 'scope'> & {
     readonly times?: BodyTimes | undefined;
   },
   scope: RequestScope,
@@ -35,15 +35,15 @@ export const readInput = async (
   if (actionName !== undefined && !mayAllowAction(access, actions, actionName, SourcePath.root)) {
     throw new AccessDeniedError();
   }
+  scope.editor = editorFor({ actions, actionName }, undefined, query['responseType']);
   const { fields, uploads } = await readBody(
     request,
-    () => createUploadReceiver({ ...context, request, query, actionName }),
+    () => createUploadReceiver({ ...context, request, query, actionName, scope }),
     context.times,
   );
   scope.holdUploads(uploads);
-  return {
-    actionName: actionName ?? actionParameter(fields) ?? target.prefix,
-    parameters: mergeParameters(query, fields),
-    uploads,
-  };
+  const named = actionName ?? actionParameter(fields) ?? target.prefix;
+  const parameters = mergeParameters(query, fields);
+  scope.editor = editorFor({ actions, actionName: named }, undefined, parameters['responseType']);
+  return { actionName: named, parameters, uploads };
 };

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { finished, Readable } from 'node:stream';
+import type { Editor } from '../actions/editor-answers.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
 import type { Logger } from '../log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
@@ -28,6 +29,8 @@ export class RequestScope {
   ofAction = false;
   /** The request asks for a file itself: its errors are short texts. */
   isFile = false;
+  /** The editor that reads the answer, as far as the request has named one. */
+  editor: Editor | undefined;
   /** What is known of the request so far, for the log. */
   readonly about: RequestFacts = { id: randomUUID() };
   readonly #request: HookRequest;

@@ -5,7 +5,7 @@ import {
   type ActionContext,
   type ActionResult,
 } from '../actions/action.ts';
-import { FileAnswer, HandedOverAnswer, MadeFileAnswer } from '../actions/file-answer.ts';
+import { EditorAnswer, FileAnswer, HandedOverAnswer, MadeFileAnswer } from '../actions/file-answer.ts';
 import type { Access } from '../access/access.ts';
 import { AccessDeniedError, ChangedMeanwhileError, UnknownActionError } from '../errors/errors.ts';
 import { parseParameters } from '../parameters/parse.ts';
@@ -70,6 +70,7 @@ export const answerWhole = async (
 ): Promise<ConnectorResponse> => {
   const result = await run();
   if (result instanceof HandedOverAnswer) return { ...result, body: undefined };
+  if (result instanceof EditorAnswer) return jsonResponse(200, JSON.stringify(result.body));
   if (result instanceof MadeFileAnswer) return madeFileResponse(result, request);
   if (!(result instanceof FileAnswer)) return dataResponse(result, request);
   try {

@@ -4,6 +4,7 @@ import { type Action, mayAllowAction } from '../actions/action.ts';
 import { requireFolder } from '../actions/item.ts';
 import { newFileName } from '../actions/new-name.ts';
 import { openedSource, sourceFor } from '../actions/open-source.ts';
+import { editorOf, isEditorField, type Editor } from '../actions/editor-answers.ts';
 import { fileTooLarge, isFilesField, type UploadedFile } from '../actions/uploaded-file.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
@@ -30,6 +31,8 @@ export interface UploadContext {
   readonly query: RawParameters;
   /** The action as far as path and query name it; else a field of the form does, perhaps after the files. */
   readonly actionName: string | undefined;
+  /** Where the editor is noted that is to be answered, also when a file is refused. */
+  readonly scope: { editor: Editor | undefined };
 }
 
 /** Passes bytes on and fails when there are too many. */
@@ -81,6 +84,14 @@ const takesFiles = ({ actions, access, actionName }: UploadContext, fields: Para
   if (isDenied(action)) throw new AccessDeniedError();
   return true;
 };
+
+/** The editor that is to be answered, when the action knows editors. The name from path and query wins over that of a field. */
+export const editorFor = (
+  { actions, actionName }: Pick<UploadContext, 'actions' | 'actionName'>,
+  inBody: string | undefined,
+  responseType: unknown,
+): Editor | undefined =>
+  actions.get(actionName ?? inBody ?? '')?.answersEditors === true ? editorOf(responseType) : undefined;
 
 /** Most bytes of text fields, except for actions that take long texts. */
 const MAX_TEXT_BYTES = 1024 * 1024;
@@ -160,8 +171,11 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
   const checkedFolders = new Set<string>();
   const receive = async (file: IncomingFile): Promise<UploadedFile | undefined> => {
     const { field, filename, fields } = file;
-    if (!takesFiles(context, fields) || !sources.all.some((source) => isFilesField(field, source)))
-      return undefined;
+    const { scope, query } = context;
+    scope.editor ??= editorFor(context, fields.text('action'), textOf(query, fields, 'responseType'));
+    const isFiles = (source: Source): boolean =>
+      isFilesField(field, source) || (scope.editor !== undefined && isEditorField(field));
+    if (!takesFiles(context, fields) || !sources.all.some(isFiles)) return undefined;
     if ((context.actionName ?? fields.text('action')) === 'fileUpload')
       await refuseEarly(context, file, checkedFolders);
     const { source, most } = locationFor(context, fields);

@@ -1,8 +1,9 @@
-import { addAbortSignal } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { extensionOf } from '../content/extension.ts';
 import { MAX_PICTURE_BYTES } from './engine.ts';
 import type { Edit, PictureSize } from './engine.ts';
 import { collect, type ImagePool, type PictureFile } from './image-pool.ts';
+import { sniffPicture } from './picture-format.ts';
 import { checkXml } from './svg/check-xml.ts';
 import { cleanSvg, MAX_SVG_BYTES, type CleanedSvg } from './svg/clean-svg.ts';
 
@@ -33,6 +34,10 @@ export interface ImageEditor {
     use: (cleaned: CleanedSvg) => Promise<Result>,
     signal: AbortSignal,
   ): Promise<Result | undefined>;
+  /**
+   * The size of a picture as it is seen, by its header; undefined when that cannot be found out. `open` may be called twice. Never fails.
+   */
+  measure(picture: PictureFile): Promise<PictureSize | undefined>;
   /** Makes sure that the bytes decode to their end. Tells the usual extension of their format. */
   verify(picture: PictureFile, signal: AbortSignal): Promise<string>;
   /** Reads a file of at most `limit` bytes as it is. @throws what `refuse` makes when it is larger */
@@ -43,6 +48,20 @@ export interface ImageEditor {
     signal: AbortSignal,
   ): Promise<Result>;
 }
+
+const HEAD_BYTES = 256 * 1024;
+
+/** The first bytes of a file. */
+const headOf = async (stream: Readable): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length >= HEAD_BYTES) break;
+  }
+  return Buffer.concat(chunks, length);
+};
 
 /** The editor of one connector. */
 export const createImageEditor = ({ engine, hold }: ImagePool): ImageEditor => {
@@ -70,6 +89,20 @@ export const createImageEditor = ({ engine, hold }: ImagePool): ImageEditor => {
         async () => use(await cleanSvg(await collect(await file.open(), MAX_SVG_BYTES, signal))),
         signal,
       );
+    },
+    measure: async (picture) => {
+      try {
+        const head = await headOf(await picture.open());
+        if (sniffPicture(head) === undefined) return undefined;
+        const seen = await engine.size(head);
+        if (seen !== undefined || head.length === picture.size) return seen;
+        // Some formats keep at their end where things are.
+        const whole = async (): Promise<PictureSize | undefined> =>
+          engine.size(await collect(await picture.open(), MAX_PICTURE_BYTES));
+        return await hold('edits', picture.size, whole);
+      } catch {
+        return undefined;
+      }
     },
     verify: (picture, signal) =>
       hold('edits', picture.size, async () => engine.verify(await read(picture, signal), signal), signal),

@@ -62,3 +62,12 @@ export const optionalTextField = z
   .string()
   .optional()
   .transform((text) => (text === undefined || text.trim() === '' ? undefined : text));
+
+/** One of the values, undefined when absent or empty. */
+export const choice = <Value extends string>(values: readonly [Value, ...Value[]]) =>
+  z
+    .string()
+    .optional()
+    .transform((value) => (value === '' ? undefined : value))
+    .pipe(z.enum(values, `must be one of ${values.join(', ')}`).optional())
+    .meta({ sent: { type: 'string', enum: values } });

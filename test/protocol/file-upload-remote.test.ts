@@ -30,6 +30,7 @@ describe('fileUploadRemote', () => {
       code: 220,
       baseurl: 'https://files.example/files/',
       newfilename: 'sub/deep/photo.PNG',
+      items: [expect.anything()],
       isImage: true,
     });
     expect(await service.source('files').text('sub/deep/photo.PNG')).toBe('pixels');
