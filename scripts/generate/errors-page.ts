@@ -1,4 +1,5 @@
-import { errorTable } from '../../src/errors/table.ts';
+import { catalogues } from '../../src/errors/languages/languages.ts';
+import { type DetailedCode, detailedMessages, errorTable } from '../../src/errors/table.ts';
 import { code, table } from './markdown.ts';
 
 /** The reference page of errors. */
@@ -14,14 +15,27 @@ message per problem.
 { "success": false, "data": { "code": 404, "error": "NOT_FOUND", "messages": ["File or folder not found."] } }
 ~~~
 
-Over HTTP/1.1 the first message is also the reason phrase of the status line, as far as it is ASCII. With
+Where the message names something, \`data.details\` has the values for programs: \`{ "name": "a.mov", "limit": "10MB" }\`.
+
+Messages come in ${Object.keys(catalogues)
+    .map((language) => code(language))
+    .join(', ')}: in the language of the parameter \`language\`, else the best of
+\`Accept-Language\`, else English. \`Content-Language\` says which. What only English says more exactly follows the translation.
+A form of several files is stored whole or not at all: when one file is refused, another message says so and names it.
+
+Over HTTP/1.1 the first message is also the reason phrase of the status line, in English where a translation is not ASCII. With
 \`errorHttpStatus: false\` errors of actions come with the status line 200, and only \`data.code\` holds the number.
 
 The code is what \`data.error\`, the log and the error classes of the package show. The message is what the client reads when nothing more exact is known.
 
 ${table(
-  ['Code', 'Status', 'Message'],
-  Object.entries(errorTable).map(([name, { status, message }]) => [code(name), String(status), message]),
+  ['Code', 'Status', 'Message', 'With its values'],
+  Object.entries(errorTable).map(([name, { status, message }]) => [
+    code(name),
+    String(status),
+    message,
+    name in detailedMessages ? detailedMessages[name as DetailedCode] : '',
+  ]),
 )}
 
 Hooks may reject a request with any status by \`throw new HttpError(status, message)\`; the message goes to the client as it is.

@@ -179,7 +179,12 @@ const errorSchema = (): JsonSchema => ({
         messages: {
           type: 'array',
           items: { type: 'string' },
-          description: 'For the user. For 400 one per problem.',
+          description: 'For the user, in the language that the request asks for. For 400 one per problem.',
+        },
+        details: {
+          type: 'object',
+          additionalProperties: { type: ['string', 'number'] },
+          description: 'The values in the messages, such as `name` and `limit`.',
         },
       },
       required: ['code', 'error', 'messages'],

@@ -15,7 +15,7 @@ import {
   type StoredUpload,
   storeUploads,
 } from './store-uploads.ts';
-import { filesOf, type UploadedFile } from './uploaded-file.ts';
+import { filesOf, naming, type UploadedFile } from './uploaded-file.ts';
 import { uploadedItem, uploadedItemSchema } from './uploaded-item.ts';
 
 const parameters = z.object({
@@ -69,7 +69,9 @@ const storeAll = async (
 ): Promise<readonly StoredUpload[]> => {
   const planned: PlannedUpload[] = [];
   try {
-    for (const file of files) planned.push(await prepareUpload(context, open, folder, file));
+    for (const file of files) {
+      planned.push(await naming(file.filename, () => prepareUpload(context, open, folder, file)));
+    }
     await requireFolder(open, folder, context.signal);
     if (open.source.settings.saveSameFileNameStrategy === 'error') {
       const names = planned.map(({ name }) => name);

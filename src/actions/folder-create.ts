@@ -24,7 +24,7 @@ export const folderCreateAction = defineAction({
       await open.storage.makeFolder(target, { signal });
     } catch (error) {
       throw error instanceof AlreadyExistsError
-        ? new AlreadyExistsError({ message: `"${name}" already exists.`, cause: error })
+        ? new AlreadyExistsError({ details: { name }, cause: error })
         : error;
     }
     return { messages: [`The folder "${name}" was created.`] };

@@ -194,9 +194,11 @@ export type Put<Stored> = (target: SourcePath, options: Pick<PutOptions, 'create
 
 /** The refusal of strategy `error`, and of `replace` where a folder has the name. */
 export const nameTaken = (name: string, kind: 'file' | 'folder' = 'file'): AlreadyExistsError =>
-  new AlreadyExistsError(
-    kind === 'file' ? `The file "${name}" already exists.` : `A folder named "${name}" already exists.`,
-  );
+  new AlreadyExistsError({
+    message:
+      kind === 'file' ? `The file "${name}" already exists.` : `A folder named "${name}" already exists.`,
+    details: { name },
+  });
 
 /** What became of a file. */
 export interface StoreOutcome<Stored> {

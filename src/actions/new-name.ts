@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { hasAllowedExtension, splitExtension } from '../content/extension.ts';
+import { extensionOf, hasAllowedExtension, splitExtension } from '../content/extension.ts';
 import {
   isHiddenName,
   isServerConfigName,
@@ -19,13 +19,24 @@ const sanitized = (text: string): string => {
   return name;
 };
 
+/** The refusal of a file by the extension of its name. */
+export const typeNotAllowed = (name: string): TypeNotAllowedError => {
+  const extension = extensionOf(name);
+  return new TypeNotAllowedError({ details: { name, ...(extension === undefined ? {} : { extension }) } });
+};
+
 const allowedName = (settings: NamingSettings, sanitizedName: string): string => {
   const name = settings.forceSingleExtension ? withSingleExtension(sanitizedName) : sanitizedName;
   if (!hasAllowedExtension(name, settings.extensions)) {
-    throw new TypeNotAllowedError(`"${name}": this file type is not allowed.`);
+    throw typeNotAllowed(name);
   }
-  if (isServerConfigName(name)) throw new TypeNotAllowedError(`"${name}": this name is not allowed.`);
-  if (isHiddenName(name)) throw new UnsafeNameError(`"${name}": a file name must not begin with a dot.`);
+  if (isServerConfigName(name)) {
+    throw new TypeNotAllowedError({ message: `"${name}": this name is not allowed.`, details: { name } });
+  }
+  if (isHiddenName(name)) {
+    const message = `"${name}": a file name must not begin with a dot.`;
+    throw new UnsafeNameError({ message, details: { name } });
+  }
   requireFreeName(settings, name);
   return name;
 };

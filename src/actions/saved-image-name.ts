@@ -1,10 +1,10 @@
 import type { Settings } from '../config/settings.ts';
 import { extensionOf, splitExtension } from '../content/extension.ts';
 import { sanitizeName } from '../content/file-name.ts';
-import { BrokenImageError, TypeNotAllowedError } from '../errors/errors.ts';
+import { BrokenImageError } from '../errors/errors.ts';
 import type { ActionContext } from './action.ts';
 import { pictureOf } from './incoming-policy.ts';
-import { newFileName, type NamingSettings } from './new-name.ts';
+import { newFileName, typeNotAllowed, type NamingSettings } from './new-name.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 /** Extensions of pictures, besides what the source counts as images. */
@@ -46,7 +46,7 @@ const missingExtension = async (
 export const requirePictureName = (settings: Pick<Settings, 'imageExtensions'>, name: string): void => {
   const extension = extensionOf(name) ?? '';
   if (PICTURES.has(extension) || settings.imageExtensions.includes(extension)) return;
-  throw new TypeNotAllowedError(`"${name}": this file type is not allowed.`);
+  throw typeNotAllowed(name);
 };
 
 /**

@@ -1,5 +1,5 @@
 import { sanitizeName } from '../content/file-name.ts';
-import { FileTooLargeError } from '../errors/errors.ts';
+import { FileTooLargeError, StowageError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { StagedFile, StorageAdapter } from '../storage/adapter.ts';
 import type { ActionContext } from './action.ts';
@@ -45,6 +45,14 @@ export const filesOf = (
  * one. `most` in bytes.
  */
 export const fileTooLarge = (filename: string, most: number): FileTooLargeError =>
-  new FileTooLargeError(
-    `The file "${sanitizeName(filename)}" is too large: at most ${humanSize(most)} are allowed.`,
-  );
+  new FileTooLargeError({ details: { name: sanitizeName(filename), limit: humanSize(most) } });
+
+/** Does something with an uploaded file; its failure names the file: of many, people must know which one. */
+export const naming = async <Result>(filename: string, work: () => Promise<Result>): Promise<Result> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof StowageError) error.addDetails({ name: sanitizeName(filename) });
+    throw error;
+  }
+};

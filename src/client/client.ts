@@ -15,11 +15,20 @@ export class ConnectorError extends Error {
    */
   readonly messages: readonly string[];
 
-  constructor(code: number, messages: readonly string[], error?: string) {
+  /** The values in the messages, such as `name` and `limit`. */
+  readonly details: Readonly<Record<string, string | number>>;
+
+  constructor(
+    code: number,
+    messages: readonly string[],
+    error?: string,
+    details: Readonly<Record<string, string | number>> = {},
+  ) {
     super(messages.join(' ') || `The connector answered ${String(code)}.`);
     this.code = code;
     this.messages = messages;
     this.error = error;
+    this.details = details;
   }
 }
 
@@ -89,6 +98,7 @@ interface Envelope {
   readonly data: {
     readonly code: number;
     readonly error?: string;
+    readonly details?: Readonly<Record<string, string | number>>;
     readonly messages?: readonly string[];
   };
 }
@@ -105,7 +115,7 @@ const envelopeOf = async (response: Response): Promise<Envelope> => {
   // The body of a proxy's own page is of no use, but an unread one holds its connection.
   if (body === undefined) await response.body?.cancel();
   throw isEnvelope(body)
-    ? new ConnectorError(body.data.code, body.data.messages ?? [], body.data.error)
+    ? new ConnectorError(body.data.code, body.data.messages ?? [], body.data.error, body.data.details)
     : new ConnectorError(response.status, []);
 };
 

@@ -1,4 +1,4 @@
-import { errorTable, type ErrorCode } from './table.ts';
+import { detailedMessages, errorTable, filled, type ErrorCode, type ErrorDetails } from './table.ts';
 
 /** What an error may carry besides its code. */
 export interface ErrorOptions {
@@ -7,6 +7,8 @@ export interface ErrorOptions {
    * table's.
    */
   readonly messages?: readonly string[];
+  /** The values in the message, such as `{ name, limit }`: programs read them, and translations need them. */
+  readonly details?: ErrorDetails;
   /** What only the log reads. */
   readonly detail?: string;
   /** The error of a library or of the system that lies beneath. Only the log reads it. */
@@ -14,6 +16,12 @@ export interface ErrorOptions {
   /** Headers that belong to the answer, such as `Allow` or `Retry-After`. */
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+const messageOf = (code: ErrorCode, details: ErrorDetails = {}): string => {
+  const template = Object.entries(detailedMessages).find(([name]) => name === code)?.[1];
+  const exact = template === undefined ? undefined : filled(template, details);
+  return exact ?? errorTable[code].message;
+};
 
 /**
  * Base of every error that this package throws on purpose. `code` names the cause, `status` is its HTTP
@@ -25,10 +33,11 @@ export class StowageError extends Error {
   readonly messages: readonly string[];
   readonly detail: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  #details: ErrorDetails | undefined;
 
   constructor(code: ErrorCode, options: ErrorOptions = {}) {
     const row = errorTable[code];
-    const messages = options.messages?.length ? options.messages : [row.message];
+    const messages = options.messages?.length ? options.messages : [messageOf(code, options.details)];
     super(messages.join(' '), { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
@@ -36,6 +45,17 @@ export class StowageError extends Error {
     this.messages = messages;
     this.detail = options.detail;
     this.headers = options.headers ?? {};
+    this.#details = options.details;
+  }
+
+  /** The values in the message. */
+  get details(): ErrorDetails | undefined {
+    return this.#details;
+  }
+
+  /** Adds values that whoever threw the error did not know; those that are there stay. */
+  addDetails(details: ErrorDetails): void {
+    this.#details = { ...details, ...this.#details };
   }
 }
 

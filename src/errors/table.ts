@@ -61,3 +61,25 @@ export const errorTable = {
 
 /** Stable code of an error's cause; a key of the table. */
 export type ErrorCode = keyof typeof errorTable;
+
+/** What the client reads when the values are known. They stand in braces. */
+export const detailedMessages = {
+  UNSAFE_NAME: '"{name}": this name is not allowed.',
+  ALREADY_EXISTS: '"{name}" already exists.',
+  TYPE_NOT_ALLOWED: '"{name}": this file type is not allowed.',
+  FILE_TOO_LARGE: 'The file "{name}" is too large: at most {limit} are allowed.',
+} as const satisfies Partial<Record<ErrorCode, string>>;
+
+/** A code whose message has values. */
+export type DetailedCode = keyof typeof detailedMessages;
+
+/** Values in the message of an error, for programs. */
+export type ErrorDetails = Readonly<Record<string, string | number>>;
+
+/** A message with its values; undefined when one of them is missing. */
+export const filled = (template: string, details: ErrorDetails): string | undefined => {
+  const isComplete = [...template.matchAll(/\{(\w+)\}/gu)].every(([, name = '']) => name in details);
+  return isComplete
+    ? template.replaceAll(/\{(\w+)\}/gu, (_, name: string) => String(details[name]))
+    : undefined;
+};

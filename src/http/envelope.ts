@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors/table.ts';
+import type { ErrorCode, ErrorDetails } from '../errors/table.ts';
 import type { ConnectorResponse } from './message.ts';
 
 const jsonHeaders = {
@@ -28,9 +28,13 @@ export const jsonResponse = (
   body: text,
 });
 
-/** The envelope of every error: `{success: false, data: {code, error, messages}}`. */
-export const errorEnvelope = (code: number, error: ErrorCode, messages: readonly string[]): string =>
-  JSON.stringify({ success: false, data: { code, error, messages } });
+/** The envelope of every error: `{success: false, data: {code, error, messages, details?}}`. */
+export const errorEnvelope = (
+  code: number,
+  error: ErrorCode,
+  messages: readonly string[],
+  details?: ErrorDetails,
+): string => JSON.stringify({ success: false, data: { code, error, messages, details } });
 
 /** The answer of the health check. */
 export const pingResponse = (): ConnectorResponse => jsonResponse(200, '{"success":true}');

@@ -2,7 +2,14 @@ import { STATUS_CODES } from 'node:http';
 import { editorFailure, type Editor } from '../actions/editor-answers.ts';
 import type { Settings } from '../config/settings.ts';
 import { InternalError, isHttpError, StowageError } from '../errors/errors.ts';
-import { type ErrorCode, errorTable } from '../errors/table.ts';
+import {
+  acceptedLanguage,
+  languageOf,
+  messagesIn,
+  nothingUploaded,
+  type Language,
+} from '../errors/languages/languages.ts';
+import { type ErrorCode, type ErrorDetails, errorTable } from '../errors/table.ts';
 import { type Logger, plainValue } from '../log/logger.ts';
 import { errorEnvelope, jsonResponse } from './envelope.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
@@ -34,21 +41,23 @@ export interface ErrorResponderOptions {
   readonly log: Logger;
 }
 
+/** What an error's answer needs to know of its request. */
+export type ErrorScope = Pick<RequestScope, 'ofAction' | 'isFile' | 'about' | 'editor' | 'language' | 'form'>;
+
 /**
  * Turns any thrown value into an answer and a log line. The scope says whether it was thrown by an action or
  * on the way to it.
  */
-export type ErrorResponder = (
-  error: unknown,
-  request: HookRequest,
-  scope: Pick<RequestScope, 'ofAction' | 'isFile' | 'about' | 'editor'>,
-) => ConnectorResponse;
+export type ErrorResponder = (error: unknown, request: HookRequest, scope: ErrorScope) => ConnectorResponse;
 
 interface Failure {
   /** For programs: a key of the error table. */
   readonly code: ErrorCode;
   readonly status: number;
   readonly messages: readonly string[];
+  readonly details: ErrorDetails | undefined;
+  /** The host's own words, in whatever language. */
+  readonly isHosts?: boolean;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -59,6 +68,7 @@ const internal: Failure = {
   code: 'INTERNAL',
   status: errorTable.INTERNAL.status,
   messages: [errorTable.INTERNAL.message],
+  details: undefined,
   headers: {},
 };
 
@@ -76,12 +86,19 @@ const describe = (error: unknown): Failure => {
   if (!Number.isInteger(status) || status < 400 || status > 599) return internal;
   // A hook written in JavaScript may give no message; what `messages` holds is shown to people.
   const text = message.trim() === '' ? (STATUS_CODES[status] ?? errorTable.INTERNAL.message) : message;
-  return { code: codeOfHook(status), status, messages: [text], headers: {} };
+  return {
+    code: codeOfHook(status),
+    status,
+    messages: [text],
+    details: undefined,
+    isHosts: true,
+    headers: {},
+  };
 };
 
-/** What the reason phrase may hold: printable ASCII, at most 120 characters. */
-const reasonPhrase = (message: string | undefined): string | undefined => {
-  const ascii = (message ?? '')
+/** What the reason phrase may hold: printable ASCII, at most 120 characters. A translation with other letters is said in English. */
+const reasonPhrase = (message = '', english = ''): string | undefined => {
+  const ascii = (/^[\x20-\x7e]*$/u.test(message) ? message : english)
     .replaceAll(/[^\x20-\x7e]+/gu, ' ')
     .trim()
     .slice(0, 120)
@@ -113,6 +130,34 @@ const logFailure = (
     error: settings.debug ? error : plainValue(error, false),
   });
   return ofService ? id : undefined;
+};
+
+/** In which words an error is told. */
+interface Wording {
+  readonly messages: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The language that the client asks for: by the parameter, else by the header. */
+const languageFor = (
+  { headers }: HookRequest,
+  { language }: ErrorScope,
+): { readonly language: Language; readonly headers: Wording['headers'] } | undefined => {
+  const named = typeof language === 'string' ? languageOf(language) : undefined;
+  if (named !== undefined) return { language: named, headers: { 'content-language': named } };
+  const accepted = acceptedLanguage(headers['accept-language'] ?? '');
+  if (accepted === undefined) return undefined;
+  return { language: accepted, headers: { 'content-language': accepted, vary: 'Accept-Language' } };
+};
+
+const wordingOf = (failure: Failure, request: HookRequest, scope: ErrorScope): Wording => {
+  const { language, headers } = languageFor(request, scope) ?? { language: 'en', headers: {} };
+  const { form } = scope;
+  // While a form arrives, more files may follow.
+  const ofSeveral = form.files > 1 || (form.files === 1 && !form.isRead);
+  const more = ofSeveral && failure.status < 500 ? [nothingUploaded(language, failure.details)] : [];
+  if (failure.isHosts) return { messages: [...failure.messages, ...more], headers: {} };
+  return { messages: [...messagesIn(language, failure), ...more], headers };
 };
 
 const forEditor = (
@@ -147,22 +192,29 @@ const textResponse = (
  */
 export const createErrorResponder = (options: ErrorResponderOptions): ErrorResponder => {
   const { errorHttpStatus } = options.settings;
-  return (thrown, request, { ofAction, isFile, about, editor }) => {
+  return (thrown, request, scope) => {
+    const { ofAction, isFile, about, editor } = scope;
     const { signal } = request;
     // The reason is ours when the service itself gave up; then it is the cause, whatever failed because of
     // it.
     const isOurs = signal.aborted && signal.reason instanceof StowageError;
     const error: unknown = isOurs ? signal.reason : thrown;
-    const { code, status, messages, headers } = describe(error);
+    const failure = describe(error);
+    const { code, status, details } = failure;
+    const { messages, headers: ofWording } = wordingOf(failure, request, scope);
+    const headers = { ...failure.headers, ...ofWording };
     const gone = signal.aborted && !isOurs;
     const requestId = gone ? undefined : logFailure(options, error, status, request, about);
     const extra = requestId === undefined ? {} : { 'x-request-id': requestId };
     if (isFile) return textResponse(status, messages, { ...lowerCase(headers), ...extra });
     const inStatusLine = !ofAction || errorHttpStatus || alwaysInStatusLine.has(status);
-    const plain = { status: inStatusLine ? status : 200, text: errorEnvelope(status, code, messages) };
+    const plain = {
+      status: inStatusLine ? status : 200,
+      text: errorEnvelope(status, code, messages, details),
+    };
     const answer = editor === undefined ? plain : forEditor(editor, plain.status, messages);
     return jsonResponse(answer.status, answer.text, {
-      statusText: answer.status === status ? reasonPhrase(messages[0]) : undefined,
+      statusText: answer.status === status ? reasonPhrase(messages[0], failure.messages[0]) : undefined,
       headers: { ...lowerCase(headers), ...extra },
     });
   };

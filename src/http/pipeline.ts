@@ -262,6 +262,14 @@ const outcomeOf = (
   };
 };
 
+type Headers = ConnectorResponse['headers'];
+
+/** What an answer depends on, when both its content and its rules of origin depend on something. */
+const varying = (...parts: readonly Headers[]): Headers => {
+  const names = parts.flatMap(({ vary }) => (vary === undefined ? [] : [vary]));
+  return names.length > 1 ? { vary: names.join(', ') } : {};
+};
+
 /** Builds the core of a connector out of its parts. */
 export const createPipeline = (dependencies: PipelineDependencies): Handle => {
   const { settings, version } = dependencies;
@@ -286,7 +294,12 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     return {
       status: response.status,
       statusText: response.statusText,
-      headers: { ...response.headers, ...cors.headers, ...always },
+      headers: {
+        ...response.headers,
+        ...cors.headers,
+        ...varying(response.headers, cors.headers),
+        ...always,
+      },
       body: request.method === 'HEAD' ? undefined : response.body,
     };
   };

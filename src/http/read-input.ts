@@ -36,14 +36,17 @@ export const readInput = async (
     throw new AccessDeniedError();
   }
   scope.editor = editorFor({ actions, actionName }, undefined, query['responseType']);
+  scope.language = query['language'];
   const { fields, uploads } = await readBody(
     request,
     () => createUploadReceiver({ ...context, request, query, actionName, scope }),
     context.times,
   );
   scope.holdUploads(uploads);
+  scope.form.isRead = true;
   const named = actionName ?? actionParameter(fields) ?? target.prefix;
   const parameters = mergeParameters(query, fields);
+  scope.language = parameters['language'];
   scope.editor = editorFor({ actions, actionName: named }, undefined, parameters['responseType']);
   return { actionName: named, parameters, uploads };
 };

@@ -31,6 +31,10 @@ export class RequestScope {
   isFile = false;
   /** The editor that reads the answer, as far as the request has named one. */
   editor: Editor | undefined;
+  /** The parameter `language`, as far as the request has sent it. */
+  language: unknown;
+  /** How many uploaded files have begun to arrive, and whether all of them have arrived. */
+  readonly form = { files: 0, isRead: false };
   /** What is known of the request so far, for the log. */
   readonly about: RequestFacts = { id: randomUUID() };
   readonly #request: HookRequest;

@@ -5,7 +5,7 @@ import { requireFolder } from '../actions/item.ts';
 import { newFileName } from '../actions/new-name.ts';
 import { openedSource, sourceFor } from '../actions/open-source.ts';
 import { editorOf, isEditorField, type Editor } from '../actions/editor-answers.ts';
-import { fileTooLarge, isFilesField, type UploadedFile } from '../actions/uploaded-file.ts';
+import { fileTooLarge, isFilesField, naming, type UploadedFile } from '../actions/uploaded-file.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
@@ -32,7 +32,7 @@ export interface UploadContext {
   /** The action as far as path and query name it; else a field of the form does, perhaps after the files. */
   readonly actionName: string | undefined;
   /** Where the editor is noted that is to be answered, also when a file is refused. */
-  readonly scope: { editor: Editor | undefined };
+  readonly scope: { editor: Editor | undefined; language: unknown; readonly form: { files: number } };
 }
 
 /** Passes bytes on and fails when there are too many. */
@@ -172,16 +172,20 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
   const receive = async (file: IncomingFile): Promise<UploadedFile | undefined> => {
     const { field, filename, fields } = file;
     const { scope, query } = context;
+    scope.language ??= fields.text('language');
     scope.editor ??= editorFor(context, fields.text('action'), textOf(query, fields, 'responseType'));
     const isFiles = (source: Source): boolean =>
       isFilesField(field, source) || (scope.editor !== undefined && isEditorField(field));
     if (!takesFiles(context, fields) || !sources.all.some(isFiles)) return undefined;
-    if ((context.actionName ?? fields.text('action')) === 'fileUpload')
-      await refuseEarly(context, file, checkedFolders);
-    const { source, most } = locationFor(context, fields);
-    const storage = await source.storage();
-    const staged = await stage(storage, limited(file, most), { signal: request.signal });
-    return { field, filename, staged, stagedIn: storage };
+    scope.form.files += 1;
+    return naming(filename, async () => {
+      if ((context.actionName ?? fields.text('action')) === 'fileUpload')
+        await refuseEarly(context, file, checkedFolders);
+      const { source, most } = locationFor(context, fields);
+      const storage = await source.storage();
+      const staged = await stage(storage, limited(file, most), { signal: request.signal });
+      return { field, filename, staged, stagedIn: storage };
+    });
   };
   return {
     // Only asked for forms.

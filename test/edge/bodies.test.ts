@@ -251,7 +251,10 @@ describe('forms', () => {
     expect(over).toMatchObject({
       status: 403,
       code: 403,
-      messages: ['The file "a.png" is too large: at most 1000B are allowed.'],
+      messages: [
+        'The file "a.png" is too large: at most 1000B are allowed.',
+        'Nothing was uploaded because of "a.png".',
+      ],
     });
     expect(await ask(edge, '/keep', upload(1001, fieldPart('source', 'small')))).toMatchObject({
       status: 403,

@@ -130,7 +130,8 @@ describe('fileUpload', () => {
       const answer = await service.upload([good, file]);
       expect(answer.status, file[1]).toBe(status);
       expect(answer.success).toBe(false);
-      expect(answer.messages).toHaveLength(1);
+      expect(answer.messages).toHaveLength(2);
+      expect(answer.messages[1]).toMatch(/^Nothing was uploaded because of "/u);
     }
     expect(await service.source('files').paths()).toEqual([]);
   });
@@ -254,7 +255,10 @@ describe('fileUpload', () => {
         ['files[1]', 'a.txt', 'new'],
       ]);
       expect(answer.status).toBe(400);
-      expect(answer.messages).toEqual([expect.stringMatching(/"a\.txt".*already exists/u)]);
+      expect(answer.messages).toEqual([
+        expect.stringMatching(/"a\.txt".*already exists/u),
+        'Nothing was uploaded because of "a.txt".',
+      ]);
       const twice = await service.upload([
         ['files[0]', 'b.txt', 'one'],
         ['files[1]', 'b.txt', 'two'],

@@ -1,0 +1,69 @@
+import { arabic } from './ar.ts';
+import { type Catalogue, english } from './catalogue.ts';
+import { german } from './de.ts';
+import { spanish } from './es.ts';
+import { french } from './fr.ts';
+import { russian } from './ru.ts';
+import { chinese } from './zh.ts';
+import { type DetailedCode, errorTable, filled } from '../table.ts';
+import type { StowageError } from '../errors.ts';
+
+/** Every language that messages come in, by its primary subtag. */
+export const catalogues = {
+  en: english,
+  de: german,
+  fr: french,
+  es: spanish,
+  ru: russian,
+  zh: chinese,
+  ar: arabic,
+} as const satisfies Readonly<Record<string, Catalogue>>;
+
+export type Language = keyof typeof catalogues;
+
+/** The language of a tag such as `de-AT`, where messages come in it. */
+export const languageOf = (tag: string): Language | undefined => {
+  const [primary = ''] = tag.trim().toLowerCase().split('-');
+  return (Object.keys(catalogues) as Language[]).find((language) => language === primary);
+};
+
+/** Most languages of a header that are looked at. */
+const MOST_TAGS = 20;
+
+/** The language that an `Accept-Language` header likes best of those that messages come in. */
+export const acceptedLanguage = (header: string): Language | undefined => {
+  const wanted = header.split(',', MOST_TAGS).flatMap((part) => {
+    const [tag = '', ...parameters] = part.split(';');
+    const language = languageOf(tag);
+    const quality = parameters.map((one) => /^\s*q=([\d.]+)\s*$/u.exec(one)?.[1]).find(Boolean);
+    const weight = quality === undefined ? 1 : Number(quality);
+    return language === undefined || !(weight > 0) ? [] : [{ language, weight }];
+  });
+  // Sorting keeps the order of equals.
+  return wanted.sort((one, other) => other.weight - one.weight)[0]?.language;
+};
+
+/**
+ * The messages of an error in a language. What is said more exactly in English alone follows the translation: better than to leave it
+ * out.
+ */
+export const messagesIn = (
+  language: Language,
+  { code, messages, details = {} }: Pick<StowageError, 'code' | 'messages' | 'details'>,
+): readonly string[] => {
+  if (language === 'en') return messages;
+  const { messages: general, detailed }: Catalogue = catalogues[language];
+  const template = code in detailed ? detailed[code as DetailedCode] : undefined;
+  const exact = template === undefined ? undefined : filled(template, details);
+  if (exact !== undefined) return [exact];
+  const [first] = messages;
+  return messages.length === 1 && first === errorTable[code].message
+    ? [general[code]]
+    : [general[code], ...messages];
+};
+
+/** What is said beside the error of a form with several files. */
+export const nothingUploaded = (language: Language, details: StowageError['details'] = {}): string => {
+  const { nothingUploaded: plain, nothingUploadedBecause: because }: Catalogue = catalogues[language];
+  return filled(because, details) ?? plain;
+};
