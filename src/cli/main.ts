@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { ConfigError } from '../errors/errors.ts';
-import { createLineLogger } from '../log/logger.ts';
+import { createStderrLogger } from '../log/logger.ts';
 import { readVersion } from '../version.ts';
 import { help, parseCommand, UsageError, type Command } from './arguments.ts';
 import { defineFolder, hintFor } from './folder.ts';
@@ -21,7 +21,7 @@ const runService = async (command: Extract<Command, { readonly name: 'serve' }>)
       : { host: address.host, port: parsePort('--health-port', healthPort) };
   const { config, hooks, logger } =
     folder === undefined ? await readDefinition(command.config) : await defineFolder(folder, address);
-  const log = logger ?? createLineLogger((line) => process.stderr.write(line));
+  const log = logger ?? createStderrLogger();
   const { createApp } = await import('../app.ts');
   const metrics = healthAddress === undefined ? undefined : new Metrics();
   const app = createApp(config, hooks, { logger: log, observe: metrics?.observe });

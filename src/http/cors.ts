@@ -138,3 +138,12 @@ export const refuseUnknownSender = (request: HookRequest, cors: CorsVerdict): vo
   const isProven = cors.origin === 'accepted' || senderOf(request) === 'own';
   if (request.method === 'GET' && !isProven) throw new OriginRefusedError();
 };
+
+/** The headers of an answer with those of its verdict. What its content depends on stays in `Vary`. */
+export const withCorsHeaders = (
+  headers: Readonly<Record<string, string>>,
+  cors: CorsVerdict,
+): Record<string, string> => {
+  const names = [headers['vary'], cors.headers['vary']].filter((name) => name !== undefined);
+  return { ...headers, ...cors.headers, ...(names.length > 1 ? { vary: names.join(', ') } : {}) };
+};

@@ -109,16 +109,16 @@ const reasonPhrase = (message = '', english = ''): string | undefined => {
 const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
-/** Writes the failure down; gives back the id that the answer carries, for failures of the service. */
+/** Writes the failure down. */
 const logFailure = (
   { settings, log }: ErrorResponderOptions,
   error: unknown,
   status: number,
   { method, url }: HookRequest,
   { id, ...about }: RequestFacts,
-): string | undefined => {
+): void => {
   const ofService = status >= 500;
-  if (!ofService && !settings.debug) return undefined;
+  if (!ofService && !settings.debug) return;
   log[ofService ? 'error' : 'info']('A request failed.', {
     requestId: id,
     ...about,
@@ -127,9 +127,8 @@ const logFailure = (
     path: url.split('?', 1)[0],
     status,
     detail: error instanceof StowageError ? error.detail : undefined,
-    error: settings.debug ? error : plainValue(error, false),
+    error: settings.debug && ofService ? error : plainValue(error, false),
   });
-  return ofService ? id : undefined;
 };
 
 /** In which words an error is told. */
@@ -204,9 +203,8 @@ export const createErrorResponder = (options: ErrorResponderOptions): ErrorRespo
     const { messages, headers: ofWording } = wordingOf(failure, request, scope);
     const headers = { ...failure.headers, ...ofWording };
     const gone = signal.aborted && !isOurs;
-    const requestId = gone ? undefined : logFailure(options, error, status, request, about);
-    const extra = requestId === undefined ? {} : { 'x-request-id': requestId };
-    if (isFile) return textResponse(status, messages, { ...lowerCase(headers), ...extra });
+    if (!gone) logFailure(options, error, status, request, about);
+    if (isFile) return textResponse(status, messages, lowerCase(headers));
     const inStatusLine = !ofAction || errorHttpStatus || alwaysInStatusLine.has(status);
     const plain = {
       status: inStatusLine ? status : 200,
@@ -215,7 +213,7 @@ export const createErrorResponder = (options: ErrorResponderOptions): ErrorRespo
     const answer = editor === undefined ? plain : forEditor(editor, plain.status, messages);
     return jsonResponse(answer.status, answer.text, {
       statusText: answer.status === status ? reasonPhrase(messages[0], failure.messages[0]) : undefined,
-      headers: { ...lowerCase(headers), ...extra },
+      headers: lowerCase(headers),
     });
   };
 };

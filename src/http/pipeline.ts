@@ -16,6 +16,7 @@ import {
   type OriginHook,
   refuseCrossSite,
   refuseUnknownSender,
+  withCorsHeaders,
 } from './cors.ts';
 import { pingResponse } from './envelope.ts';
 import { createErrorResponder, fromHook } from './error-response.ts';
@@ -243,7 +244,8 @@ const answer = async (
     },
   };
   const response = await runAction(action, context, input, request);
-  if (action.changes) log.info('Changed.', { ...scope.about });
+  if (action.changes) log.info('Changed.', scope.logFields(response));
+  else if (settings.debug) log.debug('Answered.', scope.logFields(response));
   return response;
 };
 
@@ -260,14 +262,6 @@ const outcomeOf = (
     status,
     bytes: length === undefined ? undefined : Number(length),
   };
-};
-
-type Headers = ConnectorResponse['headers'];
-
-/** What an answer depends on, when both its content and its rules of origin depend on something. */
-const varying = (...parts: readonly Headers[]): Headers => {
-  const names = parts.flatMap(({ vary }) => (vary === undefined ? [] : [vary]));
-  return names.length > 1 ? { vary: names.join(', ') } : {};
 };
 
 /** Builds the core of a connector out of its parts. */
@@ -295,10 +289,9 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
       status: response.status,
       statusText: response.statusText,
       headers: {
-        ...response.headers,
-        ...cors.headers,
-        ...varying(response.headers, cors.headers),
+        ...withCorsHeaders(response.headers, cors),
         ...always,
+        'x-request-id': scope.about.id,
       },
       body: request.method === 'HEAD' ? undefined : response.body,
     };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { finished, Readable } from 'node:stream';
 import type { Editor } from '../actions/editor-answers.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
-import type { Logger } from '../log/logger.ts';
+import type { LogFields, Logger } from '../log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 
@@ -37,6 +37,7 @@ export class RequestScope {
   readonly form = { files: 0, isRead: false };
   /** What is known of the request so far, for the log. */
   readonly about: RequestFacts = { id: randomUUID() };
+  readonly #startedAt = performance.now();
   readonly #request: HookRequest;
   readonly #log: Logger;
   #lease: SourceLease | undefined;
@@ -46,6 +47,19 @@ export class RequestScope {
   constructor(request: HookRequest, log: Logger) {
     this.#request = request;
     this.#log = log;
+  }
+
+  /** What the log says of the request and its answer. `bytes` is unknown of what is made while it is sent. */
+  logFields({ status, headers }: Pick<ConnectorResponse, 'status' | 'headers'>): LogFields {
+    const { id, ...about } = this.about;
+    const length = headers['content-length'];
+    return {
+      requestId: id,
+      ...about,
+      status,
+      milliseconds: Math.round(performance.now() - this.#startedAt),
+      bytes: length === undefined ? undefined : Number(length),
+    };
   }
 
   /** Has something done when the request has ended. */

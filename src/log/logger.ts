@@ -63,8 +63,34 @@ export const createLineLogger = (write: (line: string) => void): Logger => {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 };
 
-/** The default logger: JSON lines on standard error. */
-export const createStderrLogger = (): Logger => createLineLogger((line) => process.stderr.write(line));
+/** Text of a request must not steer the terminal. */
+const printable = (text: string): string =>
+  text.replaceAll(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/gu, '\ufffd');
+
+const shortValue = (value: unknown): string =>
+  typeof value === 'string' && /^[\w./:@-]+$/u.test(value) ? value : JSON.stringify(value);
+
+/** A logger for people at a terminal: the message, its values, and stacks below. */
+export const createTerminalLogger = (write: (line: string) => void): Logger => {
+  const at =
+    (level: Level) =>
+    (message: string, { error, ...fields }: LogFields = {}): void => {
+      const values = Object.entries(fields)
+        .filter(([, value]) => value !== undefined)
+        .map(([key, value]) => `${key}=${shortValue(plainValue(value, false))}`);
+      const time = new Date().toISOString().slice(11, 19);
+      const line = [time, level.toUpperCase().padEnd(5), message, ...values].join(' ').replaceAll('\n', ' ');
+      const below = error === undefined ? '' : `\n${inspect(error, { depth: 3 })}`;
+      write(`${printable(`${line}${below}`)}\n`);
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+};
+
+/** The default logger: JSON lines on standard error, or lines for people where that is a terminal. */
+export const createStderrLogger = (): Logger => {
+  const create = process.stderr.isTTY ? createTerminalLogger : createLineLogger;
+  return create((line) => process.stderr.write(line));
+};
 
 const nothing = (): void => undefined;
 

@@ -112,10 +112,37 @@ describe('the log', () => {
   });
 
   it('has one line for a change and none for a look', async () => {
-    const edge = await startEdge();
+    const edge = await startEdge({ settings: { debug: false } });
     await ask(edge, '/other?path=a');
-    await ask(edge, '/change?source=main&from=a/b.txt');
-    expect(edge.log).toMatchObject([{ level: 'info', fields: { ...about, action: 'change' } }]);
+    const { headers } = await ask(edge, '/change?source=main&from=a/b.txt');
+    const requestId = headers.get('x-request-id');
+    const answer = { requestId, status: 200, bytes: Number(headers.get('content-length')) };
+    expect(edge.log).toMatchObject([{ level: 'info', fields: { ...about, action: 'change', ...answer } }]);
+    expect(edge.log[0]?.fields['milliseconds']).toEqual(expect.any(Number));
+  });
+
+  it('has one line for every request with debug, and stacks from status 500 on only', async () => {
+    const edge = await startEdge({ settings: { debug: true } });
+    await ask(edge, '/other?path=a');
+    await ask(edge, '/missing');
+    await ask(edge, '/crash');
+    expect(edge.log.map(({ level, fields }) => [level, fields['status']])).toEqual([
+      ['debug', 200],
+      ['info', 404],
+      ['error', 500],
+    ]);
+    expect(edge.log[1]?.fields['error']).not.toHaveProperty('stack');
+    expect(edge.log[2]?.fields['error']).toHaveProperty('stack');
+  });
+
+  it('has the id of every answer', async () => {
+    const edge = await startEdge();
+    const ids = new Set<string | null>();
+    for (const path of ['/other', '/ping', '/missing', '/crash']) {
+      ids.add((await fetch(`${edge.url}${path}`)).headers.get('x-request-id'));
+    }
+    expect(ids.size).toBe(4);
+    expect(ids).not.toContain(null);
   });
 });
 

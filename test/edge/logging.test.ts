@@ -1,6 +1,6 @@
 import { createApp } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { createLineLogger } from '../../dist/log/logger.js';
+import { createLineLogger, createTerminalLogger } from '../../dist/log/logger.js';
 
 const circular: Record<string, unknown> = { why: 'no database' };
 circular['self'] = circular;
@@ -43,5 +43,24 @@ describe('whatever a hook throws', () => {
         await app.close();
       }
     }
+  });
+});
+
+describe('the log at a terminal', () => {
+  it('is read by people, and not steered by what clients send', () => {
+    const lines: string[] = [];
+    const log = createTerminalLogger((line) => lines.push(line));
+    log.info('Changed.', {
+      action: 'fileRemove',
+      item: 'my\u001b[2J file\nERROR',
+      bytes: 12,
+      source: undefined,
+    });
+    log.error('A request failed.', { error: new Error('no \u009b2Jdatabase') });
+    expect(lines[0]).toMatch(
+      /^[\d:]{8} INFO {2}Changed\. action=fileRemove item="my\\u001b\[2J file\\nERROR" bytes=12\n$/u,
+    );
+    expect(lines[1]).toMatch(/^[\d:]{8} ERROR A request failed\.\nError: no .2Jdatabase\n +at /u);
+    expect(lines.join('')).not.toMatch(/[\u001b\u009b]/u);
   });
 });
