@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFolder, portOf, runToEnd, start, type Folder, type Process } from './service.ts';
 
@@ -79,6 +82,28 @@ describe('--health-port', () => {
     expect(await ask('ready')).toEqual({ status: 503, text: 'not available: "b\\"}"\n' });
     await mkdir(join(folder.path, 'b'));
     expect(await ask('ready')).toEqual({ status: 200, text: 'ready\n' });
+  });
+
+  it('is not ready, and still lives, while running requests are finished', async () => {
+    const other = start(['serve', folder.path, '--port', '0', '--health-port', '0']);
+    const port = await portOf(other);
+    const own = (await other.said(/Health and metrics on (http:[^"]*\/)"/u))[1] ?? '';
+    const body = new PassThrough();
+    const upload = request({ port, host: '127.0.0.1', method: 'POST', path: '/fileUpload' });
+    upload.setHeader('content-type', 'multipart/form-data; boundary=b');
+    body.pipe(upload);
+    const ended = once(upload, 'close');
+    upload.on('error', () => undefined);
+    body.write('--b\r\nContent-Disposition: form-data; name="files[0]"; filename="a.txt"\r\n\r\nhello');
+    while (!(await (await fetch(`${own}metrics`)).text()).includes('stowage_open_requests 1'));
+    other.child.kill('SIGTERM');
+    await other.said(/Stopping/u);
+    const ready = await fetch(`${own}ready`);
+    expect([ready.status, await ready.text()]).toEqual([503, 'stopping\n']);
+    expect((await fetch(`${own}live`)).status).toBe(200);
+    body.end('\r\n--b--\r\n');
+    await ended;
+    expect((await other.ended).status).toBe(0);
   });
 
   it('is a plain error when its port is in use', async () => {
