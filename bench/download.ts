@@ -10,7 +10,7 @@ import { drain, withService } from './service.ts';
 const ROUNDS = 7;
 const CLIENTS = 8;
 const FILES_PER_CLIENT = 4;
-const MEGABYTES = 20;
+export const MEGABYTES = 20;
 const NAME = 'download.zip';
 
 /** Megabytes a second that all clients together receive. */
@@ -25,7 +25,12 @@ const perSecond = async (url: string, agent: Agent): Promise<number> => {
   return (CLIENTS * FILES_PER_CLIENT * MEGABYTES) / (time / 1000);
 };
 
-const compare = async (own: string, others: Readonly<Record<string, string>>): Promise<readonly Row[]> => {
+/** Downloads of one file by several clients, ours and others in turns. */
+export const compare = async (
+  own: string,
+  others: Readonly<Record<string, string>>,
+  what = 'download of 20 MB, 8 clients',
+): Promise<readonly Row[]> => {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
   const runs = [own, ...Object.values(others)].map((url) => ({ url, values: [] as number[] }));
   for (let round = 0; round <= ROUNDS; round += 1) {
@@ -38,7 +43,7 @@ const compare = async (own: string, others: Readonly<Record<string, string>>): P
   agent.destroy();
   const [ours = Number.NaN, ...references] = runs.map(({ values }) => median(values));
   return Object.keys(others).map((name, index) => ({
-    what: 'download of 20 MB, 8 clients',
+    what,
     unit: 'MB/s',
     ours,
     reference: { name, value: references[index] ?? Number.NaN },

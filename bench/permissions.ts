@@ -12,14 +12,15 @@ const ROUNDS = 3;
 const REQUESTS = 20_000;
 const CONNECTIONS = 50;
 
-const perSecond = async (url: string): Promise<number> => {
+/** Answers a second to many connections. */
+export const perSecond = async (url: string): Promise<number> => {
   const result = await autocannon({ url, amount: REQUESTS, connections: CONNECTIONS });
   if (result.non2xx > 0 || result.errors > 0) throw new Error(`${url} failed under load`);
   return result['2xx'] / ((result.finish.getTime() - result.start.getTime()) / 1000);
 };
 
 /** A bare node:http server in a process of its own that answers with the same bytes. */
-const withBareServer = async <Result>(
+export const withBareServer = async <Result>(
   body: string,
   work: (url: string) => Promise<Result>,
 ): Promise<Result> => {

@@ -5,6 +5,7 @@ import type { Measurement, Row } from './measurement.ts';
 import { memory } from './memory.ts';
 import { permissions } from './permissions.ts';
 import { s3Memory } from './s3-memory.ts';
+import { serving } from './serving.ts';
 import { startUp } from './start-up.ts';
 import { formatTable } from './table.ts';
 import { thumbnails } from './thumbnails.ts';
@@ -19,6 +20,7 @@ const measurements: readonly Measurement[] = [
   thumbnails,
   upload,
   download,
+  serving,
   memory,
   webdavMemory,
   s3Memory,
