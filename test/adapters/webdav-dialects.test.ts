@@ -168,7 +168,7 @@ describe('dialects of WebDAV', () => {
         made.push(url);
         if (made.length !== 2) return undefined;
         steps.emit('asked');
-         
+
         const body = (async function* (): AsyncGenerator<string> {
           await released;
         })();
