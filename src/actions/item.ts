@@ -1,3 +1,4 @@
+import type { Settings } from '../config/settings.ts';
 import { extensionOf, hasAllowedExtension } from '../content/extension.ts';
 import { NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { EntryKind, Stat } from '../storage/adapter.ts';
@@ -67,6 +68,16 @@ export const findItem = async (
     throw missing(kind ?? 'file or folder');
   }
   return { path, stat };
+};
+
+/**
+ * Refuses the path of a file that no listing shows, without asking the store: for whoever opens the file at once.
+ * @throws NotFoundError
+ */
+export const requireShownFile = (settings: Settings, path: SourcePath): void => {
+  const isShown =
+    !path.segments.some(reservedNames(settings)) && hasAllowedExtension(path.name, settings.extensions);
+  if (!isShown) throw missing('file');
 };
 
 /** @throws WrongKindError when the item is not of this kind */

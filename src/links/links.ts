@@ -7,7 +7,7 @@ export interface Links {
   /**
    * A link to a file, or to the thumbnail `<folder>/<thumbFolderName>/<name>`: `baseurl` and the encoded path, in `signed` sources with a
    * signature that is good for `lifetime` seconds (default: `signedUrlLifetime`), and up to a twentieth less, so that browsers meet the
-   * same link again. Some 10 µs.
+   * same link again. Some 5 µs.
    */
   to(source: Source, path: SourcePath, lifetime?: number): string;
   /** Whether the query of a link has a signature of this path that has not expired. */

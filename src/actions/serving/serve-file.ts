@@ -3,14 +3,20 @@ import type { Access } from '../../access/access.ts';
 import { contentDisposition } from '../../content/content-disposition.ts';
 import { extensionOf } from '../../content/extension.ts';
 import { mimeTypeOf } from '../../content/mime-type.ts';
-import { AccessDeniedError, NotFoundError, UnsafeNameError, UnsafePathError } from '../../errors/errors.ts';
+import {
+  AccessDeniedError,
+  NotFoundError,
+  UnsafeNameError,
+  UnsafePathError,
+  WrongKindError,
+} from '../../errors/errors.ts';
 import type { Thumbnails } from '../../images/thumbnails.ts';
 import type { Links } from '../../links/links.ts';
 import type { Source } from '../../sources/source.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import type { Stat, StorageAdapter } from '../../storage/adapter.ts';
 import { FileAnswer, type HandedOverAnswer } from '../file-answer.ts';
-import { findItem } from '../item.ts';
+import { findItem, requireShownFile } from '../item.ts';
 import { handOver } from './delivery.ts';
 import { isShownInline, safetyHeaders } from './safety.ts';
 
@@ -22,6 +28,8 @@ export interface ServingRequest {
   /** Without `?`. Only a signature is read from it. */
   readonly query: string;
   readonly signal: AbortSignal;
+  /** A GET without ranges and conditions: the file may be opened without a look at it before. */
+  readonly isPlain: boolean;
   /** What the one who asks may do; asked for protected sources. */
   readonly access: () => Promise<Access>;
 }
@@ -52,28 +60,46 @@ interface Served {
   readonly storage: StorageAdapter;
 }
 
-const sendStored = async (
-  { request: { source, signal }, storage }: Served,
+/** What opens a file, and the version that it is: with one question to the store where nothing else has to be known before. */
+const openStored = async (
+  { request: { isPlain, signal }, storage }: Served,
   path: SourcePath,
-  stat: Stat,
+  known: Stat | undefined,
+): Promise<Pick<FileAnswer, 'stat' | 'open'>> => {
+  if (isPlain && known === undefined) {
+    const { stat, stream } = await storage.read(path, { signal });
+    return { stat, open: () => Promise.resolve(stream) };
+  }
+  const stat = known ?? (await storage.stat(path, { signal }));
+  if (stat.kind !== 'file') throw new NotFoundError();
+  return {
+    stat,
+    open: async (range) => (await storage.read(path, { range, ifMatch: stat.etag, signal })).stream,
+  };
+};
+
+/** Sends a stored file. `known`: the store has been asked for it already. */
+const sendStored = async (
+  served: Served,
+  path: SourcePath,
+  known?: Stat,
 ): Promise<FileAnswer | HandedOverAnswer> => {
+  const { request, storage } = served;
+  const { source, signal } = request;
   const { settings } = source;
   const contentType = mimeTypeOf(path.name);
   const isInline = isShownInline(contentType);
   const headers = safetyHeaders(settings);
   const disposition = contentDisposition(isInline ? 'inline' : 'attachment', path.name);
-  const handover = { settings, storage, path, contentType, disposition, headers, signal };
-  return (
-    (await handOver(handover)) ??
-    new FileAnswer({
-      filename: path.name,
-      contentType,
-      stat,
-      isInline,
-      headers,
-      open: async (range) => (await storage.read(path, { range, ifMatch: stat.etag, signal })).stream,
-    })
-  );
+  if (settings.delivery !== 'stream') {
+    // Whoever sends the bytes would not know what is not there.
+    if ((known ?? (await storage.stat(path, { signal }))).kind !== 'file') throw new NotFoundError();
+    const handover = { settings, storage, path, contentType, disposition, headers, signal };
+    const handedOver = await handOver(handover);
+    if (handedOver !== undefined) return handedOver;
+  }
+  const opened = await openStored(served, path, known);
+  return new FileAnswer({ filename: path.name, contentType, isInline, headers, ...opened });
 };
 
 const sendIcon = ({ request }: Served, svg: string, cacheControl?: string): FileAnswer => {
@@ -92,6 +118,16 @@ const sendIcon = ({ request }: Served, svg: string, cacheControl?: string): File
         }),
       ),
   });
+};
+
+/** A path that is a folder, or leads through a file, is a file that is not there. */
+const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof WrongKindError) throw new NotFoundError({ cause: error });
+    throw error;
+  }
 };
 
 /** The path of the entry whose thumbnail lies here by its link; undefined where no thumbnail lies. */
@@ -137,13 +173,14 @@ export const serveFile = async (
 
   const icon = entryOfThumb && thumbnails.iconNamed(source, entry.name);
   if (icon !== undefined) return sendIcon(context, icon, FOREVER);
-  const { stat } = await findItem({ source, storage }, entry, signal, 'file');
-  if (entryOfThumb !== undefined) {
-    const shown = await thumbnails.show(source, entry.parent, stat, signal);
-    if (shown.kind === 'icon') return sendIcon(context, shown.svg);
-    if (shown.kind === 'stored')
-      return sendStored(context, shown.path, await storage.stat(shown.path, { signal }));
+  if (entryOfThumb === undefined) {
+    requireShownFile(source.settings, entry);
+    return asMissing(() => sendStored(context, entry));
   }
+  const { stat } = await findItem({ source, storage }, entry, signal, 'file');
+  const shown = await thumbnails.show(source, entry.parent, stat, signal);
+  if (shown.kind === 'icon') return sendIcon(context, shown.svg);
+  if (shown.kind === 'stored') return sendStored(context, shown.path);
   if (stat.kind !== 'file') throw new NotFoundError();
   return sendStored(context, entry, stat);
 };

@@ -1,0 +1,65 @@
+import type { Access } from '../access/access.ts';
+import { InternalError } from '../errors/errors.ts';
+import { seenFrom, type RequestAddress } from '../sources/own-address.ts';
+import type { SourceLease } from '../sources/tenants.ts';
+import { hostOf } from './cors.ts';
+import { fromHook } from './error-response.ts';
+import type { ConnectorRequest, Identity } from './message.ts';
+import type { PipelineDependencies } from './dependencies.ts';
+import type { RequestScope } from './request-scope.ts';
+import { segmentsOf } from './served-path.ts';
+import type { Target } from './target.ts';
+
+const identityFrom = (result: unknown): Identity => {
+  if (typeof result === 'string') return { role: result };
+  if (typeof result === 'object' && result !== null && 'role' in result) {
+    const { role, subject }: { role: unknown; subject?: unknown } = result;
+    if (typeof role === 'string' && (subject === undefined || typeof subject === 'string'))
+      return { role, subject };
+  }
+  throw new InternalError({ detail: `checkAuthentication returned ${typeof result}, not a role` });
+};
+
+/** Where the request has come to: what was cut from its URL, and what a mount has left in it. */
+const addressOf = (
+  { isMounted = false }: PipelineDependencies,
+  { mount = '', url, headers, isExact = false }: ConnectorRequest,
+  { action, prefix }: Target,
+): RequestAddress => {
+  const segments = isMounted && !isExact ? segmentsOf(url).filter((segment) => segment !== '') : [];
+  const left = action === undefined || prefix !== undefined ? segments : segments.slice(0, -1);
+  const hosts = [
+    headers['host'] ?? headers[':authority'],
+    hostOf(headers['origin']),
+    hostOf(headers['referer']),
+  ];
+  return {
+    mount: mount + left.map((segment) => `/${segment}`).join(''),
+    hosts: [...new Set(hosts.filter((host) => host !== undefined))],
+  };
+};
+
+/** The sources that serve a request, as it sees them. The lease is the caller's. */
+export const leaseSources = async (
+  dependencies: PipelineDependencies,
+  request: ConnectorRequest,
+  target: Target,
+): Promise<SourceLease> => {
+  const lease = await fromHook('resolveSources', () => dependencies.resolveSources(request));
+  const address = addressOf(dependencies, request, target);
+  return { ...lease, sources: seenFrom(address, lease.sources, dependencies.settings.publicUrl) };
+};
+
+/** Who asks, and what they may do. */
+export const authorize = async (
+  dependencies: PipelineDependencies,
+  request: ConnectorRequest,
+  scope: RequestScope,
+): Promise<Access> => {
+  const identity = identityFrom(
+    await fromHook('checkAuthentication', () => dependencies.authenticate(request)),
+  );
+  scope.about.role = identity.role;
+  if (identity.subject !== undefined) scope.about.subject = identity.subject;
+  return fromHook('accessControl', () => dependencies.accessFor(identity, request));
+};
