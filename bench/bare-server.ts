@@ -7,9 +7,9 @@ import { pipeline } from 'node:stream/promises';
 import busboy from 'busboy';
 
 /**
- * The least that Node can do: a form's files go to disk as they come, a file on disk goes out as it is. No checks, no names of its
- * own, nothing that survives a crash. `bare-server.ts FOLDER`; the environment's SYNC=1 makes it wait for the disk as the
- * service does. Prints its port.
+ * The least that Node can do: a form's files go to disk as they come, a file on disk goes out as it is. No
+ * checks, no names of its own, nothing that survives a crash. `bare-server.ts FOLDER`; the environment's
+ * SYNC=1 makes it wait for the disk as the service does. Prints its port.
  */
 const [folder = '.'] = process.argv.slice(2);
 const waitsForDisk = process.env['SYNC'] === '1';

@@ -3,7 +3,10 @@ import { request, type Agent, type IncomingMessage } from 'node:http';
 
 const BOUNDARY = 'stowage-bench-boundary';
 
-/** Sends bytes as a file of a form, `times` over, and checks that the answer is 200. Keeps one copy of the bytes only. */
+/**
+ * Sends bytes as a file of a form, `times` over, and checks that the answer is 200. Keeps one copy of the
+ * bytes only.
+ */
 export const sendForm = async (
   url: string,
   filename: string,
@@ -24,7 +27,8 @@ export const sendForm = async (
     },
   });
   const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
-  // A refusal may come, and the connection go, while bytes are still being written: the answer tells, not the broken pipe.
+  // A refusal may come, and the connection go, while bytes are still being written: the answer tells, not the
+  // broken pipe.
   const written = (async () => {
     sent.write(head);
     for (let count = 0; count < times; count += 1) if (!sent.write(bytes)) await once(sent, 'drain');

@@ -79,7 +79,10 @@ const longestWait = async (service: Service): Promise<number> => {
   return longest;
 };
 
-/** Listings over HTTP beside `find -printf` of the same folder, and what they do to other requests and to memory. */
+/**
+ * Listings over HTTP beside `find -printf` of the same folder, and what they do to other requests and to
+ * memory.
+ */
 export const listing: Measurement = {
   name: 'listing',
   run: () =>

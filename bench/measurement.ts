@@ -28,7 +28,8 @@ export const timed = async (work: () => Promise<unknown>): Promise<number> => {
 };
 
 /**
- * Medians of several works that take turns, so that a noisy machine disturbs all of them alike. Each runs once before, to be warm.
+ * Medians of several works that take turns, so that a noisy machine disturbs all of them alike. Each runs
+ * once before, to be warm.
  */
 export const interleaved = async (
   rounds: number,

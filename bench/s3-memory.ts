@@ -25,8 +25,8 @@ const download = async ({ url }: Service): Promise<void> => {
 };
 
 /**
- * An upload of 2 GB to a source in a bucket (Ceph), in parts and as a new name in one stream, and a download of it, each in a fresh process.
- * Needs 8 GB of memory. Nothing where Ceph is not installed.
+ * An upload of 2 GB to a source in a bucket (Ceph), in parts and as a new name in one stream, and a download
+ * of it, each in a fresh process. Needs 8 GB of memory. Nothing where Ceph is not installed.
  */
 export const s3Memory: Measurement = {
   name: 's3-memory',

@@ -68,7 +68,10 @@ const memoryOf = async (child: ChildProcess, field: 'VmRSS' | 'VmHWM'): Promise<
   return Number(kilobytes) / 1024;
 };
 
-/** Starts `stowage serve` with one local source named `files`, and other settings when given, which may name other sources. `scratch` takes the configuration file. */
+/**
+ * Starts `stowage serve` with one local source named `files`, and other settings when given, which may name
+ * other sources. `scratch` takes the configuration file.
+ */
 export const startService = async (
   scratch: string,
   root: string,

@@ -27,7 +27,10 @@ const smallFiles = async (url: string, bareUrl: string): Promise<readonly Row[]>
   return [{ what: 'served files of 10 KB a second', unit: '/s', ours: median(ours), reference }];
 };
 
-/** Files that the service serves itself: large ones beside nginx, small ones beside a server that has them in memory. */
+/**
+ * Files that the service serves itself: large ones beside nginx, small ones beside a server that has them in
+ * memory.
+ */
 export const serving: Measurement = {
   name: 'serving',
   run: () =>

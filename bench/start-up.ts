@@ -14,7 +14,10 @@ const emptyNode = async (): Promise<void> => {
   await once(child, 'exit');
 };
 
-/** From the start of the process to its first answer, beside a Node that does nothing; and the memory of the idle service. */
+/**
+ * From the start of the process to its first answer, beside a Node that does nothing; and the memory of the
+ * idle service.
+ */
 export const startUp: Measurement = {
   name: 'start-up',
   run: () =>

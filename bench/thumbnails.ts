@@ -80,7 +80,10 @@ const freshly = async (
   return times.map(median);
 };
 
-/** The first listing of a folder of photographs, beside the same work done by nothing but the library, and by the tool of libvips. */
+/**
+ * The first listing of a folder of photographs, beside the same work done by nothing but the library, and by
+ * the tool of libvips.
+ */
 export const thumbnails: Measurement = {
   name: 'thumbnails',
   run: () =>

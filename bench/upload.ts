@@ -36,7 +36,10 @@ const perSecond = async (url: string, folder: string, bytes: Buffer, agent: Agen
   return (CLIENTS * FILES_PER_CLIENT * MEGABYTES) / (time / 1000);
 };
 
-/** Uploads of 20 MB by 8 clients at once, beside a bare server that writes what comes and one that also waits for the disk. */
+/**
+ * Uploads of 20 MB by 8 clients at once, beside a bare server that writes what comes and one that also waits
+ * for the disk.
+ */
 export const upload: Measurement = {
   name: 'upload',
   run: () =>

@@ -12,7 +12,10 @@ const SIZE = 2 * 2 ** 30;
 const ALLOWED = 100;
 const NAME = 'large.zip';
 
-/** An upload of 2 GB to a source on WebDAV (Apache) and a download of it, each in a fresh process. Nothing where Apache is not installed. */
+/**
+ * An upload of 2 GB to a source on WebDAV (Apache) and a download of it, each in a fresh process. Nothing
+ * where Apache is not installed.
+ */
 export const webdavMemory: Measurement = {
   name: 'webdav-memory',
   run: () =>

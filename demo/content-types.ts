@@ -38,7 +38,9 @@ const scripts = new Set(['js', 'mjs', 'css']);
 /** Types that a browser could open as a page with scripts of its own. */
 const pages = new Set(['html', 'htm', 'xml', 'svg']);
 
-/** Headers that say what a file is, and for files of visitors, that it may not act in the name of this site. */
+/**
+ * Headers that say what a file is, and for files of visitors, that it may not act in the name of this site.
+ */
 export const contentHeaders = (extension: string, fromVisitors: boolean): Record<string, string> => {
   const known = contentTypes[extension] ?? 'application/octet-stream';
   const headers: Record<string, string> = {

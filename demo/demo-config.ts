@@ -10,7 +10,10 @@ export interface DemoPlaces {
   readonly origins: readonly string[];
 }
 
-/** What visitors may upload: the default list without pages and scripts, which would run on the domain that serves the files. */
+/**
+ * What visitors may upload: the default list without pages and scripts, which would run on the domain that
+ * serves the files.
+ */
 const extensions = (
   'jpg jpeg png gif webp svg bmp ico avif tif psd ai txt md csv json xml ini pdf rtf doc docx odt xls xlsx ods ppt pptx odp ' +
   'zip rar 7z gz tar mp3 ogg wav mp4 webm mov mkv avi wmv ttf'
@@ -22,7 +25,9 @@ const changes = (
   'IMAGE_RESIZE IMAGE_CROP IMAGE_SAVE'
 ).split(' ');
 
-/** Two sources, pictures and documents; the folder `archive` of each shows what a denied action looks like. */
+/**
+ * Two sources, pictures and documents; the folder `archive` of each shows what a denied action looks like.
+ */
 export const demoConfig = ({ dataDir, pageUrl, origins }: DemoPlaces): ConfigInput => ({
   allowCrossOrigin: true,
   allowedOrigins: [...origins],

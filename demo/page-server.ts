@@ -63,10 +63,11 @@ const answer = async (
 };
 
 /**
- * The web server beside the connector: it serves the demo page, the editor from the installed package, and the files that the
- * connector manages, which is what a web server or CDN does in production.
+ * The web server beside the connector: it serves the demo page, the editor from the installed package, and
+ * the files that the connector manages, which is what a web server or CDN does in production.
  * @param directories each managed folder by its name: `/files/<name>/...` shows its files
- * @param settings asked with every request for the page, because the port of the connector is known later than this server starts
+ * @param settings asked with every request for the page, because the port of the connector is known later
+ *   than this server starts
  */
 export const createPageServer = (
   directories: Readonly<Record<string, string>>,

@@ -13,7 +13,9 @@ export interface DemoOptions {
   readonly pagePort: number;
   /** Holds the folders `photos` and `documents`; a missing one is made with sample files. */
   readonly dataDir: string;
-  /** Address to listen on. Default 127.0.0.1: the demo lets everyone write, so only this machine may reach it. */
+  /**
+   * Address to listen on. Default 127.0.0.1: the demo lets everyone write, so only this machine may reach it.
+   */
   readonly host?: string | undefined;
   /** Settings that replace those of the demo, key by key. */
   readonly config?: ConfigInput | undefined;

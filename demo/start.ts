@@ -56,7 +56,8 @@ const start = async (): Promise<Demo | undefined> => {
 const stopOnSignals = (demo: Demo): void => {
   let asked: number | undefined;
   const stop = (): void => {
-    // Ctrl+C in a terminal comes twice, from the terminal and handed on by npm; who asks again later is out of patience.
+    // Ctrl+C in a terminal comes twice, from the terminal and handed on by npm; who asks again later is out
+    // of patience.
     if (asked !== undefined) {
       if (performance.now() - asked > 1000) process.exit(130);
       return;

@@ -10,7 +10,10 @@ export interface Mount {
   /** Starts and ends with a slash: `/files/`. */
   readonly prefix: string;
   readonly directory: string;
-  /** Anyone can put files there: they are served so that they cannot act on this site, and other origins may read them. */
+  /**
+   * Anyone can put files there: they are served so that they cannot act on this site, and other origins may
+   * read them.
+   */
   readonly fromVisitors: boolean;
 }
 
@@ -30,7 +33,9 @@ const partsOf = (url: string, prefix: string): readonly string[] | Refusal => {
   }
 };
 
-/** Opens a file inside the directory; a symbolic link, wherever it sits in the path, does not lead out of it. */
+/**
+ * Opens a file inside the directory; a symbolic link, wherever it sits in the path, does not lead out of it.
+ */
 const openInside = async (directory: string, parts: readonly string[]): Promise<FileHandle | undefined> => {
   const root = await realpath(directory);
   const real = await realpath(path.join(root, ...parts));
@@ -80,8 +85,8 @@ const isAbsent = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'EISDIR', 'ENXIO'].includes(String(error.code));
 
 /**
- * Answers a request for a file of one of the mounts. Folders, hidden files, links that lead away and everything that is not a
- * regular file are 404. Resolves when the answer is sent, or the client gone.
+ * Answers a request for a file of one of the mounts. Folders, hidden files, links that lead away and
+ * everything that is not a regular file are 404. Resolves when the answer is sent, or the client gone.
  * @returns false when no mount has this prefix, and nothing was answered
  */
 export const serveFile = async (

@@ -16,14 +16,15 @@ export interface ResolvedTenant {
 }
 
 /**
- * Code of the host that a connector calls. Every hook may be synchronous or asynchronous. `Native` is what the host's framework hands on
- * as `request.native`: `ConnectorHooks<express.Request>`.
+ * Code of the host that a connector calls. Every hook may be synchronous or asynchronous. `Native` is what
+ * the host's framework hands on as `request.native`: `ConnectorHooks<express.Request>`.
  */
 export interface ConnectorHooks<Native = unknown> {
   /**
-   * The role of the request, or role and user (`{ role, subject }`): the log names the user, and `accessControl` gets both. Runs on every
-   * request; without it every request has `defaultRole`. Throw `HttpError` to reject the request with a status of your choice; any other
-   * exception, and any other result, answers 500.
+   * The role of the request, or role and user (`{ role, subject }`): the log names the user, and
+   * `accessControl` gets both. Runs on every request; without it every request has `defaultRole`. Throw
+   * `HttpError` to reject the request with a status of your choice; any other exception, and any other
+   * result, answers 500.
    */
   readonly checkAuthentication?: (
     request: HookRequest<Native>,

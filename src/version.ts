@@ -1,6 +1,8 @@
 import { createRequire } from 'node:module';
 
-/** The version of this package, read from its manifest. Called once per standalone instance, before it serves. */
+/**
+ * The version of this package, read from its manifest. Called once per standalone instance, before it serves.
+ */
 export const readVersion = (): string => {
   const manifest = createRequire(import.meta.url)('../package.json') as { readonly version: string };
   return manifest.version;

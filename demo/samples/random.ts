@@ -1,4 +1,7 @@
-/** A source of numbers in [0, 1) that is the same for the same seed, so that every first start draws the same pictures. */
+/**
+ * A source of numbers in [0, 1) that is the same for the same seed, so that every first start draws the same
+ * pictures.
+ */
 export type Random = () => number;
 
 /** Mulberry32: small, and even enough for hills and stars. */

@@ -11,7 +11,10 @@ const exists = (file: string): Promise<boolean> =>
 
 const minute = 60_000;
 
-/** Writes the files one after the other in time, so that the order of the table shows in a listing sorted by change. */
+/**
+ * Writes the files one after the other in time, so that the order of the table shows in a listing sorted by
+ * change.
+ */
 const writeAll = async (directory: string, samples: readonly Sample[], now: number): Promise<void> => {
   await Promise.all(
     samples.map(async ({ path: name, make }, index) => {
@@ -25,8 +28,9 @@ const writeAll = async (directory: string, samples: readonly Sample[], now: numb
 };
 
 /**
- * Makes sure that the two folders of the demo exist: a missing one is made with its samples, one that is there is left as it
- * is, whatever is in it. A start that was cut off half-way leaves nothing that the next one would take for finished.
+ * Makes sure that the two folders of the demo exist: a missing one is made with its samples, one that is
+ * there is left as it is, whatever is in it. A start that was cut off half-way leaves nothing that the next
+ * one would take for finished.
  */
 export const writeSamples = async (dataDir: string, now: Date): Promise<void> => {
   const folders = { photos: pictures, documents };

@@ -9,7 +9,10 @@ export interface AdapterOptions {
   readonly schema: z.ZodObject;
 }
 
-/** Adapters whose options have a schema. An adapter that gets one is added here, and nowhere else, to be documented. */
+/**
+ * Adapters whose options have a schema. An adapter that gets one is added here, and nowhere else, to be
+ * documented.
+ */
 export const adapterOptions: readonly AdapterOptions[] = [
   { adapter: 's3', schema: s3OptionsSchema },
   { adapter: 'webdav', schema: webdavOptionsSchema },

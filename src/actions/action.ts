@@ -42,7 +42,9 @@ export interface ActionContext {
   /** Aborted when the client goes away or the service stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
-  /** Keeps the sources open beyond the request; returns the way to give them back, to be called exactly once. */
+  /**
+   * Keeps the sources open beyond the request; returns the way to give them back, to be called exactly once.
+   */
   readonly holdSources: () => () => void;
   /**
    * Has something done when the answer has been sent or dropped, or the action has failed. It must not throw.

@@ -34,7 +34,8 @@ interface EditorForm {
 }
 
 const forms: Readonly<Record<Editor, EditorForm>> = {
-  // `uploaded` and `fileName` are for version 4, which reads no body but that of a 200; later ones read `url` and `error` of any.
+  // `uploaded` and `fileName` are for version 4, which reads no body but that of a 200; later ones read `url`
+  // and `error` of any.
   ckeditor: {
     uploaded: ({ name, url }) => ({ uploaded: 1, fileName: name, url }),
     failed: (message) => ({ uploaded: 0, error: { message } }),

@@ -28,8 +28,8 @@ export const isFilesField = (field: string, { settings }: Source): boolean =>
   field === settings.defaultFilesKey || /^files(?:\[\d*\])?$/u.test(field);
 
 /**
- * The uploaded files of a request, in the order of its form; files of other fields are ignored. With an editor
- * the fields of its simple upload count too.
+ * The uploaded files of a request, in the order of its form; files of other fields are ignored. With an
+ * editor the fields of its simple upload count too.
  */
 export const filesOf = (
   { uploads }: ActionContext,

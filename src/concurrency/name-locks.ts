@@ -2,7 +2,10 @@ import { createSlots, type Slots } from './slots.ts';
 
 const MAY_WAIT = 1000;
 
-/** Lets the operations of this process on one name follow one another, as far as the store does not decide between them. */
+/**
+ * Lets the operations of this process on one name follow one another, as far as the store does not decide
+ * between them.
+ */
 export interface NameLocks {
   /** @throws the signal's reason while waiting, BusyError when too many wait, and what `work` throws */
   hold<T>(

@@ -1,6 +1,6 @@
 /**
- * What a promise gives, or the signal's reason as soon as that aborts. What the promise stands for goes on, for others or unheard: it may be
- * shared, or know no signal.
+ * What a promise gives, or the signal's reason as soon as that aborts. What the promise stands for goes on,
+ * for others or unheard: it may be shared, or know no signal.
  */
 export const orAborted = <Value>(
   promise: Promise<Value>,

@@ -4,7 +4,8 @@ import { BusyError } from '../errors/errors.ts';
 export interface TaskQueue {
   /**
    * Runs the work when `weight` of the capacity is free (a heavier task than the capacity runs alone).
-   * @throws BusyError when too many wait already or the wait takes too long; the signal's reason when it is aborted while waiting.
+   * @throws BusyError when too many wait already or the wait takes too long; the signal's reason when it is
+   *   aborted while waiting.
    */
   run<Result>(work: () => Promise<Result>, weight?: number, signal?: AbortSignal): Promise<Result>;
 }
@@ -42,7 +43,10 @@ const enter = (shared: Shared, weight: number): void => {
   shared.tasks += 1;
 };
 
-/** Starts the tasks that fit, queue by queue. None overtakes a heavy task that waits for room, which would otherwise wait for ever. */
+/**
+ * Starts the tasks that fit, queue by queue. None overtakes a heavy task that waits for room, which would
+ * otherwise wait for ever.
+ */
 const startNext = (shared: Shared): void => {
   for (const queue of shared.queues) {
     for (const waiter of queue) {
@@ -106,8 +110,8 @@ const createQueue = (
 });
 
 /**
- * Divides one capacity among several kinds of tasks. Each kind has a queue of its own; those named first go first. Timers run only while
- * a task waits.
+ * Divides one capacity among several kinds of tasks. Each kind has a queue of its own; those named first go
+ * first. Timers run only while a task waits.
  */
 export const createSharedQueues = <Name extends string>(
   capacity: Capacity,

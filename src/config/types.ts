@@ -5,8 +5,8 @@ import type { TextReference } from './references.ts';
 import type { Settings, SettingsInput } from './settings.ts';
 
 /**
- * Values as written: where a key may be absent, null keeps its default, at every depth; a text may stand in an
- * environment variable or a file.
+ * Values as written: where a key may be absent, null keeps its default, at every depth; a text may stand in
+ * an environment variable or a file.
  */
 type Written<Value> = Value extends readonly (infer Entry)[]
   ? string extends Entry

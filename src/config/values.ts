@@ -25,9 +25,9 @@ export const parseOrigin = (text: string): string | undefined => {
 };
 
 /**
- * Why a text cannot be a public address, or undefined when it can: an http or https URL, or only its path (`/photos/`), which
- * browsers take from the page's own origin. Links are made by adding a path, so it has no query and no fragment, and they go to every
- * client, so it has no user name and no password.
+ * Why a text cannot be a public address, or undefined when it can: an http or https URL, or only its path
+ * (`/photos/`), which browsers take from the page's own origin. Links are made by adding a path, so it has no
+ * query and no fragment, and they go to every client, so it has no user name and no password.
  */
 export const baseurlProblem = (text: string): string | undefined => {
   if (!/^(?:https?:\/\/[^\s/\\]|\/(?![/\\]))[^\s\\]*$/iu.test(text) || !URL.canParse(text, 'http://host')) {

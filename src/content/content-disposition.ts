@@ -1,8 +1,8 @@
 import { encodeExtended } from 'content-disposition';
 
 /**
- * A `Content-Disposition` with a name that every client understands: a quoted ASCII one, and the exact one as `filename*` when they
- * differ.
+ * A `Content-Disposition` with a name that every client understands: a quoted ASCII one, and the exact one as
+ * `filename*` when they differ.
  * @see https://www.rfc-editor.org/rfc/rfc6266 and https://www.rfc-editor.org/rfc/rfc8187
  */
 export const contentDisposition = (kind: 'inline' | 'attachment', filename: string): string => {

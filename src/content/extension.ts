@@ -5,8 +5,8 @@ export interface NameParts {
 }
 
 /**
- * Splits `photo.v2.JPG` into `photo.v2` and `JPG`. A name that is nothing but an extension (`.php`) has none: servers treat
- * such names in their own ways.
+ * Splits `photo.v2.JPG` into `photo.v2` and `JPG`. A name that is nothing but an extension (`.php`) has none:
+ * servers treat such names in their own ways.
  */
 export const splitExtension = (name: string): NameParts => {
   const dot = name.lastIndexOf('.');
@@ -17,7 +17,10 @@ export const splitExtension = (name: string): NameParts => {
 
 const TAIL = /[\s.\u200b\u2800\u3164]/u;
 
-/** Where the dots and blanks (of every script) at the name's end begin, which some systems drop when they open a file. */
+/**
+ * Where the dots and blanks (of every script) at the name's end begin, which some systems drop when they open
+ * a file.
+ */
 const endOf = (name: string): number => {
   let end = name.length;
   while (end > 0 && TAIL.test(name.charAt(end - 1))) end -= 1;
@@ -25,8 +28,8 @@ const endOf = (name: string): number => {
 };
 
 /**
- * The extension of a file in lower case, without dot; undefined when it has none. Dots and blanks at the end do not hide it:
- * `x.php. ` is a `php`.
+ * The extension of a file in lower case, without dot; undefined when it has none. Dots and blanks at the end
+ * do not hide it: `x.php. ` is a `php`.
  *
  * @see https://github.com/Studio-42/elFinder/issues/3458
  */
@@ -37,7 +40,10 @@ export const extensionOf = (name: string): string | undefined => {
   return dot <= 0 ? undefined : name.slice(dot + 1, end).toLowerCase();
 };
 
-/** Whether a file may have this name by its extension. `extensions` are lower case, without dots. A name without one may not. */
+/**
+ * Whether a file may have this name by its extension. `extensions` are lower case, without dots. A name
+ * without one may not.
+ */
 export const hasAllowedExtension = (name: string, extensions: readonly string[]): boolean => {
   const extension = extensionOf(name);
   return extension !== undefined && extensions.includes(extension);

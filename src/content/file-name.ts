@@ -6,8 +6,8 @@ const REPLACEMENT = '_';
 
 // Characters that no one sees: zero-width ones, and those that change the direction in which a name is read.
 const INVISIBLE = /[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu;
-// Refused by some file system, or with a meaning in URLs and HTML, into which editors put names as they are; then control
-// characters, line separators and halves of characters.
+// Refused by some file system, or with a meaning in URLs and HTML, into which editors put names as they are;
+// then control characters, line separators and halves of characters.
 const UNSAFE = /[/?<>\\:*|"#%;\u0000-\u001f\u007f-\u009f\u2028\u2029]|\p{Surrogate}/gu;
 const ONLY_DOTS = /^\.+$/u;
 const WINDOWS_DEVICE = /^(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³])(?:\..*)?$/iu;
@@ -24,7 +24,9 @@ const cut = (text: string, bytes: number): string => {
   return buffer.toString('utf8', 0, end);
 };
 
-/** Without the dots and blanks at the end. No regular expression: `\s+$` is quadratic on long runs of blanks. */
+/**
+ * Without the dots and blanks at the end. No regular expression: `\s+$` is quadratic on long runs of blanks.
+ */
 const withoutTail = (name: string): string => {
   let end = name.length;
   while (end > 0 && /[\s.]/u.test(name.charAt(end - 1))) end -= 1;
@@ -53,9 +55,9 @@ const fit = (stem: string, tail: string): string => {
 const tailOf = (extension: string): string => (extension === '' ? '' : `.${extension}`);
 
 /**
- * A name for a new file or folder, made of what a client wrote: unsafe characters become `_`, invisible ones vanish, the rest
- * (blanks and the letters of every script) stays. NFC, at most 255 bytes of UTF-8 with the extension kept, no Windows
- * device, no dot or blank at the end. Empty only when nothing visible was given.
+ * A name for a new file or folder, made of what a client wrote: unsafe characters become `_`, invisible ones
+ * vanish, the rest (blanks and the letters of every script) stays. NFC, at most 255 bytes of UTF-8 with the
+ * extension kept, no Windows device, no dot or blank at the end. Empty only when nothing visible was given.
  *
  * The result is always one harmless path segment; whether its extension is allowed is another question.
  */
@@ -79,13 +81,19 @@ export const withFileSuffix = (name: string, suffix: string): string => {
 /** `v1.2` with ` (1)` is `v1.2 (1)`: folders have no extension. */
 export const withFolderSuffix = (name: string, suffix: string): string => fit(name, suffix);
 
-/** `b` becomes `b.jpg`; so does `b.php`, which becomes `b.php.jpg`. A name that has the extension, in any case, stays. */
+/**
+ * `b` becomes `b.jpg`; so does `b.php`, which becomes `b.php.jpg`. A name that has the extension, in any
+ * case, stays.
+ */
 export const withExtension = (name: string, extension: string): string =>
   splitExtension(name).extension.toLowerCase() === extension.toLowerCase()
     ? name
     : fit(name, tailOf(extension));
 
-/** `a.php.jpg` becomes `a_php.jpg`: some web servers run a file by any of its extensions. A leading dot stays what it is. */
+/**
+ * `a.php.jpg` becomes `a_php.jpg`: some web servers run a file by any of its extensions. A leading dot stays
+ * what it is.
+ */
 export const withSingleExtension = (name: string): string => {
   const { stem, extension } = splitExtension(name);
   return stem.replaceAll(/(?<!^)\./gu, REPLACEMENT) + tailOf(extension);
@@ -97,5 +105,8 @@ const SERVER_CONFIG = /^(?:web\.config|php\.ini|\.user\.ini|\.ht.*)$/iu;
 /** Whether a file of this name could steer a web server: `.htaccess`, `.user.ini`, `web.config`. */
 export const isServerConfigName = (name: string): boolean => SERVER_CONFIG.test(name);
 
-/** Whether a file of this name hides from people and listings of the system: a leading dot, as `../a` gets one too. */
+/**
+ * Whether a file of this name hides from people and listings of the system: a leading dot, as `../a` gets one
+ * too.
+ */
 export const isHiddenName = (name: string): boolean => name.startsWith('.');

@@ -64,6 +64,9 @@ const TYPES: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** The media type of a file by the extension of its name; `application/octet-stream` for unknown ones. Never looks inside. */
+/**
+ * The media type of a file by the extension of its name; `application/octet-stream` for unknown ones. Never
+ * looks inside.
+ */
 export const mimeTypeOf = (name: string): string =>
   TYPES.get(extensionOf(name) ?? '') ?? 'application/octet-stream';

@@ -6,7 +6,10 @@ import { withoutCase } from './letter-case.ts';
 export interface NumberedNames {
   /** `at(0)` is the name itself. Never longer than 255 bytes. */
   at(number: number): string;
-  /** The number for which `at` gives this name, on request without regard to letter case; undefined when there is none. */
+  /**
+   * The number for which `at` gives this name, on request without regard to letter case; undefined when there
+   * is none.
+   */
   numberOf(name: string, ignoreCase: boolean): number | undefined;
 }
 

@@ -28,7 +28,10 @@ const lazily = <Value>(make: () => Promise<Value>) => {
   };
 };
 
-/** Makes the port to both engines. Nothing is loaded or started before the first document; `close` ends what was. */
+/**
+ * Makes the port to both engines. Nothing is loaded or started before the first document; `close` ends what
+ * was.
+ */
 export const createDocuments = ({
   remote,
   log,

@@ -36,8 +36,9 @@ const fetchWhileMoving = async (
 /** The loader of one document. */
 export interface DocumentResources {
   /**
-   * Loads from the sources of the request, else over http and https. Undefined when the resource is refused, fails, or passes a limit of the document: documents are made
-   * without it. Rejects only with the reason of the document's signal.
+   * Loads from the sources of the request, else over http and https. Undefined when the resource is refused,
+   * fails, or passes a limit of the document: documents are made without it. Rejects only with the reason of
+   * the document's signal.
    */
   load(url: string, accept: string): Promise<Resource | undefined>;
 }

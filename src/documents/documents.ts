@@ -20,8 +20,8 @@ export interface Resource {
 }
 
 /**
- * Reads what lies in a source of the request, as far as the request may. Undefined: the URL (absolute, or `/path`) belongs to no file of
- * a source. Rejects when the file may not be shown.
+ * Reads what lies in a source of the request, as far as the request may. Undefined: the URL (absolute, or
+ * `/path`) belongs to no file of a source. Rejects when the file may not be shown.
  */
 export type ReadOwn = (
   url: string,
@@ -43,11 +43,12 @@ export interface PdfJob extends DocumentJob {
 }
 
 /**
- * Turns HTML into documents. Scripts never run; images, styles and fonts come from the sources of the request, else from public http
- * and https addresses through the guarded door of `remote/`, and what cannot be had is left out.
+ * Turns HTML into documents. Scripts never run; images, styles and fonts come from the sources of the
+ * request, else from public http and https addresses through the guarded door of `remote/`, and what cannot
+ * be had is left out.
  *
- * Errors: UnsupportedError when the optional package for the format is not installed, BusyError when too many documents
- * wait, DocumentLimitError when a limit is passed, DocumentFailedError, the signal's reason.
+ * Errors: UnsupportedError when the optional package for the format is not installed, BusyError when too many
+ * documents wait, DocumentLimitError when a limit is passed, DocumentFailedError, the signal's reason.
  */
 export interface Documents {
   pdf(job: PdfJob): Promise<Uint8Array>;

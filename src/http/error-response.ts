@@ -96,7 +96,10 @@ const describe = (error: unknown): Failure => {
   };
 };
 
-/** What the reason phrase may hold: printable ASCII, at most 120 characters. A translation with other letters is said in English. */
+/**
+ * What the reason phrase may hold: printable ASCII, at most 120 characters. A translation with other letters
+ * is said in English.
+ */
 const reasonPhrase = (message = '', english = ''): string | undefined => {
   const ascii = (/^[\x20-\x7e]*$/u.test(message) ? message : english)
     .replaceAll(/[^\x20-\x7e]+/gu, ' ')

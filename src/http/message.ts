@@ -43,7 +43,10 @@ export interface ConnectorRequest extends HookRequest {
    * stand in it.
    */
   readonly isExact?: boolean | undefined;
-  /** What the bridge or the framework has cut from the URL: the path that the connector is mounted below, `/api/connector`. */
+  /**
+   * What the bridge or the framework has cut from the URL: the path that the connector is mounted below,
+   * `/api/connector`.
+   */
   readonly mount?: string | undefined;
   /** The unread body. Undefined when there is none or the host has read it. */
   readonly body: Readable | undefined;

@@ -20,8 +20,8 @@ const CONDITIONS = [
 ];
 
 /**
- * A file itself, in place of the eight steps: no action, no parameters, and only protected sources ask who it is. Undefined: no source
- * serves files under this URL.
+ * A file itself, in place of the eight steps: no action, no parameters, and only protected sources ask who it
+ * is. Undefined: no source serves files under this URL.
  */
 export const answerFile = async (
   dependencies: PipelineDependencies,

@@ -23,7 +23,10 @@ export const segmentsOf = (url: string): readonly string[] => {
   return path.replace(/^\//u, '').split('/');
 };
 
-/** Where the route may begin: only at the mount when the bridge knows it, else behind any prefix that was left in the URL. */
+/**
+ * Where the route may begin: only at the mount when the bridge knows it, else behind any prefix that was left
+ * in the URL.
+ */
 const candidates = (segments: readonly string[], isExact: boolean): readonly number[] =>
   segments.flatMap((segment, index) => (segment === FILE_ROUTE && (index === 0 || !isExact) ? [index] : []));
 

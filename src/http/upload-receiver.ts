@@ -85,7 +85,10 @@ const takesFiles = ({ actions, access, actionName }: UploadContext, fields: Para
   return true;
 };
 
-/** The editor that is to be answered, when the action knows editors. The name from path and query wins over that of a field. */
+/**
+ * The editor that is to be answered, when the action knows editors. The name from path and query wins over
+ * that of a field.
+ */
 export const editorFor = (
   { actions, actionName }: Pick<UploadContext, 'actions' | 'actionName'>,
   inBody: string | undefined,

@@ -9,7 +9,10 @@ export interface Pixels {
   readonly channels: 3 | 4;
 }
 
-/** Pixels (or bytes of packed ones) that are unpacked before other requests get their turn: some milliseconds of work. */
+/**
+ * Pixels (or bytes of packed ones) that are unpacked before other requests get their turn: some milliseconds
+ * of work.
+ */
 export const STEPS_PER_TURN = 1_000_000;
 
 /** True when there is an alpha channel and it is zero everywhere: what programs write that know none. */
@@ -129,7 +132,8 @@ const readInfoHeader = (bytes: Buffer, at: number, size: number): BitmapHeader =
 };
 
 /**
- * Reads a bitmap's header at `at` and checks it before anything is allocated. `icon`: the height counts the mask below the picture too.
+ * Reads a bitmap's header at `at` and checks it before anything is allocated. `icon`: the height counts the
+ * mask below the picture too.
  * @throws BrokenImageError when it is malformed, of a kind that is not known, or of too many pixels.
  */
 export const readBitmapHeader = (bytes: Buffer, at: number, icon = false): BitmapHeader => {

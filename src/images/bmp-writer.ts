@@ -31,8 +31,8 @@ const writeHeaders = (file: Buffer, { width, height, channels }: Pixels, start: 
 };
 
 /**
- * Encodes pixels as a `.bmp` file: 24 bits a pixel, or 32 with an alpha channel. Costs memory for the whole file. Gives way to other
- * work between portions.
+ * Encodes pixels as a `.bmp` file: 24 bits a pixel, or 32 with an alpha channel. Costs memory for the whole
+ * file. Gives way to other work between portions.
  */
 export const encodeBmp = async (pixels: Pixels): Promise<Buffer> => {
   const { data, width, height, channels } = pixels;

@@ -22,7 +22,10 @@ export const indexReader = (bits: number): ((bytes: Buffer, row: number, x: numb
     ((bytes[row + Math.floor(x / perByte)] ?? 0) >> (8 - bits - (x % perByte) * bits)) & mask;
 };
 
-/** The pixels of one run, cut at the end of the row: `packed` holds a byte a pixel, or two of them (RLE4), and repeats. */
+/**
+ * The pixels of one run, cut at the end of the row: `packed` holds a byte a pixel, or two of them (RLE4), and
+ * repeats.
+ */
 const putRun = (row: Buffer, x: number, count: number, packed: Buffer, four: boolean): void => {
   const end = Math.min(row.length, x + count);
   for (let to = x, position = 0; to < end; to += 1, position += 1) {
@@ -32,8 +35,9 @@ const putRun = (row: Buffer, x: number, count: number, packed: Buffer, four: boo
 };
 
 /**
- * Unpacks a run-length encoded bitmap (RLE8, RLE4) into one palette index a pixel, in the order of the file's rows. Runs that leave
- * their row are cut, pixels that are skipped keep index 0. Costs width x height bytes, and time for what is kept, not for what is claimed.
+ * Unpacks a run-length encoded bitmap (RLE8, RLE4) into one palette index a pixel, in the order of the file's
+ * rows. Runs that leave their row are cut, pixels that are skipped keep index 0. Costs width x height bytes,
+ * and time for what is kept, not for what is claimed.
  * @throws BrokenImageError when the data ends before the picture does.
  */
 const unpackRuns = async (bytes: Buffer, start: number, header: BitmapHeader): Promise<Buffer> => {
@@ -151,7 +155,10 @@ interface Rows {
   readonly stride: number;
 }
 
-/** Most pixels that two bytes of runs can stand for. A picture that claims more is refused before memory is taken. */
+/**
+ * Most pixels that two bytes of runs can stand for. A picture that claims more is refused before memory is
+ * taken.
+ */
 const MAX_RUN = 255;
 
 const requireData = (bytes: Buffer, start: number, header: BitmapHeader): void => {
@@ -178,7 +185,8 @@ const rowsOf = async (
 };
 
 /**
- * Unpacks the pixels of a bitmap that begin at `start`, with the header's masks or others. Gives way to other work between portions.
+ * Unpacks the pixels of a bitmap that begin at `start`, with the header's masks or others. Gives way to other
+ * work between portions.
  * @throws BrokenImageError when the data is too short.
  */
 export const unpackBitmap = async (
@@ -202,12 +210,12 @@ export const unpackBitmap = async (
 };
 
 /**
- * Decodes a `.bmp` file: 1, 2, 4, 8, 16, 24 and 32 bits, bit masks, RLE4 and RLE8, OS/2 and Windows headers, rows in either order.
- * The dimensions are checked before memory is taken; costs three or four bytes a pixel. An alpha channel that is zero everywhere
- * counts as none.
+ * Decodes a `.bmp` file: 1, 2, 4, 8, 16, 24 and 32 bits, bit masks, RLE4 and RLE8, OS/2 and Windows headers,
+ * rows in either order. The dimensions are checked before memory is taken; costs three or four bytes a pixel.
+ * An alpha channel that is zero everywhere counts as none.
  *
- * Written by hand because the libraries at hand lose pictures: they ignore where the header says that the pixels begin, stop at the first row
- * of a 4 bit picture of odd width, and unpack runs with skips wrongly.
+ * Written by hand because the libraries at hand lose pictures: they ignore where the header says that the
+ * pixels begin, stop at the first row of a 4 bit picture of odd width, and unpack runs with skips wrongly.
  * @throws BrokenImageError
  */
 export const decodeBmp = async (bytes: Buffer): Promise<Pixels> => {

@@ -3,7 +3,10 @@ import { MAX_DECODED_PIXELS, MAX_RESULT_PIXELS, type PictureSize } from './engin
 import type { OpenedPicture } from './open-picture.ts';
 import type { PictureFormat } from './picture-format.ts';
 
-/** JPEG results above are written row by row: the best tables of codes, and several passes, need the whole picture in memory. */
+/**
+ * JPEG results above are written row by row: the best tables of codes, and several passes, need the whole
+ * picture in memory.
+ */
 export const WHOLE_JPEG_PIXELS = 24_000_000;
 
 /** Formats whose decoders hold a whole frame, and the bytes of it for each pixel. */
@@ -25,8 +28,8 @@ const coefficients = ({ metadata }: OpenedPicture): number => {
 };
 
 /**
- * Estimates the bytes of memory that decoding takes at most. A picture that lies on its side is decoded whole before it is turned, except
- * for a thumbnail, which is scaled down first.
+ * Estimates the bytes of memory that decoding takes at most. A picture that lies on its side is decoded whole
+ * before it is turned, except for a thumbnail, which is scaled down first.
  */
 export const decodingBytes = (picture: OpenedPicture, use: 'thumbnail' | 'whole'): number => {
   const { format, width, height, frames, metadata } = picture;
@@ -42,7 +45,10 @@ export const decodingBytes = (picture: OpenedPicture, use: 'thumbnail' | 'whole'
   return pixels * whole + (isTurned ? rows : 0);
 };
 
-/** What writing a pixel costs: bytes of memory, the result included, and seconds of a core for a million of them. */
+/**
+ * What writing a pixel costs: bytes of memory, the result included, and seconds of a core for a million of
+ * them.
+ */
 interface WritingCost {
   readonly bytes: number;
   readonly seconds: number;

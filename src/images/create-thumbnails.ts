@@ -35,7 +35,10 @@ const PARALLEL_PER_LISTING = 16;
 /** Entries of a listing that are made after it: the next listing goes on from there. */
 const MAX_LEFT = 5000;
 
-/** Runs tasks, at most `limit` at a time, and gives their results in order. Rejects as soon as one does; the others run to their end. */
+/**
+ * Runs tasks, at most `limit` at a time, and gives their results in order. Rejects as soon as one does; the
+ * others run to their end.
+ */
 const sideBySide = async <Result>(
   tasks: readonly (() => Promise<Result>)[],
   limit: number,
@@ -55,7 +58,10 @@ interface Views {
   readonly left: readonly Entry[];
 }
 
-/** Shows every entry, making at most the source's quota of new thumbnails: the first ones in the order of the listing. */
+/**
+ * Shows every entry, making at most the source's quota of new thumbnails: the first ones in the order of the
+ * listing.
+ */
 const showAll = async (view: FolderView, { settings }: Source, entries: readonly Entry[]): Promise<Views> => {
   const views: View[] = [];
   const left: Entry[] = [];

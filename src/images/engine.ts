@@ -1,4 +1,7 @@
-/** Most bytes of a picture that is read into memory to be decoded. Of a larger file a listing shows the icon of its extension. */
+/**
+ * Most bytes of a picture that is read into memory to be decoded. Of a larger file a listing shows the icon
+ * of its extension.
+ */
 export const MAX_PICTURE_BYTES = 64 * 1024 * 1024;
 
 /** Most pixels that are decoded for one task, all frames together, as the header gives them. */
@@ -36,25 +39,33 @@ export type Edit =
   { readonly kind: 'resize'; readonly to: PictureSize } | { readonly kind: 'crop'; readonly box: PictureBox };
 
 /**
- * The port to whatever decodes and encodes pictures. Every method recognises the format by content, checks the header against the limits
- * before anything is decoded, and waits for its turn in a bounded queue.
+ * The port to whatever decodes and encodes pictures. Every method recognises the format by content, checks
+ * the header against the limits before anything is decoded, and waits for its turn in a bounded queue.
  *
- * Errors: BrokenImageError when the bytes do not decode or pass a limit, BusyError when the queue is full, the signal's reason after an abort.
+ * Errors: BrokenImageError when the bytes do not decode or pass a limit, BusyError when the queue is full,
+ * the signal's reason after an abort.
  */
 export interface ImageEngine {
-  /** The first frame as it is meant to be seen (EXIF orientation applied, colours in sRGB, metadata dropped), scaled down into the square. */
+  /**
+   * The first frame as it is meant to be seen (EXIF orientation applied, colours in sRGB, metadata dropped),
+   * scaled down into the square.
+   */
   thumbnail(image: Buffer, spec: ThumbnailSpec, signal?: AbortSignal): Promise<Buffer>;
 
   /**
-   * The picture edited, in the format that it has. EXIF orientation is applied first, so boxes mean what is seen; the colour profile
-   * and the depth are kept (CMYK becomes sRGB), animations stay animated. Other metadata is dropped: previews inside it
-   * would go on showing what was cut away. Of an icon file the largest picture is edited and the only one of the result.
+   * The picture edited, in the format that it has. EXIF orientation is applied first, so boxes mean what is
+   * seen; the colour profile and the depth are kept (CMYK becomes sRGB), animations stay animated. Other
+   * metadata is dropped: previews inside it would go on showing what was cut away. Of an icon file the
+   * largest picture is edited and the only one of the result.
    *
    * `plan` decides by the size that is seen; what it throws comes out unchanged.
    */
   edit(image: Buffer, plan: (seen: PictureSize) => Edit, signal?: AbortSignal): Promise<Buffer>;
 
-  /** The size as it is meant to be seen, by the beginning of a file; undefined when that does not say it. Decodes nothing. */
+  /**
+   * The size as it is meant to be seen, by the beginning of a file; undefined when that does not say it.
+   * Decodes nothing.
+   */
   size(beginning: Buffer): Promise<PictureSize | undefined>;
 
   /** Decodes all frames and forgets them. Resolves with the usual extension of the format, without dot. */

@@ -25,8 +25,8 @@ const fromNames = (entries: readonly (Entry | undefined)[]): ExistingThumbnails 
   );
 
 /**
- * Looks up names in a thumbnail folder with one question to the store: never one per image. A folder that does not exist is empty.
- * Errors are those of the store.
+ * Looks up names in a thumbnail folder with one question to the store: never one per image. A folder that
+ * does not exist is empty. Errors are those of the store.
  */
 const readExisting = async (
   storage: StorageAdapter,
@@ -71,7 +71,10 @@ export type View =
 
 /** One look at a folder by one request. */
 export interface FolderView {
-  /** How the entry of this place in the listing is shown as things stand; a function when something has to be made first. */
+  /**
+   * How the entry of this place in the listing is shown as things stand; a function when something has to be
+   * made first.
+   */
   look(index: number): View | (() => Promise<View>);
   /** The icon of the entry's kind; `absent` when the source has no icons. */
   placeholder(index: number): View;
@@ -95,8 +98,9 @@ const targetOf = ({ storage, thumbs }: FolderContext, name: string): Target => (
 });
 
 /**
- * A thumbnail older than its item is stale, unless it is the one that was made of this very item: some dates lie in the
- * future. Where the store reports changes, so is one whose item was put there later, with whatever date.
+ * A thumbnail older than its item is stale, unless it is the one that was made of this very item: some dates
+ * lie in the future. Where the store reports changes, so is one whose item was put there later, with whatever
+ * date.
  */
 const isFresh = (context: FolderContext, name: string, entry: Entry): boolean => {
   const made = context.existing.get(name);
@@ -133,7 +137,8 @@ const draw = async (context: FolderContext, generator: SvgGenerator, entry: Entr
 
 const showItem = (context: FolderContext, entry: Entry, name: string): View | (() => Promise<View>) => {
   const fallback: View = { kind: 'icon', icon: context.planner.defaultIcon(entry) };
-  // What is inside a folder does not show in its icon, so its date, which changes all the time, does not count.
+  // What is inside a folder does not show in its icon, so its date, which changes all the time, does not
+  // count.
   const item = entry.kind === 'folder' ? { ...entry, modifiedAt: undefined, changedAt: undefined } : entry;
   if (isFresh(context, name, item)) return { kind: 'made', name };
   const { svgGenerator } = context;
@@ -199,15 +204,16 @@ const planAll = async (
     plans.push(plan);
     add(plan);
     if (plan.kind !== 'picture') continue;
-    // An image that cannot be shown needs an icon: that of its extension is asked for in any case, one of its own only when it will be used.
+    // An image that cannot be shown needs an icon: that of its extension is asked for in any case, one of its
+    // own only when it will be used.
     if (!planner.hasItemIcons || isBroken(plan.name, entry)) add(planner.planIcon(entry));
   }
   return { plans, names };
 };
 
 /**
- * Looks into the thumbnail folder for what these entries need: one question to the store, none when they need nothing.
- * Errors are those of the store.
+ * Looks into the thumbnail folder for what these entries need: one question to the store, none when they need
+ * nothing. Errors are those of the store.
  */
 export const openFolderView = async (
   shared: FolderViewContext,

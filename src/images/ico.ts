@@ -43,8 +43,8 @@ const readEntry = (bytes: Buffer, at: number): IcoEntry | undefined => {
 };
 
 /**
- * The readable pictures of an icon (or cursor) file, largest first, of equal sizes the one with most colours first.
- * Reads headers only. @throws BrokenImageError when there is none.
+ * The readable pictures of an icon (or cursor) file, largest first, of equal sizes the one with most colours
+ * first. Reads headers only. @throws BrokenImageError when there is none.
  */
 export const readIco = (bytes: Buffer): readonly IcoEntry[] => {
   if (bytes.length < DIRECTORY_BYTES || sniffPicture(bytes) !== 'ico') throw new BrokenImageError();
@@ -59,7 +59,10 @@ export const readIco = (bytes: Buffer): readonly IcoEntry[] => {
   return entries.sort((a, b) => b.width * b.height - a.width * a.height || b.bitsPerPixel - a.bitsPerPixel);
 };
 
-/** The mask of one bit a pixel below the picture: set bits are transparent. A missing or short one leaves the picture opaque. */
+/**
+ * The mask of one bit a pixel below the picture: set bits are transparent. A missing or short one leaves the
+ * picture opaque.
+ */
 const applyMask = (bytes: Buffer, start: number, pixels: Pixels): Pixels => {
   const { width, height, channels } = pixels;
   const stride = rowBytes(width, 1);
@@ -77,7 +80,10 @@ const applyMask = (bytes: Buffer, start: number, pixels: Pixels): Pixels => {
   return { data, width, height, channels: 4 };
 };
 
-/** Unpacks a bitmap entry of an icon file with its transparency. PNG entries are ordinary PNG files. @throws BrokenImageError */
+/**
+ * Unpacks a bitmap entry of an icon file with its transparency. PNG entries are ordinary PNG files. @throws
+ * BrokenImageError
+ */
 export const decodeIcoBitmap = async (entry: IcoEntry): Promise<Pixels> => {
   const header = readBitmapHeader(entry.data, 0, true);
   if (header.compression !== 'none') throw new BrokenImageError({ detail: 'icon with compressed bitmap' });

@@ -77,10 +77,16 @@ const FOLDER_DRAWING =
   '<path d="M8 24a6 6 0 0 1 6-6h24l9 10h39a6 6 0 0 1 6 6v8H8z" fill="#d99a26"/>' +
   '<path d="M8 36h84v42a6 6 0 0 1-6 6H14a6 6 0 0 1-6-6z" fill="#f5bd4f"/>';
 
-/** The name holds a hash of the drawing: another size or a new drawing is another file, and the same one is never written twice. */
+/**
+ * The name holds a hash of the drawing: another size or a new drawing is another file, and the same one is
+ * never written twice.
+ */
 const named = (stem: string, svg: string): Icon => ({ name: `${stem}~${shortHash(svg)}.svg`, svg });
 
-/** The icon of all files of an extension (lower case, without dot; empty for files without). The extension is escaped. */
+/**
+ * The icon of all files of an extension (lower case, without dot; empty for files without). The extension is
+ * escaped.
+ */
 export const fileIcon = (extension: string, size: IconSize): Icon =>
   named(extension === '' ? 'file' : `file-${asciiForm(extension)}`, frame(size, fileDrawing(extension)));
 
@@ -90,8 +96,8 @@ export const folderIcon = (size: IconSize): Icon => named('folder', frame(size, 
 const ICON_NAME = /^(?:(file)(?:-([0-9a-z._-]+))?|folder)~[0-9a-f]{10}\.svg$/iu;
 
 /**
- * The markup of the icon of an extension or of folders by its name, in this size; undefined for other names. Extensions outside ASCII
- * get the drawing of their ASCII form.
+ * The markup of the icon of an extension or of folders by its name, in this size; undefined for other names.
+ * Extensions outside ASCII get the drawing of their ASCII form.
  */
 export const iconNamed = (name: string, size: IconSize): string | undefined => {
   const [found, isFile, extension = ''] = ICON_NAME.exec(name) ?? [];

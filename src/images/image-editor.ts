@@ -11,9 +11,11 @@ import { cleanSvg, MAX_SVG_BYTES, type CleanedSvg } from './svg/clean-svg.ts';
 const CLEANING_FACTOR = 6;
 
 /**
- * Works on whole pictures for single requests. Bounded in number and memory from before a picture is read until its result is used.
+ * Works on whole pictures for single requests. Bounded in number and memory from before a picture is read
+ * until its result is used.
  *
- * Errors: BusyError when too many wait or the wait takes too long, BrokenImageError, the signal's reason, and whatever the callbacks throw.
+ * Errors: BusyError when too many wait or the wait takes too long, BrokenImageError, the signal's reason, and
+ * whatever the callbacks throw.
  */
 export interface ImageEditor {
   /** Edits a picture by what `plan` decides for the size that is seen, and gives `use` the result. */
@@ -24,9 +26,11 @@ export interface ImageEditor {
     signal: AbortSignal,
   ): Promise<Result>;
   /**
-   * Gives `use` what is to be stored of a file under this name where uploads are cleaned: an SVG file comes out cleaned, and so does an XML file
-   * that is a drawing. Resolves with undefined, without a call of `use`, for everything else: it stays as it is. `open` may be called twice.
-   * @throws BrokenImageError when it is malformed or too large; TypeNotAllowedError for XML that browsers show as a page
+   * Gives `use` what is to be stored of a file under this name where uploads are cleaned: an SVG file comes
+   * out cleaned, and so does an XML file that is a drawing. Resolves with undefined, without a call of `use`,
+   * for everything else: it stays as it is. `open` may be called twice.
+   * @throws BrokenImageError when it is malformed or too large; TypeNotAllowedError for XML that browsers
+   *   show as a page
    */
   clean<Result>(
     name: string,
@@ -35,7 +39,8 @@ export interface ImageEditor {
     signal: AbortSignal,
   ): Promise<Result | undefined>;
   /**
-   * The size of a picture as it is seen, by its header; undefined when that cannot be found out. `open` may be called twice. Never fails.
+   * The size of a picture as it is seen, by its header; undefined when that cannot be found out. `open` may
+   * be called twice. Never fails.
    */
   measure(picture: PictureFile): Promise<PictureSize | undefined>;
   /** Makes sure that the bytes decode to their end. Tells the usual extension of their format. */

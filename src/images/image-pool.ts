@@ -8,7 +8,10 @@ import { createSharpEngine } from './sharp-engine.ts';
 
 /** Part of the memory for files that have been read, wait, or are about to be stored. */
 const FILE_SHARE = 4;
-/** Files in memory at the same time, however small. A file of unknown size counts as a quarter of the memory for files. */
+/**
+ * Files in memory at the same time, however small. A file of unknown size counts as a quarter of the memory
+ * for files.
+ */
 const MAX_FILES = 16;
 
 /** A client waits for an edit and can be told to come back; a listing just shows fewer thumbnails. */
@@ -20,7 +23,10 @@ const DEFAULT_THREADS = 4;
 const DEFAULT_MEMORY = 512 * 1024 * 1024;
 
 export interface ImagePoolOptions {
-  /** Bytes that all pictures that are decoded at the same time may take; half as much again goes to files in memory and results. */
+  /**
+   * Bytes that all pictures that are decoded at the same time may take; half as much again goes to files in
+   * memory and results.
+   */
   readonly memory?: number;
   /** Threads of the runtime, which all reading and writing of files shares. */
   readonly threads?: number | undefined;
@@ -37,7 +43,10 @@ export interface PictureFile {
 /** What all work on pictures of one connector shares: the decoder, its cores and its memory. */
 export interface ImagePool {
   readonly engine: ImageEngine;
-  /** Runs work that holds this many bytes, from before they are read until the result is stored; edits go before thumbnails. */
+  /**
+   * Runs work that holds this many bytes, from before they are read until the result is stored; edits go
+   * before thumbnails.
+   */
   readonly hold: <Result>(
     kind: 'edits' | 'thumbnails',
     bytes: number | undefined,
@@ -47,8 +56,9 @@ export interface ImagePool {
 }
 
 /**
- * Sets up a pool that works on as many pictures at a time as the process may use cores, as far as their memory goes. One of the `threads`
- * stays free for files: else every download would stand still while pictures are decoded.
+ * Sets up a pool that works on as many pictures at a time as the process may use cores, as far as their
+ * memory goes. One of the `threads` stays free for files: else every download would stand still while
+ * pictures are decoded.
  */
 export const createImagePool = ({
   memory = DEFAULT_MEMORY,

@@ -16,7 +16,10 @@ export interface OpenedPicture {
   readonly frames: number;
   /** What the library says of it; undefined where the pixels come from elsewhere (BMP, bitmaps in ICO). */
   readonly metadata: Metadata | undefined;
-  /** Begins to decode: the first frame, or all of them. The picture comes as it is stored, not yet turned upright. */
+  /**
+   * Begins to decode: the first frame, or all of them. The picture comes as it is stored, not yet turned
+   * upright.
+   */
   readonly decode: () => Promise<Sharp>;
 }
 
@@ -72,7 +75,8 @@ const openEncoded = async (
 };
 
 /**
- * Recognises the format by content, reads the header and checks it. Of an icon file the largest picture is opened.
+ * Recognises the format by content, reads the header and checks it. Of an icon file the largest picture is
+ * opened.
  * @throws BrokenImageError; errors of the library, which the caller turns into one
  */
 export const openPicture = async (

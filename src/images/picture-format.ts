@@ -10,8 +10,8 @@ const ascii = (bytes: Uint8Array, start: number, end: number): string =>
 const HEIF_BRANDS = new Set(['avif', 'avis', 'heic', 'heix', 'heim', 'heis', 'hevc', 'mif1', 'msf1']);
 
 /**
- * The format of a picture by its first bytes (16 are enough), whatever its name says. Undefined for everything else, SVG included:
- * only what is listed here reaches a decoder.
+ * The format of a picture by its first bytes (16 are enough), whatever its name says. Undefined for
+ * everything else, SVG included: only what is listed here reaches a decoder.
  */
 export const sniffPicture = (bytes: Uint8Array): PictureFormat | undefined => {
   if (starts(bytes, 0xff, 0xd8, 0xff)) return 'jpeg';
@@ -61,8 +61,8 @@ const skipBlocks = (file: Buffer, start: number): number => {
 };
 
 /**
- * Whether a GIF file goes on to its end mark. The decoder shows what there is of a file that was cut off, be it fewer frames, and
- * does not say so. Reads lengths only.
+ * Whether a GIF file goes on to its end mark. The decoder shows what there is of a file that was cut off, be
+ * it fewer frames, and does not say so. Reads lengths only.
  */
 export const isWholeGif = (file: Buffer): boolean => {
   let at = GIF_HEADER_BYTES + tableBytes(file[10] ?? 0);
@@ -97,7 +97,10 @@ export const isAnimatedPng = (file: Buffer): boolean => {
 
 const FRAME_HEADER_BYTES = 16;
 
-/** The kind of the first chunk with pixels, from `at` on: `VP8 ` (lossy) or `VP8L`; undefined when there is none. */
+/**
+ * The kind of the first chunk with pixels, from `at` on: `VP8 ` (lossy) or `VP8L`; undefined when there is
+ * none.
+ */
 const firstPixels = (file: Buffer, at: number): string | undefined => {
   for (let next = at; next + CHUNK_BYTES <= file.length;) {
     const kind = file.toString('latin1', next, next + 4);
@@ -114,8 +117,8 @@ const firstPixels = (file: Buffer, at: number): string | undefined => {
 export const isLosslessWebp = (file: Buffer): boolean => firstPixels(file, 12) === 'VP8L';
 
 /**
- * The size that the beginning of a GIF or WebP file names, which the library does not read without the end; undefined for other files.
- * `isTurned`: the file has EXIF data, at its end, that may turn it.
+ * The size that the beginning of a GIF or WebP file names, which the library does not read without the end;
+ * undefined for other files. `isTurned`: the file has EXIF data, at its end, that may turn it.
  * @see https://developers.google.com/speed/webp/docs/riff_container
  */
 export const sizeInHeader = (

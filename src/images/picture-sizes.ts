@@ -10,8 +10,9 @@ import { versionOf } from './thumbnail-cache.ts';
 /** Sizes of stored pictures as they are meant to be seen, read from their headers. */
 export interface PictureSizes {
   /**
-   * The sizes of the images among the entries of a folder, in their order; undefined for other entries and where the header does not say.
-   * Reads the first 64 KB of each, eight at a time, and remembers them by version. Never rejects for a single picture.
+   * The sizes of the images among the entries of a folder, in their order; undefined for other entries and
+   * where the header does not say. Reads the first 64 KB of each, eight at a time, and remembers them by
+   * version. Never rejects for a single picture.
    * @throws the signal's reason
    */
   of(

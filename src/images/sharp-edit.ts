@@ -11,7 +11,10 @@ const JPEG_QUALITY = 92;
 const WEBP_QUALITY = 90;
 /** Finding the colours of a palette takes long. Larger results become true colour. */
 const PALETTE_PIXELS = 6_000_000;
-/** Larger GIF and palette PNG results find their colours with less effort: noise takes ten seconds a megapixel otherwise. */
+/**
+ * Larger GIF and palette PNG results find their colours with less effort: noise takes ten seconds a megapixel
+ * otherwise.
+ */
 const CAREFUL_PALETTE_PIXELS = 1_000_000;
 /** Larger lossless WebP results are written with less effort. */
 const CAREFUL_WEBP_PIXELS = 4_000_000;
@@ -24,7 +27,10 @@ const AVIF_EFFORTS: readonly (readonly [pixels: number, effort: number])[] = [
 
 const isPrint = ({ metadata }: OpenedPicture): boolean => metadata?.space === 'cmyk';
 
-/** Keeps the print colours, the greys and the depth of the original; without it everything becomes RGB of 8 bits. */
+/**
+ * Keeps the print colours, the greys and the depth of the original; without it everything becomes RGB of 8
+ * bits.
+ */
 const keepColours = (picture: Sharp, original: OpenedPicture): Sharp => {
   const { metadata } = original;
   if (isPrint(original)) return picture.pipelineColourspace('cmyk').toColourspace('cmyk');

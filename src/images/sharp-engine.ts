@@ -56,7 +56,10 @@ const decodeWhole = async (picture: OpenedPicture): Promise<void> => {
   await decoding.resize({ width: 16, height: 16, fit: 'fill' }).raw().toBuffer();
 };
 
-/** The engine on libvips. Decoding runs outside of the event loop; each task waits until `memory` has room for it. */
+/**
+ * The engine on libvips. Decoding runs outside of the event loop; each task waits until `memory` has room for
+ * it.
+ */
 export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEngine => {
   const load = createSharpLoader();
   const open = async (image: Buffer, frames: 'first' | 'all'): Promise<OpenedPicture> => {

@@ -14,7 +14,10 @@ export const READ_OPTIONS: SharpOptions = {
   failOn: 'error',
 };
 
-/** Loads the library at the first picture: it takes a tenth of a second, which the start of a service need not wait for. */
+/**
+ * Loads the library at the first picture: it takes a tenth of a second, which the start of a service need not
+ * wait for.
+ */
 export const createSharpLoader = (): (() => Promise<SharpLibrary>) => {
   let loading: Promise<SharpLibrary> | undefined;
   return () =>

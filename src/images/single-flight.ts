@@ -3,8 +3,9 @@ import { orAborted } from '../concurrency/or-aborted.ts';
 /** Work that runs once however many callers want it at the same time. */
 export interface SingleFlight<Result> {
   /**
-   * Joins the running work of this key and version, or starts it; work of another version of the key is waited for first. A caller
-   * that leaves does not disturb the others; when the last one has left, the work's signal is aborted.
+   * Joins the running work of this key and version, or starts it; work of another version of the key is
+   * waited for first. A caller that leaves does not disturb the others; when the last one has left, the
+   * work's signal is aborted.
    */
   run(
     key: string,

@@ -1,8 +1,9 @@
 /** Work that goes on after answers: one piece at a time, each key once. */
 export interface Backlog {
   /**
-   * Takes a piece of work, which begins when nothing new has come for a moment, so that requests go first. `release` is called when it has
-   * ended, or immediately when it is not taken: because the key waits already, or because too much waits.
+   * Takes a piece of work, which begins when nothing new has come for a moment, so that requests go first.
+   * `release` is called when it has ended, or immediately when it is not taken: because the key waits
+   * already, or because too much waits.
    */
   add(key: string, work: (signal: AbortSignal) => Promise<void>, release: () => void): void;
   /** Gives up what waits, aborts what runs, and resolves when it has ended. */

@@ -15,7 +15,10 @@ export interface FollowersContext {
   readonly hasGenerator: boolean;
 }
 
-/** The thumbnails that may belong to a place: of an image its picture, with a generator also the item's own icons. */
+/**
+ * The thumbnails that may belong to a place: of an image its picture, with a generator also the item's own
+ * icons.
+ */
 const targetsOf = async (
   { hasGenerator }: FollowersContext,
   place: Place,
@@ -55,7 +58,10 @@ const drop = async (context: FollowersContext, place: Place): Promise<void> => {
   await dropAll(context, picture ? [picture, ...icons] : icons);
 };
 
-/** Whether the thumbnail is at least as new as its image: only then a copy of it, which looks new, tells the truth. */
+/**
+ * Whether the thumbnail is at least as new as its image: only then a copy of it, which looks new, tells the
+ * truth.
+ */
 const isCurrent = async ({ storage, path }: Target, image: Place): Promise<boolean> => {
   const [made, shown] = await Promise.all([storage.stat(path), storage.stat(image.path)]);
   return (
@@ -123,8 +129,9 @@ const removeIfEmpty = async (storage: StorageAdapter, folder: SourcePath): Promi
 };
 
 /**
- * A thumbnail that was stored at the very moment when its folder went has brought the folder back. Takes such thumbnails away, and the folders
- * that hold nothing else. Costs nothing where no thumbnail was made of late, else one question to the store.
+ * A thumbnail that was stored at the very moment when its folder went has brought the folder back. Takes such
+ * thumbnails away, and the folders that hold nothing else. Costs nothing where no thumbnail was made of late,
+ * else one question to the store.
  */
 const sweepBelow = async ({ maker }: FollowersContext, place: Place): Promise<void> => {
   if (!place.source.settings.createThumb || place.path.isRoot) return;

@@ -9,17 +9,26 @@ import { collect, type ImagePool } from './image-pool.ts';
 import { createSingleFlight, type SingleFlight } from './single-flight.ts';
 import { versionOf, type ThumbnailCache, type Target } from './thumbnail-cache.ts';
 
-/** How the making of a thumbnail ended. `broken`: the item cannot be drawn until it changes. `failed`: not this time. */
+/**
+ * How the making of a thumbnail ended. `broken`: the item cannot be drawn until it changes. `failed`: not
+ * this time.
+ */
 export type Outcome = 'made' | 'broken' | 'failed';
 
 /** Who wants a thumbnail. */
 export interface MakingRequest {
-  /** The cache's turn when the request looked into the folder: what has been made since needs no second making. */
+  /**
+   * The cache's turn when the request looked into the folder: what has been made since needs no second
+   * making.
+   */
   readonly since: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Makes single thumbnails: each once at a time, bounded over the whole connector. Its promises reject only for the request's signal. */
+/**
+ * Makes single thumbnails: each once at a time, bounded over the whole connector. Its promises reject only
+ * for the request's signal.
+ */
 export interface ThumbnailMaker {
   /** Reads the image, scales it down and stores it. */
   picture(
@@ -35,7 +44,10 @@ export interface ThumbnailMaker {
   ): Promise<Outcome>;
   /** Stops what is being made for the target and forgets what was known. */
   forget(target: Target): Promise<void>;
-  /** The same for all that lies below a folder. Gives the thumbnail folders there that this process has written to of late. */
+  /**
+   * The same for all that lies below a folder. Gives the thumbnail folders there that this process has
+   * written to of late.
+   */
   forgetBelow(folder: Target): Promise<readonly SourcePath[]>;
 }
 

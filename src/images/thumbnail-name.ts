@@ -52,9 +52,10 @@ export interface ThumbnailName {
 }
 
 /**
- * Where the thumbnail of an image lies in the thumbnail folder: JPEG, PNG, GIF and WebP keep their name (`cat.jpg`), others get `.jpg` after it
- * (`a.bmp.jpg`). Names outside ASCII, very long ones and those that would meet another image's thumbnail (a JPEG that is itself
- * called `a.bmp.jpg`) become an ASCII form with a hash. Depends on nothing but the name, so every listing finds it again.
+ * Where the thumbnail of an image lies in the thumbnail folder: JPEG, PNG, GIF and WebP keep their name
+ * (`cat.jpg`), others get `.jpg` after it (`a.bmp.jpg`). Names outside ASCII, very long ones and those that
+ * would meet another image's thumbnail (a JPEG that is itself called `a.bmp.jpg`) become an ASCII form with a
+ * hash. Depends on nothing but the name, so every listing finds it again.
  */
 export const thumbnailNameOf = (name: string, imageExtensions: readonly string[]): ThumbnailName => {
   const extension = extensionOf(name) ?? '';

@@ -12,8 +12,8 @@ export interface Place {
 export interface DescribeOptions {
   readonly signal?: AbortSignal | undefined;
   /**
-   * Keeps the source open after the request; returns the way to give it back. With it, what the quota leaves out is made after a moment in
-   * which nothing is listed, folder by folder and one picture at a time.
+   * Keeps the source open after the request; returns the way to give it back. With it, what the quota leaves
+   * out is made after a moment in which nothing is listed, folder by folder and one picture at a time.
    */
   readonly hold?: (() => () => void) | undefined;
 }
@@ -21,12 +21,14 @@ export interface DescribeOptions {
 /** Thumbnails and icons of listed entries, kept in each folder's thumbnail folder. */
 export interface Thumbnails {
   /**
-   * For each entry, the path of its thumbnail relative to the folder (`_thumbs/cat.jpg`, or the entry itself), creating what is
-   * missing: at most `safeThumbsCountInOneTime` new ones a call, bounded in parallel, once per image however many calls ask.
-   * Undefined: not made because the quota is used up. With `createThumb` false all are undefined and nothing is read or written.
-   * Never rejects because of a broken image (its extension's icon is given instead) or a store that refuses thumbnails.
+   * For each entry, the path of its thumbnail relative to the folder (`_thumbs/cat.jpg`, or the entry
+   * itself), creating what is missing: at most `safeThumbsCountInOneTime` new ones a call, bounded in
+   * parallel, once per image however many calls ask. Undefined: not made because the quota is used up. With
+   * `createThumb` false all are undefined and nothing is read or written. Never rejects because of a broken
+   * image (its extension's icon is given instead) or a store that refuses thumbnails.
    *
-   * In a source that serves its files (`serve`) nothing is read or made: each entry gets the path under which `show` finds it.
+   * In a source that serves its files (`serve`) nothing is read or made: each entry gets the path under which
+   * `show` finds it.
    */
   describe(
     source: Source,
@@ -36,20 +38,28 @@ export interface Thumbnails {
   ): Promise<readonly (string | undefined)[]>;
 
   /**
-   * The picture that stands for an entry, made when it is missing or stale: once, however many ask at the same time. For an image that
-   * cannot be drawn it is the icon of its extension; `self` when the entry is shown by itself, or the store refuses thumbnails.
+   * The picture that stands for an entry, made when it is missing or stale: once, however many ask at the
+   * same time. For an image that cannot be drawn it is the icon of its extension; `self` when the entry is
+   * shown by itself, or the store refuses thumbnails.
    * @throws BusyError, the signal's reason, errors of the store
    */
   show(source: Source, folder: SourcePath, entry: Entry, signal: AbortSignal): Promise<Shown>;
-  /** The icon that a listing of a source that serves its files names by this name; undefined for other names. */
+  /**
+   * The icon that a listing of a source that serves its files names by this name; undefined for other names.
+   */
   iconNamed(source: Source, name: string): string | undefined;
 
   /** Ends the work that goes on after listings. */
   close(): Promise<void>;
 
-  /** The image was removed: its thumbnail goes too. These followers log failures of the store and never throw. */
+  /**
+   * The image was removed: its thumbnail goes too. These followers log failures of the store and never throw.
+   */
   removed(place: Place): Promise<void>;
-  /** The image has another place now: its thumbnail goes along; a stale one at the target is replaced or removed. */
+  /**
+   * The image has another place now: its thumbnail goes along; a stale one at the target is replaced or
+   * removed.
+   */
   moved(from: Place, to: Place): Promise<void>;
   /** As `moved`, for a copy. */
   copied(from: Place, to: Place): Promise<void>;
@@ -74,7 +84,8 @@ export interface IconEntry {
 }
 
 /**
- * Hook: draws the icon of a folder or of a file that is not an image. Returns SVG markup; whatever it writes into it (names above all)
- * it must escape. Called once per item, again when the item has changed. When it throws, the default icon is used.
+ * Hook: draws the icon of a folder or of a file that is not an image. Returns SVG markup; whatever it writes
+ * into it (names above all) it must escape. Called once per item, again when the item has changed. When it
+ * throws, the default icon is used.
  */
 export type SvgGenerator = (entry: IconEntry, width: number, height: number) => string | Promise<string>;

@@ -5,9 +5,9 @@ import type { SourcePath } from '../storage/source-path.ts';
 /** The links of one connector to the files that it serves. */
 export interface Links {
   /**
-   * A link to a file, or to the thumbnail `<folder>/<thumbFolderName>/<name>`: `baseurl` and the encoded path, in `signed` sources with a
-   * signature that is good for `lifetime` seconds (default: `signedUrlLifetime`), and up to a twentieth less, so that browsers meet the
-   * same link again. Some 5 µs.
+   * A link to a file, or to the thumbnail `<folder>/<thumbFolderName>/<name>`: `baseurl` and the encoded
+   * path, in `signed` sources with a signature that is good for `lifetime` seconds (default:
+   * `signedUrlLifetime`), and up to a twentieth less, so that browsers meet the same link again. Some 5 µs.
    */
   to(source: Source, path: SourcePath, lifetime?: number): string;
   /** Whether the query of a link has a signature of this path that has not expired. */
@@ -15,8 +15,9 @@ export interface Links {
 }
 
 /**
- * The link of a file of a configured source, for pages that the host makes itself. In `signed` sources it is good for `lifetime` seconds
- * (default: `signedUrlLifetime`). `base` is where the connector is mounted (default: `publicUrl`, else the root of the host).
+ * The link of a file of a configured source, for pages that the host makes itself. In `signed` sources it is
+ * good for `lifetime` seconds (default: `signedUrlLifetime`). `base` is where the connector is mounted
+ * (default: `publicUrl`, else the root of the host).
  * @throws UnknownSourceError, UnsafePathError
  */
 export type UrlFor = (
@@ -40,7 +41,10 @@ const digest = (
     .update(JSON.stringify([tenant, source, path.toString(), expires]))
     .digest();
 
-/** Twelve digits reach further than any clock; what stands behind the signature (`?_tmst=…`, as the client adds it) does not count. */
+/**
+ * Twelve digits reach further than any clock; what stands behind the signature (`?_tmst=…`, as the client
+ * adds it) does not count.
+ */
 const QUERY = /(?:^|&)expires=(\d{1,12})&signature=([\w-]{43})(?![\w-])/u;
 
 /** Makes the links of one connector. The first key signs, all of them are accepted. `now` in milliseconds. */

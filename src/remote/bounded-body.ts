@@ -12,7 +12,10 @@ const makers: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-/** The compressions of a `Content-Encoding` header in the order in which they were applied; empty for plain content. */
+/**
+ * The compressions of a `Content-Encoding` header in the order in which they were applied; empty for plain
+ * content.
+ */
 export const encodingsOf = (header: string | undefined): readonly string[] =>
   (header ?? '')
     .toLowerCase()
@@ -56,8 +59,8 @@ export interface BodyBounds {
 }
 
 /**
- * The decompressed content of a body, cut off with FileTooLargeError past its limit. A compressed bomb is stopped while it
- * unfolds: no more than one chunk beyond the limit is ever in memory.
+ * The decompressed content of a body, cut off with FileTooLargeError past its limit. A compressed bomb is
+ * stopped while it unfolds: no more than one chunk beyond the limit is ever in memory.
  * @throws RemoteFailedError for a compression that is not known
  */
 export const boundBody = (body: Readable, bounds: BodyBounds): Readable => {

@@ -45,9 +45,9 @@ export interface AddressSources {
 }
 
 /**
- * The addresses of a target's host. Unless `allowPrivate`, one address that is not public refuses the whole name: which of
- * several a connection takes is not for an attacker to choose. The public addresses of this machine are refused as well:
- * a firewall in front of it does not stand between the machine and itself.
+ * The addresses of a target's host. Unless `allowPrivate`, one address that is not public refuses the whole
+ * name: which of several a connection takes is not for an attacker to choose. The public addresses of this
+ * machine are refused as well: a firewall in front of it does not stand between the machine and itself.
  * @throws AddressRefusedError, RemoteFailedError (the name has no address)
  */
 export const checkedAddresses = async (

@@ -18,7 +18,9 @@ export const raceSignal = <Value>(signal: AbortSignal, work: Promise<Value>): Pr
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', give));
   });
 
-/** Starts a clock. Its signal's reason is what `late` makes, or the reason of `outer` when that aborts first. */
+/**
+ * Starts a clock. Its signal's reason is what `late` makes, or the reason of `outer` when that aborts first.
+ */
 export const startDeadline = (
   timeoutMs: number,
   outer: AbortSignal | undefined,

@@ -31,7 +31,9 @@ const explain = (error: unknown, deadline: Deadline): Error => {
 
 const late = (): Error => new RemoteFailedError({ detail: 'The time is over.' });
 
-/** Compressed content may be a little larger than what it holds; endless compressed nothing must still end. */
+/**
+ * Compressed content may be a little larger than what it holds; endless compressed nothing must still end.
+ */
 const wireLimit = (maxBytes: number): number => Math.ceil(maxBytes * 1.01) + 64 * 1024;
 
 const redirectOf = (answer: PinnedAnswer, target: Target): Target | undefined => {

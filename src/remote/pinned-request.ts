@@ -14,7 +14,9 @@ export interface PinnedRequestOptions {
   readonly signal: AbortSignal;
 }
 
-/** An answer whose body has not been read. `close` ends its connection, at any time and any number of times. */
+/**
+ * An answer whose body has not been read. `close` ends its connection, at any time and any number of times.
+ */
 export interface PinnedAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -22,7 +24,10 @@ export interface PinnedAnswer {
   close(): void;
 }
 
-/** Answers a connection's question for addresses with those that were checked, so that no second look-up can differ. */
+/**
+ * Answers a connection's question for addresses with those that were checked, so that no second look-up can
+ * differ.
+ */
 const lookupAmong =
   (addresses: readonly HostAddress[]): LookupFunction =>
   (_hostname, options, callback) => {
@@ -34,8 +39,9 @@ const lookupAmong =
   };
 
 /**
- * Sends one GET to one of the checked addresses, with Host and TLS server name of the URL. Nothing of the process goes along: no
- * proxy of the environment, no cookies, no credentials. Redirects are returned, not followed. The signal bounds the whole exchange.
+ * Sends one GET to one of the checked addresses, with Host and TLS server name of the URL. Nothing of the
+ * process goes along: no proxy of the environment, no cookies, no credentials. Redirects are returned, not
+ * followed. The signal bounds the whole exchange.
  */
 export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): Promise<PinnedAnswer> =>
   new Promise((resolve, reject) => {

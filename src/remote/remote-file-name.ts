@@ -13,7 +13,8 @@ const decoded = (segment: string): string => {
 };
 
 /**
- * What a file at a URL is called: the decoded last segment of the path, `downloaded-file` without one. Not sanitised.
+ * What a file at a URL is called: the decoded last segment of the path, `downloaded-file` without one. Not
+ * sanitised.
  * @throws RemoteFailedError, AddressRefusedError for what is not an http or https address
  */
 export const remoteFileName = (url: string): string => {

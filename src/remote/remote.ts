@@ -22,11 +22,13 @@ export interface RemoteFetchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Content that arrives from outside. Whoever receives it owns the stream: reads it to its end or destroys it. */
+/**
+ * Content that arrives from outside. Whoever receives it owns the stream: reads it to its end or destroys it.
+ */
 export interface RemoteResource {
   /**
-   * Fails with FileTooLargeError past `maxBytes`, RemoteFailedError when the transfer breaks or its time is over, and the
-   * signal's reason when that aborts.
+   * Fails with FileTooLargeError past `maxBytes`, RemoteFailedError when the transfer breaks or its time is
+   * over, and the signal's reason when that aborts.
    */
   readonly stream: Readable;
   /** As the server says, undefined when it does not. */
@@ -38,10 +40,11 @@ export interface RemoteResource {
 /** The only door outward for addresses that users give. */
 export interface RemoteFetcher {
   /**
-   * Gets a resource over http or https. Every address of every host on the way must be public, and the connection goes to an
-   * address that was checked. Errors say nothing of inner hosts.
+   * Gets a resource over http or https. Every address of every host on the way must be public, and the
+   * connection goes to an address that was checked. Errors say nothing of inner hosts.
    * @throws AddressRefusedError for an address that is not public
-   * @throws RemoteFailedError for anything else that goes wrong outside: scheme, name, redirects, status, time
+   * @throws RemoteFailedError for anything else that goes wrong outside: scheme, name, redirects, status,
+   *   time
    * @throws FileTooLargeError when the server announces more than `maxBytes`
    */
   fetch(url: string, options: RemoteFetchOptions): Promise<RemoteResource>;

@@ -3,7 +3,10 @@ import { AddressRefusedError, RemoteFailedError } from '../errors/errors.ts';
 
 const MAX_URL_LENGTH = 8192;
 
-/** Where a request goes, read once from a URL by the WHATWG rules that browsers use. Nothing else of the text is looked at. */
+/**
+ * Where a request goes, read once from a URL by the WHATWG rules that browsers use. Nothing else of the text
+ * is looked at.
+ */
 export interface Target {
   readonly url: URL;
   /** Without the brackets of IPv6. */
@@ -26,8 +29,8 @@ const parseUrl = (text: string, base: URL | undefined): URL => {
 };
 
 /**
- * Reads an absolute http or https URL; with `base`, also a relative one, as in a redirect. User name, password and fragment
- * are dropped: they are never sent.
+ * Reads an absolute http or https URL; with `base`, also a relative one, as in a redirect. User name,
+ * password and fragment are dropped: they are never sent.
  * @throws RemoteFailedError for anything else
  */
 export const parseTarget = (text: string, base?: URL): Target => {

@@ -19,9 +19,9 @@ const overlapsOf = (opened: readonly Opened[]): string[] =>
   );
 
 /**
- * Opens the configured stores in the background, so that what a killed process left behind is gone before anybody asks. A store
- * that cannot be opened now is tried again by the request that needs it. Warns once when sources share entries: the rules, limits
- * and hidden folders of one do not hold in the other.
+ * Opens the configured stores in the background, so that what a killed process left behind is gone before
+ * anybody asks. A store that cannot be opened now is tried again by the request that needs it. Warns once
+ * when sources share entries: the rules, limits and hidden folders of one do not hold in the other.
  */
 export const openAtStart = async ({ all }: SourceGroup, log: Logger): Promise<void> => {
   const opened = await Promise.all(

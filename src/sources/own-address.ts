@@ -11,7 +11,9 @@ export const servedBelow = (mount: string, { name }: Pick<Source, 'name'>): stri
 export interface RequestAddress {
   /** The path that the service is mounted below, without a slash at the end. */
   readonly mount: string;
-  /** Hosts that the browser may know the service by: a path is shown on them. Never trusted, only compared. */
+  /**
+   * Hosts that the browser may know the service by: a path is shown on them. Never trusted, only compared.
+   */
   readonly hosts: readonly string[];
 }
 
@@ -19,8 +21,8 @@ const originsOf = (hosts: readonly string[]): string[] =>
   hosts.flatMap((host) => [`https://${host}`, `http://${host}`]);
 
 /**
- * The sources as a request sees them: those that have no `baseurl` get the address that the request came to, and what has only
- * a path is recognised in absolute links to the hosts of the request too.
+ * The sources as a request sees them: those that have no `baseurl` get the address that the request came to,
+ * and what has only a path is recognised in absolute links to the hosts of the request too.
  */
 export const seenFrom = (
   { mount, hosts }: RequestAddress,

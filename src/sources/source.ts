@@ -16,7 +16,10 @@ export interface Source {
   /** Of the tenant whose source it is; undefined for the configured ones. */
   readonly tenant: string | undefined;
   readonly settings: Settings;
-  /** The store, made at the first call and kept. Rejects with UnsupportedError when an optional package is missing. */
+  /**
+   * The store, made at the first call and kept. Rejects with UnsupportedError when an optional package is
+   * missing.
+   */
   readonly storage: () => Promise<StorageAdapter>;
 }
 

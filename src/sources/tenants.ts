@@ -55,8 +55,9 @@ class Tenant {
 }
 
 /**
- * The tenants of `resolveSources`, by id: at most `max`, the least recently used leaves first, each for `ttlMs` from its build.
- * A tenant that leaves while requests use it is closed when the last of them ends. Failed builds are not kept.
+ * The tenants of `resolveSources`, by id: at most `max`, the least recently used leaves first, each for
+ * `ttlMs` from its build. A tenant that leaves while requests use it is closed when the last of them ends.
+ * Failed builds are not kept.
  */
 export class TenantCache {
   readonly #tenants: LRUCache<string, Tenant>;
@@ -73,7 +74,10 @@ export class TenantCache {
     });
   }
 
-  /** The tenant's sources, built by `build` when the cache has none. Building is synchronous: stores open at their first use. */
+  /**
+   * The tenant's sources, built by `build` when the cache has none. Building is synchronous: stores open at
+   * their first use.
+   */
   acquire(id: string, build: () => SourceGroup): SourceLease {
     const known = this.#tenants.get(id);
     if (known !== undefined) return known.lease();

@@ -1,7 +1,9 @@
 import type { Readable } from 'node:stream';
 import type { SourcePath } from './source-path.ts';
 
-/** What lies at a path. Stores know nothing else: links, sockets and devices are neither listed nor reached. */
+/**
+ * What lies at a path. Stores know nothing else: links, sockets and devices are neither listed nor reached.
+ */
 export type EntryKind = 'file' | 'folder';
 
 /** One entry of a folder. `size` and `modifiedAt` are undefined where the store does not report them. */
@@ -15,25 +17,33 @@ export interface Entry {
   /** Of a file, as in `Stat`, where a listing has it for free. */
   readonly etag?: string | undefined;
   /**
-   * Milliseconds since 1970 of the last change of anything about the entry, its name and its times too, which nobody can set; absent where
-   * the store does not report it.
+   * Milliseconds since 1970 of the last change of anything about the entry, its name and its times too, which
+   * nobody can set; absent where the store does not report it.
    */
   readonly changedAt?: number | undefined;
 }
 
 /** An entry with its version. */
 export interface Stat extends Entry {
-  /** Quoted strong validator of a file's content, as in the HTTP `ETag` header; undefined for folders and where the store has none. */
+  /**
+   * Quoted strong validator of a file's content, as in the HTTP `ETag` header; undefined for folders and
+   * where the store has none.
+   */
   readonly etag: string | undefined;
 }
 
-/** What a store promises beyond the contract. A promise that is false here is emulated or refused, never pretended. */
+/**
+ * What a store promises beyond the contract. A promise that is false here is emulated or refused, never
+ * pretended.
+ */
 export interface StorageCapabilities {
   /** `createOnly` is decided by the store itself: of many racing writers exactly one wins. */
   readonly atomicCreate: boolean;
   /** `ifMatch` on writes is decided by the store itself. Where false, `ifMatch` throws UnsupportedError. */
   readonly ifMatch: boolean;
-  /** `a` and `A` are different names. Where they are one, access rules about paths hold for every spelling. */
+  /**
+   * `a` and `A` are different names. Where they are one, access rules about paths hold for every spelling.
+   */
   readonly caseSensitive: boolean;
 }
 
@@ -52,15 +62,18 @@ export interface OperationOptions {
 
 export interface ListOptions extends OperationOptions {
   /**
-   * Called, at the latest with the end of the listing, with the number of entries that it leaves out because no path can name
-   * them or because they are links or special files. Not called for none.
+   * Called, at the latest with the end of the listing, with the number of entries that it leaves out because
+   * no path can name them or because they are links or special files. Not called for none.
    */
   readonly onOmitted?: ((count: number) => void) | undefined;
-  /** `names`: size and time may be left undefined when they would cost extra. `full` (default): as far as the store knows. */
+  /**
+   * `names`: size and time may be left undefined when they would cost extra. `full` (default): as far as the
+   * store knows.
+   */
   readonly detail?: 'names' | 'full';
   /**
-   * A listing of the folder that is already under way will do, unless this process has changed anything in it since: what other processes
-   * have changed meanwhile may be missing.
+   * A listing of the folder that is already under way will do, unless this process has changed anything in it
+   * since: what other processes have changed meanwhile may be missing.
    */
   readonly mayJoin?: boolean;
 }
@@ -100,28 +113,31 @@ export interface PutOptions extends OperationOptions {
 
 export interface RemoveFileOptions extends OperationOptions {
   /**
-   * Removes the file only while it is what this look at it showed, by all that the store reports; else ChangedMeanwhileError. Decided by
-   * the store where it can be, else by a look immediately before.
+   * Removes the file only while it is what this look at it showed, by all that the store reports; else
+   * ChangedMeanwhileError. Decided by the store where it can be, else by a look immediately before.
    */
   readonly ifUnchanged?: Stat | undefined;
 }
 
 export interface WriteOptions extends PutOptions {
-  /** Bytes that `content` yields, when known. A content of another length fails with CorruptError and nothing is stored. */
+  /**
+   * Bytes that `content` yields, when known. A content of another length fails with CorruptError and nothing
+   * is stored.
+   */
   readonly size?: number | undefined;
   /** Replaces only this version, else throws ChangedMeanwhileError. */
   readonly ifMatch?: string | undefined;
   /**
-   * True for content that is derived from other files and can be made again, such as a thumbnail, in a folder that only such content is put
-   * into. The store takes the cheapest way: it need not survive a power failure, nor ask whether a folder has the name. What
-   * others see is still whole or not at all.
+   * True for content that is derived from other files and can be made again, such as a thumbnail, in a folder
+   * that only such content is put into. The store takes the cheapest way: it need not survive a power
+   * failure, nor ask whether a folder has the name. What others see is still whole or not at all.
    */
   readonly derived?: boolean | undefined;
 }
 
 /**
- * Content that has arrived and has no name yet. It is invisible until `commit`, which may be tried again with another
- * name after AlreadyExistsError. Whoever holds it ends it by a successful `commit` or by `discard`.
+ * Content that has arrived and has no name yet. It is invisible until `commit`, which may be tried again with
+ * another name after AlreadyExistsError. Whoever holds it ends it by a successful `commit` or by `discard`.
  */
 export interface StagedFile {
   readonly size: number;
@@ -134,19 +150,21 @@ export interface StagedFile {
 }
 
 /**
- * The storage port: what an adapter must do. Paths are inside the source and already safe; an adapter must still keep
- * them inside its root against links and races of its backend.
+ * The storage port: what an adapter must do. Paths are inside the source and already safe; an adapter must
+ * still keep them inside its root against links and races of its backend.
  *
- * Errors are classes of `errors/errors.ts` by cause: NotFound, AlreadyExists, WrongKind, StorageDenied, StorageFull,
- * ChangedMeanwhile, Busy, StorageTimeout, StorageUnavailable, Unsupported, Corrupt. An error of a library or of the
- * system travels only as `cause`. The published conformance suite (`stowage/testing`) checks all that is said here.
+ * Errors are classes of `errors/errors.ts` by cause: NotFound, AlreadyExists, WrongKind, StorageDenied,
+ * StorageFull, ChangedMeanwhile, Busy, StorageTimeout, StorageUnavailable, Unsupported, Corrupt. An error of
+ * a library or of the system travels only as `cause`. The published conformance suite (`stowage/testing`)
+ * checks all that is said here.
  */
 export interface StorageAdapter {
   readonly capabilities: StorageCapabilities;
 
   /**
-   * Where the root of this store lies in its backend. Two stores with the same `backend` share entries when one `root` is, or contains, the
-   * other. Undefined: nobody else reaches the entries, or it is not known. Never shown to clients.
+   * Where the root of this store lies in its backend. Two stores with the same `backend` share entries when
+   * one `root` is, or contains, the other. Undefined: nobody else reaches the entries, or it is not known.
+   * Never shown to clients.
    */
   readonly identity?: StoreIdentity | undefined;
 
@@ -154,8 +172,8 @@ export interface StorageAdapter {
   stat(path: SourcePath, options?: OperationOptions): Promise<Stat>;
 
   /**
-   * The entries of a folder in pages, in the store's order; never opens a file. Names that cannot be a path segment are
-   * left out. @throws NotFoundError, WrongKindError (a file) no later than the first page.
+   * The entries of a folder in pages, in the store's order; never opens a file. Names that cannot be a path
+   * segment are left out. @throws NotFoundError, WrongKindError (a file) no later than the first page.
    */
   list(folder: SourcePath, options?: ListOptions): AsyncIterable<readonly Entry[]>;
 
@@ -163,9 +181,10 @@ export interface StorageAdapter {
   read(path: SourcePath, options?: ReadOptions): Promise<ReadResult>;
 
   /**
-   * Stores the content whole or not at all: an abort, a failing content or a crash leaves the old file as it was and no
-   * temporary one (a crash: after the next start). Missing parent folders are created. A folder of that name: WrongKindError,
-   * with `createOnly` AlreadyExistsError. The adapter owns `content` and destroys it on every way out.
+   * Stores the content whole or not at all: an abort, a failing content or a crash leaves the old file as it
+   * was and no temporary one (a crash: after the next start). Missing parent folders are created. A folder of
+   * that name: WrongKindError, with `createOnly` AlreadyExistsError. The adapter owns `content` and destroys
+   * it on every way out.
    */
   write(path: SourcePath, content: Readable, options?: WriteOptions): Promise<Stat>;
 
@@ -176,26 +195,34 @@ export interface StorageAdapter {
   removeFile(path: SourcePath, options?: RemoveFileOptions): Promise<void>;
 
   /**
-   * Removes a folder that holds nothing, not even entries that listings leave out. What arrives in it meanwhile is never lost: the store
-   * decides where it can. @throws NotEmptyError, NotFoundError, WrongKindError (a file). The root is refused: StorageDenied.
+   * Removes a folder that holds nothing, not even entries that listings leave out. What arrives in it
+   * meanwhile is never lost: the store decides where it can. @throws NotEmptyError, NotFoundError,
+   * WrongKindError (a file). The root is refused: StorageDenied.
    */
   removeEmptyFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 
-  /** Removes a folder with all it holds. @throws NotFoundError, WrongKindError (a file). The root is refused: StorageDenied. */
+  /**
+   * Removes a folder with all it holds. @throws NotFoundError, WrongKindError (a file). The root is refused:
+   * StorageDenied.
+   */
   removeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 
-  /** Copies one file; the copy has a fresh modification time. @throws NotFoundError, WrongKindError, AlreadyExistsError. */
+  /**
+   * Copies one file; the copy has a fresh modification time. @throws NotFoundError, WrongKindError,
+   * AlreadyExistsError.
+   */
   copyFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void>;
 
   /**
-   * Moves one file, keeping its modification time where the store can. A source that is replaced meanwhile is never lost: either version
-   * may move, none disappears. Errors as copyFile, and ChangedMeanwhileError (nothing has moved).
+   * Moves one file, keeping its modification time where the store can. A source that is replaced meanwhile is
+   * never lost: either version may move, none disappears. Errors as copyFile, and ChangedMeanwhileError
+   * (nothing has moved).
    */
   moveFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void>;
 
   /**
-   * Optional, else the port copies file by file. Always create-only: AlreadyExistsError when anything has the target's name.
-   * A target inside the source folder is refused by the caller.
+   * Optional, else the port copies file by file. Always create-only: AlreadyExistsError when anything has the
+   * target's name. A target inside the source folder is refused by the caller.
    */
   copyFolder?(from: SourcePath, to: SourcePath, options?: OperationOptions): Promise<void>;
 
@@ -203,8 +230,8 @@ export interface StorageAdapter {
   moveFolder?(from: SourcePath, to: SourcePath, options?: OperationOptions): Promise<void>;
 
   /**
-   * Optional: several entries of one folder, in the order of `names`; undefined where nothing lies. Present only where it is
-   * cheaper than listing the folder for a page of names.
+   * Optional: several entries of one folder, in the order of `names`; undefined where nothing lies. Present
+   * only where it is cheaper than listing the folder for a page of names.
    */
   statMany?(
     folder: SourcePath,
@@ -213,12 +240,15 @@ export interface StorageAdapter {
   ): Promise<readonly (Entry | undefined)[]>;
 
   /**
-   * Optional: a URL by which anybody reads the file until it expires, answered with this type and disposition; undefined where the store
-   * cannot make one. Costs no request.
+   * Optional: a URL by which anybody reads the file until it expires, answered with this type and
+   * disposition; undefined where the store cannot make one. Costs no request.
    */
   temporaryUrl?(path: SourcePath, options: TemporaryUrlOptions): Promise<string | undefined>;
 
-  /** Optional: takes content in before its name is decided, without a second copy. Else the port spools to a local temporary file. */
+  /**
+   * Optional: takes content in before its name is decided, without a second copy. Else the port spools to a
+   * local temporary file.
+   */
   stage?(content: Readable, options?: OperationOptions): Promise<StagedFile>;
 
   /** Frees connections and temporary files. Operations after it may fail. */

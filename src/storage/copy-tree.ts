@@ -27,8 +27,8 @@ export interface ReplacedContent {
 /** How a single file is copied. */
 export interface CopyFileOptions extends OperationOptions {
   /**
-   * What is stored at the target of what was read, where that differs. Owns the stream that it was given, also when it throws. With it,
-   * bytes are streamed even inside one store.
+   * What is stored at the target of what was read, where that differs. Owns the stream that it was given,
+   * also when it throws. With it, bytes are streamed even inside one store.
    */
   readonly contentFor?:
     ((read: ReadResult, from: StoreLocation, target: SourcePath) => Promise<ReplacedContent>) | undefined;
@@ -37,8 +37,9 @@ export interface CopyFileOptions extends OperationOptions {
 /** How a folder is copied. */
 export interface CopyTreeOptions extends CopyFileOptions {
   /**
-   * Asked about each entry below the folder, a folder before what it holds, and before anything is copied. Returns the name that the entry
-   * gets at the target, undefined to leave it out with all it holds, or throws to refuse the whole copy. Default: every entry keeps its name.
+   * Asked about each entry below the folder, a folder before what it holds, and before anything is copied.
+   * Returns the name that the entry gets at the target, undefined to leave it out with all it holds, or
+   * throws to refuse the whole copy. Default: every entry keeps its name.
    */
   readonly nameFor?:
     ((from: SourcePath, entry: Entry, targetFolder: SourcePath) => string | undefined) | undefined;
@@ -59,7 +60,9 @@ interface PlannedEntry {
   readonly to: SourcePath;
 }
 
-/** What a folder holds that goes along. `folders` begin with the folder itself, each before those inside it. */
+/**
+ * What a folder holds that goes along. `folders` begin with the folder itself, each before those inside it.
+ */
 export interface TreePlan {
   readonly folders: readonly PlannedEntry[];
   readonly files: readonly PlannedEntry[];
@@ -75,7 +78,8 @@ export interface CopiedTree {
 
 /**
  * Lists a folder with all below it. One listing is open at a time, however deep the tree is.
- * @throws NotFoundError, WrongKindError (a file); UnsafePathError when something would lie too deep at the target for requests to name it
+ * @throws NotFoundError, WrongKindError (a file); UnsafePathError when something would lie too deep at the
+ *   target for requests to name it
  */
 export const planTree = async (
   { storage, path }: StoreLocation,
@@ -165,8 +169,9 @@ export const copyFileTo = (
     : copyThrough(from, to, options);
 
 /**
- * Removes what a copy has made: files that are still as they were stored, then folders that are empty, the deepest first. What others have put
- * or replaced there stays, with its folders. Needs no signal, and never throws: whatever failed first is what matters.
+ * Removes what a copy has made: files that are still as they were stored, then folders that are empty, the
+ * deepest first. What others have put or replaced there stays, with its folders. Needs no signal, and never
+ * throws: whatever failed first is what matters.
  */
 export const withdrawCopy = async (
   storage: StorageAdapter,
@@ -189,7 +194,10 @@ const asConflict = (error: unknown): Error => {
   return error instanceof NotFoundError ? new ChangedMeanwhileError({ cause: error }) : (error as Error);
 };
 
-/** Copies what was planned. Making the target folder decides who has its name; what fails later withdraws the copy. */
+/**
+ * Copies what was planned. Making the target folder decides who has its name; what fails later withdraws the
+ * copy.
+ */
 export const copyPlanned = async (
   from: StoreLocation,
   to: StoreLocation,
@@ -231,13 +239,16 @@ export const copyPlanned = async (
 };
 
 /**
- * Copies a folder file by file, inside a store or into another one, a few files at a time. Create-only: making the target folder decides who
- * has the name, and only that throws AlreadyExistsError. The tree is listed first, and what appears later is not copied. When anything
- * fails, what was made is withdrawn, and what others have put into the target stays. Entries that listings leave out are not copied.
+ * Copies a folder file by file, inside a store or into another one, a few files at a time. Create-only:
+ * making the target folder decides who has the name, and only that throws AlreadyExistsError. The tree is
+ * listed first, and what appears later is not copied. When anything fails, what was made is withdrawn, and
+ * what others have put into the target stays. Entries that listings leave out are not copied.
  *
- * Costs: memory of about 500 bytes for each file until the copy is done; inside a store two `stat` and a `copyFile` for each file.
- * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file); ContentsConflictError for a name inside the folder;
- * UnsafePathError when something would lie too deep; ChangedMeanwhileError when a file vanished; the signal's reason
+ * Costs: memory of about 500 bytes for each file until the copy is done; inside a store two `stat` and a
+ * `copyFile` for each file.
+ * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file); ContentsConflictError for a name inside
+ *   the folder; UnsafePathError when something would lie too deep; ChangedMeanwhileError when a file
+ *   vanished; the signal's reason
  */
 export const copyTree = async (
   from: StoreLocation,

@@ -18,8 +18,8 @@ export interface WalkOptions extends ListOptions {
 }
 
 /**
- * All that lies below a folder, each folder before what it holds. One listing is open at a time, however deep the tree is; memory grows with
- * the number of folders that lie beside those on the way.
+ * All that lies below a folder, each folder before what it holds. One listing is open at a time, however deep
+ * the tree is; memory grows with the number of folders that lie beside those on the way.
  * @throws NotFoundError also when a folder below vanishes during the walk
  */
 export async function* walkFolder(
@@ -45,7 +45,8 @@ const requireOutside = (storage: StorageAdapter, from: SourcePath, to: SourcePat
 };
 
 /**
- * Copies a folder with all it holds, in the store's own way where it has one, else as `copyTree`. Create-only.
+ * Copies a folder with all it holds, in the store's own way where it has one, else as `copyTree`.
+ * Create-only.
  * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file), IntoItselfError, ContentsConflictError
  */
 export const copyFolder = async (
@@ -61,7 +62,8 @@ export const copyFolder = async (
 
 /**
  * Moves a folder with all it holds, in the store's own way where it has one, else as `moveTree`. Create-only.
- * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file), IntoItselfError, ContentsConflictError, MovedInPartError
+ * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file), IntoItselfError, ContentsConflictError,
+ *   MovedInPartError
  */
 export const moveFolder = async (
   storage: StorageAdapter,

@@ -1,5 +1,6 @@
 /**
- * The storage port, for those who write an adapter: its contract, its paths, its errors, and what an adapter can build on.
+ * The storage port, for those who write an adapter: its contract, its paths, its errors, and what an adapter
+ * can build on.
  * @module
  */
 export type {

@@ -5,13 +5,14 @@ import { containsLocation, type StoreLocation } from './location.ts';
 const MAY_WAIT = 1000;
 
 /**
- * Lets what takes entries away from their locations follow one another in this process, where one location is or contains the other. A move
- * by copying takes time, and two such moves of one folder would both have copied it before either removes anything.
+ * Lets what takes entries away from their locations follow one another in this process, where one location is
+ * or contains the other. A move by copying takes time, and two such moves of one folder would both have
+ * copied it before either removes anything.
  */
 export interface LocationLocks {
   /**
-   * Holds all of the locations, which are waited for together: nobody waits while holding one. Whoever has waited looks again: what was
-   * there before may be gone.
+   * Holds all of the locations, which are waited for together: nobody waits while holding one. Whoever has
+   * waited looks again: what was there before may be gone.
    * @throws the signal's reason while waiting, BusyError when too many wait, and what `work` throws
    */
   hold<T>(

@@ -9,8 +9,8 @@ export interface StoreLocation {
 }
 
 /**
- * Whether `inner` is `outer` or lies inside it, also when two stores share entries, as far as their identities are known. Letter case does
- * not count where one of the stores ignores it.
+ * Whether `inner` is `outer` or lies inside it, also when two stores share entries, as far as their
+ * identities are known. Letter case does not count where one of the stores ignores it.
  */
 export const containsLocation = (outer: StoreLocation, inner: StoreLocation): boolean => {
   const [one, other] = [outer.storage.identity, inner.storage.identity];

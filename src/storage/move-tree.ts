@@ -28,13 +28,14 @@ const PARALLEL_REMOVALS = 8;
 /** How a folder is moved. */
 export interface MoveTreeOptions extends CopyTreeOptions {
   /**
-   * Whether a folder that does not go along is derived from what does (thumbnails): its files are removed with the folder that holds it.
-   * Default: none, whatever does not go along stays.
+   * Whether a folder that does not go along is derived from what does (thumbnails): its files are removed
+   * with the folder that holds it. Default: none, whatever does not go along stays.
    */
   readonly isDerived?: ((folder: SourcePath, entry: Entry) => boolean) | undefined;
   /**
-   * Whether a removal that finds nothing proves that somebody else has taken the original, so that the copy is withdrawn. Default: false, since
-   * a store whose first answer was lost may find nothing when it is asked again.
+   * Whether a removal that finds nothing proves that somebody else has taken the original, so that the copy
+   * is withdrawn. Default: false, since a store whose first answer was lost may find nothing when it is asked
+   * again.
    */
   readonly missesAreCertain?: boolean;
 }
@@ -47,7 +48,10 @@ type Removal =
 const isRefusal = (error: unknown): boolean =>
   error instanceof StorageDeniedError || error instanceof UnsupportedError;
 
-/** Removes the original if the copy is still there and neither has changed. No signal: whoever began to remove goes on. */
+/**
+ * Removes the original if the copy is still there and neither has changed. No signal: whoever began to remove
+ * goes on.
+ */
 const removeOriginal = async (
   from: StorageAdapter,
   to: StorageAdapter,
@@ -76,9 +80,11 @@ const failureOf = (removal: Removal): Error | undefined => {
 };
 
 /**
- * Moves one file by copying, inside a store or into another one. The original is removed only if it is unchanged and the copy is there. A
- * move that fails before leaves no copy; once the removal has begun the signal no longer counts.
- * @throws as copyFileTo; ChangedMeanwhileError; MovedInPartError when the original may still be there beside the copy
+ * Moves one file by copying, inside a store or into another one. The original is removed only if it is
+ * unchanged and the copy is there. A move that fails before leaves no copy; once the removal has begun the
+ * signal no longer counts.
+ * @throws as copyFileTo; ChangedMeanwhileError; MovedInPartError when the original may still be there beside
+ *   the copy
  */
 export const moveFileTo = async (
   from: StoreLocation,
@@ -128,7 +134,8 @@ const messageOf = ({ changed, omitted, refused }: Stayed): string => {
 
 /**
  * Removes the originals, until one removal fails: the rest then stays in both locations.
- * @returns the refusal of the store, if it came before anything was removed, so that the copy can be withdrawn
+ * @returns the refusal of the store, if it came before anything was removed, so that the copy can be
+ *   withdrawn
  */
 const removeOriginals = async (
   from: StorageAdapter,
@@ -163,7 +170,10 @@ const ignoreMissing = (error: unknown): void => {
   if (!(error instanceof NotFoundError)) throw error;
 };
 
-/** Removes the files of a derived folder and then the folder. @throws NotEmptyError when something else is in it */
+/**
+ * Removes the files of a derived folder and then the folder. @throws NotEmptyError when something else is in
+ * it
+ */
 const removeDerived = async (storage: StorageAdapter, folder: SourcePath): Promise<void> => {
   const names: string[] = [];
   for await (const page of storage.list(folder, { detail: 'names' })) {
@@ -173,7 +183,10 @@ const removeDerived = async (storage: StorageAdapter, folder: SourcePath): Promi
   await storage.removeEmptyFolder(folder).catch(ignoreMissing);
 };
 
-/** Removes a folder that was emptied. What is still in it is counted: it was changed, added, or cannot be listed. */
+/**
+ * Removes a folder that was emptied. What is still in it is counted: it was changed, added, or cannot be
+ * listed.
+ */
 const removeEmptied = async (
   storage: StorageAdapter,
   folder: SourcePath,
@@ -232,10 +245,11 @@ const refuseOmitted = (omitted: number): void => {
 };
 
 /**
- * Moves a folder by copying it, inside a store or into another one: copies all, and then removes file by file what is unchanged and seen at
- * the target, and folder by folder what is empty. Nothing is removed that was not copied. A folder that holds entries which listings leave
- * out is refused before anything happens. A move that fails before the first removal leaves no copy; after it the signal no longer counts,
- * and what was changed or added meanwhile stays where it was.
+ * Moves a folder by copying it, inside a store or into another one: copies all, and then removes file by file
+ * what is unchanged and seen at the target, and folder by folder what is empty. Nothing is removed that was
+ * not copied. A folder that holds entries which listings leave out is refused before anything happens. A move
+ * that fails before the first removal leaves no copy; after it the signal no longer counts, and what was
+ * changed or added meanwhile stays where it was.
  *
  * Costs as `copyTree`, and for each file a `stat` and a removal, for each folder a listing and a removal.
  * @throws as copyTree; MovedInPartError, whose message says how many items stayed and why

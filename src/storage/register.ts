@@ -4,9 +4,10 @@ import type { StorageFactories, StorageFactory } from './registry.ts';
 const RESERVED: ReadonlySet<string> = new Set(['local', 's3', 'webdav', 'memory']);
 
 /**
- * The one exception to "no state of a module": an adapter package registers itself by being imported, before any connector exists, so
- * there is no instance to hang it on. It only ever grows, a name never changes its meaning, and a connector takes a snapshot when it is
- * made, so that instances stay as isolated as without it.
+ * The one exception to "no state of a module": an adapter package registers itself by being imported, before
+ * any connector exists, so there is no instance to hang it on. It only ever grows, a name never changes its
+ * meaning, and a connector takes a snapshot when it is made, so that instances stay as isolated as without
+ * it.
  */
 const registered = new Map<string, StorageFactory>();
 
@@ -24,8 +25,8 @@ const refuse = (problems: readonly (readonly [name: string, problem: string])[])
 };
 
 /**
- * Makes a storage adapter known by name, for `storageAdapter` of every connector that is created afterwards. The same factory may
- * register again, as it does when its module is evaluated twice.
+ * Makes a storage adapter known by name, for `storageAdapter` of every connector that is created afterwards.
+ * The same factory may register again, as it does when its module is evaluated twice.
  * @throws ConfigError when the name is empty, built in or taken by another factory
  */
 export const registerStorageAdapter = <Options>(name: string, factory: StorageFactory<Options>): void => {
@@ -37,7 +38,8 @@ export const registerStorageAdapter = <Options>(name: string, factory: StorageFa
 };
 
 /**
- * The adapters registered so far and those of one connector, which win, as a copy that later registrations do not change.
+ * The adapters registered so far and those of one connector, which win, as a copy that later registrations do
+ * not change.
  * @throws ConfigError when a connector's own adapter has no name, no factory, or the name of a built-in one
  */
 export const registeredFactories = (own: Readonly<Record<string, StorageFactory>> = {}): StorageFactories => {

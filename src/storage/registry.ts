@@ -3,7 +3,9 @@ import type { StorageAdapter } from './adapter.ts';
 
 /** What a factory learns of the source that it makes a store for. */
 export interface StorageFactoryContext<Options = unknown> {
-  /** The source's options for this adapter, as its `parseOptions` returned them (or as written, without one). */
+  /**
+   * The source's options for this adapter, as its `parseOptions` returned them (or as written, without one).
+   */
   readonly options: Options;
   /** `root` of the source: a directory for local, a virtual prefix elsewhere. */
   readonly root: string | undefined;
@@ -16,8 +18,9 @@ export interface StorageFactory<Options = unknown> {
   /** Whether a source of this kind must have `root`. Default: false. */
   readonly requiresRoot?: boolean;
   /**
-   * Checks the source's options for this adapter. Returns them parsed, or the problems found, each beginning with its dotted key
-   * relative to the options (`bucket: is required`; an empty key for the options as a whole).
+   * Checks the source's options for this adapter. Returns them parsed, or the problems found, each beginning
+   * with its dotted key relative to the options (`bucket: is required`; an empty key for the options as a
+   * whole).
    */
   readonly parseOptions?: (
     options: unknown,

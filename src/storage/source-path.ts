@@ -4,7 +4,8 @@ const MAX_SEGMENT_BYTES = 255;
 const MAX_PATH_BYTES = 2048;
 const MAX_SEGMENTS = 100;
 
-// C0, DEL, C1 controls, and the characters that reorder displayed text: a name holding them does not read as it is.
+// C0, DEL, C1 controls, and the characters that reorder displayed text: a name holding them does not read as
+// it is.
 const FORBIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\\]/u;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -18,14 +19,18 @@ const segmentProblem = (segment: string): string | undefined => {
   return undefined;
 };
 
-/** Whether a name can be one segment of a path. Names of the store for which this is false are neither shown nor reached. */
+/**
+ * Whether a name can be one segment of a path. Names of the store for which this is false are neither shown
+ * nor reached.
+ */
 export const isSegment = (name: string): boolean =>
   name !== '' && name !== '.' && name !== '..' && !name.includes('/') && segmentProblem(name) === undefined;
 
 /**
- * A path inside a source. It cannot leave the source's root: it is made only by parsing, holds no `.` or `..`,
- * no backslash, no control or bidirectional character, and is in NFC. What clients send is bounded in length and depth; what walks find below
- * a folder is not, since a store may hold deeper trees than requests can name.
+ * A path inside a source. It cannot leave the source's root: it is made only by parsing, holds no `.` or
+ * `..`, no backslash, no control or bidirectional character, and is in NFC. What clients send is bounded in
+ * length and depth; what walks find below a folder is not, since a store may hold deeper trees than requests
+ * can name.
  */
 export class SourcePath {
   static readonly root = new SourcePath([]);
@@ -65,7 +70,8 @@ export class SourcePath {
 
   /**
    * The path of an entry of this folder, by a name from outside.
-   * @throws UnsafeNameError when the name is not exactly one segment; UnsafePathError when the path would be too long or too deep
+   * @throws UnsafeNameError when the name is not exactly one segment; UnsafePathError when the path would be
+   *   too long or too deep
    */
   child(name: string): SourcePath {
     return this.below(name).requireBounded();

@@ -8,8 +8,8 @@ import { spool, type SpooledFile } from '../adapter-support/spool.ts';
 export type PlaceOptions = Omit<WriteOptions, 'size'>;
 
 /**
- * Takes content into a private temporary file of this machine. `write` stores it under its name and may open it as often as it likes.
- * Destroys `content` on every way out.
+ * Takes content into a private temporary file of this machine. `write` stores it under its name and may open
+ * it as often as it likes. Destroys `content` on every way out.
  * @throws the content's own error, the signal's reason, or an error of the file system
  */
 export const stageLocally = async (
@@ -37,8 +37,9 @@ export const stageLocally = async (
 };
 
 /**
- * Takes content in before its name is known. The store does it where it can; else the content is spooled to a private temporary file of
- * this machine and `commit` sends it to the store with its size. Destroys `content` on every way out.
+ * Takes content in before its name is known. The store does it where it can; else the content is spooled to a
+ * private temporary file of this machine and `commit` sends it to the store with its size. Destroys `content`
+ * on every way out.
  * @throws the content's own error, the signal's reason, or an error of the store
  */
 export const stageContent = async (
@@ -53,8 +54,9 @@ export const stageContent = async (
     : adapter.stage(content, options);
 
 /**
- * Gives staged content its name in `adapter`: by a commit where it was staged in that very store, else by streaming it across with its
- * size and dropping the staged bytes. After an error (AlreadyExistsError above all) the content is still there for another try.
+ * Gives staged content its name in `adapter`: by a commit where it was staged in that very store, else by
+ * streaming it across with its size and dropping the staged bytes. After an error (AlreadyExistsError above
+ * all) the content is still there for another try.
  * @param stagedIn the store that `stageContent` was called with, as far as known
  */
 export const placeStaged = async (

@@ -4,11 +4,14 @@ import type { SourcePath } from '../storage/source-path.ts';
 /** A fresh, empty store for one case. */
 export interface StoreUnderTest {
   readonly adapter: StorageAdapter;
-  /** Removes the store. Called after the case, also after a failed one; the adapter's own `close` has been called before. */
+  /**
+   * Removes the store. Called after the case, also after a failed one; the adapter's own `close` has been
+   * called before.
+   */
   readonly cleanup?: () => Promise<void> | void;
   /**
-   * Puts a file into the backend behind the adapter's back, under a raw name in the root folder or, after a slash, in a folder that is there:
-   * `evil\name`, `folder/evil\name`, a name with a control character.
+   * Puts a file into the backend behind the adapter's back, under a raw name in the root folder or, after a
+   * slash, in a folder that is there: `evil\name`, `folder/evil\name`, a name with a control character.
    * Needed when the suite is told that the backend can hold such names.
    */
   readonly plant?: (rawName: string) => Promise<void>;

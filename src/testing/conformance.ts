@@ -41,8 +41,8 @@ export interface ConformanceOptions {
   /** Makes a fresh, empty store. Called once per case; cases may run side by side. */
   readonly open: () => Promise<StoreUnderTest> | StoreUnderTest;
   /**
-   * Whether the backend can hold names that no path can, so that `open` gives `plant`. Default: false; the cases about such names are then
-   * skipped.
+   * Whether the backend can hold names that no path can, so that `open` gives `plant`. Default: false; the
+   * cases about such names are then skipped.
    */
   readonly plants?: boolean;
   /** What else the store promises: it is tested then. */
@@ -139,7 +139,8 @@ export const storageConformance = (options: ConformanceOptions): readonly Confor
 };
 
 /**
- * Declares the conformance suite in a test framework. A skipped case keeps its place in the report, with the reason in its title.
+ * Declares the conformance suite in a test framework. A skipped case keeps its place in the report, with the
+ * reason in its title.
  * @param title what is tested: `the ftp adapter`
  * @throws TypeError as storageConformance
  */

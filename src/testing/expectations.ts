@@ -77,8 +77,8 @@ export const expectBytes = async (
 type ErrorClass = new (...args: never[]) => StowageError;
 
 /**
- * Fails unless the promise rejects with an error of one of these classes, and when that error's messages tell an absolute path of the
- * server.
+ * Fails unless the promise rejects with an error of one of these classes, and when that error's messages tell
+ * an absolute path of the server.
  */
 export const expectError = async (
   promise: Promise<unknown>,
@@ -127,7 +127,10 @@ export const namesIn = async (adapter: StorageAdapter, folder?: SourcePath): Pro
 const digestOf = (bytes: Buffer): string =>
   `${bytes.length}-${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}`;
 
-/** Everything that can be seen in the store: folders as `path/`, files as `path:` with a digest of their bytes, sorted. */
+/**
+ * Everything that can be seen in the store: folders as `path/`, files as `path:` with a digest of their
+ * bytes, sorted.
+ */
 export const snapshotOf = async (adapter: StorageAdapter): Promise<readonly string[]> => {
   const seen: string[] = [];
   for await (const { path, entry } of walkFolder(adapter, SourcePath.root)) {

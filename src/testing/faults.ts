@@ -25,7 +25,8 @@ export interface Fault {
    * - `fail-before`: the operation is refused without reaching the store
    * - `fail-after`: the store has done it, and its answer is lost
    * - `stall`: the store never answers; only the operation's signal ends it
-   * - `cut`: the stream breaks with an error after `bytes` (`read`: what is read; `write`, `stage`: the content on its way)
+   * - `cut`: the stream breaks with an error after `bytes` (`read`: what is read; `write`, `stage`: the
+   *   content on its way)
    * - `short`: the same, but the stream ends as if it were complete
    */
   readonly effect: 'fail-before' | 'fail-after' | 'stall' | 'cut' | 'short';

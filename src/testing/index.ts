@@ -1,5 +1,6 @@
 /**
- * For those who write a storage adapter, or build on one: the conformance suite of the storage port and a store that fails on purpose.
+ * For those who write a storage adapter, or build on one: the conformance suite of the storage port and a
+ * store that fails on purpose.
  * @module
  */
 export type { StorePromises, StoreUnderTest } from './case.ts';

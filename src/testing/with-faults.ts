@@ -23,7 +23,9 @@ export type OptionalOperation = 'copyFolder' | 'moveFolder' | 'statMany' | 'stag
 
 /** How a store is made to fail. */
 export interface FaultOptions {
-  /** Optional operations that the decorated store seems not to have, so that the port's generic ones are used. */
+  /**
+   * Optional operations that the decorated store seems not to have, so that the port's generic ones are used.
+   */
   readonly hide?: readonly OptionalOperation[];
 }
 
@@ -37,7 +39,9 @@ const untilAborted = (signal: AbortSignal | undefined): Promise<never> =>
     else signal?.addEventListener('abort', fail, { once: true });
   });
 
-/** The stream until `bytes`, then an error (`cut`) or an early end (`short`). Breaks the source off as well. */
+/**
+ * The stream until `bytes`, then an error (`cut`) or an early end (`short`). Breaks the source off as well.
+ */
 const broken = (source: Readable, fault: PlannedFault): Readable => {
   let left = fault.bytes;
   let ended = false;
@@ -78,7 +82,10 @@ const run = async <T>(
   return result;
 };
 
-/** As `run`, with the content as it arrives at the store; one that is refused before is destroyed, as the contract says. */
+/**
+ * As `run`, with the content as it arrives at the store; one that is refused before is destroyed, as the
+ * contract says.
+ */
 const takeIn = async <T>(
   fault: PlannedFault | undefined,
   content: Readable,
@@ -200,9 +207,9 @@ class FaultyAdapter implements StorageAdapter {
 }
 
 /**
- * A store that behaves as the given one, except where the plan makes it fail: operations that are refused, do their work and lose the
- * answer, or never answer, and streams that break or end early. For tests of what is built on a store: whatever goes wrong, nothing may be
- * lost and nothing may be left half-done.
+ * A store that behaves as the given one, except where the plan makes it fail: operations that are refused, do
+ * their work and lose the answer, or never answer, and streams that break or end early. For tests of what is
+ * built on a store: whatever goes wrong, nothing may be lost and nothing may be left half-done.
  */
 export const withFaults = (
   inner: StorageAdapter,

@@ -107,7 +107,8 @@ describe('a file that is replaced at the same moment', () => {
 });
 
 describe('names that Unicode composes to others', () => {
-  // Bengali, Hindi and Hebrew letters, a CJK compatibility ideograph, and the signs of Kelvin, Angstrom and Ohm.
+  // Bengali, Hindi and Hebrew letters, a CJK compatibility ideograph, and the signs of Kelvin, Angstrom and
+  // Ohm.
   const raws = [
     '\u09df.txt',
     '\u09dc.txt',

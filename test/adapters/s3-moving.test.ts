@@ -76,7 +76,10 @@ for (const [what, start, runs] of services) {
       return adapter;
     };
 
-    /** The instance whose requests go through the proxy, and another one that works on the same folder past it. */
+    /**
+     * The instance whose requests go through the proxy, and another one that works on the same folder past
+     * it.
+     */
     const openStores = () => {
       const prefix = randomUUID();
       const [mover, other] = [openAdapter(proxy.endpoint, prefix), openAdapter(service.endpoint, prefix)];

@@ -48,7 +48,8 @@ describe('a WebDAV server that closes while nobody reads', () => {
     }
   });
 
-  // Around what the buffers on the way hold: there a client may learn of the end with everything read and nothing passed on.
+  // Around what the buffers on the way hold: there a client may learn of the end with everything read and
+  // nothing passed on.
   it.each([1, 2, 3, 4, 5, 6, 7, 8])('hands over all of %i times 64 KB', async (count) => {
     const content = Buffer.alloc(count * 64 * 1024, 'x');
     const server = await startClosing(content);

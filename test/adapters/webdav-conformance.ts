@@ -11,7 +11,10 @@ export const CANNOT_DECIDE: readonly SkippedCase[] = [
   },
 ];
 
-/** Runs the conformance suite on a real server; `decorated`: a second time through a decorator that could make faults. */
+/**
+ * Runs the conformance suite on a real server; `decorated`: a second time through a decorator that could make
+ * faults.
+ */
 export const describeWebdavServer = (
   wanted: (typeof davServers)[number]['name'],
   more: readonly SkippedCase[] = [],

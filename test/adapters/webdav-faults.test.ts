@@ -21,7 +21,10 @@ const codeOf = (operation: Promise<unknown>): Promise<string> => outcomeOf(opera
 /** A short patience where the server stalls, a long one elsewhere: the machine may be busy. */
 const patience = ({ kind }: Effect) => ({ timeout: kind.startsWith('stall') ? 1 : 20 });
 
-/** Does something ten minutes later, as far as the clocks of the process and of the server's hidden folders tell. */
+/**
+ * Does something ten minutes later, as far as the clocks of the process and of the server's hidden folders
+ * tell.
+ */
 const later = async (folder: string, work: () => Promise<void>): Promise<void> => {
   const then = new Date(Date.now() - 600_000);
   for (const name of await readdir(folder)) {

@@ -14,7 +14,10 @@ const serve = async (listener: RequestListener): Promise<void> => {
   host = await listening(createServer(listener), '');
 };
 
-/** The status and what was answered with: `sources` by `files`, `permissions` by `permissions`, `messages` by a refusal. */
+/**
+ * The status and what was answered with: `sources` by `files`, `permissions` by `permissions`, `messages` by
+ * a refusal.
+ */
 const ask = async (path: string): Promise<string> => {
   const answer = await fetch(`${host?.url ?? ''}${path}`);
   const { data = {} } = (await answer.json()) as { data?: object };

@@ -17,7 +17,8 @@ export const chromium: string | undefined = places.find((place) => existsSync(pl
 /** Goes into the title of what needs the browser, so that a run without it says what it left out. */
 export const needsChromium = chromium === undefined ? ' [left out: install the Debian package chromium]' : '';
 
-// Without these a browser asks its maker's servers for updates and rests on services that a test machine lacks.
+// Without these a browser asks its maker's servers for updates and rests on services that a test machine
+// lacks.
 const quiet =
   '--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync';
 

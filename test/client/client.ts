@@ -18,7 +18,9 @@ export interface ClientSetup {
   readonly hooks?: ConnectorHooks;
 }
 
-/** The real client, on a fresh page for each test, against a service that is started once for the test file. */
+/**
+ * The real client, on a fresh page for each test, against a service that is started once for the test file.
+ */
 export interface Client {
   readonly demo: Demo;
   /** Holds `photos` and `documents`. */
@@ -66,7 +68,10 @@ const keepScreen = async (name: string, editor: EditorPage | undefined): Promise
   console.error(`The screen at the end of "${name}": ${file}`);
 };
 
-/** Prepares the client for the tests of the calling file. The function it returns gives the one of the running test. */
+/**
+ * Prepares the client for the tests of the calling file. The function it returns gives the one of the running
+ * test.
+ */
 export const useClient = (setup: ClientSetup): (() => Client) => {
   let service: Awaited<ReturnType<typeof open>> | undefined;
   let chromium: Awaited<ReturnType<typeof launchChromium>> | undefined;
@@ -100,6 +105,9 @@ export const useClient = (setup: ClientSetup): (() => Client) => {
   };
 };
 
-/** Asks again until the matcher is content, or for ten seconds: the page needs its time, and a busy machine more of it. */
+/**
+ * Asks again until the matcher is content, or for ten seconds: the page needs its time, and a busy machine
+ * more of it.
+ */
 export const eventually = <Value>(read: () => Value | Promise<Value>) =>
   expect.poll(read, { timeout: 10_000, interval: 30 });

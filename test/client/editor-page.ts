@@ -12,7 +12,9 @@ export interface ShownPicture {
   readonly height: number;
 }
 
-/** The page with the editor, seen and used as a person does. Every method waits until what it needs is there. */
+/**
+ * The page with the editor, seen and used as a person does. Every method waits until what it needs is there.
+ */
 export class EditorPage {
   readonly page: Page;
 
@@ -185,7 +187,10 @@ export class EditorPage {
     }, html);
   }
 
-  /** Opens the picture of the text in the picture editor: a double click for its properties, then the crop sign. */
+  /**
+   * Opens the picture of the text in the picture editor: a double click for its properties, then the crop
+   * sign.
+   */
   async openPictureEditor(): Promise<void> {
     await this.page.locator('.jodit-wysiwyg img').click({ count: 2 });
     await this.page.locator('.jodit-dialog [data-ref="editImage"]').click();

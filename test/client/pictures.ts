@@ -45,7 +45,10 @@ export const gif = async (width = 120, height = 90): Promise<Buffer> => {
 export const svg =
   '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40"><rect width="60" height="40" fill="#8e44ad"/></svg>';
 
-/** Writes files below a directory; names may have folders in them, and one that ends in a slash is an empty folder. */
+/**
+ * Writes files below a directory; names may have folders in them, and one that ends in a slash is an empty
+ * folder.
+ */
 export const writeFiles = async (directory: string, files: Files): Promise<void> => {
   await mkdir(directory, { recursive: true });
   for (const [name, content] of Object.entries(files)) {

@@ -79,7 +79,8 @@ describe('the search for a free name', () => {
       listings += 1;
       if (listings === 1) {
         isListed.resolve();
-        // The store answers nothing until the first request is given up, when the second one waits for it as well.
+        // The store answers nothing until the first request is given up, when the second one waits for it as
+        // well.
         await new Promise((resolve) => options.signal?.addEventListener('abort', resolve));
         throw options.signal?.reason;
       }

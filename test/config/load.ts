@@ -8,7 +8,10 @@ const notOpened: StorageFactory['create'] = () => {
   throw new Error('A configuration is checked without opening a store.');
 };
 
-/** Adapters as far as a configuration knows them: `local`, `s3` with a checked option, and one that a host registered. */
+/**
+ * Adapters as far as a configuration knows them: `local`, `s3` with a checked option, and one that a host
+ * registered.
+ */
 export const factories: StorageFactories = new Map<string, StorageFactory>([
   ['local', { requiresRoot: true, create: notOpened }],
   [

@@ -12,7 +12,10 @@ import { referencesTo } from './references.ts';
 
 const PATIENT = { timeout: 20_000 };
 
-/** @see https://github.com/gotenberg/gotenberg/issues/261 (S12), CVE-2026-42596 (S13), CVE-2022-28368 (S14), CVE-2023-27586 (S15) */
+/**
+ * @see https://github.com/gotenberg/gotenberg/issues/261 (S12), CVE-2026-42596 (S13), CVE-2022-28368 (S14),
+ *   CVE-2023-27586 (S15)
+ */
 describe('what a DOCX may not load', () => {
   it.each([
     'http://127.0.0.1:PORT',

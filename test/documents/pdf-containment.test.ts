@@ -40,7 +40,10 @@ const RED = [255, 0, 0] as const;
 const LIME = [0, 255, 0] as const;
 const BLUE = [0, 0, 255] as const;
 
-/** @see https://github.com/gotenberg/gotenberg/issues/261 (S12), CVE-2026-42596, CVE-2026-45741 (S13), CVE-2022-28368 (S14) */
+/**
+ * @see https://github.com/gotenberg/gotenberg/issues/261 (S12), CVE-2026-42596, CVE-2026-45741 (S13),
+ *   CVE-2022-28368 (S14)
+ */
 describe.skipIf(missing)(`what a PDF may not load ${missing}`, () => {
   let documents: Documents;
   let canary: Canary;

@@ -57,7 +57,10 @@ const connector = (rules: readonly AccessRule[]) => {
 const placeless = new Set(['generatePdf', 'generateDocx']);
 const names = [...createActions().keys()].filter((name) => !placeless.has(name));
 
-/** The check before an action lets through what some folder or type may allow; then the action itself must refuse. */
+/**
+ * The check before an action lets through what some folder or type may allow; then the action itself must
+ * refuse.
+ */
 describe.each(names)('%s that is allowed in one folder only', (name) => {
   const key = accessKeyOf(name);
   // A remote upload needs the permission to upload too; moves follow the kind of what they move.

@@ -145,7 +145,10 @@ export const packColours = (
   return pixels;
 };
 
-/** Run-length encodes indexes row by row from the bottom: runs, literals, and a skip over what has index 0 at the start of a row. */
+/**
+ * Run-length encodes indexes row by row from the bottom: runs, literals, and a skip over what has index 0 at
+ * the start of a row.
+ */
 export const packRuns = (indexes: readonly number[], width: number, bits: 4 | 8): Buffer => {
   const bytes: number[] = [];
   const height = indexes.length / width;

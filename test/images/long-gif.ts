@@ -1,4 +1,7 @@
-/** A GIF of many frames, each of which draws one pixel of a large canvas: a few bytes a frame, gigapixels when decoded as a whole. */
+/**
+ * A GIF of many frames, each of which draws one pixel of a large canvas: a few bytes a frame, gigapixels when
+ * decoded as a whole.
+ */
 export const longGif = (frames: number, width: number, height: number): Buffer => {
   const header = Buffer.alloc(13 + 6);
   header.write('GIF89a', 'latin1');

@@ -24,7 +24,10 @@ export const quarters = (width = 80, height = 40): Sharp => {
   return sharp(data, { raw: { width, height, channels: 3 } });
 };
 
-/** EXIF 2.32, tag 0x0112: where the stored row and column lie in the picture that is seen, of `width` x `height`. */
+/**
+ * EXIF 2.32, tag 0x0112: where the stored row and column lie in the picture that is seen, of `width` x
+ * `height`.
+ */
 const SEEN_AT: Readonly<
   Record<
     number,
@@ -41,7 +44,9 @@ const SEEN_AT: Readonly<
   8: (row, column, _, height) => [row, height - 1 - column],
 };
 
-/** The picture as a camera stores it that was turned: it is seen right only with its EXIF orientation applied. */
+/**
+ * The picture as a camera stores it that was turned: it is seen right only with its EXIF orientation applied.
+ */
 export const turned = async (picture: Sharp, orientation: number): Promise<Sharp> => {
   const { data, info } = await picture.clone().removeAlpha().raw().toBuffer({ resolveWithObject: true });
   const [width, height] = orientation > 4 ? [info.height, info.width] : [info.width, info.height];

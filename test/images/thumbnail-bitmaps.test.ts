@@ -32,7 +32,9 @@ const decode = async (name: string, file: Buffer): Promise<Pixels> => {
   return decodeIcoBitmap(largest);
 };
 
-/** Every pixel is right (but for what `rounding` allows), and the file gets a thumbnail that looks like it. */
+/**
+ * Every pixel is right (but for what `rounding` allows), and the file gets a thumbnail that looks like it.
+ */
 const expectShown = async (name: string, file: Buffer, picture: Rgba, rounding = 0): Promise<void> => {
   const pixels = await decode(name, file);
   expect([pixels.width, pixels.height]).toEqual([picture.width, picture.height]);
@@ -54,7 +56,8 @@ describe('thumbnails of BMP files', () => {
     for (const width of [33, 36, 37]) {
       const { picture, indexes, palette } = stripes(width, 21, Math.min(9, 2 ** bits));
       const pixels = packIndexes(indexes, width, bits);
-      // A palette as long as the format allows leaves no doubt where the pixels begin; a gap tells whether the offset is read.
+      // A palette as long as the format allows leaves no doubt where the pixels begin; a gap tells whether
+      // the offset is read.
       await expectShown('a.bmp', bmpFile({ width, height: 21, bits, palette, pixels, gap: 7 }), picture);
     }
   });

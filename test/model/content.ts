@@ -1,8 +1,8 @@
 import sharp from 'sharp';
 
 /**
- * What a file holds says which write stored it, so that a lost, torn or misplaced one is recognised. An item keeps its number in its name,
- * whatever it is renamed to: `t7.txt`, `t7-r3.txt`, `t7 (1).txt`.
+ * What a file holds says which write stored it, so that a lost, torn or misplaced one is recognised. An item
+ * keeps its number in its name, whatever it is renamed to: `t7.txt`, `t7-r3.txt`, `t7 (1).txt`.
  */
 export interface Written {
   /** `t7`: the item that the content belongs to. */

@@ -17,8 +17,9 @@ const foldersIn = (path: string): string[] =>
   });
 
 /**
- * A simple model of what may have become of every item. It keeps no order of the requests of several clients; what it claims holds in any:
- * content that nobody could have removed or replaced is still somewhere, whole, and nothing is there more often than it was made.
+ * A simple model of what may have become of every item. It keeps no order of the requests of several clients;
+ * what it claims holds in any: content that nobody could have removed or replaced is still somewhere, whole,
+ * and nothing is there more often than it was made.
  */
 export class History {
   /** Versions that were acknowledged, by item; each item has one writer. */

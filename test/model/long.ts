@@ -1,4 +1,7 @@
-/** `npm run test:model -- local s3 --seed 7 --operations 20000 --runs 5`: long runs by hand. Without names: every store that can run here. */
+/**
+ * `npm run test:model -- local s3 --seed 7 --operations 20000 --runs 5`: long runs by hand. Without names:
+ * every store that can run here.
+ */
 import { parseArgs } from 'node:util';
 import { runModel } from './run.ts';
 import { storeKinds } from './stores.ts';

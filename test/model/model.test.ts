@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runModel } from './run.ts';
 import { storeKinds, type Stores } from './stores.ts';
 
-// A seed of its own for each day: a failure names it, and `npm run test:model -- <store> --seed <seed>` runs it again.
+// A seed of its own for each day: a failure names it, and `npm run test:model -- <store> --seed <seed>` runs
+// it again.
 const today = Math.floor(Date.now() / 86_400_000) % 100_000;
 
 describe.each(Object.entries(storeKinds))('several clients at once on %s', (name, kind) => {

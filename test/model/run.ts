@@ -80,7 +80,10 @@ const startRemote = async () => {
   };
 };
 
-/** Lets several clients do random things to the same sources at once, and compares what is there in the end with the model. */
+/**
+ * Lets several clients do random things to the same sources at once, and compares what is there in the end
+ * with the model.
+ */
 export const runModel = async ({
   seed,
   sources,
@@ -126,7 +129,8 @@ export const runModel = async ({
       ),
       ...(outside === undefined ? [] : [change(new Random(seed * 1000 + 999))]),
     ]);
-    // Requests that clients have left may still be at work; closing waits for none of them, a look after a pause sees their end.
+    // Requests that clients have left may still be at work; closing waits for none of them, a look after a
+    // pause sees their end.
     await new Promise((resolve) => setTimeout(resolve, 1500));
     const found = (await Promise.all(world.sources.map((source) => findAll(url, source)))).flat();
     return {

@@ -70,7 +70,10 @@ const mountOverlay = (base: string): void => {
   execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', options, root ?? ''], { stdio: 'ignore' });
 };
 
-/** What an overlay is made of lies on a file system of memory: one that is an overlay itself cannot hold another. */
+/**
+ * What an overlay is made of lies on a file system of memory: one that is an overlay itself cannot hold
+ * another.
+ */
 const prepareOverlay = (base: string): void => {
   execFileSync('mount', ['-t', 'tmpfs', 'none', base], { stdio: 'ignore' });
   execFileSync(
@@ -105,7 +108,8 @@ const overlayMissing = ((): string | undefined => {
 const startOverlay = async (): Promise<Stores> => {
   const base = await mkdtemp(join(tmpdir(), 'stowage-overlay-'));
   prepareOverlay(base);
-  // Many, and not empty: only a folder of the image cannot be renamed, and it is one no longer when it has moved.
+  // Many, and not empty: only a folder of the image cannot be renamed, and it is one no longer when it has
+  // moved.
   const planted: { name: string; folder: string }[] = [];
   for (let number = 900_001; number < 900_060; number += 2) {
     const [outer, inner] = [`f${String(number)}`, `f${String(number + 1)}`];

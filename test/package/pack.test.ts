@@ -27,7 +27,10 @@ interface Packed {
 
 let manifest: Manifest;
 let packed: Packed;
-/** A project that has the packed package installed, and beside it only what the package says that it depends on. */
+/**
+ * A project that has the packed package installed, and beside it only what the package says that it depends
+ * on.
+ */
 let project: string;
 
 const pack = async (folder: string): Promise<Packed> => {

@@ -41,7 +41,10 @@ export const afterReading = (inner: StorageAdapter, happen: () => Promise<void>)
 export const changing = (inner: StorageAdapter, name: string, content: Buffer): StorageAdapter =>
   afterReading(inner, () => put(inner, name, content));
 
-/** A store in memory that keeps the letter case of names and ignores it in paths, as disks of Windows and macOS do. */
+/**
+ * A store in memory that keeps the letter case of names and ignores it in paths, as disks of Windows and
+ * macOS do.
+ */
 export class CaseFoldingStore extends MemoryAdapter {
   override readonly capabilities = { ...new MemoryAdapter().capabilities, caseSensitive: false };
 

@@ -240,7 +240,8 @@ describe('imageResize', () => {
       expect(file.toString('latin1', 0, 2)).toBe('BM');
       expect([file.readInt32LE(18), file.readInt32LE(22), file.readUInt16LE(28)]).toEqual([21, 11, bits]);
       expect(file.length).toBe(file.readUInt32LE(2));
-      // Rows come from the bottom: the first stored pixel is the lower left one, blue before green before red.
+      // Rows come from the bottom: the first stored pixel is the lower left one, blue before green before
+      // red.
       const [blue, green, red, alpha] = file.subarray(file.readUInt32LE(10));
       expect(isNear([red ?? 0, green ?? 0, blue ?? 0], [0, 250, 60], 16)).toBe(true);
       if (bits === 32) expect(alpha).toBe(128);

@@ -231,7 +231,8 @@ describe('a listing opens no file', () => {
         await writeFile(join(root, name), name);
       }
       const old = async (): Promise<void> => {
-        // Older than the modification time, so that the next reading would show even where access times are kept lazily.
+        // Older than the modification time, so that the next reading would show even where access times are
+        // kept lazily.
         for (const name of names)
           await utimes(join(root, name), new Date('2020-01-01'), new Date('2020-01-02'));
       };

@@ -54,8 +54,8 @@ export class Folder {
   }
 
   /**
-   * Everything below, sorted, folders with a slash at their end. Of the folders in which a running service keeps files that are
-   * still arriving only their files are told: there should be none.
+   * Everything below, sorted, folders with a slash at their end. Of the folders in which a running service
+   * keeps files that are still arriving only their files are told: there should be none.
    */
   async paths(): Promise<string[]> {
     return (await pathsBelow(this.root, '')).filter((path) => !ARRIVALS.test(path)).sort();
@@ -111,7 +111,9 @@ export const formOf = (files: readonly FormFile[], fields: Fields = {}): FormDat
 
 /** What a test may choose of its service: settings, per-source settings, hooks. */
 export interface ServiceOptions extends Omit<ConfigInput, 'sources'> {
-  /** Sources with their overrides. Default: one, `files`. Each gets `baseurl` `https://files.example/<name>/`. */
+  /**
+   * Sources with their overrides. Default: one, `files`. Each gets `baseurl` `https://files.example/<name>/`.
+   */
   readonly sources?: Readonly<Record<string, object>>;
 }
 

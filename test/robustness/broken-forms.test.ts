@@ -37,7 +37,10 @@ describe('Broken and endless forms', () => {
     await expect.poll(files, { timeout: 10_000 }).toEqual([]);
   };
 
-  /** @see CVE-2025-47935, CVE-2025-47944, CVE-2025-48997, CVE-2025-7338, CVE-2022-24434: parsers that fell over such forms */
+  /**
+   * @see CVE-2025-47935, CVE-2025-47944, CVE-2025-48997, CVE-2025-7338, CVE-2022-24434: parsers that fell
+   *   over such forms
+   */
   test('answers every malformed form with a refusal', async () => {
     const whole = formOf('a.zip', randomBytes(2000)).toString('latin1');
     const malformed: Record<string, string> = {

@@ -46,7 +46,10 @@ describe('Killing the service', () => {
     return service;
   };
 
-  /** Sends some uploads at once, half of them over files that exist, and kills when a random number of them has been answered. */
+  /**
+   * Sends some uploads at once, half of them over files that exist, and kills when a random number of them
+   * has been answered.
+   */
   const killAmong = async (round: number, uploads: number): Promise<(number | undefined)[]> => {
     const running = await start();
     const fatal = randomInt(0, uploads - 4);

@@ -6,7 +6,9 @@ import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** The built service in a process of its own, as it runs in production, so that it can be killed and weighed. */
+/**
+ * The built service in a process of its own, as it runs in production, so that it can be killed and weighed.
+ */
 export interface Service {
   readonly port: number;
   readonly child: ChildProcess;
@@ -35,7 +37,10 @@ const untilReady = async (port: number, child: ChildProcess): Promise<void> => {
   }
 };
 
-/** Starts `stowage serve` over one folder, with settings when given; the configuration is written to `configFile`. */
+/**
+ * Starts `stowage serve` over one folder, with settings when given; the configuration is written to
+ * `configFile`.
+ */
 export const startService = async (
   configFile: string,
   root: string,

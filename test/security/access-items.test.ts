@@ -83,7 +83,9 @@ const places: readonly (readonly [action: string, parameter: string, others: Fie
   ['getLocalFileByUrl', 'url', {}],
 ];
 
-/** Every parameter whose value becomes a name: it is cleaned, so success is fine as long as it stays inside. */
+/**
+ * Every parameter whose value becomes a name: it is cleaned, so success is fine as long as it stays inside.
+ */
 const names: readonly (readonly [action: string, parameter: string, others: Fields])[] = [
   ['folderCreate', 'name', {}],
   ['fileRename', 'newname', { name: 'a.txt' }],

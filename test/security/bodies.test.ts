@@ -23,7 +23,8 @@ const whole = filePart('files[0]', 'whole.png', randomBytes(200_000));
 const crlf = '\r\n';
 
 /**
- * @see CVE-2025-47935, CVE-2025-47944, CVE-2025-48997, CVE-2025-7338 (multer: dropped connections, malformed and empty names)
+ * @see CVE-2025-47935, CVE-2025-47944, CVE-2025-48997, CVE-2025-7338 (multer: dropped connections, malformed
+ *   and empty names)
  * @see CVE-2022-24434 (dicer: a header that breaks the parser)
  */
 describe('malformed forms', () => {

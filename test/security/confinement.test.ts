@@ -65,7 +65,10 @@ const plant = async (): Promise<void> => {
   await ground.adapter.write(at('folder/inner.txt'), content('inner'));
 };
 
-/** @see CVE-2026-54094 and the rows P14 and P15 of its kind: links as last segment, as ancestor, and to nowhere */
+/**
+ * @see CVE-2026-54094 and the rows P14 and P15 of its kind: links as last segment, as ancestor, and to
+ *   nowhere
+ */
 describe.each(['handles', 'paths'] as const)(
   'links and special files inside a root, confined by %s',
   (confinement) => {

@@ -41,7 +41,10 @@ const own: readonly Record<string, string>[] = [
   { 'sec-fetch-site': 'same-origin', origin: 'http://seen-through-a-proxy.test' },
 ];
 
-/** @see CVE-2021-46398 (filebrowser) and the netmount of elFinder: requests that another site makes a browser send */
+/**
+ * @see CVE-2021-46398 (filebrowser) and the netmount of elFinder: requests that another site makes a browser
+ *   send
+ */
 describe('requests that another site triggers', () => {
   it('are refused with refuseCrossSite, whatever their method', async () => {
     const edge = await startEdge({ settings: { refuseCrossSite: true } });
@@ -57,7 +60,8 @@ describe('requests that another site triggers', () => {
   });
 
   it('are refused when they change something by GET and the browser reports nothing', async () => {
-    // A picture on a page of plain http with `Referrer-Policy: no-referrer`: the browser sends cookies and nothing else.
+    // A picture on a page of plain http with `Referrer-Policy: no-referrer`: the browser sends cookies and
+    // nothing else.
     const edge = await startEdge({ settings: { refuseCrossSite: true } });
     expect(await statusOf(edge, {}, 'GET', '/change')).toBe(403);
     expect(await statusOf(edge, {}, 'GET', '/?action=change')).toBe(403);

@@ -7,7 +7,10 @@ import { formOf, startService, type Fields, type Service } from '../protocol/ser
 const folded = (value: unknown): unknown =>
   value instanceof SourcePath ? SourcePath.parse(value.toString().toLowerCase()) : value;
 
-/** A store that takes `Private` and `private` for one name, as the disks of some systems and most shares of Windows do. */
+/**
+ * A store that takes `Private` and `private` for one name, as the disks of some systems and most shares of
+ * Windows do.
+ */
 const foldingStore = (): StorageAdapter =>
   new Proxy<StorageAdapter>(new MemoryAdapter(), {
     get: (store, name) => {

@@ -13,7 +13,10 @@ const limits = { maxBytes: 1024, timeoutMs: 2000 };
 const v4 = (address: string): HostAddress => ({ address, family: 4 });
 const v6 = (address: string): HostAddress => ({ address, family: 6 });
 
-/** A fetcher whose names are found in a table; each question is counted. Names that are not in it do not exist. */
+/**
+ * A fetcher whose names are found in a table; each question is counted. Names that are not in it do not
+ * exist.
+ */
 const fetcherWith = (names: Record<string, (question: number) => readonly HostAddress[]> = {}) => {
   const questions = new Map<string, number>();
   const fetcher = createRemoteFetcher({
@@ -245,8 +248,9 @@ describe('names with changing or mixed answers', () => {
 });
 
 /**
- * Redirects are seen only by a fetcher that may reach the first server. The check of addresses is lifted for loopback only
- * through a resolver's name: `site.example` would be refused as any other, so these run the first hop with the check off.
+ * Redirects are seen only by a fetcher that may reach the first server. The check of addresses is lifted for
+ * loopback only through a resolver's name: `site.example` would be refused as any other, so these run the
+ * first hop with the check off.
  */
 describe('redirects', () => {
   const lifted = { ...limits, allowPrivate: true };
@@ -278,7 +282,8 @@ describe('redirects', () => {
     const failure = await failureOf(
       fetcher.fetch(`http://outer.example:${site.port}/go`, {
         ...limits,
-        // On for the first hop, off for all that follow: the same check as without it, with a first server that can be reached.
+        // On for the first hop, off for all that follow: the same check as without it, with a first server
+        // that can be reached.
         get allowPrivate() {
           return !fetcher.questions.has('outer.example');
         },

@@ -1,4 +1,7 @@
-/** Drawings that are meant to be attacks; each must come out without what makes it one. `X` names the host that must not be asked. */
+/**
+ * Drawings that are meant to be attacks; each must come out without what makes it one. `X` names the host
+ * that must not be asked.
+ */
 export const attacks: Readonly<Record<string, string>> = {
   'a script': '<script>alert(1)</script>',
   'a script in CDATA': '<script><![CDATA[alert(1)]]></script>',

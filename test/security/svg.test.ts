@@ -25,7 +25,10 @@ const waysIn: Readonly<Record<string, (service: Service, svg: Buffer) => Promise
 const start = (settings: object = {}): Promise<Service> =>
   startService({ allowPrivateNetworkUploads: true, ...settings });
 
-/** Everything that a browser would see of the stored document: names of elements, and attributes with their values. */
+/**
+ * Everything that a browser would see of the stored document: names of elements, and attributes with their
+ * values.
+ */
 const inspect = (
   svg: string,
 ): { readonly elements: string[]; readonly attributes: [string, string][]; readonly css: string } => {

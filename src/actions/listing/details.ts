@@ -38,7 +38,10 @@ const isoTime = (milliseconds: number | undefined): string | undefined => {
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 };
 
-/** The details of the entries of a page, in their order. Reads headers of pictures, and nothing else of their content. */
+/**
+ * The details of the entries of a page, in their order. Reads headers of pictures, and nothing else of their
+ * content.
+ */
 export const detailsOf = async (
   sizes: PictureSizes,
   open: OpenSource,

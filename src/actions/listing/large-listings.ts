@@ -22,8 +22,8 @@ export interface ListingSlot {
 }
 
 /**
- * Lets a few requests with large listings be answered at the same time, and the others wait: side by side they would
- * all end as late as the last one, and take the memory of all. Small listings never wait.
+ * Lets a few requests with large listings be answered at the same time, and the others wait: side by side
+ * they would all end as late as the last one, and take the memory of all. Small listings never wait.
  */
 export class LargeListings {
   readonly #slots = createSlots(AT_ONCE, MAY_WAIT);

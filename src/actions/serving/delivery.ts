@@ -4,7 +4,10 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import type { StorageAdapter } from '../../storage/adapter.ts';
 import { HandedOverAnswer } from '../file-answer.ts';
 
-/** How long the URL of a store is good, in seconds: long enough to begin a download. Browsers may keep the redirect for less. */
+/**
+ * How long the URL of a store is good, in seconds: long enough to begin a download. Browsers may keep the
+ * redirect for less.
+ */
 const URL_LIFETIME = 300;
 const REDIRECT_AGE = 240;
 
@@ -34,8 +37,8 @@ const toStore = async ({
 };
 
 /**
- * The answer that has somebody else send the bytes of a file: the store, or the web server in front. Undefined: the service sends them
- * itself, because it is asked to, or because the store gives no URLs.
+ * The answer that has somebody else send the bytes of a file: the store, or the web server in front.
+ * Undefined: the service sends them itself, because it is asked to, or because the store gives no URLs.
  */
 export const handOver = async (handover: Handover): Promise<HandedOverAnswer | undefined> => {
   const { settings, storage, path, contentType, disposition, headers } = handover;

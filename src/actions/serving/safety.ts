@@ -3,12 +3,15 @@ import type { Settings } from '../../config/settings.ts';
 /** Media that browsers show and never run. SVG is a page to them, so it is none of these. */
 const SHOWN = /^(?:image\/(?!svg)|audio\/|video\/|application\/pdf$|text\/plain(?:;|$))/u;
 
-/** Whether browsers may show a file of this type by itself; all others they save. As a picture of a page every image is shown. */
+/**
+ * Whether browsers may show a file of this type by itself; all others they save. As a picture of a page every
+ * image is shown.
+ */
 export const isShownInline = (contentType: string): boolean => SHOWN.test(contentType);
 
 /**
- * What goes with every served file: its type is what the service says, and should a browser show it as a page, that page has no origin,
- * runs nothing and loads nothing.
+ * What goes with every served file: its type is what the service says, and should a browser show it as a
+ * page, that page has no origin, runs nothing and loads nothing.
  */
 export const safetyHeaders = ({
   serve,

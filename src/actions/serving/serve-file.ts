@@ -60,7 +60,10 @@ interface Served {
   readonly storage: StorageAdapter;
 }
 
-/** What opens a file, and the version that it is: with one question to the store where nothing else has to be known before. */
+/**
+ * What opens a file, and the version that it is: with one question to the store where nothing else has to be
+ * known before.
+ */
 const openStored = async (
   { request: { isPlain, signal }, storage }: Served,
   path: SourcePath,
@@ -137,7 +140,8 @@ const entryOfThumbnail = ({ settings }: Source, path: SourcePath): SourcePath | 
 };
 
 /**
- * Refuses who may not have a file: by its signature, or by the rule FILE_DOWNLOAD. The store is not asked before.
+ * Refuses who may not have a file: by its signature, or by the rule FILE_DOWNLOAD. The store is not asked
+ * before.
  * @throws AccessDeniedError, and whatever says who asks
  */
 const requireAllowed = async (
@@ -155,7 +159,8 @@ const requireAllowed = async (
 };
 
 /**
- * Serves a file, or the thumbnail of an entry, which is made when nobody has asked for it before. What listings hide is not there.
+ * Serves a file, or the thumbnail of an entry, which is made when nobody has asked for it before. What
+ * listings hide is not there.
  * @throws NotFoundError, AccessDeniedError, BusyError, errors of the store
  */
 export const serveFile = async (

@@ -47,8 +47,9 @@ async function* oneChunk(chunk: Buffer): AsyncGenerator<Uint8Array, void, undefi
 }
 
 /**
- * Copies a file to a folder of another file system (a mount inside the root): first under a reserved name beside its target, then in one
- * step to its name. A record in the instance's own folder lets the sweep find it when the process is killed. The original stays.
+ * Copies a file to a folder of another file system (a mount inside the root): first under a reserved name
+ * beside its target, then in one step to its name. A record in the instance's own folder lets the sweep find
+ * it when the process is killed. The original stays.
  * @returns what was read, and what was made of it
  */
 export const copyAcross = async (
@@ -86,7 +87,10 @@ export const copyAcross = async (
   }
 };
 
-/** The folder that a record of an instance names; undefined for its other files and for a record that was not finished. */
+/**
+ * The folder that a record of an instance names; undefined for its other files and for a record that was not
+ * finished.
+ */
 export const readRecord = async (area: OpenFolder, name: string): Promise<SourcePath | undefined> => {
   if (!name.startsWith(RECORD_PREFIX)) return undefined;
   const { fd } = await openForReading(area.at(name));

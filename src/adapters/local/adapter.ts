@@ -34,14 +34,16 @@ const READ_BYTES = 256 * 1024;
 /** The bytes of an open file, or a range of them. The stream closes the handle. */
 const streamOf = (fd: number, size: number, range: ByteRange | undefined): Readable => {
   const start = range?.start ?? 0;
-  // Not beyond the reported size: a file that somebody else is appending to must not yield more than its size.
+  // Not beyond the reported size: a file that somebody else is appending to must not yield more than its
+  // size.
   const end = range?.end ?? size - 1;
   return createReadStream('', { fd, start, end, autoClose: true, highWaterMark: READ_BYTES });
 };
 
 /**
- * A folder of this machine as a store. Nothing in it leads out of the folder: links and special files are neither seen nor followed, also
- * when they are swapped in during an operation. Writes are whole or not at all, also through a kill or a power failure.
+ * A folder of this machine as a store. Nothing in it leads out of the folder: links and special files are
+ * neither seen nor followed, also when they are swapped in during an operation. Writes are whole or not at
+ * all, also through a kill or a power failure.
  */
 export class LocalAdapter implements StorageAdapter {
   readonly capabilities: StorageCapabilities;

@@ -4,13 +4,21 @@ import { systemCode } from '../../adapter-support/system-errors.ts';
 import { NotFoundError, StorageUnavailableError } from '../../errors/errors.ts';
 import { type Name, closeFile, exactLstat, followedStat, openFile } from './system.ts';
 
-/** A folder of the source that is open: what is done through it happens in this very folder, wherever its name leads by now. */
+/**
+ * A folder of the source that is open: what is done through it happens in this very folder, wherever its name
+ * leads by now.
+ */
 export interface OpenFolder {
   /** The folder itself, for calls that read it. */
   readonly self: string;
-  /** Where an entry of the folder is. The last segment is not resolved: calls must not follow a link there. */
+  /**
+   * Where an entry of the folder is. The last segment is not resolved: calls must not follow a link there.
+   */
   at(name: Name): Name;
-  /** Rejects with NotFoundError when the folder is no longer where it was opened. For the ways of access that cannot hold it. */
+  /**
+   * Rejects with NotFoundError when the folder is no longer where it was opened. For the ways of access that
+   * cannot hold it.
+   */
   verify(): Promise<void>;
   /** Frees the handle; never rejects. */
   close(): Promise<void>;
@@ -31,12 +39,14 @@ export const openRoot = async (confinement: Confinement): Promise<OpenFolder> =>
     return await confinement.openRoot();
   } catch (error) {
     if (systemCode(error) !== 'ENOENT' && systemCode(error) !== 'ENOTDIR') throw error;
-    // Made once, when the store was opened: a root that is gone since may be a disk that is not mounted any more.
+    // Made once, when the store was opened: a root that is gone since may be a disk that is not mounted any
+    // more.
     throw new StorageUnavailableError({ detail: 'the root folder is missing', cause: error });
   }
 };
 
-// Linux: a handle that names an entry and gives no access to its content, so that folders need no read permission to be walked through.
+// Linux: a handle that names an entry and gives no access to its content, so that folders need no read
+// permission to be walked through.
 export const O_PATH = 0o10000000;
 const FOLDER = O_PATH | constants.O_DIRECTORY;
 const CHILD = FOLDER | constants.O_NOFOLLOW;
@@ -72,8 +82,9 @@ class HandleFolder implements OpenFolder {
 }
 
 /**
- * Opens folders segment by segment, each through the handle of the one before (`/proc/self/fd/N/name` is what openat(N, name) is in C), none
- * through a link. Whoever swaps a folder for a link, before, between or after, changes only what the name means, not what is open.
+ * Opens folders segment by segment, each through the handle of the one before (`/proc/self/fd/N/name` is what
+ * openat(N, name) is in C), none through a link. Whoever swaps a folder for a link, before, between or after,
+ * changes only what the name means, not what is open.
  */
 export class HandleConfinement implements Confinement {
   readonly holds = true;
@@ -147,8 +158,9 @@ class PathFolder implements OpenFolder {
 }
 
 /**
- * For systems without handles of folders: every component is checked to be a real folder before an operation and to be the same one
- * after it. Narrower than handles: a swap that is undone within one operation is not seen, and one that is seen may have had its effect.
+ * For systems without handles of folders: every component is checked to be a real folder before an operation
+ * and to be the same one after it. Narrower than handles: a swap that is undone within one operation is not
+ * seen, and one that is seen may have had its effect.
  */
 export class PathConfinement implements Confinement {
   readonly holds = false;

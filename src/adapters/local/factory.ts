@@ -55,7 +55,8 @@ const tryOwnName = async (root: OpenFolder): Promise<boolean | undefined> => {
 };
 
 /**
- * Whether names in the root differ by case, tried on what lies there. Where that cannot be determined: what is usual on the system.
+ * Whether names in the root differ by case, tried on what lies there. Where that cannot be determined: what
+ * is usual on the system.
  */
 export const isCaseSensitive = async (confinement: Confinement): Promise<boolean> => {
   const usual = process.platform !== 'darwin' && process.platform !== 'win32';
@@ -68,7 +69,10 @@ export const isCaseSensitive = async (confinement: Confinement): Promise<boolean
   }
 };
 
-/** Leftovers of other machines count as such after a day, so that looking for them at the start alone is not enough. */
+/**
+ * Leftovers of other machines count as such after a day, so that looking for them at the start alone is not
+ * enough.
+ */
 const SWEEP_MS = 6 * 60 * 60 * 1000;
 
 /** How a local store is opened. */
@@ -162,7 +166,10 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
   }
 };
 
-/** Makes local stores that share one scanning thread, which ends with the last of them. One factory per connector. */
+/**
+ * Makes local stores that share one scanning thread, which ends with the last of them. One factory per
+ * connector.
+ */
 export const createLocalFactory = (): StorageFactory => {
   let users = 0;
   const thread = new ScanThread();

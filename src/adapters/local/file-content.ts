@@ -4,7 +4,10 @@ import { flushData, readPart, writeParts } from './system.ts';
 
 const BATCH_BYTES = 256 * 1024;
 const MOST_PARTS = 512;
-/** How much may be written before it is flushed: more makes the end of an upload wait, less makes more flushes. */
+/**
+ * How much may be written before it is flushed: more makes the end of an upload wait, less makes more
+ * flushes.
+ */
 const FLUSH_BYTES = 3 * 1024 * 1024;
 const NO_FLUSH: ReadonlySet<string | undefined> = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
 
@@ -25,7 +28,10 @@ const flushFile = async (fd: number): Promise<void> => {
   });
 };
 
-/** Writes to one open file, in order, and sends it down to the disk while more is coming: little is left to wait for at the end. */
+/**
+ * Writes to one open file, in order, and sends it down to the disk while more is coming: little is left to
+ * wait for at the end.
+ */
 class FileWriter {
   readonly #fd: number;
   readonly #durable: boolean;
@@ -85,8 +91,8 @@ class FileWriter {
 }
 
 /**
- * Writes chunks to an open file, at its position, and down to the disk unless it is `derived`. Gathers small chunks, and takes the next ones in while a batch is
- * being written: at most two batches are held.
+ * Writes chunks to an open file, at its position, and down to the disk unless it is `derived`. Gathers small
+ * chunks, and takes the next ones in while a batch is being written: at most two batches are held.
  * @throws what the chunks throw, as it is; errors of the file system as ours
  */
 export const writeChunks = async (

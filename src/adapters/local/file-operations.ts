@@ -74,7 +74,10 @@ interface Named {
   readonly name: string;
 }
 
-/** A file that is replaced while it is being linked has lost its last name: the one that replaced it is linked then. */
+/**
+ * A file that is replaced while it is being linked has lost its last name: the one that replaced it is linked
+ * then.
+ */
 const linkCurrent = async (from: Name, target: Name): Promise<'linked' | 'moved'> => {
   for (let replaced = 0; ; replaced += 1) {
     try {
@@ -87,8 +90,8 @@ const linkCurrent = async (from: Name, target: Name): Promise<'linked' | 'moved'
 };
 
 /**
- * Moves a file to a free name: the content has its new name before the old one goes. What replaces the file in between stays
- * under the old name.
+ * Moves a file to a free name: the content has its new name before the old one goes. What replaces the file
+ * in between stays under the old name.
  */
 const moveNew = async ({ area }: LocalStore, source: Named, target: Named): Promise<void> => {
   const made = await linkCurrent(source.folder.at(source.name), target.folder.at(target.name));
@@ -148,7 +151,8 @@ const moveInto = async (
     if (options.createOnly === true) return await moveNew(store, source, target);
     const old = await exactLstat(target.folder.at(target.name)).catch(() => undefined);
     await nameFile(source.folder.at(source.name), target.folder, target.name, false);
-    // Renaming one name of a file to another name of the same file does nothing, by POSIX: the old name is still there.
+    // Renaming one name of a file to another name of the same file does nothing, by POSIX: the old name is
+    // still there.
     if (old !== undefined && isSameFile(stats)(old)) await dropTwin(source, target, stats);
   } catch (error) {
     if (systemCode(error) !== 'EXDEV') throw error;

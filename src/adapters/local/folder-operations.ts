@@ -41,7 +41,10 @@ const isTaken = (folder: OpenFolder, name: string): Promise<boolean> =>
     () => false,
   );
 
-/** @throws StorageDeniedError for a folder that is a mount point or holds one: what is mounted there must not be emptied */
+/**
+ * @throws StorageDeniedError for a folder that is a mount point or holds one: what is mounted there must not
+ *   be emptied
+ */
 const refuseMounts = async (folder: OpenFolder, name: string): Promise<void> => {
   const [parent, own, parentPath, mounts] = await Promise.all([
     followedStat(folder.self),
@@ -70,7 +73,10 @@ const putBack = async (area: OpenFolder, taken: string, folder: OpenFolder, name
   await renamed.catch(() => undefined);
 };
 
-/** Takes the folder out of sight in one step. False where it cannot be moved: on another file system, or not ours to move. */
+/**
+ * Takes the folder out of sight in one step. False where it cannot be moved: on another file system, or not
+ * ours to move.
+ */
 const takeAway = async (
   folder: OpenFolder,
   name: string,
@@ -94,7 +100,8 @@ const removeTaken = async (
   origin: { readonly folder: OpenFolder; readonly name: string },
 ): Promise<void> => {
   try {
-    // What was taken may have been swapped for a file or link since it was looked at: that is not to be removed.
+    // What was taken may have been swapped for a file or link since it was looked at: that is not to be
+    // removed.
     await requireFolder(area, taken);
     await removeFlattened(confinement, area, taken);
   } catch (error) {
@@ -104,8 +111,8 @@ const removeTaken = async (
 };
 
 /**
- * The folder first leaves the view in one step, then is removed at leisure: nobody sees half of it, and what a kill leaves is swept at the
- * next start. Where it cannot be moved it is removed where it is.
+ * The folder first leaves the view in one step, then is removed at leisure: nobody sees half of it, and what
+ * a kill leaves is swept at the next start. Where it cannot be moved it is removed where it is.
  * @see StorageAdapter.removeFolder
  */
 export const removeFolder = async (

@@ -17,7 +17,10 @@ export interface OpenedFolder {
 export interface EnterOptions {
   /** Makes the folders that are missing. */
   readonly create?: boolean;
-  /** What a last segment that is a file means: `missing` where something below it was asked for (default), `wrong-kind` where it was itself. */
+  /**
+   * What a last segment that is a file means: `missing` where something below it was asked for (default),
+   * `wrong-kind` where it was itself.
+   */
   readonly file?: 'missing' | 'wrong-kind';
 }
 
@@ -37,7 +40,10 @@ export const flushFolder = async (folder: OpenFolder): Promise<void> => {
   }
 };
 
-/** Finds folders and names inside a root, without ever going through a link. Errors of the system pass as they are. */
+/**
+ * Finds folders and names inside a root, without ever going through a link. Errors of the system pass as they
+ * are.
+ */
 export class FolderWalker {
   readonly confinement: Confinement;
   readonly spellings = new SpellingIndex();
@@ -48,7 +54,8 @@ export class FolderWalker {
 
   /**
    * Does something in a folder while it is open.
-   * @throws NotFoundError, WrongKindError (a file where a folder must be), UnsafeNameError (would create a reserved name)
+   * @throws NotFoundError, WrongKindError (a file where a folder must be), UnsafeNameError (would create a
+   *   reserved name)
    */
   async within<T>(
     path: SourcePath,
@@ -66,7 +73,8 @@ export class FolderWalker {
   }
 
   /**
-   * The name under which an entry lies on disk, or would be made: composed, unless it is there in another spelling only.
+   * The name under which an entry lies on disk, or would be made: composed, unless it is there in another
+   * spelling only.
    * @throws NotFoundError for a reserved name, which has nothing to be found
    */
   async diskName(folder: OpenFolder, name: string): Promise<string> {

@@ -24,7 +24,10 @@ export interface Shown<Item> {
   readonly omitted: number;
 }
 
-/** All visible names of a folder when it holds at most `most` entries, else undefined. Reads no further than that. */
+/**
+ * All visible names of a folder when it holds at most `most` entries, else undefined. Reads no further than
+ * that.
+ */
 export const readSmallFolder = async (
   folder: OpenFolder,
   most: number,
@@ -61,8 +64,8 @@ export const readSmallFolder = async (
 };
 
 /**
- * What lies at these names of a folder, in their order; undefined for what is gone, a link or a special file. Callbacks, 64
- * in flight: half the cost of promises.
+ * What lies at these names of a folder, in their order; undefined for what is gone, a link or a special file.
+ * Callbacks, 64 in flight: half the cost of promises.
  */
 export const statNames = (
   folder: OpenFolder,
@@ -125,8 +128,9 @@ export const describeNames = async (
 };
 
 /**
- * What lies at these names of a folder, in their order; undefined for names that nothing lies at, or nothing that can be shown. Names that
- * are missing as they are written are asked for once more as they may be spelled on the disk.
+ * What lies at these names of a folder, in their order; undefined for names that nothing lies at, or nothing
+ * that can be shown. Names that are missing as they are written are asked for once more as they may be
+ * spelled on the disk.
  */
 export const statSeveral = async (
   folder: OpenFolder,
@@ -162,7 +166,9 @@ const PAGE = 2000;
 
 type Pages = AsyncGenerator<readonly Entry[], void, undefined>;
 
-/** In pages by this thread, for a process that cannot start another one. Holds the names of the whole folder. */
+/**
+ * In pages by this thread, for a process that cannot start another one. Holds the names of the whole folder.
+ */
 async function* listDirectly(store: LocalStore, path: SourcePath, options: ListOptions): Pages {
   const found = await attempt('list', options, () =>
     store.walker.within(path, { file: 'wrong-kind' }, ({ folder }) => readSmallFolder(folder, Infinity)),
@@ -201,8 +207,8 @@ async function* listByThread(
 }
 
 /**
- * Entries in pages: small folders by this thread in one page, big ones by the scanning thread, so that the event loop stays
- * free.
+ * Entries in pages: small folders by this thread in one page, big ones by the scanning thread, so that the
+ * event loop stays free.
  * @see StorageAdapter.list
  */
 export async function* listFolder(store: LocalStore, path: SourcePath, options: ListOptions): Pages {

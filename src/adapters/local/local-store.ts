@@ -15,8 +15,8 @@ export interface LocalStore {
 }
 
 /**
- * Runs an operation on the file system: not at all when its signal is aborted, and so that every error is one of ours or the signal's
- * reason.
+ * Runs an operation on the file system: not at all when its signal is aborted, and so that every error is one
+ * of ours or the signal's reason.
  * @param name for the log
  */
 export const attempt = async <T>(

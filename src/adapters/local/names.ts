@@ -9,12 +9,13 @@ export const TEMP_PREFIX = '.stowage-tmp';
 /** Names of temporary files that an instance put beside their targets begin with it. */
 export const besidePrefix = (instance: string): string => `${TEMP_PREFIX}-${instance}-`;
 
-// Printable ASCII without slash and backslash: by far most names, and valid at a glance unless they begin with a dot.
+// Printable ASCII without slash and backslash: by far most names, and valid at a glance unless they begin
+// with a dot.
 const PLAIN = /^[ -.0-[\]-~]{1,255}$/u;
 
 /**
- * Whether a name is reserved for the adapter's own temporary files, at any depth. Compared as the most forgiving file
- * system would: without case, width and invisible characters.
+ * Whether a name is reserved for the adapter's own temporary files, at any depth. Compared as the most
+ * forgiving file system would: without case, width and invisible characters.
  */
 export const isReserved = (name: string): boolean => {
   if (PLAIN.test(name) && !name.startsWith('.')) return false;
@@ -33,7 +34,10 @@ export interface SeenName {
   readonly name: string;
 }
 
-/** Whether `raw` rather than `other` is the spelling of `name` that a path reaches: decomposed first, then code-unit order. */
+/**
+ * Whether `raw` rather than `other` is the spelling of `name` that a path reaches: decomposed first, then
+ * code-unit order.
+ */
 const precedes = (raw: string, other: string, name: string): boolean => {
   const whole = name.normalize('NFD');
   if (raw === whole || other === whole) return raw === whole;
@@ -41,24 +45,33 @@ const precedes = (raw: string, other: string, name: string): boolean => {
 };
 
 /**
- * Decides about the names of one folder, as they are read, what is shown. Names are shown composed, however they lie on
- * disk; memory grows with the number of those that are not composed there.
+ * Decides about the names of one folder, as they are read, what is shown. Names are shown composed, however
+ * they lie on disk; memory grows with the number of those that are not composed there.
  */
 export class NameFilter {
   readonly #respelled = new Map<string, string>();
   #omitted = 0;
 
-  /** Names so far that are left out because no path can hold them, or because they only spell another one differently. */
+  /**
+   * Names so far that are left out because no path can hold them, or because they only spell another one
+   * differently.
+   */
   get omitted(): number {
     return this.#omitted;
   }
 
-  /** Counts an entry that is left out for another reason: a link, a special file, a name of bytes that are not text. */
+  /**
+   * Counts an entry that is left out for another reason: a link, a special file, a name of bytes that are not
+   * text.
+   */
   omit(): void {
     this.#omitted += 1;
   }
 
-  /** The name to be shown; undefined when it is left out, or waits for the end because its composed form may be there too. */
+  /**
+   * The name to be shown; undefined when it is left out, or waits for the end because its composed form may
+   * be there too.
+   */
   take(raw: string): SeenName | undefined {
     if (PLAIN.test(raw) && !raw.startsWith('.')) return { raw, name: raw };
     const name = raw.normalize('NFC');
@@ -74,7 +87,10 @@ export class NameFilter {
     return undefined;
   }
 
-  /** The names that have waited, once all others were taken. They are shown unless their composed form is there. */
+  /**
+   * The names that have waited, once all others were taken. They are shown unless their composed form is
+   * there.
+   */
   rest(): readonly SeenName[] {
     return Array.from(this.#respelled, ([name, raw]) => ({ raw, name }));
   }
@@ -83,9 +99,13 @@ export class NameFilter {
 const BATCH = 1000;
 const MOST_FOLDERS = 200;
 const MOST_NAMES = 10_000;
-// Clocks of file systems tick every few milliseconds: a folder that changed so recently may change again unseen.
+// Clocks of file systems tick every few milliseconds: a folder that changed so recently may change again
+// unseen.
 const QUIET_MS = 200;
-/** A big folder is read again only after so many times the time that it took: reading takes at most a twentieth of a thread. */
+/**
+ * A big folder is read again only after so many times the time that it took: reading takes at most a
+ * twentieth of a thread.
+ */
 const PATIENCE = 20;
 const BIG_MS = 50;
 
@@ -98,20 +118,24 @@ interface Index {
 }
 
 /**
- * Whether a name may lie on disk in another spelling than its composed one. For plain ASCII there are only three such
- * characters, of which Unicode knows a second sign each, such as that of Kelvin.
+ * Whether a name may lie on disk in another spelling than its composed one. For plain ASCII there are only
+ * three such characters, of which Unicode knows a second sign each, such as that of Kelvin.
  */
 export const hasOtherSpellings = (name: string): boolean => /[^\u0000-\u007f]|[K;`]/u.test(name);
 
 /**
- * Finds names that lie on disk in a spelling that is not composed, such as decomposed letters of other systems, or letters
- * of Indic, Hebrew and Chinese scripts that Unicode composes to others. Reads the names of a folder once and again when it
- * has changed, but not all the time: an unknown name never costs more than a twentieth of the time.
+ * Finds names that lie on disk in a spelling that is not composed, such as decomposed letters of other
+ * systems, or letters of Indic, Hebrew and Chinese scripts that Unicode composes to others. Reads the names
+ * of a folder once and again when it has changed, but not all the time: an unknown name never costs more than
+ * a twentieth of the time.
  */
 export class SpellingIndex {
   readonly #folders = new LRUCache<string, Index>({ max: MOST_FOLDERS });
 
-  /** The name on disk of what is shown as `name`, when nothing lies at `name` itself; undefined when there is none. */
+  /**
+   * The name on disk of what is shown as `name`, when nothing lies at `name` itself; undefined when there is
+   * none.
+   */
   async find(folder: OpenFolder, name: string): Promise<string | undefined> {
     if (!hasOtherSpellings(name)) return undefined;
     const { dev, ino, mtimeNs } = await followedStat(folder.self);

@@ -32,8 +32,9 @@ const NO_LINKS: ReadonlySet<string | undefined> = new Set([
 const CLAIM = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
 
 /**
- * Without links: an empty file made exclusively takes the name, then the content replaces it. Still one winner among many; but the empty
- * file can be seen for a moment, and stays when the process is killed within it.
+ * Without links: an empty file made exclusively takes the name, then the content replaces it. Still one
+ * winner among many; but the empty file can be seen for a moment, and stays when the process is killed within
+ * it.
  */
 const claimAndRename = async (from: Name, target: Name): Promise<void> => {
   await closeFile(await openFile(target, CLAIM, 0o600));
@@ -45,16 +46,20 @@ const claimAndRename = async (from: Name, target: Name): Promise<void> => {
   }
 };
 
-/** Whether a link that failed with EEXIST is ours after all: network file systems repeat a request whose answer was lost. */
+/**
+ * Whether a link that failed with EEXIST is ours after all: network file systems repeat a request whose
+ * answer was lost.
+ */
 const isLinked = async (from: Name, target: Name): Promise<boolean> => {
   const [one, other] = await Promise.all([exactLstat(from), exactLstat(target)]).catch(() => []);
   return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
 };
 
 /**
- * Gives a file a second name that nothing has. The file system decides: of many at the same time exactly one succeeds. Where there are no
- * links the file is moved instead.
- * @throws AlreadyExistsError when the name is taken by anything, a link to nowhere included; EXDEV of the system
+ * Gives a file a second name that nothing has. The file system decides: of many at the same time exactly one
+ * succeeds. Where there are no links the file is moved instead.
+ * @throws AlreadyExistsError when the name is taken by anything, a link to nowhere included; EXDEV of the
+ *   system
  */
 export const linkNew = async (from: Name, target: Name): Promise<'linked' | 'moved'> => {
   try {
@@ -73,9 +78,10 @@ export const linkNew = async (from: Name, target: Name): Promise<'linked' | 'mov
 };
 
 /**
- * Moves a file of our own, which nobody else touches, to a name that nothing has. The file system decides: of many at the same time exactly
- * one succeeds.
- * @throws the system's EEXIST when the name is taken by anything, a link to nowhere included; EXDEV when it is on another file system
+ * Moves a file of our own, which nobody else touches, to a name that nothing has. The file system decides: of
+ * many at the same time exactly one succeeds.
+ * @throws the system's EEXIST when the name is taken by anything, a link to nowhere included; EXDEV when it
+ *   is on another file system
  */
 export const nameNewFile = async (from: Name, target: Name): Promise<void> => {
   try {
@@ -107,7 +113,9 @@ const nameOverFile = async (from: Name, target: Name): Promise<void> => {
   await renameTo(from, target);
 };
 
-/** Gives a file its name in an open folder. @throws AlreadyExistsError, WrongKindError, EXDEV of the system */
+/**
+ * Gives a file its name in an open folder. @throws AlreadyExistsError, WrongKindError, EXDEV of the system
+ */
 export const nameFile = async (
   from: Name,
   folder: OpenFolder,
@@ -124,8 +132,10 @@ export const nameFile = async (
 };
 
 /**
- * Moves a folder to a name that nothing has. Making the folder takes the name; the moved one then replaces it while it is empty.
- * @throws AlreadyExistsError, also when somebody puts something into the new folder in between; EXDEV of the system
+ * Moves a folder to a name that nothing has. Making the folder takes the name; the moved one then replaces it
+ * while it is empty.
+ * @throws AlreadyExistsError, also when somebody puts something into the new folder in between; EXDEV of the
+ *   system
  */
 export const nameFolder = async (from: Name, folder: OpenFolder, name: string): Promise<void> => {
   const target = folder.at(name);
@@ -155,8 +165,8 @@ export const lockKey = async (folder: OpenFolder, name: string): Promise<string>
 };
 
 /**
- * Gives what was taken away its name again, or a numbered one when somebody has taken the name meanwhile: nothing that was
- * stored is dropped.
+ * Gives what was taken away its name again, or a numbered one when somebody has taken the name meanwhile:
+ * nothing that was stored is dropped.
  */
 export const putBack = async (taken: Name, folder: OpenFolder, name: string): Promise<void> => {
   const stats = await lstatOf(taken).catch(() => undefined);
@@ -206,8 +216,9 @@ const take = async (
 };
 
 /**
- * Removes what lies at a name only if it is what the caller expects. Decided by the file system: the name is first taken
- * away in one step, then looked at, and given back when it is something else, such as an upload that has just replaced it.
+ * Removes what lies at a name only if it is what the caller expects. Decided by the file system: the name is
+ * first taken away in one step, then looked at, and given back when it is something else, such as an upload
+ * that has just replaced it.
  * @throws ChangedMeanwhileError; the system's ENOENT when nothing has the name
  */
 export const removeExpected = (

@@ -79,8 +79,9 @@ const entriesOf = (page: ScanPage): Entry[] => {
 };
 
 /**
- * The thread that scans big folders, for all listings of a connector. It starts with the first one, stays warm, and ends when it has had
- * nothing to do for a minute; if it dies, the next listing starts another. It never keeps the process alive by itself.
+ * The thread that scans big folders, for all listings of a connector. It starts with the first one, stays
+ * warm, and ends when it has had nothing to do for a minute; if it dies, the next listing starts another. It
+ * never keeps the process alive by itself.
  */
 export class ScanThread {
   readonly #listings = new Map<number, Listing>();
@@ -90,9 +91,10 @@ export class ScanThread {
   #lastId = 0;
 
   /**
-   * The pages of a folder, one read ahead. A bounded number of listings is open at the same time, further ones wait.
-   * @throws ScanThreadMissing when the thread does not start; BusyError when too many listings wait or the thread died, as it
-   * does when memory is short; the system's error (with its `code`)
+   * The pages of a folder, one read ahead. A bounded number of listings is open at the same time, further
+   * ones wait.
+   * @throws ScanThreadMissing when the thread does not start; BusyError when too many listings wait or the
+   *   thread died, as it does when memory is short; the system's error (with its `code`)
    */
   async *scan(
     target: ScanTarget,

@@ -78,8 +78,8 @@ interface Stretch {
 const UNKNOWN = 2;
 
 /**
- * One listing in the scanning thread: names are read and described page by page, as they are asked for, so that its memory
- * does not grow with the folder.
+ * One listing in the scanning thread: names are read and described page by page, as they are asked for, so
+ * that its memory does not grow with the folder.
  */
 class ScanJob {
   readonly #id: number;
@@ -196,8 +196,9 @@ const buffersOf = (answer: ScanAnswer): ArrayBuffer[] =>
       );
 
 /**
- * The scanning thread of the local adapter: reads big folders with synchronous calls, which cost a fraction of asynchronous ones and block
- * nobody here. Takes the pages of many listings in turns, as they are asked for.
+ * The scanning thread of the local adapter: reads big folders with synchronous calls, which cost a fraction
+ * of asynchronous ones and block nobody here. Takes the pages of many listings in turns, as they are asked
+ * for.
  */
 const serve = (port: MessagePort): void => {
   const jobs = new Map<number, ScanJob>();

@@ -120,8 +120,9 @@ class StagedTemp implements StagedFile {
   }
 
   /**
-   * Replaces what has the name. Operations of this process on the name wait for one another, so that the version that `ifMatch` asks for is
-   * the one that is replaced; another process may come in between two calls to the system.
+   * Replaces what has the name. Operations of this process on the name wait for one another, so that the
+   * version that `ifMatch` asks for is the one that is replaced; another process may come in between two
+   * calls to the system.
    */
   async #replace(folder: OpenFolder, name: string, options: CommitOptions): Promise<void> {
     await this.#staging.locks.hold(await lockKey(folder, name), options, async () => {
@@ -138,7 +139,10 @@ const requireVersion = async (path: Name, etag: string): Promise<void> => {
   if (stats?.isFile() !== true || etagOf(stats) !== etag) throw new ChangedMeanwhileError();
 };
 
-/** Content that replaces a file is for those whom the old file was for; we ourselves may read and write it in any case. */
+/**
+ * Content that replaces a file is for those whom the old file was for; we ourselves may read and write it in
+ * any case.
+ */
 const takeRights = async (from: Name, target: Name): Promise<void> => {
   const old = await lstatOf(target).catch(() => undefined);
   if (old?.isFile() !== true) return;
@@ -152,7 +156,8 @@ export const refuseTarget = (target: SourcePath, options: PutOptions): void => {
 };
 
 /**
- * Takes chunks into a temporary file, down to the disk unless it is `derived`. Leaves no file when that fails.
+ * Takes chunks into a temporary file, down to the disk unless it is `derived`. Leaves no file when that
+ * fails.
  * @throws what the chunks throw, as it is; StorageFullError and the like
  */
 export const stageChunks = async (

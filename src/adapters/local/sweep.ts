@@ -81,8 +81,9 @@ const sweepArea = async (area: OpenFolder, walker: FolderWalker, now: number, lo
 };
 
 /**
- * Removes what killed processes left in a root: staged content, half-removed and half-copied folders, temporary files beside their targets.
- * Files of processes that still run are not touched. What resists is logged; rejects only when the root cannot be opened.
+ * Removes what killed processes left in a root: staged content, half-removed and half-copied folders,
+ * temporary files beside their targets. Files of processes that still run are not touched. What resists is
+ * logged; rejects only when the root cannot be opened.
  */
 export const sweepLeftovers = async (walker: FolderWalker, now: number, log: Logger): Promise<void> => {
   const root = await walker.confinement.openRoot();

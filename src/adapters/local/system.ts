@@ -5,7 +5,8 @@ import type { Entry, Stat } from '../../storage/adapter.ts';
 /** A name or path as the system takes it; bytes where the name may be no valid text. */
 export type Name = string | Buffer;
 
-// Callback forms, made into promises one by one: numbers instead of FileHandle objects, and half the cost per call.
+// Callback forms, made into promises one by one: numbers instead of FileHandle objects, and half the cost per
+// call.
 export const openFile: (path: Name, flags: number, mode?: number) => Promise<number> = promisify(fs.open);
 export const closeFile: (fd: number) => Promise<void> = promisify(fs.close);
 export const writeParts: (fd: number, parts: readonly Uint8Array[]) => Promise<{ bytesWritten: number }> =
@@ -105,7 +106,10 @@ export const statOf = (name: string, stats: fs.BigIntStats): Stat | undefined =>
 
 const READ_ONLY = fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
 
-/** Opens a file for reading. Links are not followed, pipes not waited for. @throws NotFoundError for what is not a file; errors of the system */
+/**
+ * Opens a file for reading. Links are not followed, pipes not waited for. @throws NotFoundError for what is
+ * not a file; errors of the system
+ */
 export const openForReading = async (
   path: Name,
 ): Promise<{ readonly fd: number; readonly stats: fs.BigIntStats }> => {
@@ -125,7 +129,10 @@ export const NEW_FILE =
 /** Creates a file that nothing has the name of. */
 export const createFile = (path: Name): Promise<number> => openFile(path, NEW_FILE, 0o666);
 
-/** A link, socket, pipe or device. Not so for entries whose type the file system does not report; those must be asked for one by one. */
+/**
+ * A link, socket, pipe or device. Not so for entries whose type the file system does not report; those must
+ * be asked for one by one.
+ */
 export const isSpecial = (entry: fs.Dirent): boolean =>
   entry.isSymbolicLink() ||
   entry.isFIFO() ||

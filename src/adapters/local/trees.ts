@@ -22,7 +22,8 @@ import {
 
 const SIDE_BY_SIDE = 16;
 
-// An entry that is not there any more, or is not a file or folder any more: as if the copy had begun a moment later.
+// An entry that is not there any more, or is not a file or folder any more: as if the copy had begun a moment
+// later.
 const VANISHED: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO']);
 
 const unlessVanished = <T>(opening: Promise<T>): Promise<T | undefined> =>
@@ -92,8 +93,9 @@ const copyFiles = async (
 };
 
 /**
- * Copies all that can be seen in one open folder into another, empty one. Links and special files are left out, wherever they come from:
- * every folder is entered and every file opened by handles. Whoever calls takes away what a failure leaves.
+ * Copies all that can be seen in one open folder into another, empty one. Links and special files are left
+ * out, wherever they come from: every folder is entered and every file opened by handles. Whoever calls takes
+ * away what a failure leaves.
  */
 export const copyTree = async (
   confinement: Confinement,
@@ -167,8 +169,9 @@ const removeAll = async (
 };
 
 /**
- * Removes a folder of the temporary area with all that it holds, however deep: its sub-folders are first renamed up into the area, so that two
- * handles are open at most. A folder that cannot be renamed is emptied where it is.
+ * Removes a folder of the temporary area with all that it holds, however deep: its sub-folders are first
+ * renamed up into the area, so that two handles are open at most. A folder that cannot be renamed is emptied
+ * where it is.
  */
 export const removeFlattened = async (
   confinement: Confinement,
@@ -208,7 +211,8 @@ export const emptyFolder = async (
   for (let round = 0; round < ROUNDS; round += 1) {
     const directory = await openDirectory(folder.self, { encoding: 'latin1', bufferSize: BATCH });
     try {
-      // Some file systems leave entries out of a listing while others are being removed: look again until nothing shows.
+      // Some file systems leave entries out of a listing while others are being removed: look again until
+      // nothing shows.
       if ((await removeAll(confinement, folder, directory, raise)) === 0) return;
     } finally {
       await directory.close();
@@ -217,8 +221,9 @@ export const emptyFolder = async (
 };
 
 /**
- * Removes an entry of an open folder with all that it holds. Every folder is emptied through its own handle: a link, there from the
- * beginning or swapped in at any moment, is unlinked and never followed. What is gone already is fine.
+ * Removes an entry of an open folder with all that it holds. Every folder is emptied through its own handle:
+ * a link, there from the beginning or swapped in at any moment, is unlinked and never followed. What is gone
+ * already is fine.
  * @param isFolder what the entry was when it was listed; looked at again in any case
  */
 export const removeTree = async (

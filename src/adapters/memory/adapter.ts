@@ -50,7 +50,10 @@ const streamOf = (bytes: Buffer, range?: ByteRange): Readable => {
   });
 };
 
-/** A store that lives in the memory of the process and ends with it: for tests and demos. Bounded; every operation is atomic. */
+/**
+ * A store that lives in the memory of the process and ends with it: for tests and demos. Bounded; every
+ * operation is atomic.
+ */
 export class MemoryAdapter implements StorageAdapter {
   readonly capabilities: StorageCapabilities = {
     atomicCreate: true,

@@ -31,8 +31,9 @@ const entryCost = (name: string): number => ENTRY_BYTES + name.length * 2;
 const makeNode = (modifiedAt: number): FolderNode => ({ kind: 'folder', children: new Map(), modifiedAt });
 
 /**
- * Folders and files as nested maps. Every method is synchronous: what it does happens in one step for everybody. Entries are paid for from
- * the budget here, bytes of files by whoever makes them; both are given back here.
+ * Folders and files as nested maps. Every method is synchronous: what it does happens in one step for
+ * everybody. Entries are paid for from the budget here, bytes of files by whoever makes them; both are given
+ * back here.
  */
 export class Tree {
   readonly #budget: Budget;
@@ -94,7 +95,10 @@ export class Tree {
     this.#makeFolders(path);
   }
 
-  /** Takes an entry off with all it holds. @throws NotFoundError, WrongKindError, StorageDeniedError (the root) */
+  /**
+   * Takes an entry off with all it holds. @throws NotFoundError, WrongKindError, StorageDeniedError (the
+   * root)
+   */
   remove(path: SourcePath, kind: Node['kind']): void {
     const node = this.get(path);
     if (node.kind !== kind) throw new WrongKindError();
@@ -103,7 +107,10 @@ export class Tree {
     this.#giveBack(node);
   }
 
-  /** Moves an entry, file or folder, as it is. @throws AlreadyExistsError, NotFoundError, WrongKindError, IntoItselfError */
+  /**
+   * Moves an entry, file or folder, as it is. @throws AlreadyExistsError, NotFoundError, WrongKindError,
+   * IntoItselfError
+   */
   move(from: SourcePath, to: SourcePath, kind: Node['kind'], createOnly: boolean): void {
     const node = kind === 'file' ? this.getFile(from) : this.getFolder(from);
     const old = this.find(to);

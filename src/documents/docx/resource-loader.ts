@@ -33,7 +33,9 @@ export interface ResourceLoaderParts {
   readonly log: Logger;
 }
 
-/** Loads the pictures and style sheets of one document, through the guarded door or from the document itself. */
+/**
+ * Loads the pictures and style sheets of one document, through the guarded door or from the document itself.
+ */
 export const createResourceLoader = (parts: ResourceLoaderParts): LoadResource => {
   const { resources, drawings, lanes, maxPixels, signal, log } = parts;
 

@@ -1,6 +1,9 @@
 import { ConverterThread } from './converter-thread.ts';
 
-/** Keeps converter threads warm: the libraries that they load take longer than a small document. Bounded by those who borrow. */
+/**
+ * Keeps converter threads warm: the libraries that they load take longer than a small document. Bounded by
+ * those who borrow.
+ */
 export class ThreadPool {
   readonly #maxHeapMb: number;
   readonly #idleMs: number;

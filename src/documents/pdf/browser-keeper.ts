@@ -18,7 +18,10 @@ interface Slot {
   served: number;
 }
 
-/** Ends processes of the browser that have grown too large. The document that made them grow fails, the others go on. */
+/**
+ * Ends processes of the browser that have grown too large. The document that made them grow fails, the others
+ * go on.
+ */
 const endGiants = async (started: StartedBrowser, maxBytes: number, log: Logger): Promise<void> => {
   for (const { pid, bytes } of await started.processes()) {
     if (bytes <= maxBytes) continue;
@@ -35,8 +38,8 @@ const sizeOf = async (started: StartedBrowser): Promise<number> =>
   (await started.processes()).reduce((sum, { bytes }) => sum + bytes, 0);
 
 /**
- * Keeps one browser warm: started at the first document, replaced when it is old, large or dead. A browser that is replaced ends with its
- * last document.
+ * Keeps one browser warm: started at the first document, replaced when it is old, large or dead. A browser
+ * that is replaced ends with its last document.
  */
 export class BrowserKeeper {
   readonly #start: () => Promise<StartedBrowser>;

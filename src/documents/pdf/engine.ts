@@ -78,7 +78,8 @@ const tooLong = (): Error => new DocumentLimitError('The document takes too long
 const printWithin = async (parts: PrinterParts, job: PdfJob): Promise<Uint8Array> => {
   const deadline = startDeadline(job.resources.timeoutMs + parts.limits.renderMs, job.signal, tooLong);
   try {
-    // A browser may die of another document, or be killed by the system: that is worth a second try, and no third.
+    // A browser may die of another document, or be killed by the system: that is worth a second try, and no
+    // third.
     const pdf = (await printOnce(parts, job, deadline)) ?? (await printOnce(parts, job, deadline));
     if (pdf === undefined) throw new DocumentFailedError({ detail: 'The browser died twice.' });
     return pdf;

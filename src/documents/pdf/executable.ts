@@ -43,7 +43,10 @@ const described = (path: string): BrowserExecutable => ({
   headless: basename(path).includes('headless-shell') ? 'shell' : true,
 });
 
-/** Whether nobody but this user can have put a file where it is: the package unpacks into the folder that all users share. */
+/**
+ * Whether nobody but this user can have put a file where it is: the package unpacks into the folder that all
+ * users share.
+ */
 const isOwn = async (path: string): Promise<boolean> => {
   const { uid, mode } = await stat(path);
   return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);
@@ -62,8 +65,8 @@ const findPackaged = async (): Promise<BrowserExecutable | undefined> => {
 };
 
 /**
- * The browser to print with: the configured one, else a headless shell or browser of the system, else the one of the npm
- * package @sparticuz/chromium.
+ * The browser to print with: the configured one, else a headless shell or browser of the system, else the one
+ * of the npm package @sparticuz/chromium.
  * @throws UnsupportedError when there is none
  */
 export const findBrowser = async (configured: string | undefined): Promise<BrowserExecutable> => {

@@ -14,7 +14,9 @@ export interface PdfLimits {
   readonly documentsPerBrowser: number;
   /** A browser that keeps more memory than this after a document is replaced. */
   readonly maxBrowserBytes: number;
-  /** A single process of the browser that grows beyond this while it works is ended, and its document with it. */
+  /**
+   * A single process of the browser that grows beyond this while it works is ended, and its document with it.
+   */
   readonly maxProcessBytes: number;
 }
 

@@ -1,7 +1,10 @@
 import type { HTTPRequest, Page } from 'puppeteer-core';
 import type { DocumentResources } from '../document-resources.ts';
 
-/** The address that a document seems to have. The name cannot exist (RFC 2606), so nothing relative leads anywhere. */
+/**
+ * The address that a document seems to have. The name cannot exist (RFC 2606), so nothing relative leads
+ * anywhere.
+ */
 export const DOCUMENT_URL = 'http://document.invalid/';
 
 /** What a page may use at all. The sandbox takes scripts, forms, frames and navigation away a second time. */
@@ -32,7 +35,8 @@ const answerResource = async (request: HTTPRequest, resources: DocumentResources
   return request.respond({
     status: 200,
     headers: {
-      // Fonts are only used when their server shares them; ours is the only way that the page has to any server.
+      // Fonts are only used when their server shares them; ours is the only way that the page has to any
+      // server.
       'access-control-allow-origin': '*',
       ...(resource.contentType === undefined ? {} : { 'content-type': resource.contentType }),
     },
@@ -41,8 +45,8 @@ const answerResource = async (request: HTTPRequest, resources: DocumentResources
 };
 
 /**
- * Answers every request of a page ourselves: the first with the document, images, styles and fonts through the guarded loader, `data:`
- * by the browser, and nothing else at all.
+ * Answers every request of a page ourselves: the first with the document, images, styles and fonts through
+ * the guarded loader, `data:` by the browser, and nothing else at all.
  */
 export const guardPage = async (page: Page, html: string, resources: DocumentResources): Promise<void> => {
   let delivered = false;

@@ -13,7 +13,10 @@ export const paperFormats = Object.keys(paperSizes) as [PaperFormat, ...PaperFor
 export const orientations = ['portrait', 'landscape'] as const;
 export type Orientation = (typeof orientations)[number];
 
-/** The wanted page. What is undefined may be said by the document's own `@page` rules, else it is A4 and portrait. */
+/**
+ * The wanted page. What is undefined may be said by the document's own `@page` rules, else it is A4 and
+ * portrait.
+ */
 export interface Paper {
   readonly format: PaperFormat | undefined;
   readonly orientation: Orientation | undefined;

@@ -15,7 +15,9 @@ const sweep = async (): Promise<void> => {
   }
 };
 
-/** Makes a private folder that a browser may write to, and removes what dead processes have left of theirs. */
+/**
+ * Makes a private folder that a browser may write to, and removes what dead processes have left of theirs.
+ */
 const createProfile = async (): Promise<string> => {
   // Leftovers of another user cannot be removed; they are no reason not to start.
   await sweep().catch(() => undefined);
@@ -27,8 +29,8 @@ const removeProfile = (profile: string): Promise<void> =>
   rm(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch(() => undefined);
 
 /**
- * Bytes of memory that belong to a process alone, without program code and other mapped files. Undefined where the system does not say
- * (no Linux) and when the process has gone.
+ * Bytes of memory that belong to a process alone, without program code and other mapped files. Undefined
+ * where the system does not say (no Linux) and when the process has gone.
  */
 const memoryOf = async (pid: number): Promise<number | undefined> => {
   const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '');
@@ -40,7 +42,8 @@ const memoryOf = async (pid: number): Promise<number | undefined> => {
 const CLOSE_MS = 3000;
 
 const ARGS = [
-  // No name and no address leads anywhere: all that a page needs is answered by us. Prefetch and preconnect do not ask us.
+  // No name and no address leads anywhere: all that a page needs is answered by us. Prefetch and preconnect
+  // do not ask us.
   '--host-resolver-rules=MAP * ~NOTFOUND',
   '--no-proxy-server',
 ];
@@ -70,7 +73,10 @@ const pause = (ms: number): Promise<void> =>
     setTimeout(resolve, ms).unref();
   });
 
-/** The browser leads a process group of its own on POSIX systems, so that a wrapper script cannot leave it behind. */
+/**
+ * The browser leads a process group of its own on POSIX systems, so that a wrapper script cannot leave it
+ * behind.
+ */
 const killGroup = (browser: Browser): void => {
   const child = browser.process();
   if (child?.pid === undefined) return;
@@ -100,7 +106,8 @@ export const startBrowser = async (
     const browser = await puppeteer.launch({
       executablePath: executable.path,
       headless: executable.headless,
-      // A pipe, not a port: nobody else on the machine can talk to the browser, and it ends when this process is killed.
+      // A pipe, not a port: nobody else on the machine can talk to the browser, and it ends when this process
+      // is killed.
       pipe: true,
       userDataDir: profile,
       args: [...ARGS, ...(sandboxed ? [] : ['--no-sandbox'])],
@@ -117,8 +124,8 @@ export const startBrowser = async (
 };
 
 /**
- * A browser that is killed resets its pipes, and the library has stopped to listen by then: an error that nobody hears would end the
- * whole service. Its connection reports that the browser is gone.
+ * A browser that is killed resets its pipes, and the library has stopped to listen by then: an error that
+ * nobody hears would end the whole service. Its connection reports that the browser is gone.
  */
 const hearPipes = (browser: Browser): void => {
   for (const pipe of browser.process()?.stdio ?? []) pipe?.on('error', () => undefined);

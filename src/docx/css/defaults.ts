@@ -1,6 +1,9 @@
 import { parseDeclarations, type Declaration } from './declarations.ts';
 
-/** How elements look before anybody has said so: the part of the HTML standard's style sheet that paper can show. */
+/**
+ * How elements look before anybody has said so: the part of the HTML standard's style sheet that paper can
+ * show.
+ */
 const RULES: readonly (readonly [tags: string, body: string])[] = [
   [
     'html body address article aside details dialog dd div dl dt fieldset figcaption figure footer form header hgroup legend main ' +

@@ -67,8 +67,8 @@ const MOVED: Readonly<Record<string, (align: string) => string>> = {
 };
 
 /**
- * What attributes such as `align`, `bgcolor` and `<font>` say, as declarations. They weigh less than any style sheet. Values are
- * stripped of `;`, so that an attribute cannot say more than one thing.
+ * What attributes such as `align`, `bgcolor` and `<font>` say, as declarations. They weigh less than any
+ * style sheet. Values are stripped of `;`, so that an attribute cannot say more than one thing.
  */
 export const presentationHints = (located: Located): string => {
   const { tag, attributes } = located.node;

@@ -21,7 +21,8 @@ export type Length = { readonly points: number } | { readonly percent: number };
 const bounded = (value: number): number => Math.max(-MAX_POINTS, Math.min(MAX_POINTS, value));
 
 /**
- * Reads a CSS length. A number without a unit counts as pixels, as in HTML attributes. Undefined for `auto` and everything else.
+ * Reads a CSS length. A number without a unit counts as pixels, as in HTML attributes. Undefined for `auto`
+ * and everything else.
  * @param em the font size in points that `em` means
  */
 export const parseLength = (text: string, em: number): Length | undefined => {

@@ -159,7 +159,10 @@ const reach = (located: Located, combinator: Combinator): readonly Located[] => 
   return found;
 };
 
-/** Whether the steps before the last one lead to the element. Looks at every element once a step, whatever the selector. */
+/**
+ * Whether the steps before the last one lead to the element. Looks at every element once a step, whatever the
+ * selector.
+ */
 const leads = (steps: readonly Step[], located: Located): boolean => {
   let current = new Map([[located.node, located]]);
   for (let at = steps.length - 2; at >= 0; at -= 1) {

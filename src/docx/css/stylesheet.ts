@@ -71,7 +71,10 @@ const readBlocks = (text: string, sheet: { imports: string[]; rules: [string, st
   }
 };
 
-/** Reads a style sheet. Rules for other media than print, and at-rules besides `@media` and `@import`, are left out. */
+/**
+ * Reads a style sheet. Rules for other media than print, and at-rules besides `@media` and `@import`, are
+ * left out.
+ */
 export const readSheet = (text: string): SheetText => {
   const sheet = { imports: [], rules: [] };
   readBlocks(text.replaceAll(/\/\*[\s\S]*?(?:\*\/|$)/gu, ' ').replaceAll(/<!--|-->/gu, ' '), sheet);

@@ -7,7 +7,9 @@ export interface OpenItem {
   marked: boolean;
 }
 
-/** A list under way. An item with a number of its own begins another one, which the items after it go on with. */
+/**
+ * A list under way. An item with a number of its own begins another one, which the items after it go on with.
+ */
 export interface OpenList {
   number: number;
   /** The number of the next item where the list counts down. */
@@ -65,7 +67,9 @@ const headingOf = (tag: string): HeadingLevel | undefined => {
 /** The narrowest that lines get, whatever the boxes around them want. */
 const MIN_WIDTH = 36;
 
-/** The context inside a block. Its frame goes to the paragraphs in it, which word processors draw as one box. */
+/**
+ * The context inside a block. Its frame goes to the paragraphs in it, which word processors draw as one box.
+ */
 export const insideBlock = (outer: BlockContext, tag: string, style: Style): BlockContext => {
   const framed = hasFrame(style);
   // Word draws frames around the lines, outwards, so the lines make room for padding and frame.

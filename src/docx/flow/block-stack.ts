@@ -1,8 +1,9 @@
 import type { Block, ParagraphBlock } from './model.ts';
 
 /**
- * The blocks of a page or cell as they come in, with the margins between them collapsed as CSS wants it: the space between two
- * paragraphs is the largest of all margins that meet there, however many boxes end and begin.
+ * The blocks of a page or cell as they come in, with the margins between them collapsed as CSS wants it: the
+ * space between two paragraphs is the largest of all margins that meet there, however many boxes end and
+ * begin.
  */
 export class BlockStack {
   readonly #blocks: Block[] = [];

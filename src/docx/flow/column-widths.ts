@@ -34,8 +34,8 @@ const applyWish = (columns: readonly Column[], wish: WidthWish): void => {
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /**
- * Shares `room` among columns: none gets less than its longest word needs if that is possible, then each what it wants, then
- * what is left in proportion to that.
+ * Shares `room` among columns: none gets less than its longest word needs if that is possible, then each what
+ * it wants, then what is left in proportion to that.
  */
 const share = (columns: readonly Column[], room: number): readonly number[] => {
   const min = sum(columns.map((column) => column.min));
@@ -47,8 +47,8 @@ const share = (columns: readonly Column[], room: number): readonly number[] => {
 };
 
 /**
- * The widths of a table's columns in points, much as browsers lay them out: widths that are given first, the rest by content;
- * no wider than the room, and only as wide as needed where no width is given for the table.
+ * The widths of a table's columns in points, much as browsers lay them out: widths that are given first, the
+ * rest by content; no wider than the room, and only as wide as needed where no width is given for the table.
  */
 export const columnWidths = (
   count: number,

@@ -48,7 +48,10 @@ const measureInline = (inline: Inline, measure: Measure): void => {
   }
 };
 
-/** Estimates how wide blocks want to be: fonts are not at hand, and word processors set the lines by themselves. */
+/**
+ * Estimates how wide blocks want to be: fonts are not at hand, and word processors set the lines by
+ * themselves.
+ */
 export const contentWidth = (blocks: readonly Block[]): WidthRange => {
   const range = { min: 0, max: 0 };
   for (const block of blocks) {

@@ -66,13 +66,18 @@ export class LineCollector {
     this.#afterBlank = true;
   }
 
-  /** Adds a picture. One that text flows around has no place in the line, so blanks around it are neighbours. */
+  /**
+   * Adds a picture. One that text flows around has no place in the line, so blanks around it are neighbours.
+   */
   addPicture(picture: PictureInline): void {
     this.#inlines.push(picture);
     if (picture.float === undefined) this.#afterBlank = false;
   }
 
-  /** What has come in, after the places to which links lead. A line break at the very end only ends the line, so it goes; blanks there are not seen either. */
+  /**
+   * What has come in, after the places to which links lead. A line break at the very end only ends the line,
+   * so it goes; blanks there are not seen either.
+   */
   finish(): readonly Inline[] {
     this.#trimEnd();
     if (this.#inlines.at(-1)?.kind === 'break') this.#inlines.pop();

@@ -28,8 +28,8 @@ export const placeNames = ({ tag, attributes }: ElementNode): readonly string[] 
   [attributes.get('id'), tag === 'a' ? attributes.get('name') : undefined].flatMap((name) => name || []);
 
 /**
- * The places of a page that its own links lead to, each with the name of its bookmark: Word takes letters and digits only, at most 40, and
- * does not tell capitals from small letters.
+ * The places of a page that its own links lead to, each with the name of its bookmark: Word takes letters and
+ * digits only, at most 40, and does not tell capitals from small letters.
  */
 export const readAnchors = (body: ElementNode): ReadonlyMap<string, string> => {
   const wanted = new Set<string>();
@@ -51,8 +51,9 @@ export const readAnchors = (body: ElementNode): ReadonlyMap<string, string> => {
 const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:', 'ftp:']);
 
 /**
- * The address of a link that may stand in a document: absolute, with a scheme that opens a page, mail or telephone; or `#` and the name of a
- * bookmark. Undefined for everything else (`javascript:`, `file:`, places that are not there, addresses relative to nothing).
+ * The address of a link that may stand in a document: absolute, with a scheme that opens a page, mail or
+ * telephone; or `#` and the name of a bookmark. Undefined for everything else (`javascript:`, `file:`, places
+ * that are not there, addresses relative to nothing).
  */
 export const linkTarget = (
   href: string | undefined,

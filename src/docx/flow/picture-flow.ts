@@ -19,7 +19,10 @@ const fitted = ({ width, height }: Size, room: number): Size => {
   return { width: Math.max(1, width * scale), height: Math.max(1, height * scale) };
 };
 
-/** The size that a picture is shown at: as its style or attributes say, else its own; one given side keeps the proportions. */
+/**
+ * The size that a picture is shown at: as its style or attributes say, else its own; one given side keeps the
+ * proportions.
+ */
 const shownSize = (picture: Picture, style: Style, room: number): Size => {
   const ratio = picture.height / picture.width;
   const wanted = pointsOf(style.width, room);

@@ -25,8 +25,8 @@ const embedded = (located: Located, parts: FlowParts): Located | undefined => {
 };
 
 /**
- * An element as a text document can show it: a box to tick is a character, what plays is a link, and a link that leads
- * nowhere is text. Undefined when nothing of it can be shown.
+ * An element as a text document can show it: a box to tick is a character, what plays is a link, and a link
+ * that leads nowhere is text. Undefined when nothing of it can be shown.
  */
 export const standIn = (located: Located, parts: FlowParts): Located | undefined => {
   const { node } = located;

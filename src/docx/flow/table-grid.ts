@@ -55,7 +55,9 @@ interface Section extends Styled {
 /** Heads come first and feet last, wherever they are written. */
 const SECTIONS: Readonly<Record<string, number>> = { thead: 0, tbody: 1, tfoot: 2 };
 
-/** Places the cells of one section into the grid. `free[column]` is the first row where the column is free. */
+/**
+ * Places the cells of one section into the grid. `free[column]` is the first row where the column is free.
+ */
 const placeSection = (
   { rows, style, kind }: Section,
   children: (parent: Styled) => readonly Styled[],

@@ -20,7 +20,8 @@ const MAX_CHARACTERS = 10_000;
 const MAX_NODES = 10_000;
 
 /**
- * What `dir="auto"` means for an element: the direction of its first letter, where parts with a direction of their own do not count.
+ * What `dir="auto"` means for an element: the direction of its first letter, where parts with a direction of
+ * their own do not count.
  * @see https://html.spec.whatwg.org/#the-dir-attribute
  */
 export const autoDirection = (element: ElementNode): 'rtl' | 'ltr' => {

@@ -9,7 +9,10 @@ import { autoDirection } from './direction.ts';
 import { drawingFile } from './drawing.ts';
 import type { ElementNode, HtmlDocument, HtmlNode, SheetReference } from './nodes.ts';
 
-/** A page has more parts than a document may have, or is nested too deeply. The message may be shown to its author. */
+/**
+ * A page has more parts than a document may have, or is nested too deeply. The message may be shown to its
+ * author.
+ */
 export class DocxLimitError extends Error {
   override readonly name = 'DocxLimitError';
 }
@@ -19,7 +22,10 @@ type Types = DefaultTreeAdapterTypes.DefaultTreeAdapterMap;
 const MAX_NODES = 300_000;
 /** Elements inside elements while parsing. */
 const MAX_OPEN = 10_000;
-/** Deeper elements are taken out and their content stays: nobody sees the difference, and walks over the tree need little stack. */
+/**
+ * Deeper elements are taken out and their content stays: nobody sees the difference, and walks over the tree
+ * need little stack.
+ */
 const MAX_DEPTH = 150;
 
 /** Elements whose content is nothing to read. */

@@ -7,8 +7,9 @@ export interface DirectedText {
 }
 
 /**
- * Splits text where its direction changes, because Word keeps one direction (and with it one of two sets of fonts) per run. Blanks,
- * digits and signs go with the letters around them where these agree, else with the paragraph.
+ * Splits text where its direction changes, because Word keeps one direction (and with it one of two sets of
+ * fonts) per run. Blanks, digits and signs go with the letters around them where these agree, else with the
+ * paragraph.
  */
 export const splitByDirection = (text: string, rtlParagraph: boolean): readonly DirectedText[] => {
   if (!hasRightToLeft(text)) return [{ text, rtl: false }];

@@ -47,8 +47,8 @@ const JAPANESE: EastAsian = { font: 'Yu Gothic', lang: 'ja-JP' };
 const KOREAN: EastAsian = { font: 'Malgun Gothic', lang: 'ko-KR' };
 
 /**
- * Font and language for East Asian characters, by the declared language, else by the script of the text. Undefined for text without any.
- * The same character looks different in the four, so it matters.
+ * Font and language for East Asian characters, by the declared language, else by the script of the text.
+ * Undefined for text without any. The same character looks different in the four, so it matters.
  */
 export const eastAsian = (text: string, lang: string | undefined): EastAsian | undefined => {
   if (!IDEOGRAPHS.test(text) && !KANA.test(text) && !HANGUL.test(text)) return undefined;

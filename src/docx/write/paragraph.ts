@@ -7,7 +7,10 @@ import { paragraphChildren, runOptions } from './runs.ts';
 import { baseFormat, type BaseFormat } from './styles.ts';
 import { twips } from './units.ts';
 
-/** Undefined where lines begin anyway. The library turns sides around for paragraphs from right to left, as the format wants it. */
+/**
+ * Undefined where lines begin anyway. The library turns sides around for paragraphs from right to left, as
+ * the format wants it.
+ */
 const alignment = ({ align, rtl }: ParagraphFormat): IParagraphOptions['alignment'] => {
   switch (align) {
     case 'center':

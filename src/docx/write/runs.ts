@@ -37,7 +37,10 @@ const differing = (format: TextFormat, base: BaseFormat): IRunOptions => {
   };
 };
 
-/** Word makes raised and lowered letters smaller by itself, so they are written in the size of the text around them. */
+/**
+ * Word makes raised and lowered letters smaller by itself, so they are written in the size of the text around
+ * them.
+ */
 const scripted = (format: TextFormat): TextFormat =>
   format.script === undefined ? format : { ...format, size: Math.round(format.size * 1.2 * 2) / 2 };
 

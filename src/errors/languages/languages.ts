@@ -44,8 +44,8 @@ export const acceptedLanguage = (header: string): Language | undefined => {
 };
 
 /**
- * The messages of an error in a language. What is said more exactly in English alone follows the translation: better than to leave it
- * out.
+ * The messages of an error in a language. What is said more exactly in English alone follows the translation:
+ * better than to leave it out.
  */
 export const messagesIn = (
   language: Language,

@@ -2,7 +2,10 @@ import type { FetchHandler } from './fetch.ts';
 
 type RouteHandler = (request: Request) => Promise<Response>;
 
-/** The functions that a route of Next.js exports: `export const { GET, HEAD, POST, OPTIONS } = nextHandlers(router)`. */
+/**
+ * The functions that a route of Next.js exports: `export const { GET, HEAD, POST, OPTIONS } =
+ * nextHandlers(router)`.
+ */
 export const nextHandlers = (connector: {
   readonly fetch: FetchHandler;
 }): Readonly<Record<'GET' | 'HEAD' | 'POST' | 'OPTIONS', RouteHandler>> => {

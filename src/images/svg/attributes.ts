@@ -59,8 +59,8 @@ const cleanOwn = (
 };
 
 /**
- * The attribute as it may stay, with the name that it is written under; undefined when it must go. `onRemoved` is called when a part of its
- * value goes.
+ * The attribute as it may stay, with the name that it is written under; undefined when it must go.
+ * `onRemoved` is called when a part of its value goes.
  */
 export const cleanAttribute = (
   element: string,
@@ -79,6 +79,9 @@ export const cleanAttribute = (
   return isXml ? { name: `xml:${local}`, value } : undefined;
 };
 
-/** Whether an animation still says what it changes. Without, it would change what the element around it is linked to. */
+/**
+ * Whether an animation still says what it changes. Without, it would change what the element around it is
+ * linked to.
+ */
 export const isCompleteAnimation = (element: string, names: readonly string[]): boolean =>
   !ANIMATIONS.has(element) || element === 'animateTransform' || names.includes('attributeName');

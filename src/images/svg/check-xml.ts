@@ -33,8 +33,9 @@ const isActive = ({ uri, attributes }: SaxesTagNS): boolean =>
 
 /**
  * Finds out what an XML file is: a drawing, or data. The stream is destroyed on every way out.
- * @throws TypeNotAllowedError for pages (XHTML, or drawings inside of something else) and for data with a style sheet, which browsers
- * show and run; BrokenImageError for malformed XML, of which browsers show the part before the mistake
+ * @throws TypeNotAllowedError for pages (XHTML, or drawings inside of something else) and for data with a
+ *   style sheet, which browsers show and run; BrokenImageError for malformed XML, of which browsers show the
+ *   part before the mistake
  */
 export const checkXml = async (content: Readable): Promise<'drawing' | 'data'> => {
   let isDrawing = false;

@@ -12,7 +12,10 @@ export const MAX_SVG_BYTES = 8 * 1024 * 1024;
 /** An SVG file that has been cleaned. */
 export interface CleanedSvg {
   readonly content: Buffer;
-  /** Whether anything was removed that a browser would have drawn or run. Comments and the data of drawing programs do not count. */
+  /**
+   * Whether anything was removed that a browser would have drawn or run. Comments and the data of drawing
+   * programs do not count.
+   */
   readonly isReduced: boolean;
 }
 
@@ -113,15 +116,18 @@ class CleanWriter {
 }
 
 /**
- * Writes an SVG file anew with nothing but what draws: a strict parser reads it, and only listed elements and attributes with harmless
- * values are written. Scripts, handlers, foreign objects, references to anything but the same document (pictures: embedded raster
- * data), CSS that loads or runs something, comments, processing instructions and the document type are left out. The result is UTF-8.
+ * Writes an SVG file anew with nothing but what draws: a strict parser reads it, and only listed elements and
+ * attributes with harmless values are written. Scripts, handlers, foreign objects, references to anything but
+ * the same document (pictures: embedded raster data), CSS that loads or runs something, comments, processing
+ * instructions and the document type are left out. The result is UTF-8.
  *
- * Why not a sanitiser for HTML: DOMPurify works on a DOM, and jsdom, the one that it supports, needs a newer Node than ours and brings
- * twenty packages; references to other hosts and CSS it leaves to hooks. sanitize-html reads HTML: it repairs broken XML instead of
- * refusing it and knows no namespaces. A list of what may stay over a strict XML parser is less code than the hooks would be.
+ * Why not a sanitiser for HTML: DOMPurify works on a DOM, and jsdom, the one that it supports, needs a newer
+ * Node than ours and brings twenty packages; references to other hosts and CSS it leaves to hooks.
+ * sanitize-html reads HTML: it repairs broken XML instead of refusing it and knows no namespaces. A list of
+ * what may stay over a strict XML parser is less code than the hooks would be.
  *
- * Memory: some times the size of the file, which is at most MAX_SVG_BYTES. Gives way to other work between portions.
+ * Memory: some times the size of the file, which is at most MAX_SVG_BYTES. Gives way to other work between
+ * portions.
  * @throws BrokenImageError when it is malformed, too large, or not SVG
  */
 export const cleanSvg = async (bytes: Buffer): Promise<CleanedSvg> => {

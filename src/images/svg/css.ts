@@ -1,4 +1,6 @@
-/** Functions that compute; all others (`url`, `src`, `image-set`, `expression`…) could load or run something. */
+/**
+ * Functions that compute; all others (`url`, `src`, `image-set`, `expression`…) could load or run something.
+ */
 const FUNCTIONS = new Set(
   (
     'rgb rgba hsl hsla hwb lab lch oklab oklch color color-mix calc min max clamp var ' +
@@ -11,7 +13,10 @@ const FUNCTIONS = new Set(
 const FORBIDDEN_PROPERTY = /^(?:behavior|-ms-behavior|-moz-binding|src)$/iu;
 
 const PROPERTY = /^-{0,2}[a-z][\w-]*$/iu;
-/** What is left of a value without its strings and local references. No `:`, `;`, `{`, `@`, `<`, `&` or backslash. */
+/**
+ * What is left of a value without its strings and local references. No `:`, `;`, `{`, `@`, `<`, `&` or
+ * backslash.
+ */
 const VALUE = /^[\w\s#%.,()+\-*/!]*$/u;
 const STRING = /"[^"\\\n\r\f<&]*"|'[^'\\\n\r\f<&]*'/gu;
 const LOCAL_REFERENCE = /url\(\s*(?:"#[\w.:-]+"|'#[\w.:-]+'|#[\w.:-]+)\s*\)/giu;
@@ -47,7 +52,9 @@ const isBalanced = (text: string): boolean => {
   return depth === 0;
 };
 
-/** Whether a value of CSS computes only: no references but to the same document, nothing that loads or runs. */
+/**
+ * Whether a value of CSS computes only: no references but to the same document, nothing that loads or runs.
+ */
 export const isHarmlessValue = (value: string): boolean => {
   if (value.length > MAX_VALUE_LENGTH || SCRIPT_URL.test(value)) return false;
   const rest = value.replaceAll(LOCAL_REFERENCE, ' ').replaceAll(STRING, ' ');
@@ -113,7 +120,10 @@ interface Rule {
   readonly end: number;
 }
 
-/** The next rule with braces; statements that end at a semicolon (`@import`) are skipped. Undefined at the end. */
+/**
+ * The next rule with braces; statements that end at a semicolon (`@import`) are skipped. Undefined at the
+ * end.
+ */
 const nextRule = (css: string, start: number): Rule | undefined => {
   let from = start;
   for (let at = start; at < css.length; at += 1) {
@@ -156,10 +166,11 @@ const cleanRules = (css: string, nesting: number, onRemoved: OnRemoved): string 
 };
 
 /**
- * Cleans a style sheet: rules of selectors, `@media`, `@supports`, `@keyframes` and `@font-face` with embedded fonts stay, declaration by
- * declaration; imports, other at-rules and whatever could load or run something go. What is written consists only of pieces that
- * passed a list of allowed characters and functions, so it does not matter how cleverly the rest was hidden. Sheets, values and selectors that
- * are larger than any program writes go as well.
+ * Cleans a style sheet: rules of selectors, `@media`, `@supports`, `@keyframes` and `@font-face` with
+ * embedded fonts stay, declaration by declaration; imports, other at-rules and whatever could load or run
+ * something go. What is written consists only of pieces that passed a list of allowed characters and
+ * functions, so it does not matter how cleverly the rest was hidden. Sheets, values and selectors that are
+ * larger than any program writes go as well.
  */
 export const cleanStyleSheet = (css: string, onRemoved: OnRemoved): string => {
   const text = withoutComments(css);

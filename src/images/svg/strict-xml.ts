@@ -23,7 +23,10 @@ const ENTITY = /<!ENTITY\s+([\w.:-]+)\s+(?:"([^"&<%]*)"|'([^'&<%]*)')\s*>/gu;
 export const malformed = (detail: string): BrokenImageError =>
   new BrokenImageError({ message: 'The file is malformed XML.', detail });
 
-/** Makes the entities known that stand for plain text: Illustrator writes its namespaces with them. All others stay unknown. */
+/**
+ * Makes the entities known that stand for plain text: Illustrator writes its namespaces with them. All others
+ * stay unknown.
+ */
 const declareEntities = (parser: XmlParser, doctype: string): void => {
   let left = MAX_EXPANSION;
   let count = 0;
@@ -43,8 +46,8 @@ const declareEntities = (parser: XmlParser, doctype: string): void => {
 };
 
 /**
- * A parser that refuses what is not well-formed or holds elements of very many attributes. Entities of the document are
- * known only when they stand for a little plain text. `doctype` sees the document type, if any.
+ * A parser that refuses what is not well-formed or holds elements of very many attributes. Entities of the
+ * document are known only when they stand for a little plain text. `doctype` sees the document type, if any.
  */
 export const createStrictParser = (doctype?: (text: string) => void): XmlParser => {
   const parser: XmlParser = new SaxesParser({ xmlns: true });
@@ -98,7 +101,8 @@ async function* portions(content: AsyncIterable<Buffer> | Iterable<Buffer>): Asy
 }
 
 /**
- * Parses a whole document by its byte order mark or declared encoding, else as UTF-8. Gives way to other work between portions.
+ * Parses a whole document by its byte order mark or declared encoding, else as UTF-8. Gives way to other work
+ * between portions.
  * @throws BrokenImageError for unknown encodings, bytes that are none of it, and what the parser refuses
  */
 export const parseXml = async (

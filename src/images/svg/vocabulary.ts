@@ -1,6 +1,9 @@
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/u));
 
-/** Elements that draw, describe or animate. Whatever is not named here goes with all that it holds: scripts, foreign objects, media. */
+/**
+ * Elements that draw, describe or animate. Whatever is not named here goes with all that it holds: scripts,
+ * foreign objects, media.
+ */
 export const ELEMENTS = words(`
   svg g defs symbol use a switch view title desc
   path rect circle ellipse line polyline polygon image text tspan textPath
@@ -40,7 +43,10 @@ export const PLAIN = words(`
   xChannelSelector y y1 y2 yChannelSelector z zoomAndPan
 `);
 
-/** Elements that change attributes of others in time. What they may change is limited like the attributes themselves. */
+/**
+ * Elements that change attributes of others in time. What they may change is limited like the attributes
+ * themselves.
+ */
 export const ANIMATIONS = words('animate animateTransform set');
 
 /** Attributes of animations that hold values for the attribute that they change. */

@@ -34,7 +34,9 @@ const changed = (adapter: StorageAdapter, operations: Partial<StorageAdapter>): 
     },
   });
 
-/** A store in which others are at work: `act` runs once, right after the first file of a copy has been stored. */
+/**
+ * A store in which others are at work: `act` runs once, right after the first file of a copy has been stored.
+ */
 const interrupted = (
   adapter: StorageAdapter,
   act: (made: SourcePath) => Promise<unknown>,

@@ -11,7 +11,10 @@ import { expectBytes, expectError, expectUnchanged, namesIn, put } from '../expe
 
 const ROUNDS = 20;
 
-/** What conditional removal and the removal of empty folders promise: nothing is removed that the caller has not seen. */
+/**
+ * What conditional removal and the removal of empty folders promise: nothing is removed that the caller has
+ * not seen.
+ */
 export const removalTheme: Theme = {
   theme: 'removal',
   cases: [

@@ -66,7 +66,10 @@ const freeBlock = async (length: number): Promise<number> => {
 
 const OSD_PORTS = 12;
 
-/** One monitor, one disk daemon that keeps everything in memory, nothing replicated, and short pauses: it answers after two seconds. */
+/**
+ * One monitor, one disk daemon that keeps everything in memory, nothing replicated, and short pauses: it
+ * answers after two seconds.
+ */
 const configOf = (folder: string, base: number, bytes: number): string => `[global]
 fsid = ${randomUUID()}
 mon host = [v2:127.0.0.1:${base},v1:127.0.0.1:${base + 1}]
@@ -208,7 +211,10 @@ const startDisk = async (cluster: Cluster): Promise<void> => {
   await until('the disk daemon', async () => (await cluster.ceph('ceph', 'osd', 'stat')).includes('1 up'));
 };
 
-/** Starts a gateway of its own in a fresh folder, on free ports of the loopback, with room for so many bytes (in memory). */
+/**
+ * Starts a gateway of its own in a fresh folder, on free ports of the loopback, with room for so many bytes
+ * (in memory).
+ */
 export const startRadosgw = async ({ bytes = 4 * 2 ** 30 } = {}): Promise<Radosgw> => {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-rgw-'));
   const cluster = new Cluster(folder);

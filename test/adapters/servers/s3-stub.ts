@@ -12,17 +12,25 @@ export interface Dialect {
   readonly conditionalPut?: 'obeyed' | 'refused' | 'ignored';
   /** CopyObject with a condition: ignored, refused with 501, or obeyed. */
   readonly conditionalCopy?: 'ignored' | 'refused' | 'obeyed';
-  /** UploadPartCopy: as AWS has it, absent (501), or without conditions on the source (501 when one is sent). */
+  /**
+   * UploadPartCopy: as AWS has it, absent (501), or without conditions on the source (501 when one is sent).
+   */
   readonly partCopies?: 'absent' | 'unconditional';
   /** CompleteMultipartUpload with a condition: ignored or obeyed. */
   readonly conditionalComplete?: 'ignored' | 'obeyed';
-  /** ETags are no digest of the content, as under a key of a key service: every object has another one, copies too. */
+  /**
+   * ETags are no digest of the content, as under a key of a key service: every object has another one, copies
+   * too.
+   */
   readonly randomEtags?: true;
   /** Listings begin with a truncated page that holds nothing. */
   readonly emptyPages?: true;
   /** Listings repeat their token for ever. */
   readonly repeatsToken?: true;
-  /** Removals of one version: ignored, so that any goes, refused with 501, or obeyed; obeyed, a missing key is 404. */
+  /**
+   * Removals of one version: ignored, so that any goes, refused with 501, or obeyed; obeyed, a missing key is
+   * 404.
+   */
   readonly conditionalDelete?: 'ignored' | 'refused' | 'obeyed';
   /** DeleteObjects without Content-MD5 answers 400; `absent` knows no such request at all (501). */
   readonly deleteObjects?: 'needs-md5' | 'absent';
@@ -36,7 +44,10 @@ export interface Dialect {
   readonly tokens?: false;
   /** Copies of what was stored in parts are refused as soon as they name its version, whichever. */
   readonly judgesParts?: false;
-  /** Refuses this many PutObjects with a body of more than 8 MB, the first of them only after it has stored it, if told so. */
+  /**
+   * Refuses this many PutObjects with a body of more than 8 MB, the first of them only after it has stored
+   * it, if told so.
+   */
   readonly refusesLarge?: { readonly times: number; readonly status: number; readonly stores?: boolean };
   /** Answers everything with this page. */
   readonly page?: string;

@@ -115,7 +115,9 @@ export class DavStub {
       .sort();
   }
 
-  /** Puts a file there as another client would, its name as it is written. Folders on the way must be there. */
+  /**
+   * Puts a file there as another client would, its name as it is written. Folders on the way must be there.
+   */
   plant(path: string, text: string | undefined, time = new Date()): void {
     const node: Node =
       text === undefined ? { kind: 'folder' } : { kind: 'file', bytes: Buffer.from(text), time };

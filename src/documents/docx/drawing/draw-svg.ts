@@ -13,8 +13,8 @@ export const isSvg = (bytes: Buffer): boolean =>
   /^\s*(?:<\?xml|<!--|<!doctype svg|<svg)/iu.test(bytes.toString('utf8', 0, 256)) && bytes.includes('<svg');
 
 /**
- * Draws an SVG file. Given as bytes, it cannot pull in other files. May take hours for a hostile one, and nothing can stop it but the end of
- * the process.
+ * Draws an SVG file. Given as bytes, it cannot pull in other files. May take hours for a hostile one, and
+ * nothing can stop it but the end of the process.
  * @throws BrokenImageError when it has too many pixels; errors of the library
  */
 export const drawSvg = async (sharp: SharpLibrary, svg: Buffer, maxPixels: number): Promise<Picture> => {

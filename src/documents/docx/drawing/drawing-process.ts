@@ -13,8 +13,8 @@ export interface DrawingOrder {
 export type DrawnAnswer = { readonly picture: Picture } | { readonly detail: string };
 
 /**
- * Draws SVG files in a process of its own, one at a time. The library cannot be stopped while it draws, and would hold one of the few threads
- * that all reading and writing of files needs; a process can be ended.
+ * Draws SVG files in a process of its own, one at a time. The library cannot be stopped while it draws, and
+ * would hold one of the few threads that all reading and writing of files needs; a process can be ended.
  */
 export class DrawingProcess {
   readonly #child: ChildProcess;
