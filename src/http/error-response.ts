@@ -152,12 +152,21 @@ const languageFor = (
   return { language: accepted, headers: { 'content-language': accepted, vary: 'Accept-Language' } };
 };
 
+/** What one file of a form is refused for, and the others with it. */
+const OF_A_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'ALREADY_EXISTS',
+  'BROKEN_IMAGE',
+  'FILE_TOO_LARGE',
+  'TYPE_NOT_ALLOWED',
+  'UNSAFE_NAME',
+]);
+
 const wordingOf = (failure: Failure, request: HookRequest, scope: ErrorScope): Wording => {
   const { language, headers } = languageFor(request, scope) ?? { language: 'en', headers: {} };
   const { form } = scope;
   // While a form arrives, more files may follow.
   const ofSeveral = form.files > 1 || (form.files === 1 && !form.isRead);
-  const more = ofSeveral && failure.status < 500 ? [nothingUploaded(language, failure.details)] : [];
+  const more = ofSeveral && OF_A_FILE.has(failure.code) ? [nothingUploaded(language, failure.details)] : [];
   if (failure.isHosts) return { messages: [...failure.messages, ...more], headers: {} };
   return { messages: [...messagesIn(language, failure), ...more], headers };
 };
