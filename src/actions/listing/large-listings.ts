@@ -2,8 +2,11 @@ import { createSlots } from '../../concurrency/slots.ts';
 
 /** Entries from which on a listing is large: it takes megabytes until it is sorted and sent. */
 export const LARGE = 2000;
-/** Enough to keep a distant store busy. */
-const AT_ONCE = 4;
+/**
+ * One is sorted and sent while the store is asked for the other; each takes tens of megabytes for 100,000
+ * entries.
+ */
+const AT_ONCE = 2;
 const MAY_WAIT = 1000;
 /** A reader that takes longer does not hold up the others any more. */
 const LONGEST_SENDING_MS = 10_000;
