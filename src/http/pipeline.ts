@@ -118,7 +118,6 @@ const answer = async (
   };
   const response = await runAction(action, context, input, request);
   if (action.changes) log.info('Changed.', scope.logFields(response));
-  else if (settings.debug) log.debug('Answered.', scope.logFields(response));
   return response;
 };
 

@@ -121,18 +121,17 @@ describe('the log', () => {
     expect(edge.log[0]?.fields['milliseconds']).toEqual(expect.any(Number));
   });
 
-  it('has one line for every request with debug, and stacks from status 500 on only', async () => {
+  it('has a line for what failed and none for a look, and stacks from status 500 on only', async () => {
     const edge = await startEdge({ settings: { debug: true } });
     await ask(edge, '/other?path=a');
     await ask(edge, '/missing');
     await ask(edge, '/crash');
     expect(edge.log.map(({ level, fields }) => [level, fields['status']])).toEqual([
-      ['debug', 200],
       ['info', 404],
       ['error', 500],
     ]);
-    expect(edge.log[1]?.fields['error']).not.toHaveProperty('stack');
-    expect(edge.log[2]?.fields['error']).toHaveProperty('stack');
+    expect(edge.log[0]?.fields['error']).not.toHaveProperty('stack');
+    expect(edge.log[1]?.fields['error']).toHaveProperty('stack');
   });
 
   it('has the id of every answer', async () => {
