@@ -48,7 +48,7 @@ const listSource = async (
       .map((name, index, all) => (all.length > 1 && index > 0 ? decodeURIComponent(name) : name));
     return services.links.to(
       source,
-      names.reduce((folder, name) => folder.child(name), path),
+      names.reduce((folder, name) => folder.below(name), path),
     );
   };
   const details =
