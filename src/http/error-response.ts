@@ -203,19 +203,14 @@ const textResponse = (
  */
 export const createErrorResponder = (options: ErrorResponderOptions): ErrorResponder => {
   const { errorHttpStatus } = options.settings;
-  return (thrown, request, scope) => {
+  return (error, request, scope) => {
     const { ofAction, isFile, about, editor } = scope;
-    const { signal } = request;
-    // The reason is ours when the service itself gave up; then it is the cause, whatever failed because of
-    // it.
-    const isOurs = signal.aborted && signal.reason instanceof StowageError;
-    const error: unknown = isOurs ? signal.reason : thrown;
     const failure = describe(error);
     const { code, status, details } = failure;
     const { messages, headers: ofWording } = wordingOf(failure, request, scope);
     const headers = { ...failure.headers, ...ofWording };
-    const gone = signal.aborted && !isOurs;
-    if (!gone) logFailure(options, error, status, request, about);
+    const isGone = request.signal.aborted;
+    if (!isGone) logFailure(options, error, status, request, about);
     if (isFile) return textResponse(status, messages, lowerCase(headers));
     const inStatusLine = !ofAction || errorHttpStatus || alwaysInStatusLine.has(status);
     const plain = {

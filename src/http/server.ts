@@ -50,12 +50,12 @@ export const refuseUnreadable = (socket: Duplex, error: NodeJS.ErrnoException, m
 };
 
 /**
- * The connections of a server and how many requests each is serving. The server's own list takes a connection
+ * The connections of a server and the answers that each still owes. The server's own list takes a connection
  * on which nothing has been sent yet (browsers open such in advance) for a busy one; a shutdown must not wait
  * for it.
  */
-export class Connections {
-  readonly #running = new Map<Socket, number>();
+class Connections {
+  readonly #owed = new Map<Socket, Set<ServerResponse>>();
   #isClosing = false;
 
   add(socket: Socket): void {
@@ -63,25 +63,31 @@ export class Connections {
       socket.destroy();
       return;
     }
-    this.#running.set(socket, 0);
-    socket.once('close', () => this.#running.delete(socket));
+    this.#owed.set(socket, new Set());
+    socket.once('close', () => this.#owed.delete(socket));
   }
 
-  begin(socket: Socket): void {
-    this.#running.set(socket, (this.#running.get(socket) ?? 0) + 1);
+  /** Notes that an answer is owed until it is closed. */
+  begin(response: ServerResponse, socket: Socket): void {
+    const owed = this.#owed.get(socket);
+    owed?.add(response);
+    response.once('close', () => {
+      if (owed?.delete(response) === true && this.#isClosing && owed.size === 0) socket.destroySoon();
+    });
   }
 
-  end(socket: Socket): void {
-    const running = this.#running.get(socket);
-    if (running === undefined) return;
-    this.#running.set(socket, running - 1);
-    if (this.#isClosing && running === 1) socket.destroySoon();
+  /** Whether an answer has begun on a connection, so that nothing else may be written there. */
+  isAnswering(socket: Socket): boolean {
+    return [...(this.#owed.get(socket) ?? [])].some(({ headersSent }) => headersSent);
   }
 
-  /** Closes the connections that serve nothing now, and the others as soon as they serve nothing. */
+  /** Closes the connections that owe nothing now, and the others as soon as they owe nothing. */
   closeWhenIdle(): void {
     this.#isClosing = true;
-    for (const [socket, running] of this.#running) if (running === 0) socket.destroySoon();
+    for (const [socket, owed] of this.#owed) {
+      for (const response of owed) if (!response.headersSent) response.setHeader('connection', 'close');
+      if (owed.size === 0) socket.destroySoon();
+    }
   }
 }
 
@@ -116,22 +122,6 @@ const listening = (server: Server, { port, host }: ListenOptions): Promise<Addre
     });
   });
 
-/** Notes that a request is being served, until its answer is closed or the returned function is called. */
-const begin = (
-  running: Set<ServerResponse>,
-  connections: Connections,
-  response: ServerResponse,
-  socket: Socket,
-): (() => void) => {
-  running.add(response);
-  connections.begin(socket);
-  const end = (): void => {
-    if (running.delete(response)) connections.end(socket);
-  };
-  response.once('close', end);
-  return end;
-};
-
 /** Says "go on" to a client that waits for it when somebody begins to read its body. */
 const continueWhenRead = (request: IncomingMessage, response: ServerResponse): void => {
   const goOn = (event: string): void => {
@@ -145,7 +135,6 @@ const continueWhenRead = (request: IncomingMessage, response: ServerResponse): v
 /** Serves a connector by `node:http`. Rejects when the address cannot be had. */
 export const listen = async (handler: NodeHandler, options: ListenOptions): Promise<ListeningServer> => {
   const { headers = {} } = options;
-  const running = new Set<ServerResponse>();
   const connections = new Connections();
   let closed: Promise<void> | undefined;
 
@@ -154,14 +143,8 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
       return refuse(response, 'INVALID_PARAMETERS', headers);
     }
-    const { socket } = request;
-    const end = begin(running, connections, response, socket);
-    handler(request, response)
-      .catch(() => response.destroy())
-      .finally(() => {
-        // The response of a request that still waits behind others emits no `close`.
-        if (socket.destroyed) end();
-      });
+    connections.begin(response, request.socket);
+    handler(request, response).catch(() => response.destroy());
   };
 
   const server = createServer(
@@ -187,8 +170,7 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
   // Of what a client may expect of us we know nothing but 100-continue, and may pass over the rest.
   server.on('checkExpectation', onRequest);
   server.on('clientError', (error, socket) => {
-    const answered = [...running].some((response) => response.socket === socket && response.headersSent);
-    if (answered) socket.destroy();
+    if (connections.isAnswering(socket as Socket)) socket.destroy();
     else refuseUnreadable(socket, error, headers);
   });
   server.on('connection', (socket) => connections.add(socket));
@@ -203,7 +185,6 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
         clearTimeout(giveUp);
         resolve();
       });
-      for (const response of running) if (!response.headersSent) response.setHeader('connection', 'close');
       connections.closeWhenIdle();
     });
 
