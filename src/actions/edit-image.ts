@@ -242,3 +242,38 @@ export const imageCropAction = defineAction({
       box: fitCropBox(seen, { x, y, width, height }),
     })),
 });
+
+const ANGLES = ['90', '180', '270'] as const;
+
+const angleField = z
+  .union([z.number().transform(String), z.string()])
+  .pipe(z.enum(ANGLES, 'must be 90, 180 or 270'))
+  .transform((angle) => Number(angle) as 90 | 180 | 270)
+  .meta({ sent: { type: 'integer', enum: ANGLES.map(Number) } })
+  .describe('Clockwise, in degrees.');
+
+/** Turns or mirrors an image, as the user sees it. */
+export const imageRotateAction = defineAction({
+  name: 'imageRotate',
+  summary:
+    'Turns an image clockwise, mirrors it, or both in this order; over the original or as another file.',
+  changes: true,
+  parameters: z.object({
+    ...editedImageShape,
+    angle: angleField.optional(),
+    flip: z
+      .enum(['horizontal', 'vertical'], 'must be horizontal or vertical')
+      .optional()
+      .describe('`horizontal`: left and right change sides.'),
+  }),
+  result: imageResultSchema,
+  run: (context, { angle, flip, ...input }) => {
+    if (angle === undefined && flip === undefined) {
+      throw new InvalidParametersError('One of angle and flip must be given.');
+    }
+    return editImage(context, 'IMAGE_ROTATE', input, () => ({
+      kind: 'turn',
+      turn: { angle: angle ?? 0, flip },
+    }));
+  },
+});

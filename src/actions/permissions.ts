@@ -32,6 +32,8 @@ export const reportedActions = [
   'imageLoad',
   'generatePdf',
   'generateDocx',
+  // Not in the protocol's own list: after it.
+  'imageRotate',
 ] as const;
 
 type ReportedAction = (typeof reportedActions)[number];

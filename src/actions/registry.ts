@@ -1,6 +1,6 @@
 import type { Action } from './action.ts';
 import { fileCopyAction, folderCopyAction } from './copy.ts';
-import { imageCropAction, imageResizeAction } from './edit-image.ts';
+import { imageCropAction, imageResizeAction, imageRotateAction } from './edit-image.ts';
 import { fileDownloadAction } from './file-download.ts';
 import { fileUploadRemoteAction } from './file-upload-remote.ts';
 import { fileUploadAction } from './file-upload.ts';
@@ -46,6 +46,7 @@ export const createActions = (): Actions => {
     imageLoadAction,
     generatePdfAction,
     generateDocxAction,
+    imageRotateAction,
   ];
   return new Map(all.map((action) => [action.name, action]));
 };

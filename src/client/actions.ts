@@ -114,6 +114,11 @@ export interface Actions {
     readonly parameters: parameters.GenerateDocxParameters;
     readonly answer: Response;
   };
+  /** Turns an image clockwise, mirrors it, or both in this order; over the original or as another file. */
+  readonly imageRotate: {
+    readonly parameters: parameters.ImageRotateParameters;
+    readonly answer: answers.ImageRotateData;
+  };
 }
 
 /** Whether an action answers data or a file. */
@@ -140,4 +145,5 @@ export const answerKinds = {
   imageLoad: 'data',
   generatePdf: 'file',
   generateDocx: 'file',
+  imageRotate: 'data',
 } as const satisfies Readonly<Record<keyof Actions, 'data' | 'file'>>;

@@ -29,6 +29,7 @@ export interface PermissionsData extends Success {
     readonly allowImageLoad: boolean;
     readonly allowGeneratePdf: boolean;
     readonly allowGenerateDocx: boolean;
+    readonly allowImageRotate: boolean;
   };
 }
 
@@ -194,4 +195,10 @@ export interface ImageLoadData extends Success {
   /** Data URL in base64. */
   readonly content: string;
   readonly name: string;
+}
+
+/** What `imageRotate` answers. */
+export interface ImageRotateData extends Success {
+  /** Public URL of the written file. */
+  readonly newPath: string;
 }

@@ -190,3 +190,15 @@ export interface GenerateDocxParameters extends Place {
   /** The content, as HTML. Scripts in it never run. */
   readonly html: string;
 }
+
+/** Parameters of `imageRotate`. */
+export interface ImageRotateParameters extends Place {
+  /** Name of an existing file or folder in `path`. */
+  readonly name: string;
+  /** Where the result goes; over the original when absent. */
+  readonly newname?: string | undefined;
+  /** Clockwise, in degrees. */
+  readonly angle?: 90 | 180 | 270 | undefined;
+  /** `horizontal`: left and right change sides. */
+  readonly flip?: 'horizontal' | 'vertical' | undefined;
+}

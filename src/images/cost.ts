@@ -91,6 +91,13 @@ export const editingBytes = (picture: OpenedPicture, result: PictureSize, isLoss
   return decodingBytes(picture, 'whole') + total * (isWholeJpeg ? WHOLE_JPEG_BYTES : cost.bytes);
 };
 
+/**
+ * Estimates the bytes that turning takes besides: a picture is turned whole, and the frames of an animation
+ * wait as pixels until the last one is turned.
+ */
+export const turningBytes = ({ width, height, frames, metadata }: OpenedPicture): number =>
+  width * height * (frames > 1 ? 4 * (frames + 2) : (metadata?.channels ?? 4) * 2);
+
 /** @throws BrokenImageError when work on a picture needs more memory than there is for all */
 export const requireMemory = (bytes: number, limit: number): number => {
   if (bytes <= limit) return bytes;

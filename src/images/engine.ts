@@ -34,9 +34,18 @@ export interface PictureBox extends PictureSize {
   readonly y: number;
 }
 
-/** What is to be done with a picture: scale it to a size, or cut a box out of it. */
+/** How a picture is turned: clockwise by the angle, then mirrored as it is seen then. */
+export interface Turn {
+  readonly angle: 0 | 90 | 180 | 270;
+  /** `horizontal`: left and right change sides. */
+  readonly flip: 'horizontal' | 'vertical' | undefined;
+}
+
+/** What is to be done with a picture: scale it to a size, cut a box out of it, or turn it. */
 export type Edit =
-  { readonly kind: 'resize'; readonly to: PictureSize } | { readonly kind: 'crop'; readonly box: PictureBox };
+  | { readonly kind: 'resize'; readonly to: PictureSize }
+  | { readonly kind: 'crop'; readonly box: PictureBox }
+  | { readonly kind: 'turn'; readonly turn: Turn };
 
 /**
  * The port to whatever decodes and encodes pictures. Every method recognises the format by content, checks
@@ -56,7 +65,8 @@ export interface ImageEngine {
    * The picture edited, in the format that it has. EXIF orientation is applied first, so boxes mean what is
    * seen; the colour profile and the depth are kept (CMYK becomes sRGB), animations stay animated. Other
    * metadata is dropped: previews inside it would go on showing what was cut away. Of an icon file the
-   * largest picture is edited and the only one of the result.
+   * largest picture is edited and the only one of the result. A JPEG is turned by its EXIF orientation where
+   * that is possible: its pixels and all of its metadata stay.
    *
    * `plan` decides by the size that is seen; what it throws comes out unchanged.
    */

@@ -6,6 +6,8 @@ import type { Edit, PictureSize } from './engine.ts';
 import { encodeIco, requireIconSize } from './ico.ts';
 import type { OpenedPicture } from './open-picture.ts';
 import { isAnimatedPng, isLosslessWebp, type PictureFormat } from './picture-format.ts';
+import type { SharpLibrary } from './sharp-library.ts';
+import { turnedSize, turnPixels } from './turn.ts';
 
 const JPEG_QUALITY = 92;
 const WEBP_QUALITY = 90;
@@ -43,15 +45,32 @@ const keepColours = (picture: Sharp, original: OpenedPicture): Sharp => {
 const keepProfile = (picture: Sharp, { metadata }: OpenedPicture): Sharp =>
   metadata?.hasProfile === true ? picture.keepIccProfile() : picture;
 
-const apply = (picture: Sharp, edit: Edit): Sharp =>
-  edit.kind === 'resize'
-    ? picture.resize({ ...edit.to, fit: 'fill' })
-    : picture.extract({
-        left: edit.box.x,
-        top: edit.box.y,
-        width: edit.box.width,
-        height: edit.box.height,
-      });
+const apply = (
+  sharp: SharpLibrary,
+  picture: Sharp,
+  original: OpenedPicture,
+  edit: Edit,
+): Sharp | Promise<Sharp> => {
+  if (edit.kind === 'turn') return turnPixels(sharp, picture, original, edit.turn);
+  if (edit.kind === 'resize') return picture.resize({ ...edit.to, fit: 'fill' });
+  const { x: left, y: top, width, height } = edit.box;
+  return picture.extract({ left, top, width, height });
+};
+
+/** The size of a picture after an edit. */
+export const sizeAfter = (edit: Edit, seen: PictureSize): PictureSize => {
+  if (edit.kind === 'turn') return turnedSize(seen, edit.turn);
+  return edit.kind === 'resize' ? edit.to : edit.box;
+};
+
+/** Loops and delays of an animation, for pixels that have lost them on their way. */
+const timing = ({ frames, metadata }: OpenedPicture): { loop?: number; delay?: number[] } => {
+  if (frames === 1) return {};
+  return {
+    ...(metadata?.loop === undefined ? {} : { loop: metadata.loop }),
+    ...(metadata?.delay === undefined ? {} : { delay: metadata.delay }),
+  };
+};
 
 const toBmp = async (picture: Sharp): Promise<Buffer> => {
   const { data, info } = await picture.raw().toBuffer({ resolveWithObject: true });
@@ -102,13 +121,14 @@ const ENCODERS: Readonly<Record<PictureFormat, (edited: Edited) => Promise<Buffe
     return picture.png({ ...effort, progressive: metadata?.isProgressive ?? false }).toBuffer();
   },
   // A box in which nothing moves is still as long as the animation.
-  gif: ({ picture, size, original: { frames } }) =>
-    picture.gif({ keepDuplicateFrames: true, effort: paletteEffort(size, frames) }).toBuffer(),
-  webp: ({ picture, size, file }) => {
+  gif: ({ picture, size, original }) => {
+    const effort = paletteEffort(size, original.frames);
+    return picture.gif({ keepDuplicateFrames: true, effort, ...timing(original) }).toBuffer();
+  },
+  webp: ({ picture, size, file, original }) => {
     const effort = size.width * size.height > CAREFUL_WEBP_PIXELS ? 0 : 4;
-    return picture
-      .webp(isLosslessWebp(file) ? { lossless: true, effort } : { quality: WEBP_QUALITY })
-      .toBuffer();
+    const quality = isLosslessWebp(file) ? { lossless: true, effort } : { quality: WEBP_QUALITY };
+    return picture.webp({ ...quality, ...timing(original) }).toBuffer();
   },
   heif: encodeAvif,
   tiff: ({ picture }) => picture.tiff({ compression: 'lzw', predictor: 'horizontal' }).toBuffer(),
@@ -133,10 +153,16 @@ const requireEditable = (
 };
 
 /** Decodes, turns upright, edits and encodes. @throws BrokenImageError; errors of the library */
-export const renderEdit = async (original: OpenedPicture, file: Buffer, edit: Edit): Promise<Buffer> => {
-  const size = edit.kind === 'resize' ? edit.to : edit.box;
+export const renderEdit = async (
+  sharp: SharpLibrary,
+  original: OpenedPicture,
+  file: Buffer,
+  edit: Edit,
+): Promise<Buffer> => {
+  const size = sizeAfter(edit, original);
   requireEditable(original, file, size);
   const upright = (await original.decode()).autoOrient();
-  const picture = keepProfile(keepColours(apply(upright, edit), original), original);
+  const applied = await apply(sharp, upright, original, edit);
+  const picture = keepProfile(keepColours(applied, original), original);
   return ENCODERS[original.format]({ picture, size, original, file });
 };

@@ -1,12 +1,13 @@
 import type { Sharp } from 'sharp';
 import { BrokenImageError } from '../errors/errors.ts';
-import type { ImageEngine, ThumbnailSpec } from './engine.ts';
+import type { Edit, ImageEngine, ThumbnailSpec } from './engine.ts';
 import type { TaskQueue } from '../concurrency/task-queue.ts';
-import { decodingBytes, editingBytes, requireMemory } from './cost.ts';
+import { decodingBytes, editingBytes, requireMemory, turningBytes } from './cost.ts';
 import { openPicture, type OpenedPicture } from './open-picture.ts';
 import { isLosslessWebp, isWholeGif, sizeInHeader, type PictureFormat } from './picture-format.ts';
-import { renderEdit } from './sharp-edit.ts';
+import { renderEdit, sizeAfter } from './sharp-edit.ts';
 import { asBroken, createSharpLoader } from './sharp-library.ts';
+import { turnJpeg } from './turn.ts';
 
 /** Where the engine's work waits for a core and for memory. */
 export interface EngineQueues {
@@ -66,6 +67,18 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
     const sharp = await load();
     return asBroken(() => openPicture(sharp, image, frames));
   };
+  const render = async (picture: OpenedPicture, image: Buffer, edit: Edit): Promise<Buffer> => {
+    const sharp = await load();
+    if (edit.kind === 'turn') {
+      const turned = await turnJpeg(sharp, picture, image, edit.turn);
+      if (turned !== undefined) {
+        // Whatever is written must decode.
+        await decodeWhole(picture);
+        return turned;
+      }
+    }
+    return renderEdit(sharp, picture, image, edit);
+  };
   return {
     thumbnail: async (image, spec, signal) => {
       const picture = await open(image, 'first');
@@ -79,10 +92,10 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
     edit: async (image, plan, signal) => {
       const picture = await open(image, 'all');
       const edit = plan({ width: picture.width, height: picture.height });
-      const size = edit.kind === 'resize' ? edit.to : edit.box;
       const isLossless = picture.format === 'webp' && isLosslessWebp(image);
-      const weight = requireMemory(editingBytes(picture, size, isLossless), memory);
-      return queues.edits.run(() => asBroken(() => renderEdit(picture, image, edit)), weight, signal);
+      const bytes = editingBytes(picture, sizeAfter(edit, picture), isLossless);
+      const weight = requireMemory(bytes + (edit.kind === 'turn' ? turningBytes(picture) : 0), memory);
+      return queues.edits.run(() => asBroken(() => render(picture, image, edit)), weight, signal);
     },
     size: async (beginning) => {
       const named = sizeInHeader(beginning);

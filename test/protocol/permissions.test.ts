@@ -25,6 +25,7 @@ const TABLE = [
   ['allowImageLoad', 'IMAGE_LOAD'],
   ['allowGeneratePdf', 'GENERATE_PDF'],
   ['allowGenerateDocx', 'GENERATE_DOCX'],
+  ['allowImageRotate', 'IMAGE_ROTATE'],
 ] as const;
 
 const flags = TABLE.map(([flag]) => flag);

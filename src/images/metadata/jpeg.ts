@@ -1,0 +1,49 @@
+/**
+ * The segments of a JPEG file, without a look at its pixels.
+ *
+ * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf Annex B
+ */
+
+/** A segment between the start of the file and its pixels. */
+export interface JpegSegment {
+  /** The second byte of its marker: 0xe1 for APP1. */
+  readonly marker: number;
+  /** The segment with marker and length. */
+  readonly start: number;
+  readonly end: number;
+  /** What it holds. */
+  readonly content: Buffer;
+}
+
+const START_OF_SCAN = 0xda;
+/** Most bytes that a segment holds beside its marker and length. */
+export const MAX_SEGMENT_BYTES = 0xffff - 2;
+
+/**
+ * The segments up to the first scan, in their order; undefined when the file does not go on to a scan.
+ * `start`: where the picture begins in the file.
+ */
+export const segmentsOf = (file: Buffer, start = 0): readonly JpegSegment[] | undefined => {
+  const segments: JpegSegment[] = [];
+  for (let at = start + 2; at + 4 <= file.length;) {
+    if (file[at] !== 0xff) return undefined;
+    const marker = file[at + 1] ?? 0;
+    if (marker === 0xff) {
+      at += 1;
+      continue;
+    }
+    if (marker === START_OF_SCAN) return segments;
+    const end = at + 2 + file.readUInt16BE(at + 2);
+    if (end < at + 4 || end > file.length) return undefined;
+    segments.push({ marker, start: at, end, content: file.subarray(at + 4, end) });
+    at = end;
+  }
+  return undefined;
+};
+
+/** A segment as it stands in a file. */
+export const encodeSegment = (marker: number, content: Buffer): Buffer => {
+  const header = Buffer.from([0xff, marker, 0, 0]);
+  header.writeUInt16BE(content.length + 2, 2);
+  return Buffer.concat([header, content]);
+};

@@ -1,0 +1,103 @@
+/**
+ * Reads the directories of a TIFF structure, which is what EXIF data is. Whatever the numbers in it say,
+ * nothing outside of the given bytes is read.
+ *
+ * @see https://www.cipa.jp/std/documents/download_e.html?DC-008-Translation-2023-E EXIF 3.0
+ */
+
+const ENTRY_BYTES = 12;
+/** Bytes of one value by its type; 0 stands for types that do not exist. */
+const TYPE_BYTES = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8];
+
+/** Bytes of a TIFF structure, in its byte order. */
+export interface Tiff {
+  readonly bytes: Buffer;
+  readonly uint16: (at: number) => number;
+  readonly uint32: (at: number) => number;
+  readonly setUint16: (value: number, at: number) => void;
+  readonly setUint32: (value: number, at: number) => void;
+}
+
+/** One entry of a directory. */
+export interface TiffEntry {
+  readonly tag: number;
+  readonly type: number;
+  readonly count: number;
+  /** Where the entry itself lies. */
+  readonly at: number;
+  /** Where its value lies, whole, inside the bytes; undefined when it does not. */
+  readonly value: { readonly start: number; readonly end: number } | undefined;
+}
+
+/** Opens a structure by its header; undefined when there is none. */
+export const openTiff = (bytes: Buffer): Tiff | undefined => {
+  if (bytes.length < 8) return undefined;
+  const order = bytes.toString('latin1', 0, 4);
+  if (order === 'II*\0') {
+    return {
+      bytes,
+      uint16: (at) => bytes.readUInt16LE(at),
+      uint32: (at) => bytes.readUInt32LE(at),
+      setUint16: (value, at) => void bytes.writeUInt16LE(value, at),
+      setUint32: (value, at) => void bytes.writeUInt32LE(value, at),
+    };
+  }
+  if (order !== 'MM\0*') return undefined;
+  return {
+    bytes,
+    uint16: (at) => bytes.readUInt16BE(at),
+    uint32: (at) => bytes.readUInt32BE(at),
+    setUint16: (value, at) => void bytes.writeUInt16BE(value, at),
+    setUint32: (value, at) => void bytes.writeUInt32BE(value, at),
+  };
+};
+
+const readEntry = ({ bytes, uint16, uint32 }: Tiff, at: number): TiffEntry => {
+  const [tag, type, count] = [uint16(at), uint16(at + 2), uint32(at + 4)];
+  const length = count * (TYPE_BYTES[type] ?? 0);
+  const start = length <= 4 ? at + 8 : uint32(at + 8);
+  const end = start + length;
+  return { tag, type, count, at, value: end <= bytes.length ? { start, end } : undefined };
+};
+
+/** The entries of the directory that lies at `at`; undefined when it does not lie inside the bytes. */
+export const readDirectory = (tiff: Tiff, at: number): readonly TiffEntry[] | undefined => {
+  const { bytes, uint16 } = tiff;
+  if (at < 8 || at + 2 > bytes.length) return undefined;
+  const count = uint16(at);
+  if (at + 2 + count * ENTRY_BYTES > bytes.length) return undefined;
+  return Array.from({ length: count }, (_, index) => readEntry(tiff, at + 2 + index * ENTRY_BYTES));
+};
+
+/**
+ * A copy of the structure with another entry in its first directory, which moves to the end of the bytes;
+ * what the other entries point to stays where it is. Undefined when there is no first directory.
+ */
+export const withShortEntry = (original: Buffer, tag: number, number: number): Buffer | undefined => {
+  const old = openTiff(original);
+  const at = old?.uint32(4);
+  const entries = old && at !== undefined ? readDirectory(old, at) : undefined;
+  if (at === undefined || entries === undefined) return undefined;
+  const start = original.length + (original.length % 2);
+  const bytes = Buffer.alloc(start + 2 + (entries.length + 1) * ENTRY_BYTES + 4);
+  original.copy(bytes);
+  const tiff = openTiff(bytes);
+  if (tiff === undefined) return undefined;
+  const before = entries.filter((entry) => entry.tag < tag).length;
+  const made = start + 2 + before * ENTRY_BYTES;
+  tiff.setUint32(start, 4);
+  tiff.setUint16(entries.length + 1, start);
+  original.copy(bytes, start + 2, at + 2, at + 2 + before * ENTRY_BYTES);
+  tiff.setUint16(tag, made);
+  tiff.setUint16(3, made + 2);
+  tiff.setUint32(1, made + 4);
+  tiff.setUint16(number, made + 8);
+  const rest = at + 2 + before * ENTRY_BYTES;
+  original.copy(
+    bytes,
+    made + ENTRY_BYTES,
+    rest,
+    Math.min(at + 2 + entries.length * ENTRY_BYTES + 4, original.length),
+  );
+  return bytes;
+};
