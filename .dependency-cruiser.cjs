@@ -68,7 +68,7 @@ module.exports = {
     {
       name: 'only-entries-import-the-connector',
       severity: 'error',
-      from: { pathNot: '^src/(app|router|connector)\\.ts$|^src/cli/' },
+      from: { pathNot: '^src/(app|router|connector|internals)\\.ts$|^src/cli/' },
       to: { path: '^src/connector\\.ts$' },
     },
     {

@@ -82,7 +82,7 @@ export const startService = async (
   const config = join(scratch, `config-${String(port)}.json`);
   const sources = { files: { title: 'Files', root, baseurl: 'http://127.0.0.1/files/' } };
   await writeFile(config, JSON.stringify({ sources, ...settings }));
-  const main = join(import.meta.dirname, '../dist/cli/main.js');
+  const main = join(import.meta.dirname, '../dist/cli.js');
   const start = performance.now();
   const child = spawn(
     process.execPath,

@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileRules } from '../../dist/access/access.js';
-import { AccessDeniedError } from '../../dist/errors/errors.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { AccessDeniedError, SourcePath, compileRules } from '../../dist/internals.js';
 
 const at = (text: string): SourcePath => SourcePath.parse(text);
 

@@ -2,8 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { storageConformance, withFaults, type ConformanceOptions } from 'stowage/testing';
-import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
-import { NotFoundError, StorageUnavailableError } from '../../dist/errors/errors.js';
+import { MemoryAdapter, NotFoundError, SourcePath, StorageUnavailableError } from '../../dist/internals.js';
 import type {
   Entry,
   ListOptions,
@@ -14,7 +13,6 @@ import type {
   Stat,
   WriteOptions,
 } from '../../dist/storage/adapter.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
 
 const at = (text: string) => SourcePath.parse(text);
 const content = (bytes: Buffer | string) => Readable.from([Buffer.from(bytes)], { objectMode: false });

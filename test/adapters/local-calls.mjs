@@ -4,9 +4,7 @@ import { readdirSync, readFileSync, mkdirSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
-import { createSilentLogger } from '../../dist/log/logger.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { SourcePath, createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
 
 const [, , root, scenario] = process.argv;
 // Not there in scenarios that count nothing.

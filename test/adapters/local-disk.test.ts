@@ -20,18 +20,21 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
-import { createLocalFactory, openLocalAdapter } from '../../dist/adapters/local/factory.js';
 import {
   AlreadyExistsError,
   BusyError,
   NotFoundError,
+  ScanThread,
+  ScanThreadMissing,
+  SourcePath,
   StorageUnavailableError,
   WrongKindError,
-} from '../../dist/errors/errors.js';
-import { ScanThread, ScanThreadMissing } from '../../dist/adapters/local/scan-thread.js';
-import { createLineLogger, createSilentLogger } from '../../dist/log/logger.js';
+  createLineLogger,
+  createLocalFactory,
+  createSilentLogger,
+  openLocalAdapter,
+} from '../../dist/internals.js';
 import type { Entry, ListOptions } from '../../dist/storage/adapter.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
 
 const at = (path: string) => SourcePath.parse(path);
 const content = (value: string) => Readable.from([Buffer.from(value)], { objectMode: false });

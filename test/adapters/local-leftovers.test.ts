@@ -8,10 +8,13 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
-import { createSilentLogger } from '../../dist/log/logger.js';
-import { processState, readProcessMark } from '../../dist/adapter-support/process-mark.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import {
+  SourcePath,
+  createSilentLogger,
+  openLocalAdapter,
+  processState,
+  readProcessMark,
+} from '../../dist/internals.js';
 
 const ROUNDS = 8;
 const TEMP = '.stowage-tmp';

@@ -6,16 +6,16 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
-import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
 import {
   AlreadyExistsError,
+  SourcePath,
   StorageDeniedError,
   StorageFullError,
   StowageError,
-} from '../../dist/errors/errors.js';
-import { createSilentLogger } from '../../dist/log/logger.js';
-import { readProcessMark } from '../../dist/adapter-support/process-mark.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+  createSilentLogger,
+  openLocalAdapter,
+  readProcessMark,
+} from '../../dist/internals.js';
 
 const MOUNT_BYTES = 2 * 1024 * 1024;
 

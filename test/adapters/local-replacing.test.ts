@@ -5,12 +5,14 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
-import { HandleConfinement } from '../../dist/adapters/local/confinement.js';
-import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
-import { putBack } from '../../dist/adapters/local/naming.js';
-import { ChangedMeanwhileError } from '../../dist/errors/errors.js';
-import { createSilentLogger } from '../../dist/log/logger.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import {
+  ChangedMeanwhileError,
+  HandleConfinement,
+  SourcePath,
+  createSilentLogger,
+  openLocalAdapter,
+  putBack,
+} from '../../dist/internals.js';
 
 const ROUNDS = 60;
 const at = (path: string) => SourcePath.parse(path);

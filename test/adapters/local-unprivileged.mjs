@@ -1,10 +1,7 @@
 // A process without rights of its own on parts of a root. Started as root it gives them up first. Answers with one JSON line.
 // Usage: node local-unprivileged.mjs ROOT
 import { Readable } from 'node:stream';
-import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
-import { copyFolder } from '../../dist/storage/folders.js';
-import { createSilentLogger } from '../../dist/log/logger.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { SourcePath, copyFolder, createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
 
 const NOBODY = 65534;
 if (process.getuid() === 0) {

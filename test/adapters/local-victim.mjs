@@ -4,9 +4,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
-import { createSilentLogger } from '../../dist/log/logger.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { SourcePath, createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
 
 const adapter = await openLocalAdapter({ root: process.argv[2], log: createSilentLogger() });
 const at = (text) => SourcePath.parse(text);

@@ -6,7 +6,7 @@ import {
   type StoreIdentity,
 } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { MemoryAdapter } from '../../dist/internals.js';
 
 const store = (identity: StoreIdentity | undefined, caseSensitive = true): StorageAdapter => {
   const adapter = new MemoryAdapter();

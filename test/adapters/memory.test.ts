@@ -1,9 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { describeStorageConformance, withFaults } from 'stowage/testing';
-import { MemoryAdapter, memoryFactory } from '../../dist/adapters/memory/adapter.js';
-import { StorageFullError } from '../../dist/errors/errors.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { MemoryAdapter, SourcePath, StorageFullError, memoryFactory } from '../../dist/internals.js';
 
 const at = (text: string) => SourcePath.parse(text);
 const bytes = (length: number) => Readable.from([Buffer.alloc(length)], { objectMode: false });

@@ -1,7 +1,12 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { fromSystemError, systemCode } from '../../dist/adapter-support/system-errors.js';
-import { NotFoundError, StorageFullError, StorageUnavailableError } from '../../dist/errors/errors.js';
+import {
+  NotFoundError,
+  StorageFullError,
+  StorageUnavailableError,
+  fromSystemError,
+  systemCode,
+} from '../../dist/internals.js';
 
 /** An error as it comes from the system inside a test runner that gives each file a realm of its own. */
 const foreign = (code: string): unknown =>

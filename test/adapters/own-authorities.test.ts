@@ -1,9 +1,7 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createS3Factory } from '../../dist/adapters/s3/factory.js';
-import { createWebdavFactory } from '../../dist/adapters/webdav/factory.js';
+import { SourcePath, createS3Factory, createWebdavFactory } from '../../dist/internals.js';
 import type { StorageAdapter } from '../../dist/storage/adapter.js';
 import type { StorageFactory } from '../../dist/storage/registry.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
 import { optionsFor } from './servers/bucket.ts';
 import { S3Stub } from './servers/s3-stub.ts';
 import { makeCertificate, opensslMissing, startTlsFront } from './servers/tls-front.ts';

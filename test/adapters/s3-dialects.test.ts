@@ -4,12 +4,15 @@ import { buffer } from 'node:stream/consumers';
 import { createApp, type Logger } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { describeStorageConformance } from 'stowage/testing';
-import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
-import { KnownServices, type Support } from '../../dist/adapters/s3/known-services.js';
-import { createS3Factory } from '../../dist/adapters/s3/factory.js';
-import { parseS3Options } from '../../dist/adapters/s3/options.js';
-import { StowageError } from '../../dist/errors/errors.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import {
+  KnownServices,
+  S3Adapter,
+  SourcePath,
+  StowageError,
+  createS3Factory,
+  parseS3Options,
+} from '../../dist/internals.js';
+import type { Support } from '../../dist/adapters/s3/known-services.js';
 import { optionsFor } from './servers/bucket.ts';
 import { S3Stub, type Dialect } from './servers/s3-stub.ts';
 

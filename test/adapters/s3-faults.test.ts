@@ -1,11 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
-import { KnownServices } from '../../dist/adapters/s3/known-services.js';
-import { parseS3Options } from '../../dist/adapters/s3/options.js';
-import { StowageError } from '../../dist/errors/errors.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { KnownServices, S3Adapter, SourcePath, StowageError, parseS3Options } from '../../dist/internals.js';
 import { inPieces, outcomeOf } from './outcomes.ts';
 import { makeBucket, optionsFor, type PlainBucket } from './servers/bucket.ts';
 import { radosgwMissing, startRadosgw, type Radosgw } from './servers/radosgw.ts';

@@ -10,9 +10,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
-import { parseS3Options } from '../../dist/adapters/s3/options.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { S3Adapter, SourcePath, parseS3Options } from '../../dist/internals.js';
 import { startInstance } from './servers/instance.ts';
 import { S3Stub } from './servers/s3-stub.ts';
 

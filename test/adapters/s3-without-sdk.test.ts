@@ -81,7 +81,7 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
   });
 
   it('let the service start', async () => {
-    const main = join(bareInstall.folder, 'node_modules', 'stowage', 'dist', 'cli', 'main.js');
+    const main = join(bareInstall.folder, 'node_modules', 'stowage', 'dist', 'cli.js');
     const instance = await startInstance(config, { main });
     try {
       expect((await fetch(`${instance.url}/files?source=files`)).status).toBe(200);

@@ -2,10 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeStorageConformance, withFaults, type StoreUnderTest } from 'stowage/testing';
-import { S3Adapter } from '../../dist/adapters/s3/adapter.js';
-import { KnownServices } from '../../dist/adapters/s3/known-services.js';
-import { parseS3Options } from '../../dist/adapters/s3/options.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { KnownServices, S3Adapter, SourcePath, parseS3Options } from '../../dist/internals.js';
 import { makeBucket, optionsFor, type PlainBucket } from './servers/bucket.ts';
 import { radosgwMissing, startRadosgw, type Radosgw } from './servers/radosgw.ts';
 

@@ -1,12 +1,17 @@
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
-import { CorruptError, MovedInPartError, NotFoundError } from '../../dist/errors/errors.js';
+import {
+  CorruptError,
+  MemoryAdapter,
+  MovedInPartError,
+  NotFoundError,
+  SourcePath,
+  copyFileTo,
+  moveFileTo,
+  moveTree,
+} from '../../dist/internals.js';
 import type { StorageAdapter } from '../../dist/storage/adapter.js';
-import { copyFileTo } from '../../dist/storage/copy-tree.js';
-import { moveFileTo, moveTree } from '../../dist/storage/move-tree.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
 import { put } from '../images/gallery.ts';
 import { replacing } from '../protocol/changing-store.ts';
 

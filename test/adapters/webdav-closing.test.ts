@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { WebdavAdapter } from '../../dist/adapters/webdav/adapter.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { SourcePath } from '../../dist/internals.js';
 import { openDavStore } from './servers/webdav.ts';
 
 /** What PROPFIND says of a file of this size. */

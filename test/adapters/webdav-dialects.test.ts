@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { createApp, type Logger } from 'stowage';
 import { describeStorageConformance } from 'stowage/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { SourcePath } from '../../dist/internals.js';
 import { CANNOT_DECIDE } from './webdav-conformance.ts';
 import { FaultProxy } from './servers/fault-proxy.ts';
 import { DavStub, digestGate, type DavDialect, type StubAnswer } from './servers/webdav-stub.ts';

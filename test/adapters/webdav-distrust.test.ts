@@ -6,8 +6,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createApp, type Logger } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseWebdavOptions } from '../../dist/adapters/webdav/options.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { SourcePath, parseWebdavOptions } from '../../dist/internals.js';
 import { DavStub, digestGate, type DavDialect } from './servers/webdav-stub.ts';
 import { login, openDavStore, programs, startApache, startLighttpd } from './servers/webdav.ts';
 

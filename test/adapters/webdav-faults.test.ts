@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { WebdavAdapter } from '../../dist/adapters/webdav/adapter.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { SourcePath } from '../../dist/internals.js';
 import { inPieces, outcomeOf } from './outcomes.ts';
 import { FaultProxy, type Effect } from './servers/fault-proxy.ts';
 import { login, openDavStore, programs, startApache, type DavServer } from './servers/webdav.ts';

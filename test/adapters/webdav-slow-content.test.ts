@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { SourcePath } from '../../dist/internals.js';
 import { login, openDavStore, programs, startApache, type DavServer } from './servers/webdav.ts';
 
 /** Longer than the server may be silent. */

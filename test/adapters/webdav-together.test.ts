@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WebdavAdapter } from '../../dist/adapters/webdav/adapter.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { SourcePath } from '../../dist/internals.js';
 import { davServers, openDavStore, type DavServer } from './servers/webdav.ts';
 
 const at = (text: string) => SourcePath.parse(text);

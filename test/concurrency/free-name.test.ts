@@ -1,12 +1,18 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { createNameReservations, type NameSearch, takeFreeName } from '../../dist/actions/naming.js';
-import { memoryFactory } from '../../dist/adapters/memory/adapter.js';
-import { fileCopyNames, folderCopyNames, uploadNames } from '../../dist/content/numbered-names.js';
-import { AlreadyExistsError } from '../../dist/errors/errors.js';
-import { createSilentLogger } from '../../dist/log/logger.js';
+import {
+  AlreadyExistsError,
+  SourcePath,
+  createNameReservations,
+  createSilentLogger,
+  fileCopyNames,
+  folderCopyNames,
+  memoryFactory,
+  takeFreeName,
+  uploadNames,
+} from '../../dist/internals.js';
+import type { NameSearch } from '../../dist/actions/naming.js';
 import type { StorageAdapter } from '../../dist/storage/adapter.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
 
 const openStore = async (names: readonly string[] = []): Promise<StorageAdapter> => {
   const storage = await memoryFactory.create({

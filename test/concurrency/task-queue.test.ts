@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { createSharedQueues, createTaskQueue } from '../../dist/concurrency/task-queue.js';
-import { BusyError } from '../../dist/errors/errors.js';
+import { BusyError, createSharedQueues, createTaskQueue } from '../../dist/internals.js';
 
 const LIMITS = { maxWaiting: 10, maxWaitMs: 60_000 };
 

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { spool } from '../../dist/adapter-support/spool.js';
-import { StorageDeniedError } from '../../dist/errors/errors.js';
+import { StorageDeniedError, spool } from '../../dist/internals.js';
 
 describe('temporary files of many requests', () => {
   it('come and go side by side, although their folder goes with the last of each moment', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError, createApp } from 'stowage';
-import { createSilentLogger } from '../../dist/log/logger.js';
+import { createSilentLogger } from '../../dist/internals.js';
 
 const problemsOf = (adapter: string, options: unknown): readonly string[] => {
   const source = {

@@ -2,8 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { errorTable } from '../../dist/errors/table.js';
-import { settingsShape } from '../../dist/config/settings.js';
+import { errorTable, settingsShape } from '../../dist/internals.js';
 
 const root = new URL('../../', import.meta.url);
 const read = (name: string): Promise<string> => readFile(new URL(name, root), 'utf8');

@@ -1,6 +1,6 @@
 import { createApp, createRouter, ConfigError, type AccessRule, type ConnectorHooks } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { createSilentLogger } from '../../dist/log/logger.js';
+import { createSilentLogger } from '../../dist/internals.js';
 
 const logger = createSilentLogger();
 

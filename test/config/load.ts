@@ -1,7 +1,6 @@
-import { loadConfig } from '../../dist/config/load.js';
+import { ConfigError, loadConfig } from '../../dist/internals.js';
 import type { SourceEnvironment } from '../../dist/config/environment.js';
 import type { ConnectorConfig, SourceConfig } from '../../dist/config/types.js';
-import { ConfigError } from '../../dist/errors/errors.js';
 import type { StorageFactories, StorageFactory } from '../../dist/storage/registry.js';
 
 const notOpened: StorageFactory['create'] = () => {

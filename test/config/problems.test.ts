@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadSources } from '../../dist/config/sources.js';
-import { loadAccessRules } from '../../dist/config/access-rules.js';
-import { ConfigError } from '../../dist/errors/errors.js';
+import { ConfigError, loadAccessRules, loadSources } from '../../dist/internals.js';
 import { factories, load, problemsOf, source } from './load.ts';
 
 const json = (text: string): unknown => JSON.parse(text);

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { checkConfiguration } from '../../dist/connector.js';
-import { loadSources } from '../../dist/config/sources.js';
-import { ConfigError, createRouter, type ConfigInput } from '../../dist/index.js';
+import { ConfigError, createRouter } from 'stowage';
+import { checkConfiguration, loadSources } from '../../dist/internals.js';
+import type { ConfigInput } from 'stowage';
 import { factories, load, source } from './load.ts';
 
 let folder: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configWarnings } from '../../dist/config/warnings.js';
+import { configWarnings } from '../../dist/internals.js';
 import { load, source } from './load.ts';
 
 const safe = { extensions: ['png'] };

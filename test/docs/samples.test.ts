@@ -143,7 +143,7 @@ describe('the examples', () => {
   it('are a valid configuration', async () => {
     const file = join(root, 'examples/stowage.json');
     const { stdout } = await run(process.execPath, [
-      join(root, 'dist/cli/main.js'),
+      join(root, 'dist/cli.js'),
       'check-config',
       '--config',
       file,

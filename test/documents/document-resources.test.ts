@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createDocumentResources } from '../../dist/documents/document-resources.js';
+import { createDocumentResources, createSilentLogger } from '../../dist/internals.js';
 import type { ResourceRules } from '../../dist/documents/documents.js';
-import { createSilentLogger } from '../../dist/log/logger.js';
 import { startSite } from '../remote/loopback.ts';
 import { door } from './documents.ts';
 

@@ -1,9 +1,12 @@
 import { onTestFinished } from 'vitest';
-import { readBrowser } from '../../dist/config/environment.js';
-import { createDocuments, type DocumentsParts } from '../../dist/documents/create-documents.js';
+import {
+  createDocuments,
+  createRemoteFetcher,
+  createSilentLogger,
+  readBrowser,
+} from '../../dist/internals.js';
+import type { DocumentsParts } from '../../dist/documents/create-documents.js';
 import type { Documents, PdfJob } from '../../dist/documents/documents.js';
-import { createSilentLogger } from '../../dist/log/logger.js';
-import { createRemoteFetcher } from '../../dist/remote/fetcher.js';
 import type { RemoteFetcher } from '../../dist/remote/remote.js';
 
 const log = createSilentLogger();

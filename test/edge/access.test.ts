@@ -1,5 +1,4 @@
-import { createActions } from '../../dist/actions/registry.js';
-import { accessKeyOf } from '../../dist/actions/action.js';
+import { accessKeyOf, createActions } from '../../dist/internals.js';
 import { createRouter, type AccessRule } from 'stowage';
 import { describe, expect, it } from 'vitest';
 

@@ -7,24 +7,29 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll } from 'vitest';
 import { z } from 'zod';
-import { compileRules } from '../../dist/access/access.js';
-import { type Action, type ActionContext, defineAction } from '../../dist/actions/action.js';
-import { FileAnswer } from '../../dist/actions/file-answer.js';
-import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import {
+  FileAnswer,
+  MemoryAdapter,
+  NotFoundError,
+  compileRules,
+  createPipeline,
+  createSourceGroup,
+  defineAction,
+  listen,
+  loadConfig,
+  stageContent,
+  toNodeHandler,
+} from '../../dist/internals.js';
+import type { Action, ActionContext } from '../../dist/actions/action.js';
 import type { AccessRule } from '../../dist/config/access-rules.js';
-import { loadConfig } from '../../dist/config/load.js';
 import type { Settings } from '../../dist/config/settings.js';
-import { NotFoundError } from '../../dist/errors/errors.js';
-import { toNodeHandler } from '../../dist/http/bridges/node.js';
 import type { Handle } from '../../dist/http/message.js';
-import { createPipeline, type PipelineDependencies } from '../../dist/http/pipeline.js';
-import { listen, type ListeningServer } from '../../dist/http/server.js';
+import type { PipelineDependencies } from '../../dist/http/pipeline.js';
+import type { ListeningServer } from '../../dist/http/server.js';
 import type { LogFields, Logger } from '../../dist/log/logger.js';
-import { createSourceGroup } from '../../dist/sources/source-group.js';
 import type { SourceLease } from '../../dist/sources/tenants.js';
 import type { StorageAdapter } from '../../dist/storage/adapter.js';
 import type { StorageFactories } from '../../dist/storage/registry.js';
-import { stageContent } from '../../dist/storage/staging.js';
 
 // Staged content of these tests goes to temporary files, so that what is left behind can be counted.
 const temporary = mkdtempSync(join(tmpdir(), 'stowage-edge-'));

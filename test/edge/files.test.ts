@@ -1,9 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { defineAction } from '../../dist/actions/action.js';
-import { FileAnswer } from '../../dist/actions/file-answer.js';
-import { ChangedMeanwhileError } from '../../dist/errors/errors.js';
+import { ChangedMeanwhileError, FileAnswer, defineAction } from '../../dist/internals.js';
 import { ask, fileBytes, fileVersion, startEdge } from './edge.ts';
 
 const LAST_MODIFIED = 'Fri, 02 Jan 2026 03:04:05 GMT';

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { english } from '../../dist/errors/languages/catalogue.js';
-import { catalogues } from '../../dist/errors/languages/languages.js';
-import { detailedMessages, errorTable } from '../../dist/errors/table.js';
+import { catalogues, detailedMessages, english, errorTable } from '../../dist/internals.js';
 import { formOf, startService, type FormFile } from '../protocol/service.ts';
 
 const placeholders = (text: string): readonly string[] =>

@@ -1,6 +1,6 @@
 import { createApp } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { createLineLogger, createTerminalLogger } from '../../dist/log/logger.js';
+import { createLineLogger, createTerminalLogger } from '../../dist/internals.js';
 
 const circular: Record<string, unknown> = { why: 'no database' };
 circular['self'] = circular;

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { defineAction } from '../../dist/actions/action.js';
-import { FileAnswer } from '../../dist/actions/file-answer.js';
+import { FileAnswer, defineAction } from '../../dist/internals.js';
 import { startEdge } from './edge.ts';
 import { RawConnection } from './raw-http.ts';
 

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { toNodeHandler } from '../../dist/http/bridges/node.js';
-import { listen } from '../../dist/http/server.js';
+import { listen, toNodeHandler } from '../../dist/internals.js';
 import { createEdge, leftovers, startEdge } from './edge.ts';
 import { filePart, formEnd, formType, RawConnection } from './raw-http.ts';
 

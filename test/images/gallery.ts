@@ -1,12 +1,16 @@
 import { Readable } from 'node:stream';
-import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
-import { settingsSchema, type SettingsInput } from '../../dist/config/settings.js';
-import { createThumbnails, type ThumbnailsOptions } from '../../dist/images/create-thumbnails.js';
+import {
+  MemoryAdapter,
+  SourcePath,
+  createSilentLogger,
+  createThumbnails,
+  settingsSchema,
+} from '../../dist/internals.js';
+import type { SettingsInput } from '../../dist/config/settings.js';
+import type { ThumbnailsOptions } from '../../dist/images/create-thumbnails.js';
 import type { Thumbnails } from '../../dist/images/thumbnails.js';
-import { createSilentLogger } from '../../dist/log/logger.js';
 import type { Source } from '../../dist/sources/source.js';
 import type { Entry, StorageAdapter } from '../../dist/storage/adapter.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
 
 export const pathOf = (text: string): SourcePath => SourcePath.parse(text);
 

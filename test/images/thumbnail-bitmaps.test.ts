@@ -1,7 +1,6 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { decodeBmp } from '../../dist/images/bmp.js';
-import { decodeIcoBitmap, readIco } from '../../dist/images/ico.js';
+import { decodeBmp, decodeIcoBitmap, readIco } from '../../dist/internals.js';
 import type { Pixels } from '../../dist/images/bmp-header.js';
 import {
   bmpFile,

@@ -1,7 +1,7 @@
 import { withFaults } from 'stowage/testing';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { MemoryAdapter } from '../../dist/internals.js';
 import type { Place } from '../../dist/images/thumbnails.js';
 import { bytesAt, createGallery, entriesOf, pathOf, put, type Gallery } from './gallery.ts';
 import { colourAt, isNear } from './pictures.ts';

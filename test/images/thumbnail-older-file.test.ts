@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import sharp from 'sharp';
 import { expect, it, onTestFinished } from 'vitest';
-import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
-import { createSilentLogger } from '../../dist/log/logger.js';
+import { createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
 import { bytesAt, createGallery } from './gallery.ts';
 import { colourAt } from './pictures.ts';
 

@@ -6,7 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import sharp from 'sharp';
 import { createClient, ConnectorError, type Client } from 'stowage/client';
 import { expect, it, onTestFinished } from 'vitest';
-import { createActions } from '../../dist/actions/registry.js';
+import { createActions } from '../../dist/internals.js';
 import { startService, type Service } from '../protocol/service.ts';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isPublicAddress, reachOf } from '../../dist/network/address.js';
+import { isPublicAddress, reachOf } from '../../dist/internals.js';
 
 describe('public addresses', () => {
   it.each([

@@ -93,13 +93,13 @@ describe('the packed package', () => {
       'config.schema.json',
       'openapi.json',
       'dist/index.js',
-      'dist/cli/main.js',
+      'dist/cli.js',
     ]) {
       expect(files).toContain(wanted);
     }
     const strange = files.filter(
       (path) =>
-        !/^(?:dist\/.+\.(?:js|d\.ts|js\.map)|docs\/.+\.md|examples\/[\w.-]+|demo\/public\/[\w-]+\.js|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
+        !/^(?:dist\/(?!internals)(?:[\w-]+\.js|.+\.d\.ts)|docs\/.+\.md|examples\/[\w.-]+|demo\/public\/[\w-]+\.js|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
           path,
         ),
     );
@@ -182,7 +182,7 @@ describe('the packed package', () => {
   });
 
   it('runs its command', async () => {
-    expect(await node(join('node_modules', manifest.name, 'dist/cli/main.js'), '--version')).toBe(
+    expect(await node(join('node_modules', manifest.name, 'dist/cli.js'), '--version')).toBe(
       `${manifest.version}\n`,
     );
   });

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { MemoryAdapter, SourcePath } from '../../dist/internals.js';
 import type {
   ListOptions,
   OperationOptions,
@@ -8,7 +8,6 @@ import type {
   StorageCapabilities,
   WriteOptions,
 } from '../../dist/storage/adapter.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
 import { put } from '../images/gallery.ts';
 
 /** A store with some operations done otherwise. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { SourcePath } from '../../dist/internals.js';
 import { bytesAt, put } from '../images/gallery.ts';
 import { CaseFoldingStore } from './changing-store.ts';
 import { startService } from './service.ts';

@@ -1,10 +1,9 @@
 import { registerStorageAdapter } from 'stowage';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
+import { MemoryAdapter, NotFoundError } from '../../dist/internals.js';
 import { bytesAt, pathOf, put } from '../images/gallery.ts';
 import { quarters } from '../images/pictures.ts';
-import { NotFoundError } from '../../dist/errors/errors.js';
 import { afterReading, changing, withCapabilities } from './changing-store.ts';
 import { boxOf } from './images.ts';
 import { startService } from './service.ts';

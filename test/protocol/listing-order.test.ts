@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { entryOrder, FirstInOrder, sortPatiently, TimeSlice } from '../../dist/actions/listing/order.js';
+import { FirstInOrder, TimeSlice, entryOrder, sortPatiently } from '../../dist/internals.js';
 import type { Entry } from '../../dist/storage/adapter.js';
 
 const slice = () => new TimeSlice(new AbortController().signal);

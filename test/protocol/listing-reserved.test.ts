@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { isReservedName, requireFreeName, requireReachable } from '../../dist/actions/reserved.js';
-import { NotFoundError, UnsafeNameError } from '../../dist/errors/errors.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import {
+  NotFoundError,
+  SourcePath,
+  UnsafeNameError,
+  isReservedName,
+  requireFreeName,
+  requireReachable,
+} from '../../dist/internals.js';
 
 const settings = {
   excludeDirectoryNames: ['.tmb', 'a+b (c)', 'Straße'],

@@ -2,7 +2,7 @@ import { get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { StorageUnavailableError, UnsupportedError } from '../../dist/errors/errors.js';
+import { StorageUnavailableError, UnsupportedError } from '../../dist/internals.js';
 import type { Entry, ListOptions, StorageAdapter } from '../../dist/storage/adapter.js';
 import { silent, startService, type Fields, type Service } from './service.ts';
 

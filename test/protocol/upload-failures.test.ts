@@ -3,9 +3,7 @@ import { Readable } from 'node:stream';
 import { registerStorageAdapter } from 'stowage';
 import { withFaults, type Fault } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter, memoryFactory } from '../../dist/adapters/memory/adapter.js';
-import { StorageUnavailableError } from '../../dist/errors/errors.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
+import { MemoryAdapter, SourcePath, StorageUnavailableError, memoryFactory } from '../../dist/internals.js';
 import { startService, type Answer, type Service } from './service.ts';
 
 /** A service whose store fails as planned, counted from its start. */

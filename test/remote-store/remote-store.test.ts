@@ -3,10 +3,14 @@ import { PassThrough, Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { errorOfStatus, strongEtag, wholeSize } from '../../dist/remote-store/answers.js';
-import { pause } from '../../dist/remote-store/backoff.js';
-import { passBody } from '../../dist/remote-store/body.js';
-import { createConnectionSlots } from '../../dist/remote-store/connection-slots.js';
+import {
+  createConnectionSlots,
+  errorOfStatus,
+  passBody,
+  pause,
+  strongEtag,
+  wholeSize,
+} from '../../dist/internals.js';
 
 const failure = (error: unknown): Error => new Error('ours', { cause: error });
 const plain = { length: undefined, signal: undefined, failure };

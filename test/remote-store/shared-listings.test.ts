@@ -1,11 +1,8 @@
 import { Readable } from 'node:stream';
 import { createApp, type Logger } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { MemoryAdapter } from '../../dist/adapters/memory/adapter.js';
-import { SharedListings } from '../../dist/remote-store/shared-listings.js';
-import { copyTree } from '../../dist/storage/copy-tree.js';
+import { MemoryAdapter, SharedListings, SourcePath, copyTree } from '../../dist/internals.js';
 import type { ListOptions, StorageAdapter } from '../../dist/storage/adapter.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
 import { optionsFor } from '../adapters/servers/bucket.ts';
 import { S3Stub } from '../adapters/servers/s3-stub.ts';
 import { DavStub } from '../adapters/servers/webdav-stub.ts';

@@ -17,7 +17,7 @@ export interface Service {
   kill(): Promise<void>;
 }
 
-const main = path.join(import.meta.dirname, '../../dist/cli/main.js');
+const main = path.join(import.meta.dirname, '../../dist/cli.js');
 
 const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');

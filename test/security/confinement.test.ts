@@ -8,12 +8,16 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openLocalAdapter } from '../../dist/adapters/local/factory.js';
-import { NotFoundError, StowageError } from '../../dist/errors/errors.js';
-import { createSilentLogger } from '../../dist/log/logger.js';
+import {
+  NotFoundError,
+  SourcePath,
+  StowageError,
+  copyFolder,
+  createSilentLogger,
+  moveFolder,
+  openLocalAdapter,
+} from '../../dist/internals.js';
 import type { Entry } from '../../dist/storage/adapter.js';
-import { copyFolder, moveFolder } from '../../dist/storage/folders.js';
-import { SourcePath } from '../../dist/storage/source-path.js';
 import { prepareGround, SECRET, SECRET_SIZE, whileSwapping, type Ground } from './outside.js';
 
 const at = (path: string) => SourcePath.parse(path);

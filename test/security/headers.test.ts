@@ -2,10 +2,8 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { FileAnswer } from '../../dist/actions/file-answer.js';
+import { FileAnswer, HttpError, InvalidParametersError, contentDisposition } from '../../dist/internals.js';
 import type { Action } from '../../dist/actions/action.js';
-import { HttpError, InvalidParametersError } from '../../dist/errors/errors.js';
-import { contentDisposition } from '../../dist/content/content-disposition.js';
 import { json, startEdge } from '../edge/edge.ts';
 
 const action = (name: string, run: Action['run']): Action => ({

@@ -1,16 +1,18 @@
 import fc from 'fast-check';
 import sanitizeFilename from 'sanitize-filename';
 import { describe, expect, it } from 'vitest';
-import { extensionOf, hasAllowedExtension, splitExtension } from '../../dist/content/extension.js';
 import {
+  extensionOf,
+  hasAllowedExtension,
+  isSegment,
   isServerConfigName,
   sanitizeName,
+  splitExtension,
   withExtension,
   withFileSuffix,
   withFolderSuffix,
   withSingleExtension,
-} from '../../dist/content/file-name.js';
-import { isSegment } from '../../dist/storage/source-path.js';
+} from '../../dist/internals.js';
 
 const bytes = (text: string): number => Buffer.byteLength(text);
 

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { StowageError, UnsafeNameError, UnsafePathError } from '../../dist/errors/errors.js';
-import { isSegment, SourcePath } from '../../dist/storage/source-path.js';
+import {
+  SourcePath,
+  StowageError,
+  UnsafeNameError,
+  UnsafePathError,
+  isSegment,
+} from '../../dist/internals.js';
 
 /** Pieces from which hostile paths are made, beside anything that text can hold. */
 const piece = fc.oneof(

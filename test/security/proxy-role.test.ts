@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type App, createApp, createRouter, type ConfigInput, type Logger } from '../../dist/index.js';
+import { type App, createApp, createRouter, type ConfigInput, type Logger } from 'stowage';
 
 const nothing = (): void => undefined;
 const logger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createSilentLogger } from '../../dist/log/logger.js';
-import { createRemoteFetcher } from '../../dist/remote/fetcher.js';
+import { createRemoteFetcher, createSilentLogger } from '../../dist/internals.js';
 import type { HostAddress } from '../../dist/remote/remote.js';
 import { startCanary, startSite, type Canary, type Site } from '../remote/loopback.ts';
 

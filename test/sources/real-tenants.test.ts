@@ -8,7 +8,7 @@ import {
   type SourcesInput,
 } from 'stowage';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { memoryFactory } from '../../dist/adapters/memory/adapter.js';
+import { memoryFactory } from '../../dist/internals.js';
 import { optionsFor } from '../adapters/servers/bucket.ts';
 import { S3Stub } from '../adapters/servers/s3-stub.ts';
 import { login, programs, startApache, type DavServer } from '../adapters/servers/webdav.ts';

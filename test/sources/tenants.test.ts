@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { TenantCache } from '../../dist/sources/tenants.js';
+import { TenantCache } from '../../dist/internals.js';
 import type { SourceGroup } from '../../dist/sources/source-group.js';
 
 interface Probe extends SourceGroup {

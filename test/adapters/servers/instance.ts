@@ -12,7 +12,7 @@ export interface Instance {
   stop(): Promise<void>;
 }
 
-const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../dist/cli.js', import.meta.url));
 
 /** Where an instance differs from one of the built service in the environment of the tests. */
 export interface InstanceOptions {

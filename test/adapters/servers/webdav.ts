@@ -5,8 +5,8 @@ import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openWebdavAdapter, type WebdavAdapter } from '../../../dist/adapters/webdav/adapter.js';
-import { parseWebdavOptions } from '../../../dist/adapters/webdav/options.js';
+import { openWebdavAdapter, parseWebdavOptions } from '../../../dist/internals.js';
+import type { WebdavAdapter } from '../../../dist/adapters/webdav/adapter.js';
 
 /** A real WebDAV server on a free port of this machine, with a folder of its own. */
 export interface DavServer {

@@ -1,0 +1,88 @@
+/**
+ * `npm run build`: declarations by the compiler (`dist/<path>.d.ts`, one a module, made anew only where something changed), then the
+ * code as bundles, all in `dist` itself: a process reads some twenty files at start instead of four hundred. The entries
+ * share chunks, so that an error class or the registry of adapters exists once; what is imported by `await import()` stays apart until
+ * it is asked for. Packages are never bundled. At last, what earlier builds left in `dist` is removed.
+ *
+ * Another entry is one more line in `service`, and, when it is public, its path in `exports` of package.json. Code for pages, which shares
+ * nothing with the service, is a build of its own: one more call of `bundle` with other options (say `format: 'iife'`,
+ * `platform: 'browser'`, no `splitting`); files that are copied belong to the set of what the build has made, too.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join, relative, resolve } from 'node:path';
+import { build } from 'esbuild';
+
+const root = resolve(import.meta.dirname, '..');
+const dist = join(root, 'dist');
+
+/**
+ * Name in `dist` to source. All lie in one folder, because code finds the threads, the processes and the manifest relative to
+ * the file that it was bundled into, whichever that is.
+ */
+const service = {
+  index: 'src/index.ts',
+  storage: 'src/storage/index.ts',
+  testing: 'src/testing/index.ts',
+  fastify: 'src/http/bridges/fastify.ts',
+  next: 'src/http/bridges/next.ts',
+  cli: 'src/cli/main.ts',
+  // For tests alone; not published.
+  internals: 'src/internals.ts',
+};
+
+/** Threads and processes: each whole in a file of its own, since nothing of it is shared with whoever starts it. */
+const threads = {
+  'scan-worker': 'src/adapters/local/scan-worker.ts',
+  'thread-main': 'src/documents/docx/thread-main.ts',
+  'process-main': 'src/documents/docx/drawing/process-main.ts',
+};
+
+/** Bundles into `dist` and returns the paths it wrote there. */
+const bundle = async (options) => {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    outdir: 'dist',
+    bundle: true,
+    format: 'esm',
+    packages: 'external',
+    metafile: true,
+    logLevel: 'warning',
+    ...options,
+  });
+  return Object.keys(metafile.outputs).map((path) => resolve(root, path));
+};
+
+const declare = () => {
+  const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+  const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.json'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  if (status !== 0) process.exit(status ?? 1);
+};
+
+/** A declaration stays while its source is there. */
+const isCurrentDeclaration = (path) =>
+  path.endsWith('.d.ts') &&
+  existsSync(join(root, 'src', `${relative(dist, path).slice(0, -'.d.ts'.length)}.ts`));
+
+const removeStale = async (made) => {
+  for (const file of await readdir(dist, { recursive: true, withFileTypes: true })) {
+    const path = join(file.parentPath, file.name);
+    if (file.isDirectory() || file.name === '.tsbuildinfo' || made.has(path) || isCurrentDeclaration(path))
+      continue;
+    await rm(path, { force: true });
+  }
+};
+
+declare();
+const node = { platform: 'node', target: 'node20.19' };
+const made = await Promise.all([
+  bundle({ entryPoints: service, splitting: true, chunkNames: '[name]-[hash]', ...node }),
+  bundle({ entryPoints: threads, ...node }),
+  bundle({ entryPoints: { client: 'src/client/index.ts' }, platform: 'neutral', target: 'es2022' }),
+]);
+await removeStale(new Set(made.flat()));

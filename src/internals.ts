@@ -1,0 +1,96 @@
+/**
+ * What tests reach beyond the public surface. Bundles have no modules to import one by one, so this entry is built beside
+ * the public ones, shares their code, and stays out of the published package. Not for use elsewhere.
+ */
+export { compileRules } from './access/access.ts';
+export { accessKeyOf, defineAction } from './actions/action.ts';
+export { FileAnswer } from './actions/file-answer.ts';
+export { compileDateFormat, humanSize } from './actions/listing/item.ts';
+export { FirstInOrder, TimeSlice, entryOrder, sortPatiently } from './actions/listing/order.ts';
+export { createNameReservations, takeFreeName } from './actions/naming.ts';
+export { createActions } from './actions/registry.ts';
+export { isReservedName, requireFreeName, requireReachable } from './actions/reserved.ts';
+export { processState, readProcessMark } from './adapter-support/process-mark.ts';
+export { spool } from './adapter-support/spool.ts';
+export { fromSystemError, systemCode } from './adapter-support/system-errors.ts';
+export { HandleConfinement } from './adapters/local/confinement.ts';
+export { createLocalFactory, openLocalAdapter } from './adapters/local/factory.ts';
+export { putBack } from './adapters/local/naming.ts';
+export { ScanThread, ScanThreadMissing } from './adapters/local/scan-thread.ts';
+export { MemoryAdapter, memoryFactory } from './adapters/memory/adapter.ts';
+export { S3Adapter } from './adapters/s3/adapter.ts';
+export { createS3Factory } from './adapters/s3/factory.ts';
+export { KnownServices } from './adapters/s3/known-services.ts';
+export { parseS3Options } from './adapters/s3/options.ts';
+export { openWebdavAdapter } from './adapters/webdav/adapter.ts';
+export { createWebdavFactory } from './adapters/webdav/factory.ts';
+export { parseWebdavOptions } from './adapters/webdav/options.ts';
+export { orAborted } from './concurrency/or-aborted.ts';
+export { createSharedQueues, createTaskQueue } from './concurrency/task-queue.ts';
+export { loadAccessRules } from './config/access-rules.ts';
+export { readBrowser } from './config/environment.ts';
+export { loadConfig } from './config/load.ts';
+export { settingsSchema, settingsShape } from './config/settings.ts';
+export { loadSources } from './config/sources.ts';
+export { configWarnings } from './config/warnings.ts';
+export { checkConfiguration } from './connector.ts';
+export { contentDisposition } from './content/content-disposition.ts';
+export { extensionOf, hasAllowedExtension, splitExtension } from './content/extension.ts';
+export {
+  isServerConfigName,
+  sanitizeName,
+  withExtension,
+  withFileSuffix,
+  withFolderSuffix,
+  withSingleExtension,
+} from './content/file-name.ts';
+export { fileCopyNames, folderCopyNames, uploadNames } from './content/numbered-names.ts';
+export { createDocuments } from './documents/create-documents.ts';
+export { createDocumentResources } from './documents/document-resources.ts';
+export { ConverterThread } from './documents/docx/converter-thread.ts';
+export {
+  AccessDeniedError,
+  AlreadyExistsError,
+  BusyError,
+  ChangedMeanwhileError,
+  ConfigError,
+  CorruptError,
+  HttpError,
+  InvalidParametersError,
+  MovedInPartError,
+  NotFoundError,
+  StorageDeniedError,
+  StorageFullError,
+  StorageUnavailableError,
+  StowageError,
+  UnsafeNameError,
+  UnsafePathError,
+  UnsupportedError,
+  WrongKindError,
+} from './errors/errors.ts';
+export { english } from './errors/languages/catalogue.ts';
+export { catalogues } from './errors/languages/languages.ts';
+export { detailedMessages, errorTable } from './errors/table.ts';
+export { toNodeHandler } from './http/bridges/node.ts';
+export { writeJson } from './http/json-stream.ts';
+export { createPipeline } from './http/pipeline.ts';
+export { listen } from './http/server.ts';
+export { decodeBmp } from './images/bmp.ts';
+export { createThumbnails } from './images/create-thumbnails.ts';
+export { decodeIcoBitmap, readIco } from './images/ico.ts';
+export { createImagePool } from './images/image-pool.ts';
+export { createLineLogger, createSilentLogger, createTerminalLogger } from './log/logger.ts';
+export { isPublicAddress, reachOf } from './network/address.ts';
+export { errorOfStatus, strongEtag, wholeSize } from './remote-store/answers.ts';
+export { pause } from './remote-store/backoff.ts';
+export { passBody } from './remote-store/body.ts';
+export { createConnectionSlots } from './remote-store/connection-slots.ts';
+export { SharedListings } from './remote-store/shared-listings.ts';
+export { createRemoteFetcher } from './remote/fetcher.ts';
+export { createSourceGroup } from './sources/source-group.ts';
+export { TenantCache } from './sources/tenants.ts';
+export { copyFileTo, copyTree } from './storage/copy-tree.ts';
+export { copyFolder, moveFolder, walkFolder } from './storage/folders.ts';
+export { moveFileTo, moveTree } from './storage/move-tree.ts';
+export { SourcePath, isSegment } from './storage/source-path.ts';
+export { stageContent } from './storage/staging.ts';
