@@ -21,6 +21,7 @@ import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
 import { createLinks, type UrlFor } from './links/links.ts';
 import { createProxyRole } from './http/proxy-role.ts';
 import { createPipeline } from './http/pipeline.ts';
+import { canReadTokens, createTokenRole } from './http/token-role.ts';
 import { createThumbnails } from './images/create-thumbnails.ts';
 import { createImageEditor } from './images/image-editor.ts';
 import { createImagePool } from './images/image-pool.ts';
@@ -138,6 +139,8 @@ const prepare = (
   const config = loadConfig(input, factories, readSourceEnvironment());
   if (config.settings.auth !== undefined && hooks.checkAuthentication !== undefined)
     throw new ConfigError(['auth: must not be set together with the hook checkAuthentication']);
+  if (config.settings.auth?.jwt !== undefined && !canReadTokens())
+    throw new ConfigError(['auth.jwt: needs the npm package "jose": npm install jose']);
   const actions = createActions();
   const actionKeys = [...new Set([...reportedActions, ...actions.keys()])].map(accessKeyOf);
   return { config, factories, actions, actionKeys, warnings: warningsOf(config, hooks, actionKeys) };
@@ -158,7 +161,9 @@ const authenticationOf = (
   { auth, defaultRole }: ConnectorConfig['settings'],
 ): ((request: HookRequest) => unknown) => {
   if (hooks.checkAuthentication !== undefined) return (request) => hooks.checkAuthentication?.(request);
-  return auth === undefined ? () => defaultRole : createProxyRole(auth);
+  if (auth?.jwt !== undefined) return createTokenRole(auth.jwt, defaultRole);
+  const { header, from } = auth ?? {};
+  return header === undefined || from === undefined ? () => defaultRole : createProxyRole(header, from);
 };
 
 /** Nothing is opened or begun by it. */

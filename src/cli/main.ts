@@ -6,6 +6,7 @@ import { help, parseCommand, UsageError, type Command } from './arguments.ts';
 import { defineFolder, hintFor } from './folder.ts';
 import { createHealth } from './health.ts';
 import { Metrics } from './metrics.ts';
+import { missingPackages, packagesOf } from './packages.ts';
 import { readDefinition } from './read-config.ts';
 import { parsePort, readAddress, serve, StartError } from './serve.ts';
 
@@ -56,6 +57,9 @@ const execute = async (command: Command): Promise<number> => {
       return 0;
     }
     for (const warning of checked.warnings) print(`Note: ${warning}`);
+    const missing = missingPackages(packagesOf(checked.config));
+    for (const one of missing) complain(`Missing: ${one}`);
+    if (missing.length > 0) return 1;
     print('The configuration is valid.');
   }
   return 0;

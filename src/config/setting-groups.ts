@@ -1,4 +1,3 @@
-import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
 /** Seconds whose milliseconds a timer can hold. */
@@ -51,18 +50,4 @@ export const tenantCacheSchema = z.strictObject({
     .max(MAX_TIMER_SECONDS * 1000)
     .default(60_000)
     .describe('Lifetime of a resolved tenant in milliseconds, from its build.'),
-});
-
-const isNetwork = (text: string): boolean => ipaddr.isValidCIDR(text) || ipaddr.isValid(text);
-
-/** Who vouches for the role of a request, where no hook does. */
-export const authSchema = z.strictObject({
-  header: z
-    .string()
-    .regex(/^[!#$%&'*+.^_`|~\w-]+$/u, 'must be the name of a header')
-    .describe('Header that holds the role. The proxy must set it, or remove what clients send.'),
-  from: z
-    .array(z.string().refine(isNetwork, 'must be an address or a network such as 127.0.0.1 or 10.0.0.0/8'))
-    .min(1, 'must not be empty')
-    .describe('Addresses of the proxies that are trusted; requests of all others are answered with 401.'),
 });

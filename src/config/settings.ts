@@ -1,13 +1,8 @@
 import { z } from 'zod';
 import { accessRuleSchema } from './access-rules.ts';
+import { authSchema } from './auth.ts';
 import { global, setting, source, unused } from './setting-meta.ts';
-import {
-  authSchema,
-  documentsSchema,
-  MAX_TIMER_SECONDS,
-  pdfSchema,
-  tenantCacheSchema,
-} from './setting-groups.ts';
+import { documentsSchema, MAX_TIMER_SECONDS, pdfSchema, tenantCacheSchema } from './setting-groups.ts';
 import {
   byteSize,
   count,
@@ -178,7 +173,7 @@ export const settingsShape = {
   auth: setting(
     authSchema.optional(),
     global(
-      'Take the role of a request from a header of a trusted proxy, in place of `defaultRole`. Without the header, or from elsewhere: 401.',
+      'Take the role of a request from a header of a trusted proxy (`header` and `from`), or from a signed token (`jwt`), in place of `defaultRole`. Without it, or from elsewhere: 401.',
     ),
   ),
   roleSessionVar: setting(z.string().default('JoditUserRole'), unused('roles come from the hook.')),

@@ -24,6 +24,29 @@ const groupBy = <Item>(items: readonly Item[], keyOf: (item: Item) => string): M
 const named = (sources: readonly SourceConfig[]): string =>
   `source${sources.length === 1 ? '' : 's'} ${sources.map(({ name }) => JSON.stringify(name)).join(', ')}`;
 
+const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u;
+
+/** What is risky about tokens that give roles. */
+const tokenWarnings = ({ settings: { auth, refuseCrossSite } }: ConnectorConfig): readonly string[] => {
+  const { jwksUrl, audience, cookie } = auth?.jwt ?? {};
+  const warnings: string[] = [];
+  if (jwksUrl !== undefined && audience === undefined)
+    warnings.push(
+      'auth.jwt.audience is not set: tokens that the login service made for other applications are accepted.',
+    );
+  const url = jwksUrl === undefined ? undefined : new URL(jwksUrl);
+  if (url?.protocol === 'http:' && !LOOPBACK.test(url.hostname))
+    warnings.push(
+      'auth.jwt.jwksUrl is not https: whoever can change the answers on the way decides who has which role.',
+    );
+  if (cookie !== undefined && !refuseCrossSite)
+    warnings.push(
+      'auth.jwt.cookie is set and refuseCrossSite is not: pages of other sites may act with the cookies of ' +
+        'their visitors.',
+    );
+  return warnings;
+};
+
 /**
  * What an operator should know before the service serves, one sentence each: settings that are accepted and
  * yet risky, or probably not meant. `actionKeys` are the keys that access rules can name; without them rules
@@ -63,6 +86,7 @@ export const configWarnings = (
         'may use the service with the cookies of their visitors.',
     );
   }
+  warnings.push(...tokenWarnings(config));
   const keys = new Set(accessControl.flatMap((rule) => Object.keys(rule)));
   for (const key of ['role', 'path', 'extensions', ...(actionKeys ?? keys)]) keys.delete(key);
   for (const key of keys) warnings.push(`accessControl: no action has the key ${key}.`);

@@ -164,8 +164,9 @@ export class BusyError extends errorOf('BUSY', { headers: { 'Retry-After': '2' }
 export class HttpError extends Error {
   readonly status: number;
 
-  constructor(status: number, message: string) {
-    super(message);
+  /** Only the log reads the `cause`. */
+  constructor(status: number, message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, options);
     this.name = 'HttpError';
     this.status = status;
   }

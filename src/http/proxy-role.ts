@@ -1,5 +1,4 @@
 import ipaddr from 'ipaddr.js';
-import type { Settings } from '../config/settings.ts';
 import { HttpError } from '../errors/errors.ts';
 import type { HookRequest } from './message.ts';
 
@@ -25,10 +24,10 @@ const peerOf = (native: unknown): string | undefined => {
  * Takes the role of a request from the header of a trusted proxy.
  * @throws HttpError 401 for requests of others, and for those whose header is not one role.
  */
-export const createProxyRole = ({
-  header,
-  from,
-}: NonNullable<Settings['auth']>): ((request: HookRequest) => string) => {
+export const createProxyRole = (
+  header: string,
+  from: readonly string[],
+): ((request: HookRequest) => string) => {
   const name = header.toLowerCase();
   const networks = from.map(parseNetwork);
   return ({ native, headers }) => {

@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installBare, type BareInstall } from '../package/bare-install.ts';
@@ -78,6 +80,27 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
       ping: [200],
     });
     expect(stderr).toBe('');
+  });
+
+  it('are named by check-config, with what to install', async () => {
+    const file = join(bareInstall.folder, 'config.json');
+    const main = join(bareInstall.folder, 'node_modules', 'stowage', 'dist', 'cli', 'main.js');
+    const check = (settings: object): { status: number | null; stderr: string } => {
+      writeFileSync(file, JSON.stringify({ ...config, ...settings }));
+      return spawnSync(process.execPath, [main, 'check-config', '--config', file], { encoding: 'utf8' });
+    };
+    expect(check({})).toMatchObject({
+      status: 1,
+      stderr:
+        'Missing: the source "bucket" needs the npm package "@aws-sdk/client-s3", which is not installed here: ' +
+        'npm install @aws-sdk/client-s3\n',
+    });
+    expect(check({ serve: 'public', delivery: 'redirect' }).stderr).toContain(
+      'npm install @aws-sdk/s3-request-presigner',
+    );
+    // Without it nobody could log in.
+    const auth = { jwt: { secret: 'a secret that is longer than thirty-two bytes' } };
+    expect(check({ auth }).stderr).toContain('auth.jwt: needs the npm package "jose": npm install jose');
   });
 
   it('let the service start', async () => {

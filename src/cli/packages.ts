@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isPlainObject } from '../config/plain-values.ts';
+import type { ConnectorConfig } from '../config/types.ts';
+
+/** A package that only some need. */
+export interface OptionalPackage {
+  readonly name: string;
+  /** What does not work without it. */
+  readonly purpose: string;
+}
+
+/** What any service may need some day: actions of the protocol. */
+export const documentPackages: readonly OptionalPackage[] = [
+  { name: 'puppeteer-core', purpose: 'PDF files' },
+  { name: 'docx', purpose: 'DOCX files' },
+  { name: 'parse5', purpose: 'DOCX files' },
+];
+
+const named = (name: string): string => `the source ${JSON.stringify(name)}`;
+
+/** The packages without which a part of the configuration cannot work. */
+export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly OptionalPackage[] => [
+  ...sources
+    .filter(({ storageAdapter }) => storageAdapter === 's3')
+    .flatMap(({ name, settings: { serve, delivery } }) => [
+      { name: '@aws-sdk/client-s3', purpose: named(name) },
+      ...(serve !== 'off' && delivery === 'redirect'
+        ? [{ name: '@aws-sdk/s3-request-presigner', purpose: `redirects of ${named(name)}` }]
+        : []),
+    ]),
+  ...(settings.auth?.jwt === undefined ? [] : [{ name: 'jose', purpose: 'auth.jwt' }]),
+];
+
+const entryOf = (name: string): string | undefined => {
+  try {
+    return fileURLToPath(import.meta.resolve(name));
+  } catch {
+    return undefined;
+  }
+};
+
+const versionIn = async (file: string, name: string): Promise<string | undefined> => {
+  try {
+    const manifest: unknown = JSON.parse(await readFile(file, 'utf8'));
+    const version = isPlainObject(manifest) && manifest['name'] === name ? manifest['version'] : undefined;
+    return typeof version === 'string' ? version : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** The version of a package as this service would load it; undefined when it is not installed. */
+export const installedVersion = async (name: string): Promise<string | undefined> => {
+  const entry = entryOf(name);
+  if (entry === undefined) return undefined;
+  // Not every package exports its manifest.
+  for (let folder = dirname(entry); folder !== dirname(folder); folder = dirname(folder)) {
+    const version = await versionIn(join(folder, 'package.json'), name);
+    if (version !== undefined) return version;
+  }
+  return 'unknown';
+};
+
+/** Which of the packages are not installed, one sentence each with the command that installs it. */
+export const missingPackages = (packages: readonly OptionalPackage[]): readonly string[] =>
+  packages
+    .filter(({ name }) => entryOf(name) === undefined)
+    .map(
+      ({ name, purpose }) =>
+        `${purpose} needs the npm package "${name}", which is not installed here: npm install ${name}`,
+    );

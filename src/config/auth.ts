@@ -1,0 +1,152 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+
+const isNetwork = (text: string): boolean => ipaddr.isValidCIDR(text) || ipaddr.isValid(text);
+
+const isWebAddress = (text: string): boolean =>
+  URL.canParse(text) && /^https?:$/u.test(new URL(text).protocol) && new URL(text).username === '';
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/u;
+
+const rsa = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const;
+const curves = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
+const shared = ['HS256', 'HS384', 'HS512'] as const;
+const algorithms = [...rsa, ...curves, ...shared] as const;
+
+/** How a token may be signed. `none` is none of them. */
+export type TokenAlgorithm = (typeof algorithms)[number];
+
+/** The public key in a text; undefined where the text holds none, or a private key, which others would do. */
+const publicKeyIn = (text: string): KeyObject | undefined => {
+  if (text.includes('PRIVATE KEY')) return undefined;
+  try {
+    return createPublicKey(text);
+  } catch {
+    return undefined;
+  }
+};
+
+const algorithmsOfCurve: Readonly<Record<string, readonly TokenAlgorithm[]>> = {
+  prime256v1: ['ES256'],
+  secp384r1: ['ES384'],
+  secp521r1: ['ES512'],
+};
+
+/** What a public key can verify; empty for keys that no token is signed with, and RSA keys under 2048 bits. */
+const algorithmsOfKey = (text: string): readonly TokenAlgorithm[] => {
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = publicKeyIn(text) ?? {};
+  if (type === 'rsa') return (details?.modulusLength ?? 0) < 2048 ? [] : rsa;
+  if (type === 'ed25519') return ['EdDSA', 'Ed25519'];
+  return algorithmsOfCurve[details?.namedCurve ?? ''] ?? [];
+};
+
+/** Where the keys of tokens come from. */
+interface TokenKeys {
+  readonly jwksUrl?: string | undefined;
+  readonly publicKey?: string | undefined;
+  readonly secret?: string | undefined;
+}
+
+/**
+ * What a key can verify. A public key is never taken for a secret, nor the reverse, whatever a token says of
+ * itself.
+ */
+export const possibleAlgorithms = ({ publicKey, secret }: TokenKeys): readonly TokenAlgorithm[] => {
+  if (secret !== undefined) return shared;
+  return publicKey === undefined ? [...rsa, ...curves] : algorithmsOfKey(publicKey);
+};
+
+const texts = z.union([z.string(), z.array(z.string()).min(1)], 'must be text or a list of texts');
+
+// No problem of a key repeats what was written.
+const jwtShape = z.strictObject({
+  jwksUrl: z
+    .string()
+    .refine(isWebAddress, 'must be an http or https URL')
+    .optional()
+    .describe('Address of the keys that the login service publishes (a JSON Web Key Set).'),
+  publicKey: z
+    .string()
+    .refine(
+      (text) => algorithmsOfKey(text).length > 0,
+      'must not be anything but a public key or a certificate in PEM: RSA from 2048 bits, P-256, P-384, P-521 or Ed25519',
+    )
+    .optional()
+    .describe('The key itself, in PEM: a public key or a certificate.'),
+  secret: z
+    .string()
+    .refine((text) => Buffer.byteLength(text) >= 32, 'must not be shorter than 32 bytes')
+    .optional()
+    .describe('The secret that the login service signs with (HS256, HS384, HS512).'),
+  issuer: texts.optional().describe('Who must have made the token (`iss`): one of these.'),
+  audience: texts.optional().describe('Whom the token must be made for (`aud`): one of these.'),
+  algorithms: z
+    .array(z.enum(algorithms))
+    .min(1)
+    .optional()
+    .describe('The only ways in which a token may be signed. Default: all that the key can verify.'),
+  roleClaim: z
+    .string()
+    .min(1)
+    .default('role')
+    .describe('The claim that holds the role; with dots, of an object inside: `realm_access.roles`.'),
+  roles: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe('For claims that hold many: the first of these that the token has is the role.'),
+  subjectClaim: z.string().min(1).default('sub').describe('The claim that names the user in the log.'),
+  cookie: z
+    .string()
+    .regex(HEADER_NAME, 'must be the name of a cookie')
+    .optional()
+    .describe('Cookie that may hold the token where no `Authorization: Bearer` comes.'),
+  optional: z
+    .boolean()
+    .default(false)
+    .describe('Let requests without a token pass with `defaultRole`. A token that is not valid is 401.'),
+});
+
+const jwtSchema = jwtShape.superRefine(({ jwksUrl, publicKey, secret, algorithms: wanted }, context) => {
+  const add = (path: string[], message: string): void =>
+    context.addIssue({ code: 'custom', path, message, input: undefined });
+  const keys = [jwksUrl, publicKey, secret].filter((key) => key !== undefined);
+  if (keys.length === 0) return add(['jwksUrl'], 'is required unless publicKey or secret is set');
+  if (keys.length > 1) return add([], 'must not have more than one of jwksUrl, publicKey and secret');
+  const possible = possibleAlgorithms({ publicKey, secret });
+  const impossible = (wanted ?? []).filter((one) => !possible.includes(one));
+  if (impossible.length > 0)
+    add(['algorithms'], `must not list what this key cannot verify: ${impossible.join(', ')}`);
+});
+
+/** Tokens of a login service, as configured. */
+export type TokenSettings = Readonly<z.output<typeof jwtShape>>;
+
+/** Who vouches for the role of a request, where no hook does: a proxy or a token. */
+export const authSchema = z
+  .strictObject({
+    header: z
+      .string()
+      .regex(HEADER_NAME, 'must be the name of a header')
+      .optional()
+      .describe('Header that holds the role. The proxy must set it, or remove what clients send.'),
+    from: z
+      .array(z.string().refine(isNetwork, 'must be an address or a network such as 127.0.0.1 or 10.0.0.0/8'))
+      .min(1, 'must not be empty')
+      .optional()
+      .describe('Addresses of the proxies that are trusted; requests of all others are answered with 401.'),
+    jwt: jwtSchema
+      .optional()
+      .describe('Take the role from a signed token (JWT). Needs the npm package `jose`.'),
+  })
+  .superRefine(({ header, from, jwt }, context) => {
+    const add = (path: string[], message: string): void =>
+      context.addIssue({ code: 'custom', path, message, input: undefined });
+    if (jwt !== undefined) {
+      if (header !== undefined || from !== undefined) add(['jwt'], 'must not be set together with header');
+      return;
+    }
+    if (header === undefined) add(['header'], 'is required unless jwt is set');
+    if (from === undefined) add(['from'], 'is required with header');
+  });

@@ -1,0 +1,164 @@
+import { createPublicKey } from 'node:crypto';
+import type * as Jose from 'jose';
+import { possibleAlgorithms, type TokenSettings } from '../config/auth.ts';
+import { BusyError, HttpError } from '../errors/errors.ts';
+import type { HookRequest, Identity } from './message.ts';
+
+/** Clocks of two machines may differ by so much. */
+const TOLERANCE_SECONDS = 30;
+/** Keys are fetched in this time, or the request is answered with 503. */
+const FETCH_MS = 5000;
+/** A key set is some kilobytes long. */
+const MAX_KEYS_BYTES = 1024 * 1024;
+
+/** Whether tokens can be checked: the npm package `jose` is installed. */
+export const canReadTokens = (): boolean => {
+  try {
+    import.meta.resolve('jose');
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const readBounded = async (response: Response): Promise<Uint8Array<ArrayBuffer>> => {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  // What `fetch` gives in Node can be iterated.
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > MAX_KEYS_BYTES) throw new Error('the key set is larger than 1 MB');
+    chunks.push(chunk);
+  }
+  return new Uint8Array(Buffer.concat(chunks));
+};
+
+const fetchKeys: Jose.FetchImplementation = async (url, options) => {
+  const response = await fetch(url, options);
+  return new Response(await readBounded(response), { status: response.status });
+};
+
+/** Faults of a token, not of the key set, that show when its key is looked for. */
+const TOKEN_FAULTS = ['ERR_JWKS_NO_MATCHING_KEY', 'ERR_JWKS_MULTIPLE_MATCHING_KEYS'];
+
+const codeOf = (error: unknown): string => {
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : '';
+};
+
+/**
+ * The published keys. They are fetched at the first token, again after ten minutes, and for a key that is
+ * not known at most every thirty seconds; one fetch serves all who wait.
+ */
+const publishedKeys = (
+  { createRemoteJWKSet, customFetch }: typeof Jose,
+  url: string,
+): Jose.JWTVerifyGetKey => {
+  const keys = createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_MS, [customFetch]: fetchKeys });
+  return async (header, token) => {
+    try {
+      return await keys(header, token);
+    } catch (error) {
+      if (TOKEN_FAULTS.includes(codeOf(error))) throw error;
+      throw new BusyError({ detail: 'the keys of auth.jwt.jwksUrl could not be fetched', cause: error });
+    }
+  };
+};
+
+const keysOf = (jose: typeof Jose, { jwksUrl, publicKey, secret }: TokenSettings): Jose.JWTVerifyGetKey => {
+  if (jwksUrl !== undefined) return publishedKeys(jose, jwksUrl);
+  const key = publicKey === undefined ? Buffer.from(secret ?? '') : createPublicKey(publicKey);
+  return () => Promise.resolve(key);
+};
+
+const unauthenticated = (reason: string): HttpError =>
+  new HttpError(401, 'Please log in.', { cause: new Error(reason) });
+
+const cookieNamed = (name: string, header = ''): string | undefined => {
+  for (const pair of header.split(';')) {
+    const [key = '', ...value] = pair.split('=');
+    if (key.trim() === name) return value.join('=').trim();
+  }
+  return undefined;
+};
+
+/** The token of a request; undefined when it has none. */
+const tokenOf = ({ headers }: HookRequest, cookie: string | undefined): string | undefined => {
+  const bearer = /^bearer +(.*)$/iu.exec(headers['authorization'] ?? '')?.[1];
+  const token = bearer ?? (cookie === undefined ? undefined : cookieNamed(cookie, headers['cookie']));
+  return token?.trim() === '' ? undefined : token?.trim();
+};
+
+/** The value of a claim: that of the whole name, which may be a URL, or of the way that its dots describe. */
+const claimNamed = (payload: object, name: string): unknown => {
+  if (Object.hasOwn(payload, name)) return Reflect.get(payload, name);
+  return name.split('.').reduce<unknown>((inner, key) => {
+    const isThere = typeof inner === 'object' && inner !== null && Object.hasOwn(inner, key);
+    return isThere ? (Reflect.get(inner, key) as unknown) : undefined;
+  }, payload);
+};
+
+/** @throws HttpError 401 where it cannot be told which role is meant. */
+const roleOf = (payload: object, { roleClaim, roles }: TokenSettings, defaultRole: string): string => {
+  const claim = claimNamed(payload, roleClaim);
+  if (claim === undefined || claim === null) return defaultRole;
+  const values: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
+  const held = values.filter((one) => typeof one === 'string' && one !== '') as readonly string[];
+  if (held.length < values.length)
+    throw unauthenticated(`the claim ${roleClaim} holds something else than text`);
+  if (roles !== undefined) {
+    const words = new Set(held.flatMap((one) => [one, ...one.split(' ')]));
+    return roles.find((role) => words.has(role)) ?? defaultRole;
+  }
+  if (held.length > 1)
+    throw unauthenticated(`the claim ${roleClaim} holds several roles: set auth.jwt.roles`);
+  return held[0] ?? defaultRole;
+};
+
+/**
+ * Takes the role of a request, and the user, from a signed token. The package that reads tokens is loaded at
+ * the first one.
+ * @throws HttpError 401 for a token that is not valid, and without one unless it is optional; BusyError
+ *   (503) when the keys cannot be had.
+ */
+export const createTokenRole = (
+  settings: TokenSettings,
+  defaultRole: string,
+): ((request: HookRequest) => Promise<Identity>) => {
+  const { issuer, audience, subjectClaim, cookie, algorithms = possibleAlgorithms(settings) } = settings;
+  const options: Jose.JWTVerifyOptions = {
+    algorithms: [...algorithms],
+    clockTolerance: TOLERANCE_SECONDS,
+    // What never ends could never be taken back.
+    requiredClaims: ['exp'],
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(audience === undefined ? {} : { audience }),
+  };
+  let loaded: Promise<{ readonly jose: typeof Jose; readonly keys: Jose.JWTVerifyGetKey }> | undefined;
+
+  const verify = async (token: string): Promise<object> => {
+    loaded ??= import('jose').then((jose) => ({ jose, keys: keysOf(jose, settings) }));
+    const { jose, keys } = await loaded;
+    try {
+      return (await jose.jwtVerify(token, keys, options)).payload;
+    } catch (error) {
+      // The package's own errors hold what the token says, which is no matter of the log.
+      if (error instanceof jose.errors.JOSEError) throw unauthenticated(`${error.code}: ${error.message}`);
+      throw error;
+    }
+  };
+
+  return async (request) => {
+    const token = tokenOf(request, cookie);
+    if (token === undefined) {
+      if (settings.optional) return { role: defaultRole };
+      throw unauthenticated('no token came');
+    }
+    const payload = await verify(token);
+    const subject = claimNamed(payload, subjectClaim);
+    return {
+      role: roleOf(payload, settings, defaultRole),
+      subject: typeof subject === 'string' || typeof subject === 'number' ? String(subject) : undefined,
+    };
+  };
+};
