@@ -18,10 +18,11 @@ import { createDocuments } from './documents/create-documents.ts';
 import { ConfigError, InternalError, ShuttingDownError, UnknownSourceError } from './errors/errors.ts';
 import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
-import { createLinks, type UrlFor } from './links/links.ts';
+import { createLinks, type Links, type UrlFor } from './links/links.ts';
 import { createProxyRole } from './http/proxy-role.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { canReadTokens, createTokenRole } from './http/token-role.ts';
+import { createRateLimits } from './http/rate-limits.ts';
 import { createThumbnails } from './images/create-thumbnails.ts';
 import { createImageEditor } from './images/image-editor.ts';
 import { createImagePool } from './images/image-pool.ts';
@@ -188,6 +189,14 @@ const createServices = (
   };
 };
 
+const createUrlFor =
+  ({ publicUrl }: ConnectorConfig['settings'], statics: SourceGroup, links: Links): UrlFor =>
+  (name, path, { lifetime, base = publicUrl ?? '' } = {}) => {
+    const source = seenFrom({ mount: base.replace(/\/$/u, ''), hosts: [] }, statics, undefined).find(name);
+    if (source === undefined) throw new UnknownSourceError();
+    return links.to(source, SourcePath.parse(path), lifetime);
+  };
+
 /**
  * Builds a connector: checks the configuration and begins to open the configured stores.
  * @throws ConfigError listing every problem of the configuration, or of the hooks.
@@ -212,6 +221,7 @@ export const createConnector = <Native>(
   const leaseSources = createSourceLeasing(statics, tenants, hooks, ({ id, sources }) =>
     createSourceGroup(loadSources(sources, settings, factories), { factories, log, tenant: id }),
   );
+  const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, log);
   let closed: Promise<void> | undefined;
   const handle = createPipeline({
     settings,
@@ -236,20 +246,19 @@ export const createConnector = <Native>(
     accessFor: async (identity, request) => (await rulesFor(request, identity)).forRole(identity.role),
     isOriginAllowed: hooks.allowedOrigins,
     stageUpload: stageContent,
+    rateLimits,
   });
   return {
     handle,
-    urlFor: (name, path, { lifetime, base = settings.publicUrl ?? '' } = {}) => {
-      const source = seenFrom({ mount: base.replace(/\/$/u, ''), hosts: [] }, statics, undefined).find(name);
-      if (source === undefined) throw new UnknownSourceError();
-      return services.links.to(source, SourcePath.parse(path), lifetime);
-    },
+    urlFor: createUrlFor(settings, statics, services.links),
     unavailableSources: async (timeoutMs) =>
       closed === undefined ? unavailableIn(statics, timeoutMs, log) : statics.all.map(({ name }) => name),
     close: () => {
       closed ??= services.thumbnails
         .close()
-        .then(() => Promise.all([statics.close(), tenants.close(), services.documents.close()]))
+        .then(() =>
+          Promise.all([statics.close(), tenants.close(), services.documents.close(), rateLimits?.close()]),
+        )
         .then(() => undefined);
       return closed;
     },

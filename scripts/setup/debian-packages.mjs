@@ -15,6 +15,7 @@ export const packages = [
   ['rclone', 'the webdav adapter on rclone'],
   ['lighttpd', 'the webdav adapter on lighttpd'],
   ['lighttpd-mod-webdav', 'the webdav adapter on lighttpd'],
+  ['redis-server', 'rate limits that instances share'],
   ['radosgw', 'the s3 adapter on Ceph'],
   ['ceph-mon', 'the s3 adapter on Ceph'],
   ['ceph-osd', 'the s3 adapter on Ceph'],

@@ -63,6 +63,9 @@ export interface FileResult {
   readonly contentType: string;
 }
 
+/** What an action costs most of, where that is much: `rateLimits` has a limit for each. */
+export type Load = 'uploads' | 'pictures' | 'documents' | 'listings';
+
 /**
  * One action of the protocol. Routes, parameter checks, access keys, permissions and the interface
  * description come from these.
@@ -86,6 +89,7 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   readonly takesLongText?: boolean;
   /** True: with `responseType`, answers and errors have the form of an editor's simple upload. */
   readonly answersEditors?: boolean;
+  readonly load?: Load;
   readonly parameters: Parameters;
   /** Shape of the answer's `data` without `code`, or what kind of file is answered. */
   readonly result: z.ZodType | FileResult;

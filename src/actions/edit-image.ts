@@ -183,6 +183,7 @@ export const editImage = async (
 /** Scales an image to exactly the given size. */
 export const imageResizeAction = defineAction({
   name: 'imageResize',
+  load: 'pictures',
   summary: 'Scales an image to a size, over the original or as another file.',
   changes: true,
   parameters: z.object({
@@ -229,6 +230,7 @@ const fitCropBox = (seen: PictureSize, box: PictureBox): PictureBox => {
 /** Cuts a box out of an image, as the user sees it. */
 export const imageCropAction = defineAction({
   name: 'imageCrop',
+  load: 'pictures',
   summary: 'Cuts a box out of an image, over the original or as another file.',
   changes: true,
   parameters: z.object({

@@ -115,6 +115,7 @@ const run = async (
  */
 export const fileUploadRemoteAction = defineAction({
   name: 'fileUploadRemote',
+  load: 'uploads',
   summary: 'Downloads a file from a public http or https address into a folder.',
   changes: true,
   answersEditors: true,

@@ -106,6 +106,7 @@ const run = async (
 /** Stores uploaded files: all are checked before the first is stored. */
 export const fileUploadAction = defineAction({
   name: 'fileUpload',
+  load: 'uploads',
   summary: 'Stores the files of a multipart form in a folder.',
   changes: true,
   takesFiles: true,

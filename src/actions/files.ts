@@ -67,6 +67,7 @@ const listSource = async (
  */
 export const filesAction = defineAction({
   name: 'files',
+  load: 'listings',
   summary: 'Lists the files, and on request the folders, of a folder.',
   changes: false,
   parameters,

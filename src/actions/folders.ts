@@ -37,6 +37,7 @@ const listSource = async (
 /** Lists the sub-folders of a folder by name: in the named source, else in every source. */
 export const foldersAction = defineAction({
   name: 'folders',
+  load: 'listings',
   summary: 'Lists the sub-folders of a folder.',
   changes: false,
   parameters,

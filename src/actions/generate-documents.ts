@@ -81,6 +81,7 @@ const PDF = 'application/pdf';
 /** Renders HTML as a PDF file. */
 export const generatePdfAction = defineAction({
   name: 'generatePdf',
+  load: 'documents',
   summary: 'Renders HTML as document.pdf.',
   changes: false,
   takesLongText: true,
@@ -113,6 +114,7 @@ const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.doc
 /** Converts HTML into a DOCX file. */
 export const generateDocxAction = defineAction({
   name: 'generateDocx',
+  load: 'documents',
   summary: 'Converts HTML into document.docx.',
   changes: false,
   takesLongText: true,

@@ -121,6 +121,7 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
  */
 export const imageSaveAction = defineAction({
   name: 'imageSave',
+  load: 'uploads',
   summary: 'Stores an edited image, over the original or as another file.',
   methods: ['POST'],
   changes: true,

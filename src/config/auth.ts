@@ -1,8 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
-
-const isNetwork = (text: string): boolean => ipaddr.isValidCIDR(text) || ipaddr.isValid(text);
+import { network } from './setting-values.ts';
 
 const isWebAddress = (text: string): boolean =>
   URL.canParse(text) && /^https?:$/u.test(new URL(text).protocol) && new URL(text).username === '';
@@ -132,7 +130,7 @@ export const authSchema = z
       .optional()
       .describe('Header that holds the role. The proxy must set it, or remove what clients send.'),
     from: z
-      .array(z.string().refine(isNetwork, 'must be an address or a network such as 127.0.0.1 or 10.0.0.0/8'))
+      .array(network)
       .min(1, 'must not be empty')
       .optional()
       .describe('Addresses of the proxies that are trusted; requests of all others are answered with 401.'),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { network } from './setting-values.ts';
 
 /** Seconds whose milliseconds a timer can hold. */
 export const MAX_TIMER_SECONDS = 2_147_483;
@@ -50,4 +51,29 @@ export const tenantCacheSchema = z.strictObject({
     .max(MAX_TIMER_SECONDS * 1000)
     .default(60_000)
     .describe('Lifetime of a resolved tenant in milliseconds, from its build.'),
+});
+
+const rateSchema = z.strictObject({
+  requests: z.number().int().positive().max(1_000_000),
+  seconds: z.number().int().positive().max(86_400),
+});
+
+const rate = (what: string): z.ZodOptional<typeof rateSchema> =>
+  rateSchema.optional().describe(`Most ${what} in so many seconds: \`{ "requests": 60, "seconds": 60 }\`.`);
+
+/** How often one client may ask for what is expensive. */
+export const rateLimitsSchema = z.strictObject({
+  uploads: rate('uploads, from forms, of edited pictures and of remote files'),
+  pictures: rate('edits of pictures'),
+  documents: rate('PDF and DOCX files'),
+  listings: rate('listings'),
+  trustedProxies: z
+    .array(network)
+    .default([])
+    .describe('Proxies whose `X-Forwarded-For` names the client. Without them it is who has connected.'),
+  redis: z
+    .string()
+    .regex(/^rediss?:\/\//u, 'must begin with redis:// or rediss://')
+    .optional()
+    .describe('Where several instances count together. While it cannot be reached, each counts for itself.'),
 });

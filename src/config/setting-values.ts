@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { isSegment } from '../storage/source-path.ts';
 import { baseurlProblem, parseByteSize, parseOrigin, withSlash } from './values.ts';
@@ -94,3 +95,11 @@ export type SortOrder = (typeof sortOrders)[number];
 /** What an upload does with a taken name. */
 export const sameNameStrategies = ['addNumber', 'replace', 'error'] as const;
 export type SameNameStrategy = (typeof sameNameStrategies)[number];
+
+/** An address, or a network of addresses. */
+export const network = z
+  .string()
+  .refine(
+    (text) => ipaddr.isValidCIDR(text) || ipaddr.isValid(text),
+    'must be an address or a network such as 127.0.0.1 or 10.0.0.0/8',
+  );

@@ -2,7 +2,13 @@ import { z } from 'zod';
 import { accessRuleSchema } from './access-rules.ts';
 import { authSchema } from './auth.ts';
 import { global, setting, source, unused } from './setting-meta.ts';
-import { documentsSchema, MAX_TIMER_SECONDS, pdfSchema, tenantCacheSchema } from './setting-groups.ts';
+import {
+  documentsSchema,
+  MAX_TIMER_SECONDS,
+  pdfSchema,
+  rateLimitsSchema,
+  tenantCacheSchema,
+} from './setting-groups.ts';
 import {
   byteSize,
   count,
@@ -174,6 +180,12 @@ export const settingsShape = {
     authSchema.optional(),
     global(
       'Take the role of a request from a header of a trusted proxy (`header` and `from`), or from a signed token (`jwt`), in place of `defaultRole`. Without it, or from elsewhere: 401.',
+    ),
+  ),
+  rateLimits: setting(
+    rateLimitsSchema.optional(),
+    global(
+      'How often one client may ask for what is expensive: the subject that checkAuthentication names, else the client address. More: 429 with `Retry-After`. Needs the package "rate-limiter-flexible", with `redis` also "ioredis".',
     ),
   ),
   roleSessionVar: setting(z.string().default('JoditUserRole'), unused('roles come from the hook.')),

@@ -136,6 +136,8 @@ export class ChangedMeanwhileError extends errorOf('CHANGED_MEANWHILE') {}
 export class BodyTooLargeError extends errorOf('BODY_TOO_LARGE') {}
 /** A range that lies outside of the file. */
 export class RangeNotSatisfiableError extends errorOf('RANGE_NOT_SATISFIABLE') {}
+/** The client has asked more often than `rateLimits` allows. */
+export class RateLimitedError extends errorOf('RATE_LIMITED') {}
 /** A number that is not one. */
 export class UnprocessableError extends errorOf('UNPROCESSABLE') {}
 /** A fault of this service or of a hook of its host. */

@@ -42,6 +42,7 @@ export const errorTable = {
   BODY_TOO_LARGE: { status: 413, message: 'The request body is too large.' },
   RANGE_NOT_SATISFIABLE: { status: 416, message: 'The requested range is outside of the file.' },
   UNPROCESSABLE: { status: 422, message: 'A parameter could not be read.' },
+  RATE_LIMITED: { status: 429, message: 'Too many requests. Try again later.' },
   HEADERS_TOO_LARGE: {
     status: 431,
     message: 'The URL or the headers are too long. Send long parameters by POST.',

@@ -6,6 +6,7 @@ import type { SourceLease } from '../sources/tenants.ts';
 import type { BodyTimes } from './body/pour.ts';
 import type { OriginHook } from './cors.ts';
 import type { HookRequest, Identity, RequestObserver } from './message.ts';
+import type { RateLimits } from './rate-limits.ts';
 import type { StageUpload } from './upload-receiver.ts';
 
 /**
@@ -31,6 +32,7 @@ export interface PipelineDependencies {
   /** The hook `allowedOrigins`. */
   readonly isOriginAllowed?: OriginHook | undefined;
   readonly stageUpload: StageUpload;
+  readonly rateLimits?: RateLimits | undefined;
   /** How long bodies may take; else as long as `bodyTimes` says. */
   readonly times?: BodyTimes | undefined;
 }

@@ -16,6 +16,7 @@ import { readInput, type RequestInput } from './read-input.ts';
 import { type RequestFacts, RequestScope } from './request-scope.ts';
 import { findAction, requireAccess, runAction } from './run-action.ts';
 import { authorize, leaseSources } from './requester.ts';
+import type { Admit } from './upload-receiver.ts';
 import { answerFile } from './served-file.ts';
 import {
   allowedMethods,
@@ -52,6 +53,19 @@ const describeInput = (about: RequestFacts, { actionName, parameters }: RequestI
   about.item = text('from') || [text('path'), text('name')].filter((part) => part !== '').join('/');
 };
 
+/** Counts a request once, as soon as it is known which action it asks for. @see Admit */
+const createAdmission = (
+  { actions, rateLimits }: PipelineDependencies,
+  request: ConnectorRequest,
+  { about }: RequestScope,
+): Admit => {
+  let counted: Promise<void> | undefined;
+  return async (actionName = '') => {
+    const load = rateLimits && actions.get(actionName)?.load;
+    if (load !== undefined) await (counted ??= rateLimits?.count(load, request, about.subject));
+  };
+};
+
 /** The eight steps of the protocol, in their order. */
 const answer = async (
   dependencies: PipelineDependencies,
@@ -85,7 +99,8 @@ const answer = async (
   const access = await authorize(dependencies, request, scope);
 
   // 6. What they ask for.
-  const input = await readInput(request, target, { sources, access, actions, stage, times }, scope);
+  const admit = createAdmission(dependencies, request, scope);
+  const input = await readInput(request, target, { sources, access, actions, stage, times, admit }, scope);
 
   describeInput(scope.about, input);
 

@@ -19,7 +19,7 @@ export interface RequestInput {
 
 /**
  * Reads the parameters of a request and receives its files, which `scope` holds from then on.
- * @throws AccessDeniedError before the body is read, when nothing in it could make the action allowed.
+ * @throws RateLimitedError, AccessDeniedError before the body is read, when nothing in it could make the action allowed.
  */
 export const readInput = async (
   request: ConnectorRequest,
@@ -35,6 +35,7 @@ export const readInput = async (
   if (actionName !== undefined && !mayAllowAction(access, actions, actionName, SourcePath.root)) {
     throw new AccessDeniedError();
   }
+  await context.admit(actionName);
   scope.editor = editorFor({ actions, actionName }, undefined, query['responseType']);
   scope.language = query['language'];
   const { fields, uploads } = await readBody(
@@ -45,6 +46,7 @@ export const readInput = async (
   scope.holdUploads(uploads);
   scope.form.isRead = true;
   const named = actionName ?? actionParameter(fields) ?? target.prefix;
+  await context.admit(named);
   const parameters = mergeParameters(query, fields);
   scope.language = parameters['language'];
   scope.editor = editorFor({ actions, actionName: named }, undefined, parameters['responseType']);

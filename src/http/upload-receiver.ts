@@ -21,12 +21,19 @@ export type StageUpload = (
   options: OperationOptions,
 ) => Promise<StagedFile>;
 
+/**
+ * Is told which action a request asks for, perhaps several times, and rejects what its client has asked for
+ * too often.
+ */
+export type Admit = (actionName: string | undefined) => Promise<void>;
+
 /** What receiving the files of one request needs. */
 export interface UploadContext {
   readonly sources: SourceSet;
   readonly access: Access;
   readonly actions: ReadonlyMap<string, Action>;
   readonly stage: StageUpload;
+  readonly admit: Admit;
   readonly request: HookRequest;
   readonly query: RawParameters;
   /** The action as far as path and query name it; else a field of the form does, perhaps after the files. */
@@ -181,9 +188,11 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
       isFilesField(field, source) || (scope.editor !== undefined && isEditorField(field));
     if (!takesFiles(context, fields) || !sources.all.some(isFiles)) return undefined;
     scope.form.files += 1;
+    const actionName = context.actionName ?? fields.text('action');
+    // What names no action yet is an upload in any case.
+    await context.admit(actionName === undefined || actionName === '' ? 'fileUpload' : actionName);
     return naming(filename, async () => {
-      if ((context.actionName ?? fields.text('action')) === 'fileUpload')
-        await refuseEarly(context, file, checkedFolders);
+      if (actionName === 'fileUpload') await refuseEarly(context, file, checkedFolders);
       const { source, most } = locationFor(context, fields);
       const storage = await source.storage();
       const staged = await stage(storage, limited(file, most), { signal: request.signal });

@@ -31,6 +31,7 @@ export const arabic: Catalogue = {
     BODY_TOO_LARGE: 'محتوى الطلب كبير جدًا.',
     RANGE_NOT_SATISFIABLE: 'النطاق المطلوب خارج الملف.',
     UNPROCESSABLE: 'تعذرت قراءة أحد المعاملات.',
+    RATE_LIMITED: 'طلبات كثيرة جدًا. حاول مرة أخرى لاحقًا.',
     HEADERS_TOO_LARGE: 'عنوان URL أو الترويسات طويلة جدًا. أرسل المعاملات الطويلة عبر POST.',
     INTERNAL: 'خطأ داخلي.',
     DOCUMENT_FAILED: 'تعذر إنشاء المستند.',

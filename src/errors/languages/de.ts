@@ -31,6 +31,7 @@ export const german: Catalogue = {
     BODY_TOO_LARGE: 'Der Inhalt der Anfrage ist zu groß.',
     RANGE_NOT_SATISFIABLE: 'Der gewünschte Bereich liegt außerhalb der Datei.',
     UNPROCESSABLE: 'Ein Parameter konnte nicht gelesen werden.',
+    RATE_LIMITED: 'Zu viele Anfragen. Versuchen Sie es später noch einmal.',
     HEADERS_TOO_LARGE: 'Die URL oder die Kopfzeilen sind zu lang. Senden Sie lange Parameter per POST.',
     INTERNAL: 'Interner Fehler.',
     DOCUMENT_FAILED: 'Das Dokument konnte nicht erstellt werden.',

@@ -31,6 +31,7 @@ export const spanish: Catalogue = {
     BODY_TOO_LARGE: 'El cuerpo de la solicitud es demasiado grande.',
     RANGE_NOT_SATISFIABLE: 'El rango solicitado está fuera del archivo.',
     UNPROCESSABLE: 'No se pudo leer un parámetro.',
+    RATE_LIMITED: 'Demasiadas solicitudes. Inténtelo más tarde.',
     HEADERS_TOO_LARGE: 'La URL o las cabeceras son demasiado largas. Envíe los parámetros largos por POST.',
     INTERNAL: 'Error interno.',
     DOCUMENT_FAILED: 'No se pudo crear el documento.',

@@ -31,6 +31,7 @@ export const french: Catalogue = {
     BODY_TOO_LARGE: 'Le corps de la requête est trop volumineux.',
     RANGE_NOT_SATISFIABLE: 'La plage demandée est en dehors du fichier.',
     UNPROCESSABLE: 'Un paramètre n’a pas pu être lu.',
+    RATE_LIMITED: 'Trop de requêtes. Réessayez plus tard.',
     HEADERS_TOO_LARGE: 'L’URL ou les en-têtes sont trop longs. Envoyez les longs paramètres par POST.',
     INTERNAL: 'Erreur interne.',
     DOCUMENT_FAILED: 'Le document n’a pas pu être créé.',

@@ -31,6 +31,7 @@ export const russian: Catalogue = {
     BODY_TOO_LARGE: 'Тело запроса слишком большое.',
     RANGE_NOT_SATISFIABLE: 'Запрошенный диапазон вне файла.',
     UNPROCESSABLE: 'Не удалось прочитать параметр.',
+    RATE_LIMITED: 'Слишком много запросов. Повторите попытку позже.',
     HEADERS_TOO_LARGE: 'URL или заголовки слишком длинные. Отправляйте длинные параметры методом POST.',
     INTERNAL: 'Внутренняя ошибка.',
     DOCUMENT_FAILED: 'Не удалось создать документ.',

@@ -31,6 +31,7 @@ export const chinese: Catalogue = {
     BODY_TOO_LARGE: '请求正文过大。',
     RANGE_NOT_SATISFIABLE: '请求的范围超出文件。',
     UNPROCESSABLE: '无法读取某个参数。',
+    RATE_LIMITED: '请求过于频繁，请稍后再试。',
     HEADERS_TOO_LARGE: 'URL 或请求头过长。请用 POST 发送较长的参数。',
     INTERNAL: '内部错误。',
     DOCUMENT_FAILED: '无法生成文档。',

@@ -1,0 +1,73 @@
+import ipaddr from 'ipaddr.js';
+import type { HookRequest } from './message.ts';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Network = ReturnType<typeof ipaddr.parseCIDR>;
+
+const parseNetwork = (text: string): Network => {
+  if (text.includes('/')) return ipaddr.parseCIDR(text);
+  const address = ipaddr.parse(text);
+  return [address, address.kind() === 'ipv4' ? 32 : 128];
+};
+
+const isIn = (address: Address, [network, bits]: Network): boolean =>
+  address.kind() === network.kind() && address.match(network, bits);
+
+// On a socket for IPv6 an IPv4 client has an address like ::ffff:127.0.0.1.
+const parseAddress = (text: unknown): Address | undefined =>
+  typeof text === 'string' && ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
+
+interface WithSocket {
+  readonly socket?: { readonly remoteAddress?: unknown } | null;
+}
+
+/** Who has connected, as far as the host's request knows its socket; no header is asked. */
+const peerOf = (native: unknown): Address | undefined => {
+  // Hono on Node keeps the request of node:http beside its own.
+  const { socket, env } = (native ?? {}) as WithSocket & {
+    readonly env?: { readonly incoming?: WithSocket } | null;
+  };
+  return parseAddress((socket ?? env?.incoming?.socket)?.remoteAddress);
+};
+
+/** Tells whether a request has come from one of these addresses or networks itself. */
+export const createPeerCheck = (from: readonly string[]): ((request: HookRequest) => boolean) => {
+  const networks = from.map(parseNetwork);
+  return ({ native }) => {
+    const peer = peerOf(native);
+    return peer !== undefined && networks.some((network) => isIn(peer, network));
+  };
+};
+
+/** Some proxies name the port too: `192.0.2.1:5000`, `[2001:db8::1]:5000`. */
+const withoutPort = (text: string | undefined): string | undefined =>
+  text?.replace(/^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/u, '$1$2');
+
+/** A client may have the whole of such a network: more of its addresses do not make it more clients. */
+const withoutHost = (address: Address): string => {
+  if (address.kind() === 'ipv4') return address.toString();
+  const parts = (address as ipaddr.IPv6).parts.map((part, index) => (index < 4 ? part : 0));
+  return `${new ipaddr.IPv6(parts).toString()}/64`;
+};
+
+/**
+ * Finds the address of a request's client: who has connected, or whom the trusted proxies name by
+ * `X-Forwarded-For`, read from its end so that nothing counts that a client has written there. Of IPv6 it is
+ * the network of 64 bits. Undefined where the host knows no address.
+ */
+export const createClientAddress = (
+  trustedProxies: readonly string[],
+): ((request: HookRequest) => string | undefined) => {
+  const networks = trustedProxies.map(parseNetwork);
+  const isTrusted = (address: Address): boolean => networks.some((network) => isIn(address, network));
+  return ({ native, headers }) => {
+    let client = peerOf(native);
+    const named = networks.length === 0 ? [] : (headers['x-forwarded-for'] ?? '').split(',');
+    while (client !== undefined && isTrusted(client)) {
+      const before = parseAddress(withoutPort(named.pop()?.trim()));
+      if (before === undefined) break;
+      client = before;
+    }
+    return client && withoutHost(client);
+  };
+};

@@ -1,0 +1,129 @@
+import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Redis } from 'ioredis';
+import { LRUCache } from 'lru-cache';
+import type { Load } from '../actions/action.ts';
+import type { Settings } from '../config/settings.ts';
+import { RateLimitedError, UnsupportedError } from '../errors/errors.ts';
+import type { Logger } from '../log/logger.ts';
+import { createClientAddress } from './client-address.ts';
+import type { HookRequest } from './message.ts';
+
+type Limits = NonNullable<Settings['rateLimits']>;
+
+/** Most clients whose requests are counted at a time; the one that was seen longest ago is forgotten first. */
+const MOST_CLIENTS = 100_000;
+const LOADS = ['uploads', 'pictures', 'documents', 'listings'] as const satisfies readonly Load[];
+
+/** Counts requests that are expensive, by client. */
+export interface RateLimits {
+  /**
+   * Counts one more request of the client.
+   * @param subject the user, as far as known: then it counts for the user, from whatever address
+   * @throws RateLimitedError with `Retry-After` when it is one too many
+   */
+  count(load: Load, request: HookRequest, subject: string | undefined): Promise<void>;
+  close(): Promise<void>;
+}
+
+const isRefusal = (thrown: unknown): thrown is RateLimiterRes =>
+  typeof thrown === 'object' && thrown !== null && 'msBeforeNext' in thrown;
+
+/** @throws UnsupportedError when the package is not installed */
+const optional = async <Module>(name: string, load: () => Promise<Module>): Promise<Module> => {
+  try {
+    return await load();
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
+    if (!isMissing) throw error;
+    const message = `The setting rateLimits needs the npm package "${name}", which is not installed here.`;
+    throw new UnsupportedError({ message, cause: error });
+  }
+};
+
+const connect = async (url: string, log: Logger): Promise<Redis> => {
+  const { Redis } = await optional('ioredis', () => import('ioredis'));
+  // A request must not wait for a connection that is lost: counting here is better than no answer.
+  const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 1000 });
+  let isLost = false;
+  redis.on('error', (error: unknown) => {
+    if (!isLost) log.warn('Redis cannot be reached: this instance counts requests for itself.', { error });
+    isLost = true;
+  });
+  redis.on('ready', () => (isLost = false));
+  await new Promise<void>((resolve) => {
+    redis.once('ready', resolve);
+    redis.once('error', () => resolve());
+  });
+  return redis;
+};
+
+/** Makes the counters of this process, and where there is a Redis, the shared ones before them. */
+const createCounters = async (
+  limits: Limits,
+  redis: Redis | undefined,
+): Promise<ReadonlyMap<Load, RateLimiterAbstract>> => {
+  const { RateLimiterMemory, RateLimiterRedis } = await optional(
+    'rate-limiter-flexible',
+    () => import('rate-limiter-flexible'),
+  );
+  const clients = new LRUCache<string, () => unknown>({
+    max: MOST_CLIENTS,
+    dispose: (forget) => void forget(),
+  });
+  /** Has no bound of its own. */
+  class BoundedMemory extends RateLimiterMemory {
+    override consume(key: string | number, points?: number): Promise<RateLimiterRes> {
+      const name = `${this.keyPrefix}:${String(key)}`;
+      if (clients.get(name) === undefined) clients.set(name, () => super.delete(key));
+      return super.consume(key, points);
+    }
+  }
+  const counters = new Map<Load, RateLimiterAbstract>();
+  for (const load of LOADS) {
+    const limit = limits[load];
+    if (limit === undefined) continue;
+    const options = { keyPrefix: `stowage:${load}`, points: limit.requests, duration: limit.seconds };
+    const own = new BoundedMemory(options);
+    const shared = redis && new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: own });
+    counters.set(load, shared ?? own);
+  }
+  return counters;
+};
+
+/** Counts by `rateLimits`. The packages are loaded, and Redis is connected, at the first request. */
+export const createRateLimits = (limits: Limits, log: Logger): RateLimits => {
+  const addressOf = createClientAddress(limits.trustedProxies);
+  let redis: Promise<Redis> | undefined;
+  let counters: Promise<ReadonlyMap<Load, RateLimiterAbstract>> | undefined;
+  const open = async (): Promise<ReadonlyMap<Load, RateLimiterAbstract>> => {
+    redis = limits.redis === undefined ? undefined : connect(limits.redis, log);
+    return createCounters(limits, await redis);
+  };
+  let isWarned = false;
+  const clientOf = (request: HookRequest, subject: string | undefined): string | undefined => {
+    if (subject !== undefined) return `subject:${subject}`;
+    const address = addressOf(request);
+    if (address === undefined && !isWarned) {
+      isWarned = true;
+      log.warn('The host tells no client address: rateLimits hold for requests with a subject only.');
+    }
+    return address;
+  };
+  return {
+    count: async (load, request, subject) => {
+      const client = limits[load] && clientOf(request, subject);
+      if (client === undefined) return;
+      counters ??= open();
+      try {
+        await (await counters).get(load)?.consume(client);
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        const seconds = String(Math.max(1, Math.ceil(error.msBeforeNext / 1000)));
+        throw new RateLimitedError({ headers: { 'Retry-After': seconds } });
+      }
+    },
+    close: async () => {
+      (await redis?.catch(() => undefined))?.disconnect();
+    },
+  };
+};

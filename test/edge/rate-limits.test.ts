@@ -1,0 +1,211 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApp, type App, type ConfigInput, type ConnectorHooks } from 'stowage';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+type RateLimits = NonNullable<ConfigInput['rateLimits']>;
+
+let root: string;
+let apps: App[] = [];
+let warnings: string[] = [];
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'stowage-rates-'));
+  warnings = [];
+});
+afterEach(async () => {
+  await Promise.all(apps.map((app) => app.close()));
+  apps = [];
+  await rm(root, { recursive: true });
+});
+
+const logger = {
+  debug() {},
+  info() {},
+  warn: (message: string) => void warnings.push(message),
+  error() {},
+};
+
+const serve = async (rateLimits: RateLimits, hooks: ConnectorHooks = {}): Promise<string> => {
+  const config = { rateLimits, sources: { files: { title: 'Files', root, baseurl: '/files/' } } };
+  const app = createApp(config, hooks, { logger });
+  apps.push(app);
+  const { port } = await app.listen(0, '127.0.0.1');
+  return `http://127.0.0.1:${String(port)}/`;
+};
+
+const list = (url: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${url}files`, { headers });
+
+const statuses = async (asked: readonly Promise<Response>[]): Promise<number[]> =>
+  (await Promise.all(asked)).map(({ status }) => status).sort();
+
+const upload = (url: string, name: string, named: 'path' | 'before' | 'after'): Promise<Response> => {
+  const form = new FormData();
+  if (named === 'before') form.append('action', 'fileUpload');
+  form.append('files[0]', new Blob(['text']), name);
+  if (named === 'after') form.append('action', 'fileUpload');
+  return fetch(named === 'path' ? `${url}fileUpload` : url, { method: 'POST', body: form });
+};
+
+const byHeader = (header: string): ConnectorHooks => ({
+  checkAuthentication: ({ headers }) => ({ role: 'guest', subject: headers[header] }),
+});
+
+describe('rate limits', () => {
+  it('answer 429 with the seconds to wait, and count what is asked at the same moment', async () => {
+    const url = await serve({ listings: { requests: 3, seconds: 60 } });
+    expect(await statuses(Array.from({ length: 8 }, () => list(url)))).toEqual([
+      200, 200, 200, 429, 429, 429, 429, 429,
+    ]);
+    const refused = await list(url, { 'accept-language': 'de' });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50);
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+    const body = (await refused.json()) as { success: boolean; data: Record<string, unknown> };
+    expect(body).toMatchObject({ success: false, data: { code: 429, error: 'RATE_LIMITED' } });
+    expect(body.data['messages']).toEqual(['Zu viele Anfragen. Versuchen Sie es später noch einmal.']);
+  });
+
+  it('leave what costs little, and what has no limit, alone', async () => {
+    const url = await serve({ listings: { requests: 1, seconds: 60 } });
+    expect((await list(url)).status).toBe(200);
+    expect((await list(url)).status).toBe(429);
+    expect((await fetch(`${url}permissions`)).status).toBe(200);
+    expect((await upload(url, 'a.txt', 'path')).status).toBe(200);
+    expect((await fetch(`${url}ping`)).status).toBe(200);
+  });
+
+  it('end when their time is over', async () => {
+    const url = await serve({ listings: { requests: 1, seconds: 1 } });
+    expect((await list(url)).status).toBe(200);
+    expect((await list(url)).status).toBe(429);
+    await expect.poll(async () => (await list(url)).status, { interval: 200 }).toBe(200);
+  });
+
+  it.each(['path', 'before', 'after'] as const)(
+    'count an upload once and store no more, the action being named in the %s of the file',
+    async (named) => {
+      const url = await serve({ uploads: { requests: 2, seconds: 60 } });
+      const asked = Array.from({ length: 5 }, (_, index) => upload(url, `${String(index)}.txt`, named));
+      expect(await statuses(asked)).toEqual([200, 200, 429, 429, 429]);
+      expect(await readdir(root)).toHaveLength(2);
+    },
+  );
+
+  it('refuse an upload before its bytes have come', async () => {
+    const url = await serve({ uploads: { requests: 1, seconds: 60 } });
+    expect((await upload(url, 'a.txt', 'path')).status).toBe(200);
+    let sent = 0;
+    const chunk = new Uint8Array(64 * 1024);
+    const head = '--b\r\nContent-Disposition: form-data; name="files[0]"; filename="b.txt"\r\n\r\n';
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        sent += chunk.length;
+        controller.enqueue(sent === chunk.length ? new TextEncoder().encode(head) : chunk);
+        if (sent > 7 * 1024 * 1024) controller.close();
+      },
+    });
+    const answer = await fetch(`${url}fileUpload`, {
+      method: 'POST',
+      headers: { 'content-type': 'multipart/form-data; boundary=b' },
+      body,
+      duplex: 'half',
+    } as RequestInit);
+    expect(answer.status).toBe(429);
+    expect(await readdir(root)).toEqual(['a.txt']);
+  });
+});
+
+describe('what counts as one client', () => {
+  const limits: RateLimits = { listings: { requests: 1, seconds: 60 } };
+
+  it('is the subject where the host knows one, from whatever address', async () => {
+    const url = await serve(limits, byHeader('x-user'));
+    expect((await list(url, { 'x-user': 'anna' })).status).toBe(200);
+    expect((await list(url, { 'x-user': 'anna' })).status).toBe(429);
+    expect((await list(url, { 'x-user': 'bert' })).status).toBe(200);
+    expect((await list(url)).status).toBe(200);
+    expect((await list(url)).status).toBe(429);
+  });
+
+  it('is who has connected, whatever headers say', async () => {
+    const url = await serve(limits);
+    expect((await list(url, { 'x-forwarded-for': '192.0.2.1' })).status).toBe(200);
+    expect((await list(url, { 'x-forwarded-for': '192.0.2.2' })).status).toBe(429);
+  });
+
+  it.each([
+    ['192.0.2.1', '192.0.2.1, 127.0.0.9'],
+    ['192.0.2.1', '198.51.100.7, 192.0.2.1'],
+    ['192.0.2.1', '192.0.2.1:50123'],
+    ['2001:db8::1', '[2001:db8::1]:443'],
+    ['2001:db8::1', '2001:db8::ffff:2'],
+    ['192.0.2.1', '::ffff:192.0.2.1'],
+  ])('is whom a trusted proxy names: %s and %s are one', async (first, second) => {
+    const url = await serve({ ...limits, trustedProxies: ['127.0.0.0/8'] });
+    expect((await list(url, { 'x-forwarded-for': first })).status).toBe(200);
+    expect((await list(url, { 'x-forwarded-for': second })).status).toBe(429);
+    expect((await list(url, { 'x-forwarded-for': '192.0.2.200' })).status).toBe(200);
+  });
+
+  it('is the proxy itself where it names nobody', async () => {
+    const url = await serve({ ...limits, trustedProxies: ['127.0.0.1'] });
+    expect((await list(url, { 'x-forwarded-for': 'unknown' })).status).toBe(200);
+    expect((await list(url, { 'x-forwarded-for': '-, <>' })).status).toBe(429);
+  });
+});
+
+const hasRedis = (() => {
+  try {
+    execFileSync('redis-server', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+};
+
+describe.skipIf(!hasRedis)('rate limits that instances share (needs redis-server)', () => {
+  it('count together, and each for itself once Redis has gone', async () => {
+    const port = await freePort();
+    const words = ['--port', String(port), '--save', '', '--appendonly', 'no', '--bind', '127.0.0.1'];
+    const redis = spawn('redis-server', words, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] });
+    let said = '';
+    redis.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
+    await expect.poll(() => said).toContain('Ready to accept connections');
+    const limits: RateLimits = {
+      listings: { requests: 2, seconds: 60 },
+      redis: `redis://127.0.0.1:${String(port)}`,
+    };
+    const [one, two] = [await serve(limits), await serve(limits)];
+    expect((await list(one)).status).toBe(200);
+    expect((await list(two)).status).toBe(200);
+    expect((await list(one)).status).toBe(429);
+    expect((await list(two)).status).toBe(429);
+    redis.kill('SIGKILL');
+    await once(redis, 'exit');
+    await expect.poll(() => warnings.length).toBeGreaterThan(0);
+    expect(await statuses([list(one), list(one), list(one)])).toEqual([200, 200, 429]);
+    expect(warnings.join()).not.toContain(String(port));
+  });
+
+  it('hold where Redis never answers', async () => {
+    const url = await serve({
+      listings: { requests: 1, seconds: 60 },
+      redis: `redis://127.0.0.1:${String(await freePort())}`,
+    });
+    expect(await statuses([list(url), list(url)])).toEqual([200, 429]);
+  });
+});
