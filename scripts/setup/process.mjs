@@ -7,7 +7,22 @@ export const root = fileURLToPath(new URL('../../', import.meta.url));
 const SIGNALS = ['SIGINT', 'SIGTERM'];
 
 /**
- * Runs a program in the project's folder, with our own input and output. Signals are handed on, so that it can end in order.
+ * Calls back once when the process that started us has ended. `npm start` hands SIGTERM to the shell between npm and us, which does
+ * not hand it on; only a changed parent shows that.
+ */
+const whenOrphaned = (callback) => {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    callback();
+  }, 500).unref();
+  return () => clearInterval(timer);
+};
+
+/**
+ * Runs a program in the project's folder, with our own input and output. Signals are handed on, and it is asked to end when whoever
+ * started us has ended.
  * Resolves to its exit status; a program that a signal ended has 128 and more.
  */
 export const run = (command, args, environment = {}) =>
@@ -19,8 +34,10 @@ export const run = (command, args, environment = {}) =>
     });
     const pass = (signal) => child.kill(signal);
     for (const signal of SIGNALS) process.on(signal, pass);
+    const stopWatching = whenOrphaned(() => child.kill('SIGTERM'));
     child.on('error', reject);
     child.on('exit', (code, signal) => {
+      stopWatching();
       for (const one of SIGNALS) process.off(one, pass);
       resolve(code ?? (signal === null ? 1 : 130));
     });

@@ -16,6 +16,16 @@ const start = (dataDir: string, ...flags: string[]): ChildProcess =>
     { stdio: ['ignore', 'pipe', 'pipe'] },
   );
 
+/** The first line with addresses that a program prints. */
+const addressesOf = async (child: ChildProcess): Promise<readonly string[]> => {
+  if (child.stdout === null) throw new Error('The demo has no output.');
+  for await (const line of createInterface(child.stdout)) {
+    const addresses = (line as string).match(/http:\S+\//gu);
+    if (addresses !== null) return addresses;
+  }
+  throw new Error('The demo has ended.');
+};
+
 /** The status of a request whose path is sent as it is, which fetch would tidy. */
 const statusOf = async (base: string, target: string, method = 'GET'): Promise<number> => {
   const { hostname, port } = new URL(base);
@@ -25,6 +35,15 @@ const statusOf = async (base: string, target: string, method = 'GET'): Promise<n
   answer.resume();
   await once(answer, 'end');
   return answer.statusCode ?? 0;
+};
+
+/** Ends whatever a program has started and not ended itself. */
+const endGroup = (leader: number): void => {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // All of them have ended.
+  }
 };
 
 interface Listing {
@@ -47,9 +66,7 @@ describe('Starting the demo', () => {
   beforeAll(async () => {
     dataDir = await mkdtemp(path.join(tmpdir(), 'stowage-demo-'));
     child = start(dataDir);
-    if (child.stdout === null) throw new Error('The demo has no output.');
-    const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
-    [pageUrl = '', connectorUrl = ''] = line.match(/http:\S+\//gu) ?? [];
+    [pageUrl = '', connectorUrl = ''] = await addressesOf(child);
   });
   afterAll(async () => {
     child.kill('SIGKILL');
@@ -164,4 +181,26 @@ describe('Starting the demo', () => {
     const [code] = (await ended) as [number | null];
     expect(code).toBe(0);
   });
+
+  test('leaves nothing behind when `npm start` is ended by its id', async () => {
+    const args = ['start', '--', '--port', '0', '--page-port', '0', '--data', dataDir];
+    const npm = spawn('npm', args, {
+      cwd: path.join(import.meta.dirname, '../..'),
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    });
+    try {
+      const [page = ''] = await addressesOf(npm);
+      expect((await fetch(page)).status).toBe(200);
+      npm.kill('SIGTERM');
+      const answers = (): Promise<boolean> =>
+        fetch(page).then(
+          () => true,
+          () => false,
+        );
+      await expect.poll(answers).toBe(false);
+    } finally {
+      if (npm.pid !== undefined) endGroup(npm.pid);
+    }
+  }, 90_000);
 });
