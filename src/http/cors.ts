@@ -1,5 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import { OriginRefusedError } from '../errors/errors.ts';
+import type { Logger } from '../log/logger.ts';
 import { asHookFailure } from './error-response.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 
@@ -28,12 +29,68 @@ const vary = { vary: 'Origin' } as const;
 const exposedHeaders =
   'Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Request-Id, X-App-Version';
 
-/** Makes the check of an instance. With `allowCrossOrigin` off nothing is ever added or asked. */
+/** The host of an origin or URL, as browsers send it; undefined for anything else. */
+export const hostOf = (origin: string | undefined): string | undefined => {
+  if (origin === undefined) return undefined;
+  try {
+    return new URL(origin).host;
+  } catch {
+    return undefined;
+  }
+};
+
+/** What the headers say of the page that sent the request. */
+type Sender = 'own' | 'foreign' | 'unknown';
+
+const senderOf = ({ headers }: HookRequest): Sender => {
+  const site = headers['sec-fetch-site'];
+  // `none`: the user typed the address or opened a bookmark; no page sent the request.
+  if (site !== undefined) return site === 'same-origin' || site === 'none' ? 'own' : 'foreign';
+  const origin = headers['origin'] ?? headers['referer'];
+  if (origin === undefined) return 'unknown';
+  const host = headers['host'] ?? headers[':authority'];
+  return host !== undefined && hostOf(origin) === host.toLowerCase() ? 'own' : 'foreign';
+};
+
+/** So many foreign origins are named in the log, each once. */
+const MOST_NAMED = 100;
+/** What browsers send. Anything else comes from no page, and must not reach the log. */
+const ORIGIN = /^(?:null|[a-z][a-z\d+.-]{0,30}:\/\/[\w.:[\]-]{1,260})$/iu;
+
+/** Tells the log which pages are turned away, and which setting decides about them. */
+const createForeignOriginLog = (log: Pick<Logger, 'warn'>, reason: string): ((origin: string) => void) => {
+  const named = new Set<string>();
+  return (origin) => {
+    if (named.size > MOST_NAMED || named.has(origin) || !ORIGIN.test(origin)) return;
+    named.add(origin);
+    const who = named.size > MOST_NAMED ? 'More origins' : origin;
+    log.warn(`${who} asked; ${reason}`);
+  };
+};
+
+const OFF =
+  'cross-origin requests are not allowed. For pages of your own set allowCrossOrigin to true and list their origins in allowedOrigins.';
+const NOT_LISTED = 'allowedOrigins does not have it. Add it if the page is yours.';
+const NOT_ACCEPTED = 'the hook allowedOrigins did not accept it.';
+
+/**
+ * Makes the check of an instance. With `allowCrossOrigin` off nothing is ever added to an answer, and no hook
+ * is asked. Each origin whose pages are turned away is named once in the log, up to a hundred of them.
+ */
 export const createOriginCheck = (
   settings: Pick<Settings, 'allowCrossOrigin' | 'allowedOrigins'>,
   hook: OriginHook | undefined,
+  log: Pick<Logger, 'warn'>,
 ): OriginCheck => {
-  if (!settings.allowCrossOrigin) return () => off;
+  if (!settings.allowCrossOrigin) {
+    const name = createForeignOriginLog(log, OFF);
+    return (request) => {
+      const { origin } = request.headers;
+      if (origin !== undefined && senderOf(request) === 'foreign') name(origin);
+      return off;
+    };
+  }
+  const name = createForeignOriginLog(log, hook === undefined ? NOT_LISTED : NOT_ACCEPTED);
   const { allowedOrigins } = settings;
   const isAccepted: OriginHook =
     hook ?? ((origin) => allowedOrigins === null || allowedOrigins.includes(origin));
@@ -42,7 +99,10 @@ export const createOriginCheck = (
     if (origin === undefined) return { headers: vary, origin: 'none' };
     try {
       // Only `true` accepts: a hook that returns something else has not said yes.
-      if ((await isAccepted(origin, request)) !== true) return { headers: vary, origin: 'refused' };
+      if ((await isAccepted(origin, request)) !== true) {
+        if (senderOf(request) === 'foreign') name(origin);
+        return { headers: vary, origin: 'refused' };
+      }
     } catch (error) {
       return { headers: vary, origin: 'failed', failure: asHookFailure(error, 'allowedOrigins') };
     }
@@ -93,29 +153,6 @@ export const answerOptions = (
     headers: { allow, 'content-length': '0', ...preflight },
     body: undefined,
   };
-};
-
-/** The host of an origin or URL, as browsers send it; undefined for anything else. */
-export const hostOf = (origin: string | undefined): string | undefined => {
-  if (origin === undefined) return undefined;
-  try {
-    return new URL(origin).host;
-  } catch {
-    return undefined;
-  }
-};
-
-/** What the headers say of the page that sent the request. */
-type Sender = 'own' | 'foreign' | 'unknown';
-
-const senderOf = ({ headers }: HookRequest): Sender => {
-  const site = headers['sec-fetch-site'];
-  // `none`: the user typed the address or opened a bookmark; no page sent the request.
-  if (site !== undefined) return site === 'same-origin' || site === 'none' ? 'own' : 'foreign';
-  const origin = headers['origin'] ?? headers['referer'];
-  if (origin === undefined) return 'unknown';
-  const host = headers['host'] ?? headers[':authority'];
-  return host !== undefined && hostOf(origin) === host.toLowerCase() ? 'own' : 'foreign';
 };
 
 /**

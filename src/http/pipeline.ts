@@ -154,7 +154,7 @@ const outcomeOf = (
 /** Builds the core of a connector out of its parts. */
 export const createPipeline = (dependencies: PipelineDependencies): Handle => {
   const { settings, version } = dependencies;
-  const checkOrigin = createOriginCheck(settings, dependencies.isOriginAllowed);
+  const checkOrigin = createOriginCheck(settings, dependencies.isOriginAllowed, dependencies.log);
   const answerError = createErrorResponder(dependencies);
   const always = version === undefined ? {} : { 'x-app-version': version };
 

@@ -213,3 +213,59 @@ describe('with a hook', () => {
     expect((await request(edge, 'GET', '/other', {})).status).toBe(200);
   });
 });
+
+describe('the log names pages that are turned away', () => {
+  const warningsOf = (edge: RunningEdge): readonly string[] =>
+    edge.log.filter(({ level }) => level === 'warn').map(({ message }) => message);
+
+  it('once for each origin, with the setting that decides', async () => {
+    const edge = await startEdge();
+    for (const origin of [GOOD, GOOD, 'http://localhost:3000', GOOD]) {
+      await request(edge, 'GET', '/other', { origin });
+      await request(edge, 'OPTIONS', '/other', { origin });
+    }
+    expect(warningsOf(edge)).toEqual([
+      expect.stringMatching(/^https:\/\/good\.test asked; cross-origin requests .*allowCrossOrigin/u),
+      expect.stringMatching(/^http:\/\/localhost:3000 asked; /u),
+    ]);
+  });
+
+  it('with a list or a hook that does not accept them', async () => {
+    const listed = await startEdge({ settings: { allowCrossOrigin: true, allowedOrigins: [] } });
+    await request(listed, 'GET', '/other', { origin: GOOD });
+    expect(warningsOf(listed)).toEqual([expect.stringMatching(/^https:\/\/good\.test .*allowedOrigins/u)]);
+    const hooked = await startEdge({ settings: { allowCrossOrigin: true }, isOriginAllowed: () => false });
+    await request(hooked, 'GET', '/other', { origin: GOOD });
+    expect(warningsOf(hooked)).toEqual([expect.stringMatching(/hook allowedOrigins/u)]);
+  });
+
+  it('and no others: pages of its own host, accepted ones, clients that are no page', async () => {
+    const closed = await startEdge();
+    await request(closed, 'GET', '/other', {});
+    await request(closed, 'GET', '/other', { origin: 'http://a' });
+    await request(closed, 'GET', '/other', { origin: GOOD, 'sec-fetch-site': 'same-origin' });
+    expect(warningsOf(closed)).toEqual([]);
+    const open = await startEdge({ settings: { allowCrossOrigin: true } });
+    await request(open, 'GET', '/other', { origin: GOOD });
+    expect(warningsOf(open)).toEqual([]);
+  });
+
+  /** @see CWE-117, CWE-770 */
+  it('neither in the words of a client nor without an end', async () => {
+    const edge = await startEdge();
+    for (const origin of [
+      'https://a.test\u009b31m',
+      'https://a.test level=error',
+      '"https://a.test"',
+      `https://${'a'.repeat(300)}`,
+      'buy now',
+    ])
+      await request(edge, 'GET', '/other', { origin });
+    expect(warningsOf(edge)).toEqual([]);
+    for (let index = 0; index < 150; index += 1) {
+      await request(edge, 'GET', '/ping', { origin: `https://a${String(index)}.test` });
+    }
+    expect(warningsOf(edge)).toHaveLength(101);
+    expect(warningsOf(edge).at(-1)).toMatch(/^More origins asked; /u);
+  });
+});
