@@ -34,6 +34,8 @@ export interface Identity {
 export interface ParsedBody {
   readonly fields: unknown;
   readonly files: readonly UploadedContent[];
+  /** The host has read a body, or files in it, and kept them where nobody here knows them. */
+  readonly isMissing?: boolean | undefined;
 }
 
 /** A request as the core takes it. */

@@ -125,4 +125,42 @@ describe('a body that the host has parsed', () => {
     form.append('files[0]', new Blob([new Uint8Array(17 * 1024 * 1024)]), 'a.bin');
     expect((await fetch(`${url}/fileUpload`, { method: 'POST', body: form })).status).toBe(403);
   });
+
+  it('is missed with a word about the cause when another parser has kept it for itself', async () => {
+    type Keep = (request: { body?: unknown; files?: unknown }) => void;
+    const parsers: Readonly<Record<string, Keep>> = {
+      'nothing is left': () => undefined,
+      'fields beside files of another kind, as express-fileupload leaves them': (request) => {
+        request.body = { path: '' };
+        request.files = { 'files[0]': { name: 'a.txt', data: Buffer.from('hello') } };
+      },
+      'a list of files of another kind': (request) => {
+        request.body = {};
+        request.files = { 'files[]': [{ name: 'a.txt', tempFilePath: '/nowhere' }] };
+      },
+    };
+    for (const [title, keep] of Object.entries(parsers)) {
+      const url = await mount((app) => {
+        app.use((request, _response, next) => {
+          request.resume().on('end', () => {
+            keep(request as { body?: unknown; files?: unknown });
+            next();
+          });
+        });
+      });
+      const answer = await upload(url);
+      expect(answer, title).toMatchObject({
+        status: 400,
+        body: {
+          data: { messages: [expect.stringMatching(/read the body before .* reached the connector/u)] },
+        },
+      });
+      expect(await post(url, 'application/json', '{"action":"files"}'), title).toMatchObject(
+        title === 'nothing is left' ? { status: 400 } : {},
+      );
+      expect((await fetch(`${url}/files`)).status, title).toBe(200);
+      expect((await fetch(`${url}/files`, { method: 'POST' })).status, title).toBe(200);
+      expect((await post(`${url}/files`, 'application/json', '')).status, title).toBe(200);
+    }
+  });
 });

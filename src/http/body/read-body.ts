@@ -49,6 +49,9 @@ export const parseJsonBody = (text: string): RawParameters => {
   return Array.isArray(value) ? noParameters() : fromObject(value);
 };
 
+const READ_BEFORE =
+  'Something in this server has read the body before the request reached the connector. Mount the connector before it.';
+
 const nothing = (): FormContent => ({ fields: noParameters(), uploads: [] });
 
 /** Files that a host has received go the same way as those of a form that we read. */
@@ -93,9 +96,12 @@ export const readBody = async (
   receiver: () => FileReceiver,
   times: BodyTimes = bodyTimes,
 ): Promise<FormContent> => {
-  if (request.parsedBody !== undefined) return receiveParsed(request.parsedBody, receiver());
-  const { body, headers } = request;
+  const { body, headers, parsedBody } = request;
   const contentType = headers['content-type'];
+  if (parsedBody !== undefined) {
+    if (parsedBody.isMissing && bodyKind(contentType) !== undefined) throw new BrokenBodyError(READ_BEFORE);
+    return receiveParsed(parsedBody, receiver());
+  }
   const kind = body === undefined ? undefined : bodyKind(contentType);
   if (body === undefined || kind === undefined) return nothing();
   if (kind === 'multipart') return readMultipart(body, contextOf(request, times), receiver());

@@ -42,11 +42,11 @@ const toContent = ({ fieldname, originalname, buffer, path }: MulterFile): Uploa
   },
 });
 
-const filesOf = ({ file, files }: WithParsedBody): readonly UploadedContent[] => {
-  // multer: one file, a list, or lists by field.
+/** Whatever parsers call files. multer: one file, a list, or lists by field. */
+const filesOf = ({ file, files }: WithParsedBody): readonly unknown[] => {
   const lists: unknown[] =
     typeof files === 'object' && files !== null ? (Object.values(files) as unknown[]).flat() : [];
-  return [file, ...lists].filter(isMulterFile).map(toContent);
+  return [file, ...lists].filter((one) => one !== undefined && one !== null);
 };
 
 /** A body that the host has read: parsed, or as the bytes it was. */
@@ -57,9 +57,13 @@ export type HostBody =
 /**
  * The body as a body parser of the host has left it on the request (`express.json()`, `express.urlencoded()`,
  * `express.raw()`, multer). Undefined while the stream has not been read: some hosts set an empty `body`
- * beside a stream that is still whole.
+ * beside a stream that is still whole. What another parser keeps elsewhere or in another form
+ * (express-fileupload) is missing.
  */
-export const hostBody = (request: Readable & WithParsedBody): HostBody | undefined => {
+export const hostBody = <Request extends Readable & WithParsedBody>(
+  request: Request,
+  hasBody: (request: Request) => boolean,
+): HostBody | undefined => {
   if (!request.readableDidRead) return undefined;
   const { body } = request;
   if (typeof body === 'string' || body instanceof Uint8Array) {
@@ -67,5 +71,14 @@ export const hostBody = (request: Readable & WithParsedBody): HostBody | undefin
       body: Readable.from(typeof body === 'string' ? Buffer.from(body) : body, { objectMode: false }),
     };
   }
-  return { parsedBody: { fields: Array.isArray(body) ? undefined : body, files: filesOf(request) } };
+  const files = filesOf(request);
+  const known = files.filter(isMulterFile);
+  const isNowhere = body === undefined && known.length === 0 && hasBody(request);
+  return {
+    parsedBody: {
+      fields: Array.isArray(body) ? undefined : body,
+      files: known.map(toContent),
+      isMissing: isNowhere || known.length < files.length,
+    },
+  };
 };

@@ -88,7 +88,7 @@ export class NodeConnectorRequest implements ConnectorRequest {
   #signal: AbortSignal | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, view: NodeRequestView) {
-    const host = hostBody(request);
+    const host = hostBody(request, hasBody);
     this.method = request.method ?? 'GET';
     this.url = view.url ?? request.url ?? '/';
     this.isExact = view.isExact;
