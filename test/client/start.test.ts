@@ -20,7 +20,7 @@ const start = (dataDir: string, ...flags: string[]): ChildProcess =>
 const addressesOf = async (child: ChildProcess): Promise<readonly string[]> => {
   if (child.stdout === null) throw new Error('The demo has no output.');
   for await (const line of createInterface(child.stdout)) {
-    const addresses = (line as string).match(/http:\S+\//gu);
+    const addresses = line.match(/http:\S+\//gu);
     if (addresses !== null) return addresses;
   }
   throw new Error('The demo has ended.');
