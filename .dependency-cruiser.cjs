@@ -52,10 +52,11 @@ module.exports = {
       '^src/(links|parameters|access|actions|sources|config|errors|content|log|storage|concurrency)/',
     ]),
     only('client', '^src/client/', []),
+    only('jodit', '^src/jodit/', []),
     {
-      name: 'client-runs-in-browsers',
+      name: 'runs-in-browsers',
       severity: 'error',
-      from: { path: '^src/client/' },
+      from: { path: '^src/(client|jodit)/' },
       to: { dependencyTypes: ['core', 'npm', 'npm-peer', 'npm-dev'] },
     },
     only('testing', '^src/testing/', ['^src/(storage|errors|content|log)/']),

@@ -41,6 +41,11 @@ export default tseslint.config(
     },
   },
   {
+    // Runs in pages: its types are those of the DOM, not of Node.
+    files: ['src/jodit/**/*.ts'],
+    languageOptions: { parserOptions: { project: './src/jodit/tsconfig.json' } },
+  },
+  {
     files: ['src/**/*.ts'],
     ignores: ['src/config/**', 'src/cli/**'],
     rules: {

@@ -4,8 +4,6 @@ import type { ConfigInput } from 'stowage';
 /** What decides the demo's configuration. */
 export interface DemoPlaces {
   readonly dataDir: string;
-  /** URL of the page's server, with a slash at the end. */
-  readonly pageUrl: string;
   /** Every origin under which the page may be opened. */
   readonly origins: readonly string[];
 }
@@ -28,18 +26,14 @@ const changes = (
 /**
  * Two sources, pictures and documents; the folder `archive` of each shows what a denied action looks like.
  */
-export const demoConfig = ({ dataDir, pageUrl, origins }: DemoPlaces): ConfigInput => ({
+export const demoConfig = ({ dataDir, origins }: DemoPlaces): ConfigInput => ({
   allowCrossOrigin: true,
   allowedOrigins: [...origins],
   extensions,
   maxUploadFileSize: '32mb',
   accessControl: [{ path: '/archive', ...Object.fromEntries(changes.map((key) => [key, false])) }],
   sources: {
-    photos: { title: 'Photos', root: path.join(dataDir, 'photos'), baseurl: `${pageUrl}files/photos/` },
-    documents: {
-      title: 'Documents',
-      root: path.join(dataDir, 'documents'),
-      baseurl: `${pageUrl}files/documents/`,
-    },
+    photos: { title: 'Photos', root: path.join(dataDir, 'photos'), serve: 'public' },
+    documents: { title: 'Documents', root: path.join(dataDir, 'documents'), serve: 'public' },
   },
 });

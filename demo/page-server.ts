@@ -1,23 +1,48 @@
+import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { serveFile, type Mount } from './static-files.ts';
+import type { Router } from 'stowage';
 
 /** What the page must know to reach the connector. */
 export interface PageSettings {
   readonly connectorPort: number;
 }
 
-const publicDirectory = fileURLToPath(new URL('./public/', import.meta.url));
+/** What stands behind the page. Asked with every request, because the connector starts later than the page. */
+export interface Behind {
+  readonly connectorPort: number;
+  /** Serves `/file/...`. */
+  readonly files: Router['handler'] | undefined;
+}
 
-const joditDirectory = (): string => {
-  const manifest = createRequire(import.meta.url).resolve('jodit/package.json');
-  return path.join(path.dirname(manifest), 'es2021');
+const from = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
+const jodit = path.dirname(createRequire(import.meta.url).resolve('jodit/package.json'));
+
+/** Everything that the page is made of, by its path. */
+const parts: Readonly<Record<string, string>> = {
+  '/': from('public/index.html'),
+  '/page/demo.css': from('public/demo.css'),
+  '/page/demo.js': from('public/demo.js'),
+  '/page/documents.js': from('public/documents.js'),
+  '/page/sign.svg': from('public/sign.svg'),
+  '/stowage/jodit.css': from('../dist/jodit.css'),
+  '/stowage/jodit.global.js': from('../dist/jodit.global.js'),
+  '/jodit/jodit.min.css': path.join(jodit, 'es2021/jodit.min.css'),
+  '/jodit/jodit.min.js': path.join(jodit, 'es2021/jodit.min.js'),
+};
+
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
 };
 
 /** The page runs its own scripts and the editor's, nothing else; pictures may come from anywhere. */
-const pagePolicy = (settings: PageSettings): string =>
+const pagePolicy = (connectorPort: number): string =>
   [
     "default-src 'none'",
     "script-src 'self'",
@@ -26,13 +51,14 @@ const pagePolicy = (settings: PageSettings): string =>
     'img-src http: https: data: blob:',
     'media-src http: https: data: blob:',
     'frame-src http: https:',
-    `connect-src 'self' http://*:${String(settings.connectorPort)}`,
+    `connect-src 'self' http://*:${String(connectorPort)}`,
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'self'",
   ].join('; ');
 
-const sendSettings = (settings: PageSettings, response: ServerResponse): void => {
+const sendSettings = (connectorPort: number, response: ServerResponse): void => {
+  const settings: PageSettings = { connectorPort };
   response.writeHead(200, {
     'content-type': 'application/json; charset=utf-8',
     'x-content-type-options': 'nosniff',
@@ -41,20 +67,29 @@ const sendSettings = (settings: PageSettings, response: ServerResponse): void =>
   response.end(JSON.stringify(settings));
 };
 
-const answer = async (
-  mounts: readonly Mount[],
-  settings: () => PageSettings,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> => {
-  const pathname = (request.url ?? '/').split(/[?#]/u, 1)[0];
-  const reads = request.method === 'GET' || request.method === 'HEAD';
-  if (reads && pathname === '/settings.json') return sendSettings(settings(), response);
-  if (reads && pathname === '/') {
-    request.url = '/page/index.html';
-    response.setHeader('content-security-policy', pagePolicy(settings()));
+const sendPart = async (file: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const content = await readFile(file);
+  const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
+  response.setHeader('content-type', types[path.extname(file)] ?? 'application/octet-stream');
+  response.setHeader('x-content-type-options', 'nosniff');
+  response.setHeader('cache-control', 'no-cache');
+  response.setHeader('etag', etag);
+  if (request.headers['if-none-match'] === etag) response.writeHead(304).end();
+  else response.end(content);
+};
+
+const answer = async (behind: Behind, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const pathname = (request.url ?? '/').split(/[?#]/u, 1)[0] ?? '/';
+  if (pathname.startsWith('/file/') && behind.files !== undefined) {
+    return behind.files(request, response);
   }
-  if (await serveFile(mounts, request, response)) return;
+  const reads = request.method === 'GET' || request.method === 'HEAD';
+  if (reads && pathname === '/settings.json') return sendSettings(behind.connectorPort, response);
+  const part = parts[pathname];
+  if (reads && part !== undefined) {
+    if (pathname === '/') response.setHeader('content-security-policy', pagePolicy(behind.connectorPort));
+    return sendPart(part, request, response);
+  }
   response.writeHead(404, {
     'content-type': 'text/plain; charset=utf-8',
     'x-content-type-options': 'nosniff',
@@ -63,27 +98,10 @@ const answer = async (
 };
 
 /**
- * The web server beside the connector: it serves the demo page, the editor from the installed package, and
- * the files that the connector manages, which is what a web server or CDN does in production.
- * @param directories each managed folder by its name: `/files/<name>/...` shows its files
- * @param settings asked with every request for the page, because the port of the connector is known later
- *   than this server starts
+ * The web server beside the connector. It serves the demo page with its editor, and hands requests for files
+ * to the connector, so that their addresses need no host.
  */
-export const createPageServer = (
-  directories: Readonly<Record<string, string>>,
-  settings: () => PageSettings,
-): Server => {
-  const managed = Object.entries(directories).map(([name, directory]) => ({
-    prefix: `/files/${name}/`,
-    directory,
-    fromVisitors: true,
-  }));
-  const mounts: readonly Mount[] = [
-    ...managed,
-    { prefix: '/page/', directory: publicDirectory, fromVisitors: false },
-    { prefix: '/jodit/', directory: joditDirectory(), fromVisitors: false },
-  ];
-  return createServer((request, response) => {
-    answer(mounts, settings, request, response).catch(() => response.destroy());
+export const createPageServer = (behind: () => Behind): Server =>
+  createServer((request, response) => {
+    answer(behind(), request, response).catch(() => response.destroy());
   });
-};

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import type { Server } from 'node:http';
-import path from 'node:path';
-import { createApp, type ConfigInput, type ConnectorHooks, type Logger } from 'stowage';
+import { createApp, type App, type ConfigInput, type ConnectorHooks, type Logger } from 'stowage';
 import { demoConfig } from './demo-config.ts';
 import { createPageServer } from './page-server.ts';
 import { writeSamples } from './samples/write-samples.ts';
@@ -54,26 +53,27 @@ const closeServer = async (server: Server): Promise<void> => {
   await closed;
 };
 
-/** Starts the connector and, in the same process, the page with its editor and the host of the files. */
+/** Starts the connector and, in the same process, the page with its editor. */
 export const startDemo = async (options: DemoOptions): Promise<Demo> => {
   const { dataDir, host = loopbackHost } = options;
   await mkdir(dataDir, { recursive: true });
   await writeSamples(dataDir, new Date());
-  const directories = { photos: path.join(dataDir, 'photos'), documents: path.join(dataDir, 'documents') };
   let connectorPort = options.connectorPort;
-  const pageServer = createPageServer(directories, () => ({ connectorPort }));
+  let app: App | undefined;
+  const pageServer = createPageServer(() => ({ connectorPort, files: app?.handler }));
   const pagePort = await listen(pageServer, options.pagePort, host);
   const pageUrl = `http://${nameOf(host)}:${String(pagePort)}/`;
   const origins = [nameOf(host), loopbackHost].map((name) => `http://${name}:${String(pagePort)}`);
   try {
-    const config = { ...demoConfig({ dataDir, pageUrl, origins }), ...options.config };
-    const app = createApp(config, options.hooks, { logger: options.logger });
-    ({ port: connectorPort } = await app.listen(options.connectorPort, host));
+    const config = { ...demoConfig({ dataDir, origins }), ...options.config };
+    const started = createApp(config, options.hooks, { logger: options.logger });
+    app = started;
+    ({ port: connectorPort } = await started.listen(options.connectorPort, host));
     return {
       connectorUrl: `http://${nameOf(host)}:${String(connectorPort)}/`,
       pageUrl,
       close: async () => {
-        await Promise.all([app.close(), closeServer(pageServer)]);
+        await Promise.all([started.close(), closeServer(pageServer)]);
       },
     };
   } catch (error) {

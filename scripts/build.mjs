@@ -5,8 +5,7 @@
  * it is asked for. Packages are never bundled. At last, what earlier builds left in `dist` is removed.
  *
  * Another entry is one more line in `service`, and, when it is public, its path in `exports` of package.json. Code for pages, which shares
- * nothing with the service, is a build of its own: one more call of `bundle` with other options (say `format: 'iife'`,
- * `platform: 'browser'`, no `splitting`); files that are copied belong to the set of what the build has made, too.
+ * nothing with the service, is a build of its own.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -55,9 +54,9 @@ const bundle = async (options) => {
   return Object.keys(metafile.outputs).map((path) => resolve(root, path));
 };
 
-const declare = () => {
+const declare = (project) => {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-  const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.json'], {
+  const { status } = spawnSync(process.execPath, [tsc, '-p', project], {
     cwd: root,
     stdio: 'inherit',
   });
@@ -78,11 +77,29 @@ const removeStale = async (made) => {
   }
 };
 
-declare();
+declare('tsconfig.json');
+// For pages: its types are those of the DOM.
+declare('src/jodit/tsconfig.json');
 const node = { platform: 'node', target: 'node20.19' };
 const made = await Promise.all([
   bundle({ entryPoints: service, splitting: true, chunkNames: '[name]-[hash]', ...node }),
   bundle({ entryPoints: threads, ...node }),
-  bundle({ entryPoints: { client: 'src/client/index.ts' }, platform: 'neutral', target: 'es2022' }),
+  bundle({
+    entryPoints: [
+      { in: 'src/client/index.ts', out: 'client' },
+      { in: 'src/jodit/index.ts', out: 'jodit' },
+      { in: 'src/jodit/jodit.css', out: 'jodit' },
+    ],
+    platform: 'neutral',
+    target: 'es2022',
+  }),
+  bundle({
+    entryPoints: { 'jodit.global': 'src/jodit/index.ts' },
+    format: 'iife',
+    globalName: 'StowageJodit',
+    platform: 'browser',
+    target: 'es2022',
+    minify: true,
+  }),
 ]);
 await removeStale(new Set(made.flat()));

@@ -1,28 +1,25 @@
-/* global Jodit */
+/* global Jodit, StowageJodit */
 import { downloadDocument } from './documents.js';
-import { browseFiles, connectorOptions, mendFileBrowser, showConnectorMessages } from './jodit-options.js';
 
 const { connectorPort } = await (await fetch('/settings.json')).json();
 const connector = `${location.protocol}//${location.hostname}:${connectorPort}/`;
-const filesUrl = new URL('/files/', location.href).href;
 
-showConnectorMessages(Jodit);
-
-const options = connectorOptions({ connector });
-const editor = Jodit.make('#editor', {
-  ...options,
-  filebrowser: { ...options.filebrowser, width: 1030, height: 600 },
-  minHeight: 460,
-  toolbarAdaptive: true,
-  toolbarSticky: false,
-  imageDefaultWidth: 420,
-  showXPathInStatusbar: false,
-  removeButtons: ['ai-commands', 'ai-assistant', 'about'],
-  // Both would load a library from elsewhere.
-  sourceEditor: 'area',
-  beautifyHTML: false,
-});
-mendFileBrowser(editor.filebrowser);
+const editor = StowageJodit.connectJodit(
+  Jodit,
+  '#editor',
+  { url: connector },
+  {
+    minHeight: 460,
+    toolbarAdaptive: true,
+    toolbarSticky: false,
+    imageDefaultWidth: 420,
+    showXPathInStatusbar: false,
+    removeButtons: ['ai-commands', 'ai-assistant', 'about'],
+    // Both would load a library from elsewhere.
+    sourceEditor: 'area',
+    beautifyHTML: false,
+  },
+);
 
 const busyWhile = async (button, work) => {
   button.disabled = true;
@@ -30,22 +27,20 @@ const busyWhile = async (button, work) => {
   try {
     await work();
   } catch (error) {
-    editor.message.error(error.message, 6000);
+    editor.message.error(error.message);
   } finally {
     button.disabled = false;
     button.classList.remove('busy');
   }
 };
 
-document.querySelector('#browse').addEventListener('click', () => browseFiles(editor));
+document.querySelector('#browse').addEventListener('click', () => StowageJodit.browseFiles(editor));
 
 for (const button of document.querySelectorAll('[data-action]')) {
   const { action } = button.dataset;
   const settings = action === 'generatePdf' ? { format: 'A4', page_orientation: 'portrait' } : {};
   button.addEventListener('click', () =>
-    busyWhile(button, () =>
-      downloadDocument({ connector, filesUrl, action, html: editor.value, options: settings }),
-    ),
+    busyWhile(button, () => downloadDocument({ connector, action, html: editor.value, options: settings })),
   );
 }
 

@@ -33,7 +33,7 @@ describe.skipIf(chromium === undefined)(`Browsing with the real client${needsChr
     const { editor } = client();
     await editor.openFiles();
     await eventually(async () => (await editor.names()).sort()).toEqual([...inPhotos, 'letter.txt'].sort());
-    await eventually(() => editor.sources()).toEqual(['photos', 'documents']);
+    await eventually(() => editor.sources()).toEqual(['Photos', 'Documents']);
     expect(await editor.folders()).toEqual(['.', 'trip', '.', 'figures']);
   });
 
@@ -44,7 +44,7 @@ describe.skipIf(chromium === undefined)(`Browsing with the real client${needsChr
     const shown = new Map((await editor.thumbnails()).map((picture) => [picture.name, picture]));
     expect([...shown.keys()].sort()).toEqual([...inPhotos, 'letter.txt'].sort());
     for (const { url, width, height } of shown.values()) {
-      expect(url).toContain(`${demo.pageUrl}files/`);
+      expect(url).toContain(`${demo.pageUrl}file/`);
       expect(width).toBeGreaterThan(0);
       expect(height).toBeGreaterThan(0);
       expect(Math.max(width, height)).toBeLessThanOrEqual(250);
@@ -68,10 +68,10 @@ describe.skipIf(chromium === undefined)(`Browsing with the real client${needsChr
     await eventually(() => editor.names()).toEqual(['two.jpg']);
     await editor.enter('..');
     await eventually(async () => (await editor.names()).sort()).toEqual([...inPhotos].sort());
-    await eventually(() => editor.sources()).toEqual(['photos']);
+    await eventually(() => editor.sources()).toEqual(['Photos']);
     // The point at the root stands for all sources.
     await editor.enter('.');
-    await eventually(() => editor.sources()).toEqual(['photos', 'documents']);
+    await eventually(() => editor.sources()).toEqual(['Photos', 'Documents']);
   });
 
   test('sorts by name and size', async () => {

@@ -8,7 +8,7 @@ import { jpeg, png } from './pictures.ts';
 
 const photos = async () => ({ 'harbour.jpg': await jpeg(500, 300), 'glass.png': await png() });
 const text =
-  '<h1>Report</h1><p>With <b>two</b> pictures.</p><p><img src="/files/photos/harbour.jpg"><img src="/files/photos/glass.png"></p>';
+  '<h1>Report</h1><p>With <b>two</b> pictures.</p><p><img src="/file/photos/harbour.jpg"><img src="/file/photos/glass.png"></p>';
 
 describe.skipIf(chromium === undefined)(`Documents with the real client${needsChromium}`, () => {
   const client = useClient({ photos });

@@ -85,7 +85,7 @@ describe.skipIf(chromium === undefined)(`Editing pictures with the real client${
 
   test('edits a picture of the text and puts the new one in its place', async () => {
     const { editor, demo } = client();
-    const url = `${demo.pageUrl}files/photos/trip/in%20the%20text.png`;
+    const url = `${demo.pageUrl}file/photos/trip/in%20the%20text.png`;
     await editor.write(`<p><img src="${url}" alt="of the text"></p>`);
     await editor.openPictureEditor();
     await editor.openCrop();
@@ -95,7 +95,7 @@ describe.skipIf(chromium === undefined)(`Editing pictures with the real client${
     await editor.press('Apply');
     await eventually(() => editor.picturesInText()).toEqual([
       expect.objectContaining({
-        url: expect.stringContaining('/files/photos/trip/cut%20out.png'),
+        url: expect.stringContaining('/file/photos/trip/cut%20out.png'),
         width: 168,
         height: 112,
       }),

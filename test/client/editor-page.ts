@@ -124,10 +124,10 @@ export class EditorPage {
 
   /** Texts of the messages on the screen, with their kind: `error: …`. */
   messages(): Promise<string[]> {
-    return this.page.$$eval('.jodit-ui-message', (boxes) =>
+    return this.page.$$eval('.stowage-notice', (boxes) =>
       boxes.map((box) => {
-        const kind = /_variant_(\w+)/u.exec(box.className)?.[1] ?? 'unknown';
-        return `${kind}: ${box.textContent}`;
+        const kind = /notice_(\w+)/u.exec(box.className)?.[1] ?? 'unknown';
+        return `${kind}: ${box.querySelector('.stowage-notice__text')?.textContent ?? ''}`;
       }),
     );
   }
@@ -185,6 +185,21 @@ export class EditorPage {
       const { Jodit } = window as unknown as { Jodit: { instances: { editor: { value: string } } } };
       Jodit.instances.editor.value = value;
     }, html);
+  }
+
+  /** The text as the page would save it. */
+  html(): Promise<string> {
+    return this.page.evaluate(() => {
+      const { Jodit } = window as unknown as { Jodit: { instances: { editor: { value: string } } } };
+      return Jodit.instances.editor.value;
+    });
+  }
+
+  /** Lets the page send no more than this many bytes a second; -1: no limit. */
+  async slowDown(uploadThroughput: number): Promise<void> {
+    const session = await this.page.createCDPSession();
+    const conditions = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput };
+    await session.send('Network.emulateNetworkConditions', conditions);
   }
 
   /**

@@ -51,7 +51,7 @@ describe.skipIf(chromium === undefined)(
       await eventually(() => editor.picturesInText()).toEqual([
         {
           name: 'foreign picture.png',
-          url: `${demo.pageUrl}files/photos/foreign%20picture.png`,
+          url: `${demo.pageUrl}file/photos/foreign%20picture.png`,
           width: 77,
           height: 55,
         },

@@ -97,7 +97,7 @@ describe.skipIf(chromium === undefined)(`Uploading with the real client${needsCh
     await (await editor.tile('first.jpg')).click({ count: 2 });
     await eventually(() => editor.picturesInText()).toContainEqual({
       name: 'first.jpg',
-      url: `${client().demo.pageUrl}files/photos/first.jpg`,
+      url: `${client().demo.pageUrl}file/photos/first.jpg`,
       width: 320,
       height: 240,
     });

@@ -155,24 +155,22 @@ describe('the examples', () => {
 describe('the documents', () => {
   const readDocument = (name: string): Promise<string> => readFile(join(root, name), 'utf8');
 
-  it('wire the editor as the demo does', async () => {
+  it('connect the editor', async () => {
     const readme = await readDocument('README.md');
     const [, code = ''] = /<!-- sample: jodit -->\s+```js\n(.*?)```/su.exec(readme) ?? [];
-    const options: unknown[] = [];
-    const successStatuses = [200];
-    const jodit = {
-      defaultOptions: { defaultAjaxOptions: { successStatuses } },
-      make: (_selector: string, given: unknown) => options.push(given),
+    const made: unknown[] = [];
+    const Jodit = { make: (...values: unknown[]) => made.push(...values) };
+    const { connectJodit } = (await import(pathToFileURL(join(root, 'dist/jodit.js')).href)) as object & {
+      connectJodit: unknown;
     };
-    runInNewContext(code, { Jodit: jodit });
-    const demo = (await import(pathToFileURL(join(root, 'demo/public/jodit-options.js')).href)) as {
-      connectorOptions: (settings: { connector: string }) => unknown;
-    };
-    const [given] = options;
-    expect(demo.connectorOptions({ connector: 'https://www.example.com/connector/' })).toMatchObject(
-      given as object,
-    );
-    expect(successStatuses).toContain(403);
+    runInNewContext(code.replaceAll(/^import .*$/gmu, ''), { Jodit, connectJodit });
+    expect(made).toMatchObject([
+      '#editor',
+      {
+        filebrowser: { ajax: { url: 'https://www.example.com/connector/', method: 'POST' } },
+        uploader: { url: 'https://www.example.com/connector/', data: { action: 'fileUpload' } },
+      },
+    ]);
   });
 
   it.each([
@@ -183,6 +181,7 @@ describe('the documents', () => {
     'docs/clients.md',
     'docs/configuration.md',
     'docs/deployment.md',
+    'docs/jodit.md',
   ])('lead to files that exist: %s', async (name) => {
     const text = await readDocument(name);
     const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/gu)].map(

@@ -99,7 +99,7 @@ describe('the packed package', () => {
     }
     const strange = files.filter(
       (path) =>
-        !/^(?:dist\/(?!internals)(?:[\w-]+\.js|.+\.d\.ts)|docs\/.+\.md|examples\/[\w.-]+|demo\/public\/[\w-]+\.js|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
+        !/^(?:dist\/(?!internals)(?:[\w-]+(?:\.global)?\.js|jodit\.css|.+\.d\.ts)|docs\/.+\.md|examples\/[\w.-]+|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
           path,
         ),
     );
@@ -129,7 +129,9 @@ describe('the packed package', () => {
   });
 
   it('gives every code subpath with its declared dependencies alone', async () => {
-    const subpaths = Object.keys(manifest.exports).filter((path) => !path.endsWith('.json'));
+    const subpaths = Object.keys(manifest.exports).filter(
+      (path) => !/\.(?:json|css|global\.js)$/u.test(path),
+    );
     expect(subpaths).toContain('.');
     for (const subpath of subpaths) {
       const specifier = `${manifest.name}${subpath.slice(1)}`;

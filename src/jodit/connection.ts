@@ -1,0 +1,41 @@
+import type { HeadersOption } from './editor.ts';
+
+/** How the editor reaches the connector, and what it does with what comes from there. */
+export interface Connection {
+  /** Where the connector is mounted: `/connector`, `https://files.example.com/`. */
+  readonly url: string | URL;
+  /** Sent with every request, such as a token. A function is asked before each. */
+  readonly headers?: HeadersOption | undefined;
+  /** `include`: cookies travel to a connector on another origin. Default: `same-origin`. */
+  readonly credentials?: 'same-origin' | 'include' | undefined;
+  /**
+   * Language tag of the texts, of Jodit's and of the connector's messages: `de`, `zh-CN`. Default: that of
+   * the page (`<html lang>`), else of the browser.
+   */
+  readonly language?: string | undefined;
+  /**
+   * Whether listings ask for the details of the files (`mods[details]`): times in the zone of the person and
+   * sizes of pictures. Costs the connector a look into each picture that it has not seen yet. Default: true.
+   */
+  readonly details?: boolean | undefined;
+  readonly pictures?:
+    | {
+        /**
+         * Gives inserted pictures a `width` and a `height`, so that the page does not move while they load.
+         * Default: true.
+         */
+        readonly size?: boolean | undefined;
+      }
+    | undefined;
+}
+
+/** The URL with one slash at its end. */
+export const urlOf = ({ url }: Connection): string => String(url).replace(/\/*$/u, '/');
+
+/** The headers of each request: those of the host, and the language for the messages of the connector. */
+export const headersOf = ({ headers }: Connection, language: string): HeadersOption => {
+  const own = { 'Accept-Language': language.replaceAll('_', '-') };
+  return typeof headers === 'function'
+    ? async () => ({ ...own, ...(await headers()) })
+    : { ...own, ...headers };
+};

@@ -1,0 +1,97 @@
+import type { MessageBox } from './editor.ts';
+import { make, makeButton } from './element.ts';
+import type { Texts } from './texts/texts.ts';
+
+/** Milliseconds that a message stays, unless the pointer or the focus is on it. */
+const STAYS = { error: 10_000, other: 5000 };
+
+/** Messages on the screen at the same time. */
+const MOST = 4;
+
+/** Messages at the edge of the window, above all dialogs. */
+export interface Notices {
+  /** The stack of messages; also the home of uploads that no dialog shows. */
+  readonly element: HTMLElement;
+  show(text: string, kind: string, timeout?: number): void;
+  /** Takes everything off the screen. */
+  remove(): void;
+}
+
+const keepWhileUsed = (notice: HTMLElement, milliseconds: number, remove: () => void): (() => void) => {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = (): void => clearTimeout(timer);
+  const start = (): void => {
+    stop();
+    timer = setTimeout(remove, milliseconds);
+  };
+  for (const event of ['pointerenter', 'focusin']) notice.addEventListener(event, stop);
+  for (const event of ['pointerleave', 'focusout']) notice.addEventListener(event, start);
+  start();
+  return start;
+};
+
+/**
+ * Jodit 4.15.13 shows messages at the lower edge of the editor, which may be below the window or behind the
+ * file browser, for three seconds and to eyes alone. These are at the edge of the window, and in live regions
+ * that were there before their text, as screen readers want it.
+ */
+export const createNotices = (root: Node, texts: Texts): Notices => {
+  const live = {
+    alert: make('div', '', { attributes: { role: 'alert' } }),
+    status: make('div', '', { attributes: { role: 'status' } }),
+  };
+  const element = make('div', 'stowage-notices', {
+    attributes: { dir: texts.direction, lang: texts.locale },
+    children: [live.alert, live.status],
+  });
+  root.appendChild(element);
+  const shown = new Map<string, { readonly notice: HTMLElement; readonly again: () => void }>();
+
+  const take = (key: string): void => {
+    shown.get(key)?.notice.remove();
+    shown.delete(key);
+  };
+
+  return {
+    element,
+    show: (text, kind, timeout = 0) => {
+      if (text.trim() === '') return;
+      const isError = kind === 'error';
+      const key = `${kind} ${text}`;
+      const old = shown.get(key);
+      if (old !== undefined) return old.again();
+      for (const first of [...shown.keys()].slice(0, Math.max(0, shown.size + 1 - MOST))) take(first);
+      const close = makeButton('stowage-notice__close', () => take(key), {
+        text: '×',
+        attributes: { 'aria-label': texts.close },
+      });
+      const notice = make('div', `stowage-notice stowage-notice_${isError ? 'error' : kind}`, {
+        children: [make('span', 'stowage-notice__text', { text }), close],
+      });
+      live[isError ? 'alert' : 'status'].append(notice);
+      const stays = Math.max(timeout, isError ? STAYS.error : STAYS.other);
+      shown.set(key, { notice, again: keepWhileUsed(notice, stays, () => take(key)) });
+    },
+    remove: () => {
+      for (const key of [...shown.keys()]) take(key);
+      element.remove();
+    },
+  };
+};
+
+/** What takes the place of a view's own messages. Jodit's word for a network failure gets a sentence. */
+export const messageBox = (notices: Notices, texts: Texts): MessageBox => {
+  const show = (text: string, kind = 'info', timeout?: number): void =>
+    notices.show(
+      text === 'Connection error' ? texts.unreachable : text.replace(/^Error: /u, ''),
+      kind,
+      timeout,
+    );
+  return {
+    message: show,
+    info: (text, timeout) => show(text, 'info', timeout),
+    success: (text, timeout) => show(text, 'success', timeout),
+    error: (text, timeout) => show(text, 'error', timeout),
+    destruct: () => notices.remove(),
+  };
+};

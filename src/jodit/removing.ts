@@ -1,0 +1,88 @@
+import type { FileBrowser, FolderEvent, Item } from './editor.ts';
+import { escapeHtml } from './element.ts';
+import { counted, fill, type Texts } from './texts/texts.ts';
+
+/** Names that a question lists; of more it says how many. */
+const NAMED = 8;
+
+const questionOf = (texts: Texts, names: readonly string[]): string => {
+  const listed = names.slice(0, NAMED).map((name) => `<li>${escapeHtml(name)}</li>`);
+  const more = names.length - listed.length;
+  if (more > 0) listed.push(`<li>${escapeHtml(counted(texts, texts.andMore, more))}</li>`);
+  const question = escapeHtml(counted(texts, texts.deleteFiles, names.length));
+  return `<div class="stowage-question"><p>${question}</p><ul>${listed.join('')}</ul></div>`;
+};
+
+const nameOf = ({ file, name }: Item): string => name ?? file ?? '';
+
+/** Removes files one after the other, and says what came of it. */
+const removeInTurn = async (
+  browser: FileBrowser,
+  texts: Texts,
+  remove: FileBrowser['dataProvider']['fileRemove'],
+  items: readonly Item[],
+): Promise<void> => {
+  const removed: string[] = [];
+  for (const item of items) {
+    try {
+      await remove(item.path, nameOf(item), item.sourceName);
+      removed.push(nameOf(item));
+    } catch (error) {
+      browser.status(error);
+    }
+  }
+  if (removed.length > 0)
+    browser.status(counted(texts, texts.filesDeleted, removed.length, { name: removed[0] ?? '' }), true);
+  browser.state.activeElements = [];
+  browser.e.fire('update.filebrowser');
+};
+
+/** Whether the running click is one on the menu of a file. */
+const isMenuClick = (): boolean => {
+  const target = window.event?.target;
+  return target instanceof Element && target.closest('.jodit-context-menu') !== null;
+};
+
+/**
+ * Asks before anything goes, by name. Jodit 4.15.13 asks "Are you sure?", and the menu of a file removes
+ * without a question; of several selected files it removes only the last one, because all requests start at
+ * the same time and each cancels the one before.
+ */
+export const askBeforeRemoving = (browser: FileBrowser, texts: Texts): void => {
+  const { dataProvider, state } = browser;
+  const remove = dataProvider.fileRemove;
+  const ask = (question: string, agreed: () => void, refused?: () => void): void => {
+    browser.confirm(question, texts.remove, (yes) => (yes ? agreed() : refused?.()));
+  };
+  browser.e.off('fileRemove.filebrowser').on('fileRemove.filebrowser', () => {
+    // Jodit lists a file that was clicked twice with Ctrl twice.
+    const items = [...new Set(state.activeElements)];
+    if (items.length === 0) return;
+    ask(questionOf(texts, items.map(nameOf)), () => void removeInTurn(browser, texts, remove, items));
+  });
+  dataProvider.fileRemove = (path, name, source) => {
+    if (!isMenuClick()) return remove(path, name, source);
+    return new Promise((resolve, reject) => {
+      ask(
+        questionOf(texts, [name]),
+        () => void remove(path, name, source).then(resolve, reject),
+        // Jodit shows no error without a text.
+        () => reject(new Error('')),
+      );
+    });
+  };
+  browser.e
+    .off('removeFolder.filebrowser')
+    .on('removeFolder.filebrowser', ({ path, name, source }: FolderEvent) => {
+      const question = escapeHtml(fill(texts.deleteFolder, { name }));
+      ask(`<div class="stowage-question"><p>${question}</p></div>`, () => {
+        dataProvider.folderRemove(path, name, source).then(
+          (message) => {
+            browser.status(message, true);
+            browser.e.fire('update.filebrowser');
+          },
+          (error: unknown) => browser.status(error),
+        );
+      });
+    });
+};

@@ -1,0 +1,45 @@
+import type { Texts } from './texts.ts';
+
+/** The texts in Arabic. */
+export const arabic: Texts = {
+  locale: 'ar',
+  direction: 'rtl',
+  unreachable: 'تعذّر الوصول إلى خدمة الملفات. تحقّق من الاتصال ثم حاول مرة أخرى.',
+  foreignAnswer: 'أجاب الخادم: {reason}',
+  noAnswer: 'لم يعطِ الخادم إجابة يمكن قراءتها.',
+  uploading: {
+    one: 'جارٍ رفع {name}',
+    two: 'جارٍ رفع ملفين',
+    few: 'جارٍ رفع {count} ملفات',
+    other: 'جارٍ رفع {count} ملفًا',
+  },
+  fetching: 'جارٍ جلب الصورة',
+  storing: 'جارٍ الحفظ…',
+  sent: '{sent} من {total}',
+  cancel: 'إلغاء',
+  uploadCancelled: 'أُلغي الرفع ولم يُحفظ شيء.',
+  close: 'إغلاق هذه الرسالة',
+  deleteFiles: {
+    one: 'هل تريد حذف هذا الملف؟',
+    two: 'هل تريد حذف ملفين؟',
+    few: 'هل تريد حذف {count} ملفات؟',
+    other: 'هل تريد حذف {count} ملفًا؟',
+  },
+  deleteFolder: 'هل تريد حذف المجلد «{name}» وكل ما فيه؟',
+  andMore: { other: 'و{count} غيرها' },
+  remove: 'حذف',
+  filesDeleted: {
+    one: 'حُذف {name}.',
+    two: 'حُذف ملفان.',
+    few: 'حُذفت {count} ملفات.',
+    other: 'حُذف {count} ملفًا.',
+  },
+  folder: 'المجلد الحالي',
+  folders: 'المجلدات',
+  files: 'الملفات',
+  fileBrowser: 'الملفات',
+  allSources: 'كل المصادر',
+  parentFolder: 'المجلد الأعلى',
+  renameFolder: 'إعادة تسمية المجلد {name}',
+  removeFolder: 'حذف المجلد {name}',
+};

@@ -1,0 +1,30 @@
+import type { Texts } from './texts.ts';
+
+/** The texts in English. */
+export const english: Texts = {
+  locale: 'en',
+  direction: 'ltr',
+  unreachable: 'The file service cannot be reached. Check your connection and try again.',
+  foreignAnswer: 'The server answered: {reason}',
+  noAnswer: 'The server gave no answer that can be read.',
+  uploading: { one: 'Uploading {name}', other: 'Uploading {count} files' },
+  fetching: 'Fetching the picture',
+  storing: 'Storing…',
+  sent: '{sent} of {total}',
+  cancel: 'Cancel',
+  uploadCancelled: 'The upload was cancelled. Nothing was stored.',
+  close: 'Close this message',
+  deleteFiles: { one: 'Delete this file?', other: 'Delete {count} files?' },
+  deleteFolder: 'Delete the folder "{name}" and everything in it?',
+  andMore: { one: 'and {count} more', other: 'and {count} more' },
+  remove: 'Delete',
+  filesDeleted: { one: '{name} was deleted.', other: '{count} files were deleted.' },
+  folder: 'Current folder',
+  folders: 'Folders',
+  files: 'Files',
+  fileBrowser: 'File browser',
+  allSources: 'All sources',
+  parentFolder: 'Folder above',
+  renameFolder: 'Rename the folder {name}',
+  removeFolder: 'Delete the folder {name}',
+};

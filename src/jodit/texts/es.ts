@@ -1,0 +1,30 @@
+import type { Texts } from './texts.ts';
+
+/** The texts in Spanish. */
+export const spanish: Texts = {
+  locale: 'es',
+  direction: 'ltr',
+  unreachable: 'No se puede acceder al servicio de archivos. Compruebe la conexión e inténtelo de nuevo.',
+  foreignAnswer: 'El servidor respondió: {reason}',
+  noAnswer: 'El servidor no dio ninguna respuesta legible.',
+  uploading: { one: 'Subiendo {name}', other: 'Subiendo {count} archivos' },
+  fetching: 'Obteniendo la imagen',
+  storing: 'Guardando…',
+  sent: '{sent} de {total}',
+  cancel: 'Cancelar',
+  uploadCancelled: 'La subida se canceló. No se guardó nada.',
+  close: 'Cerrar este mensaje',
+  deleteFiles: { one: '¿Eliminar este archivo?', other: '¿Eliminar {count} archivos?' },
+  deleteFolder: '¿Eliminar la carpeta «{name}» y todo su contenido?',
+  andMore: { one: 'y {count} más', other: 'y {count} más' },
+  remove: 'Eliminar',
+  filesDeleted: { one: 'Se eliminó {name}.', other: 'Se eliminaron {count} archivos.' },
+  folder: 'Carpeta actual',
+  folders: 'Carpetas',
+  files: 'Archivos',
+  fileBrowser: 'Archivos',
+  allSources: 'Todas las fuentes',
+  parentFolder: 'Carpeta superior',
+  renameFolder: 'Cambiar el nombre de la carpeta {name}',
+  removeFolder: 'Eliminar la carpeta {name}',
+};

@@ -1,0 +1,30 @@
+import type { Texts } from './texts.ts';
+
+/** The texts in French. */
+export const french: Texts = {
+  locale: 'fr',
+  direction: 'ltr',
+  unreachable: 'Le service de fichiers est injoignable. Vérifiez votre connexion et réessayez.',
+  foreignAnswer: 'Réponse du serveur : {reason}',
+  noAnswer: 'Le serveur n’a donné aucune réponse lisible.',
+  uploading: { one: 'Envoi de {name}', other: 'Envoi de {count} fichiers' },
+  fetching: 'Récupération de l’image',
+  storing: 'Enregistrement…',
+  sent: '{sent} sur {total}',
+  cancel: 'Annuler',
+  uploadCancelled: 'L’envoi a été annulé. Rien n’a été enregistré.',
+  close: 'Fermer ce message',
+  deleteFiles: { one: 'Supprimer ce fichier ?', other: 'Supprimer {count} fichiers ?' },
+  deleteFolder: 'Supprimer le dossier « {name} » et tout son contenu ?',
+  andMore: { one: 'et {count} autre', other: 'et {count} autres' },
+  remove: 'Supprimer',
+  filesDeleted: { one: '{name} a été supprimé.', other: '{count} fichiers ont été supprimés.' },
+  folder: 'Dossier actuel',
+  folders: 'Dossiers',
+  files: 'Fichiers',
+  fileBrowser: 'Fichiers',
+  allSources: 'Toutes les sources',
+  parentFolder: 'Dossier parent',
+  renameFolder: 'Renommer le dossier {name}',
+  removeFolder: 'Supprimer le dossier {name}',
+};

@@ -1,0 +1,45 @@
+import type { Texts } from './texts.ts';
+
+/** The texts in Russian. */
+export const russian: Texts = {
+  locale: 'ru',
+  direction: 'ltr',
+  unreachable: 'Файловый сервис недоступен. Проверьте соединение и попробуйте ещё раз.',
+  foreignAnswer: 'Ответ сервера: {reason}',
+  noAnswer: 'Ответ сервера не удалось прочитать.',
+  uploading: {
+    one: 'Загружается {name}',
+    few: 'Загружаются {count} файла',
+    many: 'Загружаются {count} файлов',
+    other: 'Загружаются {count} файла',
+  },
+  fetching: 'Загружается изображение',
+  storing: 'Сохранение…',
+  sent: '{sent} из {total}',
+  cancel: 'Отмена',
+  uploadCancelled: 'Загрузка отменена. Ничего не сохранено.',
+  close: 'Закрыть сообщение',
+  deleteFiles: {
+    one: 'Удалить этот файл?',
+    few: 'Удалить {count} файла?',
+    many: 'Удалить {count} файлов?',
+    other: 'Удалить {count} файла?',
+  },
+  deleteFolder: 'Удалить папку «{name}» со всем её содержимым?',
+  andMore: { one: 'и ещё {count}', other: 'и ещё {count}' },
+  remove: 'Удалить',
+  filesDeleted: {
+    one: 'Файл {name} удалён.',
+    few: 'Удалены {count} файла.',
+    many: 'Удалено {count} файлов.',
+    other: 'Удалено {count} файла.',
+  },
+  folder: 'Текущая папка',
+  folders: 'Папки',
+  files: 'Файлы',
+  fileBrowser: 'Файлы',
+  allSources: 'Все источники',
+  parentFolder: 'Папка выше',
+  renameFolder: 'Переименовать папку {name}',
+  removeFolder: 'Удалить папку {name}',
+};

@@ -1,0 +1,47 @@
+/** The forms of a text about a number, by the plural categories of the language; `other` for the rest. */
+export type Plural = Readonly<Partial<Record<Intl.LDMLPluralRule, string>>> & { readonly other: string };
+
+/** Every text of this room in one language. `{name}` and the like are filled in. */
+export interface Texts {
+  /** Of `Intl`: plural rules, numbers, times. */
+  readonly locale: string;
+  readonly direction: 'ltr' | 'rtl';
+  readonly unreachable: string;
+  readonly foreignAnswer: string;
+  readonly noAnswer: string;
+  readonly uploading: Plural;
+  readonly fetching: string;
+  readonly storing: string;
+  readonly sent: string;
+  readonly cancel: string;
+  readonly uploadCancelled: string;
+  readonly close: string;
+  readonly deleteFiles: Plural;
+  readonly deleteFolder: string;
+  readonly andMore: Plural;
+  readonly remove: string;
+  readonly filesDeleted: Plural;
+  readonly folder: string;
+  readonly folders: string;
+  readonly files: string;
+  readonly fileBrowser: string;
+  readonly allSources: string;
+  readonly parentFolder: string;
+  readonly renameFolder: string;
+  readonly removeFolder: string;
+}
+
+/** Puts values into the braces of a text. */
+export const fill = (text: string, values: Readonly<Record<string, string | number>>): string =>
+  text.replaceAll(/\{(\w+)\}/gu, (braces, name: string) => String(values[name] ?? braces));
+
+/** The form of a text for a number, with `{count}` filled in as people of that language write it. */
+export const counted = (
+  { locale }: Texts,
+  forms: Plural,
+  count: number,
+  values: Readonly<Record<string, string>> = {},
+): string => {
+  const form = forms[new Intl.PluralRules(locale).select(count)] ?? forms.other;
+  return fill(form, { ...values, count: new Intl.NumberFormat(locale).format(count) });
+};

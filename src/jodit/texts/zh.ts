@@ -1,0 +1,30 @@
+import type { Texts } from './texts.ts';
+
+/** The texts in Chinese (simplified). */
+export const chinese: Texts = {
+  locale: 'zh',
+  direction: 'ltr',
+  unreachable: '无法连接文件服务。请检查网络连接后重试。',
+  foreignAnswer: '服务器回答：{reason}',
+  noAnswer: '服务器没有给出可读的回答。',
+  uploading: { other: '正在上传 {count} 个文件' },
+  fetching: '正在获取图片',
+  storing: '正在保存…',
+  sent: '{sent} / {total}',
+  cancel: '取消',
+  uploadCancelled: '上传已取消，没有保存任何文件。',
+  close: '关闭此消息',
+  deleteFiles: { other: '要删除 {count} 个文件吗？' },
+  deleteFolder: '要删除文件夹“{name}”及其全部内容吗？',
+  andMore: { other: '以及另外 {count} 个' },
+  remove: '删除',
+  filesDeleted: { other: '已删除 {count} 个文件。' },
+  folder: '当前文件夹',
+  folders: '文件夹',
+  files: '文件',
+  fileBrowser: '文件',
+  allSources: '所有来源',
+  parentFolder: '上级文件夹',
+  renameFolder: '重命名文件夹 {name}',
+  removeFolder: '删除文件夹 {name}',
+};

@@ -1,0 +1,67 @@
+import { make, makeButton } from './element.ts';
+import { counted, fill, type Texts } from './texts/texts.ts';
+
+/** One running upload as the person sees it. */
+export interface UploadRow {
+  /** Bytes that have left, and all of them. */
+  readonly progress: (sent: number, total: number) => void;
+  readonly done: () => void;
+}
+
+/** The running uploads of an editor, one row each. */
+export interface UploadPanel {
+  readonly element: HTMLElement;
+  add(names: readonly string[], cancel: () => void): UploadRow;
+}
+
+const megabytes = (locale: string): ((bytes: number) => string) => {
+  const format = new Intl.NumberFormat(locale, {
+    style: 'unit',
+    unit: 'megabyte',
+    maximumFractionDigits: 1,
+    minimumFractionDigits: 1,
+  });
+  return (bytes) => format.format(bytes / 1_000_000);
+};
+
+/**
+ * Jodit 4.15.13 draws a line of two pixels in the editor, behind the file browser that the person looks at.
+ * Here is a bar with the number of files, what has left and what is to come, and a button that breaks it off.
+ */
+export const createUploadPanel = (texts: Texts): UploadPanel => {
+  const element = make('div', 'stowage-uploads', { attributes: { dir: texts.direction } });
+  const size = megabytes(texts.locale);
+  return {
+    element,
+    add: (names, cancel) => {
+      const label =
+        names.length === 0
+          ? texts.fetching
+          : counted(texts, texts.uploading, names.length, { name: names[0] ?? '' });
+      const bar = make('progress', 'stowage-upload__bar', { attributes: { max: '1', 'aria-label': label } });
+      const amount = make('span', 'stowage-upload__amount');
+      const row = make('div', 'stowage-upload', {
+        children: [
+          make('span', 'stowage-upload__label', { text: label, attributes: { role: 'status' } }),
+          bar,
+          amount,
+          makeButton('stowage-upload__cancel', cancel, { text: texts.cancel }),
+        ],
+      });
+      element.append(row);
+      return {
+        progress: (sent, total) => {
+          if (sent < total) {
+            bar.value = sent / total;
+            amount.textContent = fill(texts.sent, { sent: size(sent), total: size(total) });
+          } else {
+            // The connector makes files of it now, for which there is no measure.
+            bar.removeAttribute('value');
+            amount.textContent = names.length === 0 ? '' : texts.storing;
+          }
+        },
+        done: () => row.remove(),
+      };
+    },
+  };
+};
