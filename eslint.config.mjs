@@ -62,6 +62,19 @@ export default tseslint.config(
     rules: {
       ...everywhere,
       'no-restricted-exports': 'off',
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              regex: '^[./]+/dist/(?!internals\\.js$)',
+              allowTypeImports: true,
+              message:
+                "Import 'stowage', or what src/internals.ts names from dist/internals.js: modules are bundled.",
+            },
+          ],
+        },
+      ],
       '@typescript-eslint/require-await': 'off',
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',

@@ -4,8 +4,7 @@ import { MAX_PICTURE_BYTES } from './engine.ts';
 import type { Edit, PictureSize } from './engine.ts';
 import { collect, type ImagePool, type PictureFile } from './image-pool.ts';
 import { sniffPicture } from './picture-format.ts';
-import { checkXml } from './svg/check-xml.ts';
-import { cleanSvg, MAX_SVG_BYTES, type CleanedSvg } from './svg/clean-svg.ts';
+import type { CleanedSvg } from './svg/clean-svg.ts';
 
 /** Bytes of memory that cleaning takes for each byte of a file. */
 const CLEANING_FACTOR = 6;
@@ -83,10 +82,13 @@ export const createImageEditor = ({ engine, hold }: ImagePool): ImageEditor => {
     clean: async (name, file, use, signal) => {
       const extension = extensionOf(name);
       if (extension !== 'svg' && extension !== 'xml') return undefined;
+      // The parser of XML is loaded with the first such file: a service starts without it.
       if (extension === 'xml') {
+        const { checkXml } = await import('./svg/check-xml.ts');
         const kind = await checkXml(addAbortSignal(signal, await file.open()));
         if (kind === 'data') return undefined;
       }
+      const { cleanSvg, MAX_SVG_BYTES } = await import('./svg/clean-svg.ts');
       const bytes = Math.min(file.size ?? MAX_SVG_BYTES, MAX_SVG_BYTES) * CLEANING_FACTOR;
       return hold(
         'edits',

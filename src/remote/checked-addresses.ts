@@ -10,13 +10,13 @@ import type { Target } from './target.ts';
 const LOCAL_NAME = /(?:^|\.)localhost\.?$/iu;
 
 /** Asks the operating system for every address of a name, as connections of the process would. */
-export const resolveBySystem: ResolveHost = async (hostname) => {
+const resolveBySystem: ResolveHost = async (hostname) => {
   const found = await lookup(hostname, { all: true, order: 'verbatim' });
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 };
 
 /** The addresses of this machine's own network interfaces. */
-export const addressesOfThisMachine = (): readonly string[] =>
+const addressesOfThisMachine = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 
 const nameOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
@@ -38,10 +38,10 @@ const resolved = async (hostname: string, resolve: ResolveHost): Promise<readonl
   return addresses;
 };
 
-/** What addresses are found and checked with. */
+/** What addresses are found and checked with, where it is not the operating system. */
 export interface AddressSources {
-  readonly resolve: ResolveHost;
-  readonly ownAddresses: () => readonly string[];
+  readonly resolve?: ResolveHost;
+  readonly ownAddresses?: () => readonly string[];
 }
 
 /**
@@ -52,7 +52,7 @@ export interface AddressSources {
  */
 export const checkedAddresses = async (
   target: Target,
-  { resolve, ownAddresses }: AddressSources,
+  { resolve = resolveBySystem, ownAddresses = addressesOfThisMachine }: AddressSources,
   allowPrivate: boolean,
 ): Promise<readonly HostAddress[]> => {
   const { hostname } = target;

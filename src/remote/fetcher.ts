@@ -1,9 +1,8 @@
 import { FileTooLargeError, RemoteFailedError, StowageError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { boundBody, encodingsOf } from './bounded-body.ts';
-import { addressesOfThisMachine, checkedAddresses, resolveBySystem } from './checked-addresses.ts';
 import { startDeadline, type Deadline } from './deadline.ts';
-import { requestPinned, type PinnedAnswer } from './pinned-request.ts';
+import type { PinnedAnswer } from './pinned-request.ts';
 import type { RemoteFetcher, RemoteFetchOptions, RemoteResource, ResolveHost } from './remote.ts';
 import { parseTarget, type Target } from './target.ts';
 
@@ -69,19 +68,20 @@ const resourceOf = (
 
 /** Makes the door outward. It keeps no connections: each fetch opens and closes its own. */
 export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher => {
-  const { resolve = resolveBySystem, ownAddresses = addressesOfThisMachine } = parts;
-  const sources = { resolve, ownAddresses };
-
   const ask = async (
     target: Target,
     options: RemoteFetchOptions,
     deadline: Deadline,
-  ): Promise<PinnedAnswer> =>
-    requestPinned(target, {
-      addresses: await deadline.race(checkedAddresses(target, sources, options.allowPrivate === true)),
+  ): Promise<PinnedAnswer> => {
+    // TLS and the kinds of addresses are loaded with the first fetch: a service starts without them.
+    const { checkedAddresses } = await import('./checked-addresses.ts');
+    const { requestPinned } = await import('./pinned-request.ts');
+    return requestPinned(target, {
+      addresses: await deadline.race(checkedAddresses(target, parts, options.allowPrivate === true)),
       accept: options.accept ?? '*/*',
       signal: deadline.signal,
     });
+  };
 
   const follow = async (url: string, options: RemoteFetchOptions, deadline: Deadline) => {
     let target = parseTarget(url);

@@ -9,7 +9,7 @@ import {
 } from '../../parameters/raw.ts';
 import type { ConnectorRequest, ParsedBody } from '../message.ts';
 import { type BodyContext, readBoundedText } from './bounded-text.ts';
-import { type FileReceiver, type FormContent, readMultipart } from './multipart.ts';
+import type { FileReceiver, FormContent } from './multipart.ts';
 import { bodyTimes, type BodyTimes } from './pour.ts';
 
 /** The kinds of bodies that carry parameters. */
@@ -104,7 +104,11 @@ export const readBody = async (
   }
   const kind = body === undefined ? undefined : bodyKind(contentType);
   if (body === undefined || kind === undefined) return nothing();
-  if (kind === 'multipart') return readMultipart(body, contextOf(request, times), receiver());
+  if (kind === 'multipart') {
+    // The parser is loaded with the first form: a service starts without it.
+    const { readMultipart } = await import('./multipart.ts');
+    return readMultipart(body, contextOf(request, times), receiver());
+  }
   if (hasForeignCharset(contentType)) throw new BrokenBodyError('The request body must be UTF-8.');
   const text = await readBoundedText(body, contextOf(request, times));
   return { fields: kind === 'json' ? parseJsonBody(text) : parseUrlencoded(text), uploads: [] };
