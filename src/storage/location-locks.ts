@@ -37,25 +37,25 @@ export const createLocationLocks = (): LocationLocks => {
     [...holders].find(({ locations }) =>
       locations.some((location) => wanted.some((each) => overlaps(location, each))),
     );
-  const waitFor = async (locations: readonly StoreLocation[], signal?: AbortSignal): Promise<boolean> => {
-    let hasWaited = false;
-    for (let holder = findHolder(locations); holder !== undefined; holder = findHolder(locations)) {
-      if (waiting >= MAY_WAIT) throw new BusyError({ detail: 'too many operations wait for their turn' });
-      waiting += 1;
-      hasWaited = true;
-      try {
-        await orAborted(holder.ended, signal);
-      } finally {
-        waiting -= 1;
-      }
+  const waitForEnd = async ({ ended }: Holder, signal?: AbortSignal): Promise<void> => {
+    if (waiting >= MAY_WAIT) throw new BusyError({ detail: 'too many operations wait for their turn' });
+    waiting += 1;
+    try {
+      await orAborted(ended, signal);
+    } finally {
+      waiting -= 1;
     }
-    return hasWaited;
   };
   return {
     hold: async (locations, { signal }, work) => {
       signal?.throwIfAborted();
-      const hasWaited = await waitFor(locations, signal);
-      // Nothing may be awaited between the last look and this.
+      let hasWaited = false;
+      for (let found = findHolder(locations); found !== undefined; found = findHolder(locations)) {
+        hasWaited = true;
+        await waitForEnd(found, signal);
+      }
+      // Nothing may be awaited between the last look and this, not even an async function that looks: of
+      // several that have waited for one, all would find nobody.
       let end = (): void => undefined;
       const holder = { locations, ended: new Promise<void>((resolve) => (end = resolve)) };
       holders.add(holder);
