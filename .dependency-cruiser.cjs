@@ -37,6 +37,7 @@ module.exports = {
     only('links', '^src/links/', ['^src/(sources|storage/source-path|config)']),
     only('access', '^src/access/', ['^src/(storage/source-path|errors|content)', '^src/config/']),
     only('images', '^src/images/', ['^src/(storage|concurrency|sources|config|errors|content|log)/']),
+    only('trash', '^src/trash/', ['^src/(storage|concurrency|errors|log)/']),
     only('network', '^src/network/', []),
     only('remote', '^src/remote/', ['^src/(errors|content|log|concurrency|network)/']),
     only('docx', '^src/docx/', []),
@@ -46,7 +47,7 @@ module.exports = {
     ]),
     only('parameters', '^src/parameters/', ['^src/(storage/source-path|errors|content)']),
     only('actions', '^src/actions/', [
-      '^src/(storage|concurrency|sources|links|access|parameters|images|documents|remote|config|errors|content|log)/',
+      '^src/(storage|trash|concurrency|sources|links|access|parameters|images|documents|remote|config|errors|content|log)/',
     ]),
     only('http', '^src/http/', [
       '^src/(links|parameters|access|actions|sources|config|errors|content|log|storage|concurrency)/',

@@ -16,6 +16,7 @@ const ONCE = [
   'test/adapters/s3*.test.ts',
   'test/adapters/webdav-*.test.ts',
   'test/adapters/across-stores.test.ts',
+  'test/adapters/trash-stores.test.ts',
 ];
 
 await installDependencies();

@@ -38,6 +38,7 @@ import { SourcePath } from './storage/source-path.ts';
 import { stageContent } from './storage/staging.ts';
 import { registeredFactories } from './storage/register.ts';
 import type { StorageFactories, StorageFactory } from './storage/registry.ts';
+import { createTrashKeeper } from './trash/keeper.ts';
 
 /** What a host may hand to a connector besides configuration and hooks. */
 export interface ConnectorOptions {
@@ -174,6 +175,7 @@ const createServices = (
   log: Logger,
 ): ActionServices => {
   const remote = createRemoteFetcher({ log });
+  const locations = createLocationLocks();
   const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
   return {
     links: createLinks(settings.signingSecret ?? []),
@@ -181,7 +183,8 @@ const createServices = (
     images: createImageEditor(pool),
     pictureSizes: createPictureSizes(pool),
     reservations: createNameReservations(),
-    locations: createLocationLocks(),
+    locations,
+    trash: createTrashKeeper(locations, log),
     largeListings: new LargeListings(),
     omittedEntries: new OmittedEntries(),
     remote,
@@ -254,8 +257,7 @@ export const createConnector = <Native>(
     unavailableSources: async (timeoutMs) =>
       closed === undefined ? unavailableIn(statics, timeoutMs, log) : statics.all.map(({ name }) => name),
     close: () => {
-      closed ??= services.thumbnails
-        .close()
+      closed ??= Promise.all([services.thumbnails.close(), services.trash.close()])
         .then(() =>
           Promise.all([statics.close(), tenants.close(), services.documents.close(), rateLimits?.close()]),
         )

@@ -10,6 +10,7 @@ import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
 import type { LocationLocks } from '../storage/location-locks.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import type { TrashKeeper } from '../trash/keeper.ts';
 import type { EditorAnswer, FileAnswer, MadeFileAnswer } from './file-answer.ts';
 import type { LargeListings } from './listing/large-listings.ts';
 import type { OmittedEntries } from './listing/omitted.ts';
@@ -30,12 +31,23 @@ export interface ActionServices {
   /** The only way to fetch what users name. */
   readonly remote: RemoteFetcher;
   readonly documents: Documents;
+  readonly trash: TrashKeeper;
+}
+
+/** Who asks. */
+export interface Requester {
+  /** As in `X-Request-Id`. */
+  readonly requestId: string;
+  readonly role: string;
+  /** The user, as far as the host says. */
+  readonly subject: string | undefined;
 }
 
 /** All that an action knows of its request. */
 export interface ActionContext {
   readonly sources: SourceSet;
   readonly access: Access;
+  readonly requester: Requester;
   /** Files of the form, in the order of arrival, of every field that may hold uploads. */
   readonly uploads: readonly UploadedFile[];
   readonly services: ActionServices;

@@ -13,6 +13,7 @@ import { requireItem } from './item.ts';
 import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import { renamedFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
+import { replacing } from './removal.ts';
 
 // As JSON and JavaScript write numbers. Small ones come with an exponent (`1e-7`), large ones mean nothing
 // here.
@@ -105,10 +106,11 @@ const putBack = async (
 
 /** Stores the result under another name, as the strategy of the source decides. */
 const putBeside = async (
-  { context, open: { source, storage, access }, key }: Edited,
+  { context, open, key }: Edited,
   path: SourcePath,
   bytes: Buffer,
 ): Promise<SourcePath> => {
+  const { source, storage, access } = open;
   const { services, signal } = context;
   const { settings } = source;
   const strategy = settings.saveSameFileNameStrategy;
@@ -117,7 +119,9 @@ const putBeside = async (
     { ...wanted, reservations: services.reservations },
     async (target, options) => {
       access.require(key, target, extensionOf(target.name));
-      await storage.write(target, streamOf(bytes), { ...options, size: bytes.length, signal });
+      const write = (): Promise<Stat> =>
+        storage.write(target, streamOf(bytes), { ...options, size: bytes.length, signal });
+      await (options.createOnly === true ? write() : replacing(context, open, target, write));
       return target;
     },
   );
@@ -174,7 +178,10 @@ export const editImage = async (
   const stored = await services.images.edit(
     picture,
     plan,
-    (bytes) => (target ? putBeside(edited, target, bytes) : putBack(edited, path, version, bytes)),
+    (bytes) =>
+      target
+        ? putBeside(edited, target, bytes)
+        : replacing(context, open, path, () => putBack(edited, path, version, bytes)),
     signal,
   );
   return { newPath: publicUrlOf(open, stored) };

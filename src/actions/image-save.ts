@@ -11,6 +11,7 @@ import { findItem, requireFolder, requireKind } from './item.ts';
 import { storeByStrategy } from './naming.ts';
 import { newFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
+import { replacing } from './removal.ts';
 import { requirePictureName, requireSvg, savedImageName } from './saved-image-name.ts';
 import { filesOf, type UploadedFile } from './uploaded-file.ts';
 
@@ -83,7 +84,9 @@ const store = async (
   const { source, storage, access } = open;
   const put = async (target: SourcePath, options: { readonly createOnly?: boolean }): Promise<SourcePath> => {
     access.require(KEY, target, extensionOf(target.name));
-    await placeStaged(upload.staged, upload.stagedIn, storage, target, { ...options, signal });
+    const place = (): Promise<unknown> =>
+      placeStaged(upload.staged, upload.stagedIn, storage, target, { ...options, signal });
+    await (options.createOnly === true ? place() : replacing(context, open, target, place));
     return target;
   };
   const { settings } = source;

@@ -5,9 +5,10 @@ import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { accessKeyOf, type ActionContext, defineAction } from './action.ts';
 import { openedSource, sourcesFor } from './open-source.ts';
+import { trashPolicyOf } from './removal.ts';
 
 /**
- * The actions that `permissions` reports, in the order of the protocol. Some of them may not exist here:
+ * The actions that `permissions` reports, in the order of the protocol and then what goes beyond it. Some of them may not exist here:
  * rules about them count.
  */
 export const reportedActions = [
@@ -34,6 +35,10 @@ export const reportedActions = [
   'generateDocx',
   // Not in the protocol's own list: after it.
   'imageRotate',
+  'trashList',
+  'trashRestore',
+  'trashRemove',
+  'trashEmpty',
 ] as const;
 
 type ReportedAction = (typeof reportedActions)[number];
@@ -57,10 +62,16 @@ const OF_THE_FOLDER: ReadonlySet<string> = new Set(['FILES', 'FOLDERS', 'FOLDER_
 
 /**
  * What the access rules say of each reported action in a folder: true where it can succeed for something
- * there, so that clients hide no button that works. Whether anything lies there does not matter.
+ * there, so that clients hide no button that works. Whether anything lies there does not matter. Actions of
+ * the trash are denied where the source has none.
  */
-const permissionsAt = (access: Access, path: SourcePath): Permissions =>
-  record((key) => (OF_THE_FOLDER.has(key) ? access.allows(key, path) : access.mayAllowIn(key, path)));
+const permissionsAt = (access: Access, path: SourcePath, { settings }: Source): Permissions => {
+  const hasTrash = trashPolicyOf(settings) !== undefined;
+  return record((key) => {
+    if (key.startsWith('TRASH_') && !hasTrash) return false;
+    return OF_THE_FOLDER.has(key) ? access.allows(key, path) : access.mayAllowIn(key, path);
+  });
+};
 
 /** The access of the role in the source; by exact spelling where its store cannot be opened. */
 const accessIn = async (context: ActionContext, source: Source): Promise<Access> => {
@@ -85,6 +96,6 @@ export const permissionsAction = defineAction({
     const [source] = sourcesFor(context.sources, input.source);
     const access = source === undefined ? context.access : await accessIn(context, source);
     access.require('PERMISSIONS', input.path);
-    return { permissions: source === undefined ? denied : permissionsAt(access, input.path) };
+    return { permissions: source === undefined ? denied : permissionsAt(access, input.path, source) };
   },
 });

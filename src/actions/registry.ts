@@ -15,13 +15,16 @@ import { fileMoveAction, folderMoveAction } from './move.ts';
 import { permissionsAction } from './permissions.ts';
 import { fileRemoveAction, folderRemoveAction } from './remove.ts';
 import { fileRenameAction, folderRenameAction } from './rename.ts';
+import { trashListAction } from './trash/trash-list.ts';
+import { trashEmptyAction, trashRemoveAction } from './trash/trash-remove.ts';
+import { trashRestoreAction } from './trash/trash-restore.ts';
 
 /**
  * Actions by name. Routes, parameter checks, access keys and the interface description all come from here.
  */
 export type Actions = ReadonlyMap<string, Action>;
 
-/** Every action of the protocol, in its order. */
+/** Every action of the protocol, in its order, and then what goes beyond it. */
 export const createActions = (): Actions => {
   const all = [
     permissionsAction,
@@ -47,6 +50,10 @@ export const createActions = (): Actions => {
     generatePdfAction,
     generateDocxAction,
     imageRotateAction,
+    trashListAction,
+    trashRestoreAction,
+    trashRemoveAction,
+    trashEmptyAction,
   ];
   return new Map(all.map((action) => [action.name, action]));
 };

@@ -3,12 +3,13 @@ import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction, doneSchema } from './action.ts';
 import { requireItem } from './item.ts';
 import { openSource } from './open-source.ts';
+import { removeItem } from './removal.ts';
 import { requireContents } from './require-contents.ts';
 
 /** Removes a file with its thumbnail. */
 export const fileRemoveAction = defineAction({
   name: 'fileRemove',
-  summary: 'Removes a file.',
+  summary: 'Removes a file, into the trash where the source has one.',
   changes: true,
   parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
   result: doneSchema,
@@ -17,8 +18,7 @@ export const fileRemoveAction = defineAction({
     const path = input.path.child(input.name);
     await requireItem(context, open, { key: 'FILE_REMOVE', path, kind: 'file' });
     await context.services.locations.hold([{ storage: open.storage, path }], context, async () => {
-      await open.storage.removeFile(path, { signal: context.signal });
-      await context.services.thumbnails.removed({ source: open.source, path });
+      await removeItem(context, open, { path, kind: 'file' });
     });
     return {};
   },
@@ -27,7 +27,7 @@ export const fileRemoveAction = defineAction({
 /** Removes a folder with all it holds. The root has no name and so cannot be asked for. */
 export const folderRemoveAction = defineAction({
   name: 'folderRemove',
-  summary: 'Removes a folder with its contents.',
+  summary: 'Removes a folder with its contents, into the trash where the source has one.',
   changes: true,
   parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
   result: doneSchema,
@@ -37,8 +37,7 @@ export const folderRemoveAction = defineAction({
     await requireItem(context, open, { key: 'FOLDER_REMOVE', path, kind: 'folder' });
     await context.services.locations.hold([{ storage: open.storage, path }], context, async () => {
       await requireContents(context, open, { verb: 'REMOVE', from: path });
-      await open.storage.removeFolder(path, { signal: context.signal });
-      await context.services.thumbnails.removed({ source: open.source, path });
+      await removeItem(context, open, { path, kind: 'folder' });
     });
     return {};
   },

@@ -1,6 +1,7 @@
 import type { Settings } from '../config/settings.ts';
 import { NotFoundError, UnsafeNameError } from '../errors/errors.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import { TRASH_FOLDER } from '../trash/trash-folder.ts';
 
 /** The settings that reserve names. */
 export type ReservingSettings = Pick<Settings, 'excludeDirectoryNames' | 'createThumb' | 'thumbFolderName'>;
@@ -8,16 +9,17 @@ export type ReservingSettings = Pick<Settings, 'excludeDirectoryNames' | 'create
 const escaped = (text: string): string => text.normalize('NFC').replaceAll(/[\\^$.*+?()[\]{}|/]/gu, '\\$&');
 
 /**
- * Compiles the test whether a name is reserved: one of `excludeDirectoryNames`, or the thumbnail folder while
- * thumbnails are on. Reserved names are hidden, out of reach for every action, and may not be given to
+ * Compiles the test whether a name is reserved: one of `excludeDirectoryNames`, the thumbnail folder while
+ * thumbnails are on, or the trash. Reserved names are hidden, out of reach for every action, and may not be given to
  * anything. Letter case does not count, because a store may hold `_thumbs` and answer to `_THUMBS`. Compile
  * once per request, then about 20 ns a name.
  */
 export const reservedNames = (settings: ReservingSettings): ((name: string) => boolean) => {
-  const names = settings.createThumb
-    ? [...settings.excludeDirectoryNames, settings.thumbFolderName]
-    : settings.excludeDirectoryNames;
-  if (names.length === 0) return () => false;
+  const names = [
+    TRASH_FOLDER,
+    ...settings.excludeDirectoryNames,
+    ...(settings.createThumb ? [settings.thumbFolderName] : []),
+  ];
   // A pattern, not a set of folded names: it folds case as file systems do and gives up at the first letter.
   const pattern = new RegExp(`^(?:${names.map(escaped).join('|')})$`, 'iu');
   return (name) => pattern.test(name.normalize('NFC'));

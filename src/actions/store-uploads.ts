@@ -10,6 +10,7 @@ import type { ActionContext } from './action.ts';
 import { cleanedUpload, incomingName, pictureOf } from './incoming-policy.ts';
 import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
+import { replacing } from './removal.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 /** An uploaded file that passed every check, with the name it is to get. */
@@ -100,11 +101,12 @@ const withdraw = async (
  */
 export const storeUpload = async (
   context: ActionContext,
-  { source, storage, access }: OpenSource,
+  open: OpenSource,
   folder: SourcePath,
   { upload, name, seen }: PlannedUpload,
   isUsed = false,
 ): Promise<StoredUpload> => {
+  const { source, storage, access } = open;
   const { settings } = source;
   const { services, signal } = context;
   const wanted = settings.saveSameFileNameStrategy;
@@ -121,7 +123,11 @@ export const storeUpload = async (
   const { stored, replaced } = await storeByStrategy(file, async (path, { createOnly }) => {
     access.require('FILE_UPLOAD', path, extensionOf(path.name));
     const options = { signal, ...(createOnly === undefined ? {} : { createOnly }) };
-    return { path, stat: await placeStaged(upload.staged, upload.stagedIn, storage, path, options) };
+    const place = async (): Promise<{ path: SourcePath; stat: Stat }> => ({
+      path,
+      stat: await placeStaged(upload.staged, upload.stagedIn, storage, path, options),
+    });
+    return createOnly === true ? place() : replacing(context, open, path, place);
   });
   const bytes = upload.staged.size;
   return { ...stored, bytes, seen, replaced, isReduced: upload.isReduced === true };

@@ -24,7 +24,7 @@ export interface Actions {
     readonly parameters: parameters.FileUploadRemoteParameters;
     readonly answer: answers.FileUploadRemoteData;
   };
-  /** Removes a file. */
+  /** Removes a file, into the trash where the source has one. */
   readonly fileRemove: {
     readonly parameters: parameters.FileRemoveParameters;
     readonly answer: answers.Success;
@@ -64,7 +64,7 @@ export interface Actions {
     readonly parameters: parameters.FolderCreateParameters;
     readonly answer: answers.FolderCreateData;
   };
-  /** Removes a folder with its contents. */
+  /** Removes a folder with its contents, into the trash where the source has one. */
   readonly folderRemove: {
     readonly parameters: parameters.FolderRemoveParameters;
     readonly answer: answers.Success;
@@ -119,6 +119,26 @@ export interface Actions {
     readonly parameters: parameters.ImageRotateParameters;
     readonly answer: answers.ImageRotateData;
   };
+  /** Lists what was removed and can be restored, the newest first. */
+  readonly trashList: {
+    readonly parameters: parameters.TrashListParameters;
+    readonly answer: answers.TrashListData;
+  };
+  /** Brings an item of the trash back; where its name is taken it gets a number. */
+  readonly trashRestore: {
+    readonly parameters: parameters.TrashRestoreParameters;
+    readonly answer: answers.TrashRestoreData;
+  };
+  /** Removes an item of the trash for good. */
+  readonly trashRemove: {
+    readonly parameters: parameters.TrashRemoveParameters;
+    readonly answer: answers.Success;
+  };
+  /** Removes everything in the trash of a source for good, as far as the role may. */
+  readonly trashEmpty: {
+    readonly parameters: parameters.Place;
+    readonly answer: answers.TrashEmptyData;
+  };
 }
 
 /** Whether an action answers data or a file. */
@@ -146,4 +166,8 @@ export const answerKinds = {
   generatePdf: 'file',
   generateDocx: 'file',
   imageRotate: 'data',
+  trashList: 'data',
+  trashRestore: 'data',
+  trashRemove: 'data',
+  trashEmpty: 'data',
 } as const satisfies Readonly<Record<keyof Actions, 'data' | 'file'>>;

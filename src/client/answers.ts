@@ -30,6 +30,10 @@ export interface PermissionsData extends Success {
     readonly allowGeneratePdf: boolean;
     readonly allowGenerateDocx: boolean;
     readonly allowImageRotate: boolean;
+    readonly allowTrashList: boolean;
+    readonly allowTrashRestore: boolean;
+    readonly allowTrashRemove: boolean;
+    readonly allowTrashEmpty: boolean;
   };
 }
 
@@ -201,4 +205,41 @@ export interface ImageLoadData extends Success {
 export interface ImageRotateData extends Success {
   /** Public URL of the written file. */
   readonly newPath: string;
+}
+
+/** What `trashList` answers. */
+export interface TrashListData extends Success {
+  readonly items: readonly {
+    readonly id: string;
+    /** Name of the source. */
+    readonly source: string;
+    /** The folder that it was in, as listings write it: `/` at the root. */
+    readonly path: string;
+    readonly name: string;
+    readonly kind: 'file' | 'folder';
+    /** Of a folder with all it holds. */
+    readonly bytes: number;
+    /** ISO 8601, in UTC. */
+    readonly removedAt: string;
+    /** Of whoever removed it. */
+    readonly role: string;
+    /** Who removed it, as far as the service was told. */
+    readonly subject?: string | undefined;
+    /** True: it was not removed but replaced by newer content. */
+    readonly replaced: boolean;
+  }[];
+}
+
+/** What `trashRestore` answers. */
+export interface TrashRestoreData extends Success {
+  /** The folder, as listings write it: `/` at the root. */
+  readonly path: string;
+  /** The name that it has got. */
+  readonly name: string;
+}
+
+/** What `trashEmpty` answers. */
+export interface TrashEmptyData extends Success {
+  /** How many items were removed. */
+  readonly removed: number;
 }

@@ -202,3 +202,27 @@ export interface ImageRotateParameters extends Place {
   /** `horizontal`: left and right change sides. */
   readonly flip?: 'horizontal' | 'vertical' | undefined;
 }
+
+/** Parameters of `trashList`. */
+export interface TrashListParameters {
+  /** Name of a source. When absent, listings cover every source, and other actions use the first. */
+  readonly source?: string | undefined;
+  /** How many items come before the page. */
+  readonly offset?: number | undefined;
+  /** The most items of a page; never more than 1000. */
+  readonly limit?: number | undefined;
+}
+
+/** Parameters of `trashRestore`. */
+export interface TrashRestoreParameters extends Place {
+  /** As `trashList` gives it. */
+  readonly id: string;
+}
+
+/** Parameters of `trashRemove`. */
+export interface TrashRemoveParameters {
+  /** Name of a source. When absent, listings cover every source, and other actions use the first. */
+  readonly source?: string | undefined;
+  /** As `trashList` gives it. */
+  readonly id: string;
+}

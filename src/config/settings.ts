@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { accessRuleSchema } from './access-rules.ts';
 import { authSchema } from './auth.ts';
+import { trashSchema } from './keeping.ts';
 import { global, setting, source, unused } from './setting-meta.ts';
 import {
   documentsSchema,
@@ -258,6 +259,12 @@ export const settingsShape = {
     z.boolean().default(false),
     source(
       'Show the icon of its type where a picture has no thumbnail yet because the quota is used up. False: such items have no `thumb`.',
+    ),
+  ),
+  trash: setting(
+    trashSchema.optional(),
+    source(
+      'Keep what fileRemove and folderRemove take away in a hidden folder of the source, from where it can be restored. Absent: what is removed is gone.',
     ),
   ),
   signingSecret: setting(

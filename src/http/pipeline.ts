@@ -114,6 +114,7 @@ const answer = async (
   const context: ActionContext = {
     sources,
     access,
+    requester: { requestId: scope.about.id, role: access.role, subject: scope.about.subject },
     uploads: input.uploads,
     services,
     log,

@@ -97,6 +97,10 @@ const useEveryAction = async (client: Client, service: Service, picture: Buffer)
   await client.folderMove({ from: 'g', path: 'f' });
   await client.folderRemove({ name: 'f' });
   await client.generateDocx({ html: '<p>text</p>' });
+  const { items } = await client.trashList();
+  await client.trashRestore({ id: items[0]?.id ?? '', path: 'again' });
+  await client.trashRemove({ id: items[1]?.id ?? '' });
+  await client.trashEmpty();
   expect(await service.source('files').paths()).toContain('e.png');
 };
 
@@ -118,7 +122,7 @@ it('describes every action by the methods that it takes', async () => {
 });
 
 it('says what the service answers', async () => {
-  const service = await startService({ allowPrivateNetworkUploads: true });
+  const service = await startService({ allowPrivateNetworkUploads: true, trash: {} });
   const { fetch, faults, compared } = startComparison(await readDescription());
   const client = createClient({ url: service.url, fetch });
   const picture = await sharp({ create: { width: 40, height: 30, channels: 3, background: 'teal' } })

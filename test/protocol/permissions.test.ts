@@ -1,8 +1,8 @@
-import { HttpError } from 'stowage';
+import { HttpError, type ConnectorHooks } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { startService } from './service.ts';
+import { startService, type Service, type ServiceOptions } from './service.ts';
 
-/** Flag and key of rules, in the order of the protocol. */
+/** Flag and key of rules, in the order of the protocol; then those of the trash. */
 const TABLE = [
   ['allowFiles', 'FILES'],
   ['allowFileMove', 'FILE_MOVE'],
@@ -26,6 +26,10 @@ const TABLE = [
   ['allowGeneratePdf', 'GENERATE_PDF'],
   ['allowGenerateDocx', 'GENERATE_DOCX'],
   ['allowImageRotate', 'IMAGE_ROTATE'],
+  ['allowTrashList', 'TRASH_LIST'],
+  ['allowTrashRestore', 'TRASH_RESTORE'],
+  ['allowTrashRemove', 'TRASH_REMOVE'],
+  ['allowTrashEmpty', 'TRASH_EMPTY'],
 ] as const;
 
 const flags = TABLE.map(([flag]) => flag);
@@ -34,9 +38,13 @@ const denied = (permissions: unknown): string[] =>
     .filter(([, allowed]) => !allowed)
     .map(([flag]) => flag);
 
+/** A service whose sources have a trash, so that every action can be allowed. */
+const start = (options: ServiceOptions = {}, hooks: ConnectorHooks = {}): Promise<Service> =>
+  startService({ trash: {}, ...options }, hooks);
+
 describe('permissions', () => {
   it('allows everything without rules, in the order of the protocol', async () => {
-    const service = await startService();
+    const service = await start();
     const { status, success, data } = await service.call('permissions');
     expect({ status, success }).toEqual({ status: 200, success: true });
     expect(Object.keys(data)).toEqual(['code', 'permissions']);
@@ -45,7 +53,7 @@ describe('permissions', () => {
   });
 
   it('answers GET like POST', async () => {
-    const service = await startService({ accessControl: [{ FILE_REMOVE: false }] });
+    const service = await start({ accessControl: [{ FILE_REMOVE: false }] });
     const response = await service.get('permissions', { path: 'x' });
     const posted = await service.call('permissions', { path: 'x' });
     expect((await response.json()) as unknown).toEqual({ success: true, data: posted.data });
@@ -54,14 +62,14 @@ describe('permissions', () => {
 
   it('reports each key in its flag', async () => {
     for (const [flag, key] of TABLE) {
-      const service = await startService({ accessControl: [{ [key]: false }] });
+      const service = await start({ accessControl: [{ [key]: false }] });
       const { data } = await service.call('permissions');
       expect(denied(data['permissions'])).toEqual([flag]);
     }
   });
 
   it('judges by role and path, whether anything lies there or not', async () => {
-    const service = await startService(
+    const service = await start(
       {
         accessControl: [
           { FILE_UPLOAD: false, FOLDER_CREATE: false },
@@ -88,7 +96,7 @@ describe('permissions', () => {
   });
 
   it('answers for the first, the given and no source', async () => {
-    const two = await startService({ sources: { one: {}, two: { name: 'second' } } });
+    const two = await start({ sources: { one: {}, two: { name: 'second' } } });
     for (const source of ['', 'one', 'two', 'second', 'default']) {
       const { data } = await two.call('permissions', { source });
       expect(denied(data['permissions']), source).toEqual([]);
@@ -96,7 +104,7 @@ describe('permissions', () => {
     const unknown = await two.call('permissions', { source: 'three' });
     expect([unknown.status, unknown.data['code']]).toEqual([404, 404]);
 
-    const none = await startService({ sources: {} });
+    const none = await start({ sources: {} });
     const { status, data } = await none.call('permissions');
     expect(status).toBe(200);
     expect(Object.keys(data['permissions'] as object)).toEqual(flags);
@@ -105,13 +113,13 @@ describe('permissions', () => {
   });
 
   it('is itself an action that rules may deny', async () => {
-    const service = await startService({ accessControl: [{ PERMISSIONS: false }] });
+    const service = await start({ accessControl: [{ PERMISSIONS: false }] });
     const { status, success, data } = await service.call('permissions');
     expect({ status, success, code: data['code'] }).toEqual({ status: 403, success: false, code: 403 });
   });
 
   it('refuses paths that leave the source', async () => {
-    const service = await startService();
+    const service = await start();
     for (const path of ['..', '/../x', 'a/../../b', 'a\\..\\b', 'a\u0000b']) {
       const { status, messages } = await service.call('permissions', { path });
       expect(status, path).toBe(400);
@@ -120,7 +128,7 @@ describe('permissions', () => {
   });
 
   it('passes on what the authentication hook says', async () => {
-    const service = await startService(
+    const service = await start(
       {},
       {
         checkAuthentication: () => {
@@ -134,7 +142,7 @@ describe('permissions', () => {
   });
 
   it('allows what works for some extension or for one item of the folder, and nothing that never works', async () => {
-    const service = await startService({
+    const service = await start({
       accessControl: [
         { IMAGE_SAVE: false, FILE_REMOVE: false, FILES: false, FOLDER_REMOVE: false },
         { extensions: 'png', IMAGE_SAVE: true, FILES: true, FOLDER_REMOVE: true },

@@ -33,7 +33,7 @@ const numberOf = (value: unknown): number | undefined => {
  * A count, undefined when absent. Whatever is not a number, an empty text included, is the one fault that
  * answers 422; a negative number or a fraction is 400.
  */
-const countField = z
+export const countField = z
   .unknown()
   .optional()
   .transform((value, context): number | undefined => {

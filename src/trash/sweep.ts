@@ -1,0 +1,67 @@
+import { NotFoundError, WrongKindError } from '../errors/errors.ts';
+import type { OperationOptions, StorageAdapter } from '../storage/adapter.ts';
+import type { LocationLocks } from '../storage/location-locks.ts';
+import { readRecord } from './record.ts';
+import { isTrashId, timeOf, trashPaths, type TrashId } from './trash-folder.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** How long and how much a source keeps; see the setting `trash`. */
+export interface TrashPolicy {
+  readonly retentionDays: number;
+  readonly maxBytes?: number | undefined;
+}
+
+const ignoreMissing = (error: unknown): void => {
+  if (!(error instanceof NotFoundError)) throw error;
+};
+
+/** The ids in the trash, the newest first. What else somebody has put there is left alone. */
+export const listIds = async (
+  storage: StorageAdapter,
+  { signal }: OperationOptions,
+): Promise<readonly TrashId[]> => {
+  const ids: TrashId[] = [];
+  try {
+    for await (const page of storage.list(trashPaths.all, { detail: 'names', signal })) {
+      for (const { kind, name } of page) if (kind === 'folder' && isTrashId(name)) ids.push(name);
+    }
+  } catch (error) {
+    if (!(error instanceof NotFoundError || error instanceof WrongKindError)) throw error;
+  }
+  return ids.sort().reverse();
+};
+
+/** Removes what belongs to an id for good, the record first: what is left of a crash is listed no more. */
+export const eraseId = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
+  await storage.removeFile(trashPaths.record(id)).catch(ignoreMissing);
+  await storage.removeFolder(trashPaths.of(id)).catch(ignoreMissing);
+};
+
+/**
+ * Removes what is older than the policy allows, and then the oldest until the rest has room.
+ * @returns the bytes that are kept; undefined where no limit asks for them
+ */
+export const sweepTrash = async (
+  storage: StorageAdapter,
+  { retentionDays, maxBytes }: TrashPolicy,
+  locks: LocationLocks,
+  { signal }: OperationOptions,
+): Promise<number | undefined> => {
+  const oldest = Date.now() - retentionDays * DAY_MS;
+  let kept = 0;
+  let isFull = false;
+  for (const id of await listIds(storage, { signal })) {
+    signal?.throwIfAborted();
+    let isDue = timeOf(id) < oldest;
+    if (!isDue && maxBytes !== undefined) {
+      const bytes = (await readRecord(storage, id, { signal }))?.bytes ?? 0;
+      isFull ||= kept + bytes > maxBytes;
+      isDue = isFull;
+      if (!isDue) kept += bytes;
+    }
+    if (isDue)
+      await locks.hold([{ storage, path: trashPaths.of(id) }], { signal }, () => eraseId(storage, id));
+  }
+  return maxBytes === undefined ? undefined : kept;
+};

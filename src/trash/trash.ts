@@ -1,0 +1,153 @@
+import { NotFoundError } from '../errors/errors.ts';
+import type { EntryKind, OperationOptions, StorageAdapter } from '../storage/adapter.ts';
+import { moveFolder } from '../storage/folders.ts';
+import type { StoreLocation } from '../storage/location.ts';
+import { measure } from '../storage/measure.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { readRecord, writeRecord, type TrashRecord } from './record.ts';
+import { eraseId, listIds } from './sweep.ts';
+import { isTrashId, newTrashId, timeOf, trashPaths } from './trash-folder.ts';
+
+export type { TrashRecord } from './record.ts';
+
+/** Who removes something. */
+export interface Remover {
+  readonly role: string;
+  readonly subject: string | undefined;
+}
+
+/** What is about to go into the trash. */
+export interface Removed {
+  readonly path: SourcePath;
+  readonly kind: EntryKind;
+}
+
+/** Records that are read at the same time. */
+const AT_ONCE = 8;
+
+const move = (
+  storage: StorageAdapter,
+  kind: EntryKind,
+  from: SourcePath,
+  to: SourcePath,
+  { signal }: OperationOptions,
+): Promise<void> =>
+  kind === 'folder'
+    ? moveFolder(storage, from, to, { signal })
+    : storage.moveFile(from, to, { createOnly: true, signal });
+
+const isThere = async (
+  storage: StorageAdapter,
+  { id, path, kind }: TrashRecord,
+  options: OperationOptions,
+): Promise<boolean> => {
+  try {
+    return (await storage.stat(trashPaths.item(id, path.name), options)).kind === kind;
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
+};
+
+/** Writes the record, and then lets `bring` bring the item. When that brings nothing, the record goes again. */
+const enter = async (
+  storage: StorageAdapter,
+  { path, kind }: Removed,
+  by: Remover & { readonly replaced: boolean },
+  options: OperationOptions,
+  bring: (target: SourcePath) => Promise<void>,
+): Promise<TrashRecord> => {
+  const { bytes } = await measure(storage, path, kind, options);
+  const id = newTrashId();
+  const record = { id, path, kind, bytes, removedAt: timeOf(id), ...by };
+  await writeRecord(storage, record, options);
+  try {
+    await bring(trashPaths.item(id, path.name));
+  } catch (error) {
+    // A move that others have disturbed may have brought a part: that stays.
+    if (!(await isThere(storage, record, {}).catch(() => true)))
+      await eraseId(storage, id).catch(() => undefined);
+    throw error;
+  }
+  return record;
+};
+
+/**
+ * Moves something into the trash of its store. Whatever happens it is whole in one of the two: its record is
+ * there before it comes. A store that moves by copying may have it in both after a crash.
+ * @throws NotFoundError, and errors of moving
+ */
+export const putIntoTrash = (
+  storage: StorageAdapter,
+  item: Removed,
+  by: Remover,
+  options: OperationOptions,
+): Promise<TrashRecord> =>
+  enter(storage, item, { ...by, replaced: false }, options, (target) =>
+    move(storage, item.kind, item.path, target, options),
+  );
+
+/** Copies a file into the trash that is about to be replaced. @throws NotFoundError, WrongKindError */
+export const copyIntoTrash = (
+  storage: StorageAdapter,
+  path: SourcePath,
+  by: Remover,
+  options: OperationOptions,
+): Promise<TrashRecord> =>
+  enter(storage, { path, kind: 'file' }, { ...by, replaced: true }, options, (target) =>
+    storage.copyFile(path, target, { createOnly: true, ...options }),
+  );
+
+/**
+ * What lies in the trash under an id from outside; undefined for a forged id, for one whose record cannot be
+ * trusted, and where nothing lies (any more).
+ */
+export const findInTrash = async (
+  storage: StorageAdapter,
+  text: string,
+  options: OperationOptions,
+): Promise<TrashRecord | undefined> => {
+  if (!isTrashId(text)) return undefined;
+  const record = await readRecord(storage, text, options);
+  return record !== undefined && (await isThere(storage, record, options)) ? record : undefined;
+};
+
+/**
+ * All that lies in the trash, the newest first. Costs a listing of names, and a reading and a look for each,
+ * some at a time and no further ahead than they are asked for.
+ */
+export async function* trashContents(
+  storage: StorageAdapter,
+  options: OperationOptions,
+): AsyncGenerator<TrashRecord, void, undefined> {
+  const ids = await listIds(storage, options);
+  for (let start = 0; start < ids.length; start += AT_ONCE) {
+    const some = ids.slice(start, start + AT_ONCE);
+    const found = await Promise.all(some.map((id) => findInTrash(storage, id, options)));
+    for (const record of found) if (record !== undefined) yield record;
+  }
+}
+
+/** The folder of an id, which whoever takes something out of the trash holds. */
+export const trashLocation = (storage: StorageAdapter, { id }: TrashRecord): StoreLocation => ({
+  storage,
+  path: trashPaths.of(id),
+});
+
+/** Where a removed item lies now. */
+export const trashedPath = ({ id, path }: TrashRecord): SourcePath => trashPaths.item(id, path.name);
+
+/**
+ * Moves something out of the trash, create-only; its record stays for `eraseFromTrash`.
+ * @throws AlreadyExistsError; NotFoundError when somebody else was faster
+ */
+export const takeFromTrash = (
+  storage: StorageAdapter,
+  record: TrashRecord,
+  to: SourcePath,
+  options: OperationOptions,
+): Promise<void> => move(storage, record.kind, trashedPath(record), to, options);
+
+/** Removes something in the trash for good, or what is left of it after it was taken out. */
+export const eraseFromTrash = (storage: StorageAdapter, { id }: TrashRecord): Promise<void> =>
+  eraseId(storage, id);

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { startService, type Service } from './service.ts';
+
+const accessControl = [
+  { role: 'guest', path: 'kept', TRASH_REMOVE: false, TRASH_EMPTY: false },
+  { role: 'guest', path: 'secret', FILES: false },
+];
+
+const start = async (): Promise<Service> => {
+  const service = await startService(
+    { trash: {}, createThumb: false, accessControl },
+    { checkAuthentication: ({ headers }) => headers['x-role'] ?? 'admin' },
+  );
+  await service.source('files').put({ 'a.txt': 'a', 'f/b.txt': 'b', 'kept/c.txt': 'c', 'secret/d.txt': 'd' });
+  await service.call('fileRemove', { name: 'a.txt' });
+  await service.call('folderRemove', { name: 'f' });
+  await service.call('fileRemove', { path: 'kept', name: 'c.txt' });
+  await service.call('fileRemove', { path: 'secret', name: 'd.txt' });
+  return service;
+};
+
+const contents = async (service: Service): Promise<Map<string, string>> => {
+  const items = (await service.call('trashList')).data['items'] as { id: string; name: string }[];
+  return new Map(items.map(({ id, name }) => [name, id]));
+};
+
+const asGuest = async (service: Service, action: string, id = ''): Promise<Response> =>
+  fetch(`${service.url}/${action}?id=${encodeURIComponent(id)}`, { headers: { 'x-role': 'guest' } });
+
+describe('trashRemove', () => {
+  it('removes one item for good', async () => {
+    const service = await start();
+    const ids = await contents(service);
+    expect((await service.call('trashRemove', { id: ids.get('f') ?? '' })).data).toEqual({ code: 220 });
+    expect([...(await contents(service)).keys()].sort()).toEqual(['a.txt', 'c.txt', 'd.txt']);
+    expect((await service.source('files').paths()).some((path) => path.endsWith('b.txt'))).toBe(false);
+    expect((await service.call('trashRemove', { id: ids.get('f') ?? '' })).status).toBe(404);
+  });
+
+  it.each([
+    ['no id', {}, 400],
+    ['a forged id', { id: '..' }, 404],
+    ['an unknown id', { id: `000000000-${'0'.repeat(32)}` }, 404],
+    ['an unknown source', { id: 'x', source: 'nowhere' }, 404],
+  ])('refuses %s', async (_what, fields, status) => {
+    const service = await start();
+    expect((await service.call('trashRemove', fields)).status).toBe(status);
+    expect((await contents(service)).size).toBe(4);
+  });
+
+  it('obeys the rules of where the item was', async () => {
+    const service = await start();
+    const ids = await contents(service);
+    expect((await asGuest(service, 'trashRemove', ids.get('c.txt'))).status).toBe(403);
+    expect((await asGuest(service, 'trashRemove', ids.get('d.txt'))).status).toBe(404);
+    expect((await asGuest(service, 'trashRemove', ids.get('a.txt'))).status).toBe(200);
+  });
+
+  it('and a restore at the same moment: one of them wins', async () => {
+    const service = await start();
+    const id = (await contents(service)).get('a.txt') ?? '';
+    const answers = await Promise.all([
+      service.call('trashRestore', { id }),
+      service.call('trashRemove', { id }),
+    ]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 404]);
+    expect((await service.source('files').paths()).includes('a.txt')).toBe(answers[0].status === 200);
+  });
+});
+
+describe('trashEmpty', () => {
+  it('removes everything for good', async () => {
+    const service = await start();
+    expect((await service.call('trashEmpty')).data).toEqual({ code: 220, removed: 4 });
+    expect((await contents(service)).size).toBe(0);
+    expect(await service.source('files').paths()).toEqual(['.stowage-trash/', 'kept/', 'secret/']);
+    expect((await service.call('trashEmpty')).data).toEqual({ code: 220, removed: 0 });
+    expect((await service.call('trashEmpty', { source: 'nowhere' })).status).toBe(404);
+  });
+
+  it('leaves what the role may not see or remove', async () => {
+    const service = await start();
+    expect(await (await asGuest(service, 'trashEmpty')).json()).toMatchObject({ data: { removed: 2 } });
+    expect([...(await contents(service)).keys()].sort()).toEqual(['c.txt', 'd.txt']);
+  });
+});
