@@ -5,6 +5,7 @@
 
 /** What Jodit's own event emitters offer. */
 interface Emitter {
+  on(subject: object, events: string, handler: () => unknown): Emitter;
   on(events: string, handler: (...values: never[]) => unknown): Emitter;
   off(events: string): Emitter;
   fire(event: string, ...values: readonly unknown[]): unknown;
@@ -114,6 +115,13 @@ interface View {
   readonly message: MessageBox;
 }
 
+/** A window of Jodit above the page. */
+export interface Dialog {
+  readonly e: Emitter;
+  readonly container: HTMLElement;
+  close(): unknown;
+}
+
 /** `editor.filebrowser`. */
 export interface FileBrowser extends View {
   readonly dataProvider: DataProvider;
@@ -123,18 +131,14 @@ export interface FileBrowser extends View {
   readonly uploader: Uploader;
   readonly isOpened: boolean;
   status(message: unknown, success?: boolean): void;
-  confirm(
-    message: string,
-    title: string,
-    answer: (yes: boolean) => void,
-  ): { readonly container: HTMLElement };
+  confirm(message: string, title: string, answer: (yes: boolean) => void): Dialog;
   prompt(
     message: string,
     title: string,
     answer: (text: string) => unknown,
     placeholder: string,
     value: string,
-  ): unknown;
+  ): Dialog;
   i18n(key: string, ...values: readonly string[]): string;
   close(): void;
 }

@@ -99,9 +99,15 @@ const describeTiles = (browser: FileBrowser, texts: Texts): void => {
   const reach = (wanted: HTMLElement | undefined): void => {
     for (const tile of tilesOf(browser)) tile.tabIndex = tile === wanted ? 0 : -1;
   };
+  let isInUse = false;
+  browser.container.addEventListener('keydown', () => (isInUse = true));
+  browser.container.addEventListener('pointerdown', () => (isInUse = false));
   whenFilled(container, () => {
     const tiles = tilesOf(browser);
-    if (!tiles.some(({ tabIndex }) => tabIndex === 0)) reach(tiles[0]);
+    const reached = tiles.find(({ tabIndex }) => tabIndex === 0) ?? tiles[0];
+    reach(reached);
+    // What had the focus has gone with the old list.
+    if (isInUse && document.activeElement === document.body) reached?.focus();
   });
   container.addEventListener('focusin', ({ target }) => {
     const tile = tilesOf(browser).find((one) => one === target);
@@ -135,8 +141,8 @@ const useTree = (browser: FileBrowser, texts: Texts): void => {
       const name = row.dataset['name'] ?? '';
       const meaning = special[name];
       if (meaning !== undefined) {
-        row.title = meaning;
-        row.setAttribute('aria-label', meaning);
+        const title = row.querySelector('.jodit-file-browser-tree__item-title');
+        if (title !== null) title.textContent = meaning;
       }
       row
         .querySelector('.jodit-ui-button_rename')

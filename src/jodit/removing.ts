@@ -1,5 +1,6 @@
 import type { FileBrowser, FolderEvent, Item } from './editor.ts';
 import { escapeHtml } from './element.ts';
+import { ask } from './question.ts';
 import { counted, fill, type Texts } from './texts/texts.ts';
 
 /** Names that a question lists; of more it says how many. */
@@ -51,38 +52,30 @@ const isMenuClick = (): boolean => {
 export const askBeforeRemoving = (browser: FileBrowser, texts: Texts): void => {
   const { dataProvider, state } = browser;
   const remove = dataProvider.fileRemove;
-  const ask = (question: string, agreed: () => void, refused?: () => void): void => {
-    browser.confirm(question, texts.remove, (yes) => (yes ? agreed() : refused?.()));
-  };
-  browser.e.off('fileRemove.filebrowser').on('fileRemove.filebrowser', () => {
+  const agrees = (question: string): Promise<boolean> => ask(browser, question, texts.remove);
+  const removeSelected = async (): Promise<void> => {
     // Jodit lists a file that was clicked twice with Ctrl twice.
     const items = [...new Set(state.activeElements)];
-    if (items.length === 0) return;
-    ask(questionOf(texts, items.map(nameOf)), () => void removeInTurn(browser, texts, remove, items));
-  });
-  dataProvider.fileRemove = (path, name, source) => {
-    if (!isMenuClick()) return remove(path, name, source);
-    return new Promise((resolve, reject) => {
-      ask(
-        questionOf(texts, [name]),
-        () => void remove(path, name, source).then(resolve, reject),
-        // Jodit shows no error without a text.
-        () => reject(new Error('')),
-      );
-    });
+    if (items.length === 0 || !(await agrees(questionOf(texts, items.map(nameOf))))) return;
+    await removeInTurn(browser, texts, remove, items);
   };
+  const removeFolder = async ({ path, name, source }: FolderEvent): Promise<void> => {
+    const question = escapeHtml(fill(texts.deleteFolder, { name }));
+    if (!(await agrees(`<div class="stowage-question"><p>${question}</p></div>`))) return;
+    try {
+      browser.status(await dataProvider.folderRemove(path, name, source), true);
+      browser.e.fire('update.filebrowser');
+    } catch (error) {
+      browser.status(error);
+    }
+  };
+  dataProvider.fileRemove = async (path, name, source) => {
+    // Jodit shows no error without a text.
+    if (isMenuClick() && !(await agrees(questionOf(texts, [name])))) throw new Error('');
+    return remove(path, name, source);
+  };
+  browser.e.off('fileRemove.filebrowser').on('fileRemove.filebrowser', () => void removeSelected());
   browser.e
     .off('removeFolder.filebrowser')
-    .on('removeFolder.filebrowser', ({ path, name, source }: FolderEvent) => {
-      const question = escapeHtml(fill(texts.deleteFolder, { name }));
-      ask(`<div class="stowage-question"><p>${question}</p></div>`, () => {
-        dataProvider.folderRemove(path, name, source).then(
-          (message) => {
-            browser.status(message, true);
-            browser.e.fire('update.filebrowser');
-          },
-          (error: unknown) => browser.status(error),
-        );
-      });
-    });
+    .on('removeFolder.filebrowser', (folder: FolderEvent) => void removeFolder(folder));
 };

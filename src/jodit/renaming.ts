@@ -1,4 +1,5 @@
 import type { FileBrowser, FolderEvent } from './editor.ts';
+import { closeAlone } from './question.ts';
 
 /**
  * Lets the connector decide which names are good. Jodit 4.15.13 knows Latin and Cyrillic letters alone: it
@@ -21,7 +22,7 @@ export const letServerCheckNames = (browser: FileBrowser): void => {
       );
       return undefined;
     };
-    browser.prompt('Enter new name', 'Rename', answer, 'type name', oldName);
+    closeAlone(() => browser.prompt('Enter new name', 'Rename', answer, 'type name', oldName));
   };
   browser.e
     .off('fileRename.filebrowser')

@@ -132,10 +132,15 @@ describe.skipIf(chromium === undefined)(`What stowage/jodit mends in Jodit${need
     expect(await focused()).toBe('a.jpg');
     await keyboard.press('Delete');
     await editor.page.waitForSelector('.stowage-question');
-    await editor.agree();
+    await keyboard.press('Escape');
+    await editor.page.waitForSelector('.stowage-question', { hidden: true });
+    await eventually(focused).toBe('a.jpg');
+    await keyboard.press('Delete');
+    await editor.page.waitForSelector('.stowage-question');
+    await keyboard.press('Enter');
     await eventually(() => readdir(inPhotos('keys'))).not.toContain('a.jpg');
     await eventually(() => editor.names()).toEqual(['c.jpg']);
-    await editor.page.focus('[data-name="c.jpg"]');
+    await eventually(focused).toBe('c.jpg');
     await keyboard.press('Enter');
     await eventually(() => editor.picturesInText()).toContainEqual(
       expect.objectContaining({ name: 'c.jpg' }),
