@@ -1,16 +1,20 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { compare, MEGABYTES } from './download.ts';
 import { median, type Measurement, type Row } from './measurement.ts';
 import { hasNginx, withNginx } from './other-servers.ts';
 import { perSecond, withBareServer } from './permissions.ts';
 import { withScratch } from './scratch.ts';
-import { withService } from './service.ts';
+import { type Service, withService } from './service.ts';
 
 const ROUNDS = 3;
 const [LARGE, SMALL] = ['large.zip', 'small.txt'];
 const SMALL_BYTES = 10 * 1024;
+const SLOW_READERS = 500;
 
 const smallFiles = async (url: string, bareUrl: string): Promise<readonly Row[]> => {
   const ours: number[] = [];
@@ -25,6 +29,31 @@ const smallFiles = async (url: string, bareUrl: string): Promise<readonly Row[]>
   }
   const reference = { name: 'node:http from memory', value: median(bare) };
   return [{ what: 'served files of 10 KB a second', unit: '/s', ours: median(ours), reference }];
+};
+
+/** The memory of the service while many clients have asked for a large file and read nothing more of it. */
+const besideSlowReaders = async (service: Service, path: string): Promise<readonly Row[]> => {
+  const { hostname, port } = new URL(service.url);
+  const readers: Socket[] = [];
+  try {
+    for (let count = 0; count < SLOW_READERS; count += 1) {
+      const reader = connect(Number(port), hostname);
+      readers.push(reader);
+      await once(reader, 'connect');
+      reader.write(`GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`);
+      await once(reader, 'readable');
+    }
+    await delay(1000);
+    return [
+      {
+        what: `RSS beside ${String(SLOW_READERS)} slow readers of 20 MB`,
+        unit: 'MB',
+        ours: await service.memory(),
+      },
+    ];
+  } finally {
+    for (const reader of readers) reader.destroy();
+  }
 };
 
 /**
@@ -44,17 +73,20 @@ export const serving: Measurement = {
       return withService(
         scratch,
         root,
-        async ({ url }) => [
+        async (service) => [
           ...(hasNginx
             ? await withNginx(scratch, root, LARGE, (nginx) =>
                 compare(
-                  `${url}/file/files/${LARGE}`,
+                  `${service.url}/file/files/${LARGE}`,
                   { nginx: `${nginx}/${LARGE}` },
                   'served file of 20 MB, 8 clients',
                 ),
               )
             : []),
-          ...(await withBareServer(small, (bareUrl) => smallFiles(`${url}/file/files/${SMALL}`, bareUrl))),
+          ...(await withBareServer(small, (bareUrl) =>
+            smallFiles(`${service.url}/file/files/${SMALL}`, bareUrl),
+          )),
+          ...(await besideSlowReaders(service, `/file/files/${LARGE}`)),
         ],
         { sources },
       );

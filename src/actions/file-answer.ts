@@ -11,8 +11,8 @@ export interface FileAnswerFields {
   readonly headers?: Readonly<Record<string, string>>;
   /** True: browsers may show the file instead of saving it. */
   readonly isInline?: boolean;
-  /** Opens the content, or a range that lies inside it. The caller owns the stream. Called at most once. */
-  readonly open: (range?: ByteRange) => Promise<Readable>;
+  /** Opens the content, or a range that lies inside it. The caller owns a stream. Called at most once. */
+  readonly open: (range?: ByteRange) => Promise<Readable | Uint8Array>;
 }
 
 /** An answer that is a file: the edge adds ranges, conditional requests and headers. */

@@ -182,5 +182,8 @@ export const withCorsHeaders = (
   cors: CorsVerdict,
 ): Record<string, string> => {
   const names = [headers['vary'], cors.headers['vary']].filter((name) => name !== undefined);
-  return { ...headers, ...cors.headers, ...(names.length > 1 ? { vary: names.join(', ') } : {}) };
+  // Object.assign: V8 merges objects by it many times faster than by several spreads in one.
+  const merged: Record<string, string> = Object.assign({}, headers, cors.headers);
+  if (names.length > 1) merged['vary'] = names.join(', ');
+  return merged;
 };

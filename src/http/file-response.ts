@@ -92,12 +92,16 @@ export const rangeStillApplies = (headers: Headers, { etag, modifiedAt }: Versio
 /** The answer depends on who asks; it may be kept, but not shown again without asking. */
 const CACHE_CONTROL = 'private, no-cache';
 
-const validatorHeaders = ({ stat: { etag, modifiedAt }, headers }: FileAnswer): Record<string, string> => ({
-  ...(etag === undefined ? {} : { etag }),
-  ...(modifiedAt === undefined ? {} : { 'last-modified': new Date(modifiedAt).toUTCString() }),
-  'cache-control': CACHE_CONTROL,
-  ...headers,
-});
+/** Adds to the headers given: spreads of spreads take a tenth of the time of a small file. */
+const addValidators = (
+  headers: Record<string, string>,
+  { stat: { etag, modifiedAt }, headers: own }: FileAnswer,
+): Record<string, string> => {
+  if (etag !== undefined) headers['etag'] = etag;
+  if (modifiedAt !== undefined) headers['last-modified'] = new Date(modifiedAt).toUTCString();
+  headers['cache-control'] = CACHE_CONTROL;
+  return Object.assign(headers, own);
+};
 
 const contentHeaders = (
   answer: Pick<FileAnswerFields, 'contentType' | 'filename' | 'isInline'>,
@@ -136,11 +140,11 @@ export const fileResponse = async (answer: FileAnswer, request: HookRequest): Pr
   // Not a ChangedMeanwhileError: nothing has changed under the download, which is not a reason to start over.
   if (verdict === 'failed') throw new ChangedMeanwhileError();
   if (verdict === 'not-modified') {
-    return { status: 304, headers: validatorHeaders(answer), body: undefined };
+    return { status: 304, headers: addValidators({}, answer), body: undefined };
   }
   const { size } = answer.stat;
   const range = requestedRange(answer, request);
-  const headers = { ...contentHeaders(answer), ...validatorHeaders(answer) };
+  const headers = addValidators(contentHeaders(answer), answer);
   if (size !== undefined) {
     headers['accept-ranges'] = 'bytes';
     headers['content-length'] = String(range === undefined ? size : range.end - range.start + 1);

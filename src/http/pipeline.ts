@@ -166,12 +166,8 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     let response: ConnectorResponse;
     try {
       response =
-        (await answerFile(
-          dependencies,
-          request,
-          { cors, target: readTarget(dependencies, request) },
-          scope,
-        )) ?? (await answer(dependencies, request, cors, scope));
+        (await answerFile(dependencies, request, cors, scope)) ??
+        (await answer(dependencies, request, cors, scope));
     } catch (error) {
       response = answerError(error, request, scope);
     }
@@ -180,11 +176,9 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     return {
       status: response.status,
       statusText: response.statusText,
-      headers: {
-        ...withCorsHeaders(response.headers, cors),
-        ...always,
+      headers: Object.assign(withCorsHeaders(response.headers, cors), always, {
         'x-request-id': scope.about.id,
-      },
+      }),
       body: request.method === 'HEAD' ? undefined : response.body,
     };
   };

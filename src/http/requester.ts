@@ -39,13 +39,19 @@ const addressOf = (
   };
 };
 
-/** The sources that serve a request, as it sees them. The lease is the caller's. */
+/** The sources that serve a request, as they are configured. The lease is the caller's. */
+export const leaseConfigured = (
+  { resolveSources }: PipelineDependencies,
+  request: ConnectorRequest,
+): Promise<SourceLease> => fromHook('resolveSources', () => resolveSources(request));
+
+/** The sources that serve a request, with their addresses as it sees them. The lease is the caller's. */
 export const leaseSources = async (
   dependencies: PipelineDependencies,
   request: ConnectorRequest,
   target: Target,
 ): Promise<SourceLease> => {
-  const lease = await fromHook('resolveSources', () => dependencies.resolveSources(request));
+  const lease = await leaseConfigured(dependencies, request);
   const address = addressOf(dependencies, request, target);
   return { ...lease, sources: seenFrom(address, lease.sources, dependencies.settings.publicUrl) };
 };

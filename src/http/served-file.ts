@@ -4,10 +4,9 @@ import type { CorsVerdict } from './cors.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
 import type { PipelineDependencies } from './dependencies.ts';
 import type { RequestScope } from './request-scope.ts';
-import { authorize, leaseSources } from './requester.ts';
+import { authorize, leaseConfigured } from './requester.ts';
 import { answerWhole } from './run-action.ts';
 import { findServedPath, mayBeServed } from './served-path.ts';
-import type { Target } from './target.ts';
 
 /** Headers that make an answer depend on the version of the file, before it is opened. */
 const CONDITIONS = [
@@ -26,12 +25,13 @@ const CONDITIONS = [
 export const answerFile = async (
   dependencies: PipelineDependencies,
   request: ConnectorRequest,
-  { cors, target }: { readonly cors: CorsVerdict; readonly target: Target },
+  cors: CorsVerdict,
   scope: RequestScope,
 ): Promise<ConnectorResponse | undefined> => {
   if (!mayBeServed(request)) return undefined;
   if (cors.origin === 'failed') throw cors.failure;
-  const lease = await leaseSources(dependencies, request, target);
+  // No address of a source goes into a file.
+  const lease = await leaseConfigured(dependencies, request);
   const served = findServedPath(request, dependencies.isMounted ?? false, lease.sources);
   if (served === undefined) {
     lease.release();

@@ -89,6 +89,10 @@ export interface ReadOptions extends OperationOptions {
   readonly range?: ByteRange | undefined;
   /** Throws ChangedMeanwhileError when the file is not (or no longer) this version. */
   readonly ifMatch?: string | undefined;
+  /**
+   * The caller takes whole files of at most so many bytes as `bytes`. A store may give a stream all the same.
+   */
+  readonly bytesUpTo?: number | undefined;
 }
 
 /** @see StorageAdapter.temporaryUrl */
@@ -103,6 +107,8 @@ export interface TemporaryUrlOptions extends OperationOptions {
 /** A file being read. Whoever receives it owns the stream: reads it to its end or destroys it. */
 export interface ReadResult {
   readonly stat: Stat;
+  /** All the content, where the store has read it already. Whoever takes it leaves `stream` alone. */
+  readonly bytes?: Uint8Array | undefined;
   readonly stream: Readable;
 }
 

@@ -40,6 +40,9 @@ export interface ServingServices {
   readonly links: Links;
 }
 
+/** Files of this size are sent from memory, as they are read: a stream would take longer than its content. */
+const SMALL_BYTES = 64 * 1024;
+
 /** The icon's name holds a hash of its drawing. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
@@ -70,8 +73,8 @@ const openStored = async (
   known: Stat | undefined,
 ): Promise<Pick<FileAnswer, 'stat' | 'open'>> => {
   if (isPlain && known === undefined) {
-    const { stat, stream } = await storage.read(path, { signal });
-    return { stat, open: () => Promise.resolve(stream) };
+    const read = await storage.read(path, { signal, bytesUpTo: SMALL_BYTES });
+    return { stat: read.stat, open: () => Promise.resolve(read.bytes ?? read.stream) };
   }
   const stat = known ?? (await storage.stat(path, { signal }));
   if (stat.kind !== 'file') throw new NotFoundError();

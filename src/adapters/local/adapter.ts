@@ -23,7 +23,7 @@ import { moveTree } from '../../storage/move-tree.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { type LocalStore, attempt } from './local-store.ts';
 import { closeFile, etagOf, exactLstat, followedStat, statOf, openForReading } from './system.ts';
-import { chunksOfFile } from './file-content.ts';
+import { chunksOfFile, readWhole } from './file-content.ts';
 import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeEmptyFolder, removeFolder } from './folder-operations.ts';
 import { listFolder, statSeveral } from './listing.ts';
@@ -67,7 +67,7 @@ export class LocalAdapter implements StorageAdapter {
   stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
     const { walker } = this.#store;
     return attempt('stat', options, () =>
-      walker.within(path.parent, {}, async ({ folder }) => {
+      walker.within(path.parent, { isOneCall: true }, async ({ folder }) => {
         const stats = path.isRoot
           ? await followedStat(folder.self)
           : await exactLstat(folder.at(await walker.diskName(folder, path.name)));
@@ -95,6 +95,17 @@ export class LocalAdapter implements StorageAdapter {
       if (stat.size === 0) {
         await closeFile(fd);
         return { stat, stream: Readable.from([]) };
+      }
+      if (options.range === undefined && (stat.size ?? 0) <= (options.bytesUpTo ?? 0)) {
+        const bytes = await readWhole(fd, stat.size ?? 0);
+        // Made when it is asked for: most of the time of a small file would go into it.
+        return {
+          stat,
+          bytes,
+          get stream() {
+            return Readable.from([bytes], { objectMode: false });
+          },
+        };
       }
       const stream = streamOf(fd, stat.size ?? 0, options.range);
       return { stat, stream: options.signal === undefined ? stream : addAbortSignal(options.signal, stream) };
@@ -198,7 +209,7 @@ export class LocalAdapter implements StorageAdapter {
     const { walker } = this.#store;
     let opened: number | undefined;
     try {
-      return await walker.within(path.parent, {}, async ({ folder }) => {
+      return await walker.within(path.parent, { isOneCall: true }, async ({ folder }) => {
         const { fd, stats } = await openForReading(folder.at(await walker.diskName(folder, path.name)));
         opened = fd;
         const stat = statOf(path.name, stats);

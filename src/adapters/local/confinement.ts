@@ -1,8 +1,8 @@
-import { constants } from 'node:fs';
+import { closeSync, constants } from 'node:fs';
 import { sep } from 'node:path';
 import { systemCode } from '../../adapter-support/system-errors.ts';
 import { NotFoundError, StorageUnavailableError } from '../../errors/errors.ts';
-import { type Name, closeFile, exactLstat, followedStat, openFile } from './system.ts';
+import { type Name, exactLstat, followedStat, openFile } from './system.ts';
 
 /**
  * A folder of the source that is open: what is done through it happens in this very folder, wherever its name
@@ -27,6 +27,11 @@ export interface OpenFolder {
 /** How folders are opened so that no link leads out of the root. Errors are those of the system. */
 export interface Confinement {
   openRoot(): Promise<OpenFolder>;
+  /**
+   * The root without holding it, for free: every call finds it anew, and fails with ENOENT where it is gone. For work that
+   * has one call to make in it. Undefined where folders have to be compared afterwards.
+   */
+  unheldRoot(): OpenFolder | undefined;
   /** Opens a folder inside another one. A link, even to a folder, is ENOTDIR. */
   openChild(folder: OpenFolder, name: Name): Promise<OpenFolder>;
   /** Whether folders are held by handles, so that a swap of a name between two calls changes nothing. */
@@ -77,7 +82,30 @@ class HandleFolder implements OpenFolder {
   async close(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
-    await closeFile(this.#fd).catch(() => undefined);
+    // No wait: the system asks no file system to close a handle that gives no access (O_PATH).
+    closeSync(this.#fd);
+  }
+}
+
+/** The root by its path, which may lead through links: they are the administrator's, not the clients'. */
+class UnheldRoot implements OpenFolder {
+  readonly self: string;
+
+  constructor(root: string) {
+    this.self = root;
+  }
+
+  at(name: Name): Name {
+    if (typeof name === 'string') return `${this.self}/${name}`;
+    return Buffer.concat([Buffer.from(`${this.self}/`), name]);
+  }
+
+  async verify(): Promise<void> {
+    // Nothing was held that could be another folder now.
+  }
+
+  async close(): Promise<void> {
+    // Nothing is held.
   }
 }
 
@@ -111,6 +139,10 @@ export class HandleConfinement implements Confinement {
   async openRoot(): Promise<OpenFolder> {
     // The root itself may be a link: it is the administrator's, not the clients'.
     return new HandleFolder(await openFile(this.#root, FOLDER));
+  }
+
+  unheldRoot(): OpenFolder {
+    return new UnheldRoot(this.#root);
   }
 
   async openChild(folder: OpenFolder, name: Name): Promise<OpenFolder> {
@@ -174,6 +206,10 @@ export class PathConfinement implements Confinement {
     const stats = await followedStat(this.#root);
     if (!stats.isDirectory()) throw notADirectory(this.#root);
     return new PathFolder([{ path: this.#root, dev: stats.dev, ino: stats.ino }]);
+  }
+
+  unheldRoot(): undefined {
+    return undefined;
   }
 
   async openChild(folder: OpenFolder, name: Name): Promise<OpenFolder> {

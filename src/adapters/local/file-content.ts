@@ -1,6 +1,7 @@
 import type { WriteOptions } from '../../storage/adapter.ts';
+import { ChangedMeanwhileError } from '../../errors/errors.ts';
 import { fromSystemError, systemCode } from '../../adapter-support/system-errors.ts';
-import { flushData, readPart, writeParts } from './system.ts';
+import { closeFile, flushData, readPart, writeParts } from './system.ts';
 
 const BATCH_BYTES = 256 * 1024;
 const MOST_PARTS = 512;
@@ -139,3 +140,22 @@ export async function* chunksOfFile(
     yield buffer.subarray(0, length);
   }
 }
+
+/**
+ * Reads an open file of that size, and closes it without waiting for that.
+ * @throws ChangedMeanwhileError when it has become shorter
+ */
+export const readWhole = async (fd: number, size: number): Promise<Uint8Array> => {
+  try {
+    const bytes = Buffer.allocUnsafeSlow(size);
+    let length = 0;
+    while (length < size) {
+      const read = await readPart(fd, length === 0 ? bytes : bytes.subarray(length));
+      if (read === 0) throw new ChangedMeanwhileError();
+      length += read;
+    }
+    return bytes;
+  } finally {
+    void closeFile(fd).catch(() => undefined);
+  }
+};

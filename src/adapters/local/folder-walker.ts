@@ -22,6 +22,8 @@ export interface EnterOptions {
    * `wrong-kind` where it was itself.
    */
   readonly file?: 'missing' | 'wrong-kind';
+  /** The work makes one call in the folder: there is no need to hold the root for it. */
+  readonly isOneCall?: boolean;
 }
 
 /** Writes what a folder lists to the disk, so that a name given before survives a power failure. */
@@ -62,14 +64,28 @@ export class FolderWalker {
     options: EnterOptions,
     work: (opened: OpenedFolder) => Promise<T>,
   ): Promise<T> {
-    const opened = await this.#walk(path, options);
+    const unheld = this.#unheldRoot(path, options);
     try {
-      const result = await work(opened);
-      await opened.folder.verify();
-      return result;
-    } finally {
-      await opened.folder.close();
+      const opened = await this.#walk(path, options, unheld ?? (await openRoot(this.confinement)));
+      try {
+        const result = await work(opened);
+        await opened.folder.verify();
+        return result;
+      } finally {
+        await opened.folder.close();
+      }
+    } catch (error) {
+      // What is missing may be the root itself, which is another error.
+      if (unheld !== undefined) await (await openRoot(this.confinement)).close();
+      throw error;
     }
+  }
+
+  /** A way down needs the root for its first step alone, unless that step makes a folder. */
+  #unheldRoot(path: SourcePath, { create, isOneCall }: EnterOptions): OpenFolder | undefined {
+    return create !== true && (isOneCall === true || !path.isRoot)
+      ? this.confinement.unheldRoot()
+      : undefined;
   }
 
   /**
@@ -98,8 +114,8 @@ export class FolderWalker {
     );
   }
 
-  async #walk(path: SourcePath, options: EnterOptions): Promise<OpenedFolder> {
-    let folder = await openRoot(this.confinement);
+  async #walk(path: SourcePath, options: EnterOptions, root: OpenFolder): Promise<OpenedFolder> {
+    let folder = root;
     const diskNames: string[] = [];
     try {
       for (const [index, segment] of path.segments.entries()) {

@@ -64,6 +64,24 @@ export const readTheme: Theme = {
       },
     },
     {
+      name: 'a small file asked for as bytes is whole in them, where they are given, and in the stream else',
+      check: async ({ adapter, at }) => {
+        for (const size of [0, 1, 1000]) {
+          const bytes = makeBytes(size);
+          await put(adapter, at('a.bin'), bytes);
+          const small = await adapter.read(at('a.bin'), { bytesUpTo: 1000 });
+          assert.ok(Buffer.from(small.bytes ?? (await buffer(small.stream))).equals(bytes), `${size} bytes`);
+          const unused = await adapter.read(at('a.bin'), { bytesUpTo: 1000 });
+          assert.ok((await buffer(unused.stream)).equals(bytes), `a stream of ${size} bytes`);
+        }
+        const large = await adapter.read(at('a.bin'), { bytesUpTo: 999 });
+        assert.equal(large.bytes, undefined);
+        large.stream.destroy();
+        const range = await adapter.read(at('a.bin'), { bytesUpTo: 1000, range: { start: 1, end: 2 } });
+        assert.equal((range.bytes ?? (await buffer(range.stream))).length, 2);
+      },
+    },
+    {
       name: 'a stream can be destroyed half-way, unread or later',
       check: async ({ adapter, at }) => {
         const bytes = makeBytes(LARGE);
