@@ -8,6 +8,7 @@ export const packages = [
   ['fonts-noto-cjk', 'looks of Chinese, Japanese and Korean text in PDF'],
   ['fonts-noto-color-emoji', 'looks of emoji in PDF'],
   ['poppler-utils', 'tests that read PDF'],
+  ['libimage-exiftool-perl', 'tests that read what pictures say of where they were taken'],
   ['libreoffice-writer-nogui', 'tests that render DOCX'],
   ['apache2', 'the webdav adapter on Apache, with Basic and Digest'],
   ['nginx', 'the webdav adapter on nginx, reason phrases behind a proxy'],

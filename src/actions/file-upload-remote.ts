@@ -8,6 +8,7 @@ import { stageContent } from '../storage/staging.ts';
 import { defineAction, type ActionContext } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
 import type { EditorAnswer } from './file-answer.ts';
+import { expectedName } from './incoming-picture.ts';
 import { requireFolder } from './item.ts';
 import { newFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
@@ -43,7 +44,7 @@ const checkBeforeFetch = async (
   { path: folder, url }: RemoteUploadParameters,
 ): Promise<string> => {
   const filename = remoteFileName(url);
-  const name = newFileName(open.source.settings, filename);
+  const name = newFileName(open.source.settings, expectedName(open.source.settings, filename));
   for (const key of ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD']) {
     open.access.require(key, folder.child(name), extensionOf(name));
   }
@@ -96,6 +97,9 @@ const run = async (
     const upload = { field: 'url', filename, staged, stagedIn: storage };
     const planned = await prepareUpload(context, open, input.path, upload);
     stagedFiles.push(planned.upload.staged);
+    // Its content may have given it another extension.
+    const { name } = planned;
+    open.access.require('FILE_UPLOAD_REMOTE', input.path.child(name), extensionOf(name));
     const stored = await store(context, open, input.path, planned);
     const { path } = stored;
     return answerFor(input.responseType, {

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { extensionOf } from '../content/extension.ts';
 import { FileTooLargeError, InvalidParametersError, NotFoundError } from '../errors/errors.ts';
+import type { ReceivingPolicy } from '../images/engine.ts';
 import { optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import { isSegment, type SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { publicUrlOf } from './edit-image.ts';
+import { type JustStored, keepOriginal, policyFor, receiveUpload } from './incoming-picture.ts';
 import { cleanedUpload, pictureOf } from './incoming-policy.ts';
 import { findItem, requireFolder, requireKind } from './item.ts';
 import { storeByStrategy } from './naming.ts';
@@ -41,19 +43,48 @@ const requireUpload = (context: ActionContext, open: OpenSource): UploadedFile =
   return upload;
 };
 
+/** What is stored, its name, and what is kept beside it. */
+interface Verified {
+  readonly upload: UploadedFile;
+  readonly name: string;
+  readonly original?: UploadedFile | undefined;
+}
+
+/** A picture as the source wants it. The name follows its format, but that of an existing file stays. */
+const received = async (
+  context: ActionContext,
+  open: OpenSource,
+  upload: UploadedFile,
+  policy: ReceivingPolicy,
+  { name, overwrite }: { readonly name: string; readonly overwrite: boolean },
+): Promise<Verified> => {
+  const named = { ...upload, filename: name };
+  const wanted = overwrite ? ({ ...policy, format: 'keep' } as const) : policy;
+  const { filename, ...rest } = await receiveUpload(context, open, named, wanted);
+  try {
+    return { ...rest, name: overwrite ? name : newFileName(open.source.settings, filename) };
+  } catch (error) {
+    await rest.upload.staged.discard();
+    throw error;
+  }
+};
+
 /**
  * SVG is checked, and cleaned where the source wants that, as with every upload; other pictures must decode
- * to their end.
+ * to their end, and become what the source wants.
  */
 const verified = async (
   context: ActionContext,
   open: OpenSource,
   upload: UploadedFile,
-  name: string,
-): Promise<UploadedFile> => {
+  target: { readonly name: string; readonly overwrite: boolean },
+): Promise<Verified> => {
+  const { name } = target;
+  const policy = policyFor(open.source.settings, name);
+  if (policy !== undefined) return received(context, open, upload, policy, target);
   if (extensionOf(name) !== 'svg') await context.services.images.verify(pictureOf(upload), context.signal);
   else if (!open.source.settings.sanitizeSvg) await requireSvg(context, upload);
-  return cleanedUpload(context, open, upload, name);
+  return { upload: await cleanedUpload(context, open, upload, name), name };
 };
 
 /** Whether the picture goes over an existing file: the one that `name` names. */
@@ -79,15 +110,19 @@ const store = async (
   open: OpenSource,
   upload: UploadedFile,
   { path, overwrite }: { readonly path: SourcePath; readonly overwrite: boolean },
-): Promise<SourcePath> => {
+): Promise<JustStored> => {
   const { services, signal } = context;
   const { source, storage, access } = open;
-  const put = async (target: SourcePath, options: { readonly createOnly?: boolean }): Promise<SourcePath> => {
+  const put = async (
+    target: SourcePath,
+    options: { readonly createOnly?: boolean },
+  ): Promise<Omit<JustStored, 'replaced'>> => {
     access.require(KEY, target, extensionOf(target.name));
-    const place = (): Promise<unknown> =>
-      placeStaged(upload.staged, upload.stagedIn, storage, target, { ...options, signal });
-    await (options.createOnly === true ? place() : replacing(context, open, target, place));
-    return target;
+    const place = async (): Promise<Omit<JustStored, 'replaced'>> => ({
+      path: target,
+      stat: await placeStaged(upload.staged, upload.stagedIn, storage, target, { ...options, signal }),
+    });
+    return options.createOnly === true ? place() : replacing(context, open, target, place);
   };
   const { settings } = source;
   const strategy = settings.saveSameFileNameStrategy;
@@ -95,8 +130,8 @@ const store = async (
   const { stored, replaced } = overwrite
     ? { stored: await put(path, {}), replaced: true }
     : await storeByStrategy({ ...wanted, reservations: services.reservations }, put);
-  if (replaced) await services.thumbnails.changed({ source, path: stored });
-  return stored;
+  if (replaced) await services.thumbnails.changed({ source, path: stored.path });
+  return { ...stored, replaced };
 };
 
 const run = async (context: ActionContext, input: SaveParameters): Promise<z.output<typeof result>> => {
@@ -108,19 +143,21 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
   open.access.require(KEY, path, extensionOf(name));
   requirePictureName(open.source.settings, name);
   const overwrite = await isOverwrite(context, open, path, input.name);
-  const target = overwrite ? path : input.path.child(newFileName(open.source.settings, name));
-  const content = await verified(context, open, upload, target.name);
+  const target = { name: overwrite ? name : newFileName(open.source.settings, name), overwrite };
+  const content = await verified(context, open, upload, target);
   try {
-    const stored = await store(context, open, content, { path: target, overwrite });
-    return { newPath: publicUrlOf(open, stored), name: stored.name };
+    const wanted = { path: input.path.child(content.name), overwrite };
+    const stored = await store(context, open, content.upload, wanted);
+    await keepOriginal(context, open, stored, content.original);
+    return { newPath: publicUrlOf(open, stored.path), name: stored.path.name };
   } finally {
-    await content.staged.discard();
+    await content.upload.staged.discard();
   }
 };
 
 /**
  * Stores what an image editor has made: over the image `name`, or as `newname`. The bytes are stored as they
- * came, SVG cleaned.
+ * came, SVG cleaned, unless the source wants something else of pictures.
  */
 export const imageSaveAction = defineAction({
   name: 'imageSave',

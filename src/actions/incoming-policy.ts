@@ -2,12 +2,15 @@ import { Readable } from 'node:stream';
 import type { Settings } from '../config/settings.ts';
 import { extensionOf } from '../content/extension.ts';
 import { ChangedMeanwhileError } from '../errors/errors.ts';
+import type { ReceivingPolicy } from '../images/engine.ts';
+import type { PictureFile } from '../images/image-pool.ts';
 import type { Entry, ReadResult, Stat } from '../storage/adapter.ts';
-import type { CopyFileOptions } from '../storage/copy-tree.ts';
+import type { CopyFileOptions, ReplacedContent } from '../storage/copy-tree.ts';
 import type { StoreLocation } from '../storage/location.ts';
 import { isSameVersion } from '../storage/same-version.ts';
 import { stageContent } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
+import { policyFor } from './incoming-picture.ts';
 import { newFileName, newFolderName } from './new-name.ts';
 import type { OpenSource } from './open-source.ts';
 import { fileTooLarge, type UploadedFile } from './uploaded-file.ts';
@@ -54,18 +57,41 @@ async function* atMost(
   }
 }
 
+/** What is stored of a picture that enters: what the policy says, in the format that it has. */
+const receivedPicture = async (
+  { services, signal }: ActionContext,
+  picture: PictureFile,
+  policy: ReceivingPolicy,
+): Promise<ReplacedContent> => {
+  const keep = { ...policy, format: 'keep' } as const;
+  const { bytes } = await services.images.receive(
+    picture,
+    keep,
+    (received) => Promise.resolve(received),
+    signal,
+  );
+  return { content: Readable.from([bytes], { objectMode: false }), size: bytes.length };
+};
+
 /**
  * What is stored of a file that enters a source with these settings: with `sanitizeSvg`, drawings come out
- * cleaned and XML is checked, as uploads are; all else as it is. Drawings and XML are read once more for it.
+ * cleaned and XML is checked, as uploads are; with `uploadImages`, pictures become what it says, in the format
+ * that they have; all else as it is. Drawings and XML are read once more for it.
  */
 export const incomingContent =
-  ({ services, signal }: ActionContext, settings: Settings): NonNullable<CopyFileOptions['contentFor']> =>
+  (context: ActionContext, settings: Settings): NonNullable<CopyFileOptions['contentFor']> =>
   async ({ stat, stream }, from, target) => {
+    const { services, signal } = context;
     const most = settings.maxUploadFileSize;
     const refuse = (): Error => fileTooLarge(target.name, most);
     if (stat.size !== undefined && stat.size > most) {
       stream.destroy();
       throw refuse();
+    }
+    const policy = policyFor(settings, target.name);
+    if (policy !== undefined) {
+      const picture = { size: stat.size, open: () => Readable.from(atMost(stream, most, refuse)) };
+      return receivedPicture(context, picture, policy).finally(() => stream.destroy());
     }
     const extension = extensionOf(target.name);
     if (settings.sanitizeSvg && (extension === 'svg' || extension === 'xml')) {

@@ -1,17 +1,18 @@
 import { extensionOf } from '../content/extension.ts';
 import { foldedFor } from '../content/letter-case.ts';
 import { mimeTypeOf } from '../content/mime-type.ts';
-import { ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
-import type { PictureSize } from '../images/engine.ts';
+import type { PictureSize, ReceivingPolicy } from '../images/engine.ts';
 import type { Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
 import { cleanedUpload, incomingName, pictureOf } from './incoming-policy.ts';
+import { expectedName, keepOriginal, policyFor, receiveUpload, withdraw } from './incoming-picture.ts';
 import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
+import { newFileName } from './new-name.ts';
 import { replacing } from './removal.ts';
-import type { UploadedFile } from './uploaded-file.ts';
+import { fileTooLarge, type UploadedFile } from './uploaded-file.ts';
 
 /** An uploaded file that passed every check, with the name it is to get. */
 export interface PlannedUpload {
@@ -19,13 +20,44 @@ export interface PlannedUpload {
   readonly name: string;
   /** Of a picture as it is seen, as far as its header is readable. */
   readonly seen: PictureSize | undefined;
+  /** A picture as it came, that is kept beside the one that is stored. */
+  readonly original?: UploadedFile | undefined;
 }
+
+/**
+ * Checks an uploaded picture and makes of it what the source wants to be stored. Its name follows its format.
+ */
+const preparePicture = async (
+  context: ActionContext,
+  open: OpenSource,
+  folder: SourcePath,
+  upload: UploadedFile,
+  policy: ReceivingPolicy,
+): Promise<PlannedUpload> => {
+  const { access, source } = open;
+  const nameOf = (filename: string): string => {
+    const name = newFileName(source.settings, filename);
+    access.require('FILE_UPLOAD', folder.child(name), extensionOf(name));
+    return name;
+  };
+  const { maxUploadFileSize } = source.settings;
+  if (upload.staged.size > maxUploadFileSize) throw fileTooLarge(upload.filename, maxUploadFileSize);
+  nameOf(expectedName(source.settings, upload.filename));
+  const { filename, ...received } = await receiveUpload(context, open, upload, policy);
+  try {
+    return { ...received, name: nameOf(filename) };
+  } catch (error) {
+    await received.upload.staged.discard();
+    throw error;
+  }
+};
 
 /**
  * Checks one uploaded file and prepares its content for storing: every uploaded file passes here. The caller
  * discards the result at the end.
- * @throws UnsafeNameError, BrokenImageError for SVG that cannot be cleaned (400), TypeNotAllowedError,
- *   FileTooLargeError, AccessDeniedError (403)
+ * @throws UnsafeNameError, BrokenImageError for SVG that cannot be cleaned, and with `uploadImages` for
+ *   pictures that do not decode (400), TypeNotAllowedError, FileTooLargeError, AccessDeniedError (403),
+ *   UnsupportedError (501)
  */
 export const prepareUpload = async (
   context: ActionContext,
@@ -35,6 +67,8 @@ export const prepareUpload = async (
 ): Promise<PlannedUpload> => {
   const { source, access } = open;
   const { filename, staged } = upload;
+  const policy = policyFor(source.settings, filename);
+  if (policy !== undefined) return preparePicture(context, open, folder, upload, policy);
   // The edge stops at the largest limit of the sources; here the source's own holds.
   const arrived = { name: filename, kind: 'file', size: staged.size, modifiedAt: undefined } as const;
   const name = incomingName(source.settings, arrived);
@@ -75,27 +109,6 @@ export interface StoredUpload {
 }
 
 /**
- * Removes what a request has stored before it failed. A file that somebody has changed since then stays, and
- * so does one that has replaced another: the older content is gone, and the new one is better than none.
- * Works without the request's signal, which may be the reason of the failure.
- */
-const withdraw = async (
-  { log }: ActionContext,
-  { storage }: OpenSource,
-  stored: readonly StoredUpload[],
-): Promise<void> => {
-  for (const { path, stat, replaced } of stored) {
-    if (replaced) continue;
-    try {
-      await storage.removeFile(path, { ifUnchanged: stat });
-    } catch (error) {
-      if (error instanceof NotFoundError || error instanceof ChangedMeanwhileError) continue;
-      log.warn('A failed upload could not be withdrawn.', { error });
-    }
-  }
-};
-
-/**
  * Stores one file by the source's strategy. `isUsed`: the request has used the name, so that it is not
  * replaced.
  */
@@ -103,7 +116,7 @@ export const storeUpload = async (
   context: ActionContext,
   open: OpenSource,
   folder: SourcePath,
-  { upload, name, seen }: PlannedUpload,
+  { upload, name, seen, original }: PlannedUpload,
   isUsed = false,
 ): Promise<StoredUpload> => {
   const { source, storage, access } = open;
@@ -130,7 +143,9 @@ export const storeUpload = async (
     return createOnly === true ? place() : replacing(context, open, path, place);
   });
   const bytes = upload.staged.size;
-  return { ...stored, bytes, seen, replaced, isReduced: upload.isReduced === true };
+  const one = { ...stored, bytes, seen, replaced, isReduced: upload.isReduced === true };
+  await keepOriginal(context, open, one, original);
+  return one;
 };
 
 /**

@@ -9,6 +9,7 @@ import {
   pdfSchema,
   rateLimitsSchema,
   tenantCacheSchema,
+  uploadImagesSchema,
 } from './setting-groups.ts';
 import {
   byteSize,
@@ -116,8 +117,8 @@ export const settingsShape = {
     whole.min(1).max(100).default(90),
     source('JPEG and WebP quality of thumbnails, 1 to 100.'),
   ),
-  maxImageWidth: setting(positive.default(1900), unused('images are stored as they come.')),
-  maxImageHeight: setting(positive.default(1900), unused('images are stored as they come.')),
+  maxImageWidth: setting(positive.default(1900), unused('see `uploadImages.maxWidth`.')),
+  maxImageHeight: setting(positive.default(1900), unused('see `uploadImages.maxHeight`.')),
   createThumb: setting(
     z.boolean().default(true),
     source('Create thumbnails while listing. False: no `thumb` fields, no thumbnail folder, no icons.'),
@@ -265,6 +266,12 @@ export const settingsShape = {
     trashSchema.optional(),
     source(
       'Keep what fileRemove and folderRemove take away in a hidden folder of the source, from where it can be restored. Absent: what is removed is gone.',
+    ),
+  ),
+  uploadImages: setting(
+    uploadImagesSchema.optional(),
+    source(
+      'What happens to pictures that are uploaded, saved by an image editor, or come from another source. Default: they are stored byte for byte.',
     ),
   ),
   signingSecret: setting(

@@ -114,6 +114,16 @@ const servingProblems = (
   return problems;
 };
 
+/** Originals and thumbnails in one folder would replace each other. */
+const originalsProblems = (
+  where: readonly string[],
+  { uploadImages, thumbFolderName }: Settings,
+): readonly string[] => {
+  const { keepOriginal = false } = uploadImages ?? {};
+  if (keepOriginal === false || keepOriginal.toLowerCase() !== thumbFolderName.toLowerCase()) return [];
+  return [problemAt([...where, 'uploadImages', 'keepOriginal'], 'must not be the folder of thumbnails')];
+};
+
 /** A source that passed, or all that is wrong with it. */
 type CheckedSource = { readonly source: SourceConfig } | { readonly problems: readonly string[] };
 
@@ -135,7 +145,7 @@ const checkSource = (
   const all = [...problems, ...unserved, ...nameless, ...storage.problems];
   if (all.length > 0 || data === undefined) return { problems: all };
   const own = overrideSettings(settings, without(written, Object.keys(ownShape)));
-  const incomplete = servingProblems(where, data.storageAdapter, own);
+  const incomplete = [...servingProblems(where, data.storageAdapter, own), ...originalsProblems(where, own)];
   if (incomplete.length > 0) return { problems: incomplete };
 
   const { name = key, title, baseurl, baseurlAliases, root, storageAdapter } = data;

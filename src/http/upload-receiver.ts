@@ -1,6 +1,7 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
 import type { Access } from '../access/access.ts';
 import { type Action, mayAllowAction } from '../actions/action.ts';
+import { expectedName } from '../actions/incoming-picture.ts';
 import { requireFolder } from '../actions/item.ts';
 import { newFileName } from '../actions/new-name.ts';
 import { openedSource, sourceFor } from '../actions/open-source.ts';
@@ -150,7 +151,7 @@ const refuseEarly = async (
   const possible = sourceName === undefined ? sources.all : [sourceFor(sources, sourceName)];
   const refusals = possible.flatMap(({ settings }) => {
     try {
-      newFileName(settings, filename);
+      newFileName(settings, expectedName(settings, filename));
       return [];
     } catch (error) {
       return [error];

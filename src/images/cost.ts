@@ -72,13 +72,17 @@ const LOSSLESS_WEBP: WritingCost = { bytes: 36, seconds: 0.6 };
 const MAX_SECONDS = 30;
 
 /**
- * Estimates the bytes of memory that an edit takes at most.
+ * Estimates the bytes of memory that an edit takes at most whose result has this format.
  * @throws InvalidParametersError when the result has too many pixels, or its format takes too long to write
  */
-export const editingBytes = (picture: OpenedPicture, result: PictureSize, isLossless: boolean): number => {
+export const editingBytes = (
+  picture: OpenedPicture,
+  result: PictureSize,
+  isLossless: boolean,
+  format: PictureFormat = picture.format,
+): number => {
   const pixels = result.width * result.height;
   const total = pixels * picture.frames;
-  const { format } = picture;
   const cost = format === 'webp' && isLossless ? LOSSLESS_WEBP : WRITING[format];
   if (
     pixels > MAX_RESULT_PIXELS ||

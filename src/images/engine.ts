@@ -47,6 +47,30 @@ export type Edit =
   | { readonly kind: 'crop'; readonly box: PictureBox }
   | { readonly kind: 'turn'; readonly turn: Turn };
 
+/** What is done to pictures that come in. */
+export interface ReceivingPolicy {
+  /** Pixels are stored upright instead of with a note of how the camera was held. */
+  readonly autoOrient: boolean;
+  /** Pixels, as it is seen; smaller pictures stay as they are. */
+  readonly maxWidth?: number | undefined;
+  readonly maxHeight?: number | undefined;
+  /** What stays of EXIF, XMP, IPTC and comments; the colour profile always does. */
+  readonly metadata: 'keep' | 'strip' | 'strip-location';
+  readonly format: 'keep' | 'webp' | 'avif' | 'jpeg';
+  /** Of JPEG, WebP and AVIF that are drawn anew, 1 to 100. */
+  readonly quality?: number | undefined;
+}
+
+/** A picture that came in, as it is to be stored. */
+export interface Received {
+  readonly bytes: Buffer;
+  /** False: byte for byte what came. */
+  readonly isChanged: boolean;
+  /** Extensions of its format without dot, the usual one first. */
+  readonly extensions: readonly [string, ...string[]];
+  readonly size: PictureSize;
+}
+
 /**
  * The port to whatever decodes and encodes pictures. Every method recognises the format by content, checks
  * the header against the limits before anything is decoded, and waits for its turn in a bounded queue.
@@ -71,6 +95,14 @@ export interface ImageEngine {
    * `plan` decides by the size that is seen; what it throws comes out unchanged.
    */
   edit(image: Buffer, plan: (seen: PictureSize) => Edit, signal?: AbortSignal): Promise<Buffer>;
+
+  /**
+   * The picture as the policy wants it stored, whole and decodable. Pixels are written anew only when they are
+   * turned, scaled or get another format. Animations and pictures of several pages stay in a format that holds
+   * them, transparent ones when the policy asks for JPEG; icons stay as they are.
+   * @throws UnsupportedError for HEIC
+   */
+  receive(image: Buffer, policy: ReceivingPolicy, signal?: AbortSignal): Promise<Received>;
 
   /**
    * The size as it is meant to be seen, by the beginning of a file; undefined when that does not say it.

@@ -1,7 +1,7 @@
 import { addAbortSignal, type Readable } from 'node:stream';
 import { extensionOf } from '../content/extension.ts';
 import { MAX_PICTURE_BYTES } from './engine.ts';
-import type { Edit, PictureSize } from './engine.ts';
+import type { Edit, PictureSize, Received, ReceivingPolicy } from './engine.ts';
 import { collect, type ImagePool, type PictureFile } from './image-pool.ts';
 import { sniffPicture } from './picture-format.ts';
 import type { CleanedSvg } from './svg/clean-svg.ts';
@@ -22,6 +22,16 @@ export interface ImageEditor {
     picture: PictureFile,
     plan: (seen: PictureSize) => Edit,
     use: (result: Buffer) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result>;
+  /**
+   * Gives `use` what is to be stored of a picture that comes in.
+   * @throws UnsupportedError for HEIC
+   */
+  receive<Result>(
+    picture: PictureFile,
+    policy: ReceivingPolicy,
+    use: (received: Received) => Promise<Result>,
     signal: AbortSignal,
   ): Promise<Result>;
   /**
@@ -77,6 +87,13 @@ export const createImageEditor = ({ engine, hold }: ImagePool): ImageEditor => {
         'edits',
         picture.size,
         async () => use(await engine.edit(await read(picture, signal), plan, signal)),
+        signal,
+      ),
+    receive: (picture, policy, use, signal) =>
+      hold(
+        'edits',
+        picture.size,
+        async () => use(await engine.receive(await read(picture, signal), policy, signal)),
         signal,
       ),
     clean: async (name, file, use, signal) => {

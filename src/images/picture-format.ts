@@ -38,6 +38,29 @@ const MIME_TYPES: Readonly<Record<PictureFormat, string>> = {
   ico: 'image/x-icon',
 };
 
+/** Extensions of files of a format, the usual one first. */
+export const extensionsOfFormat: Readonly<Record<PictureFormat, readonly [string, ...string[]]>> = {
+  jpeg: ['jpg', 'jpeg', 'jpe', 'jfif'],
+  png: ['png', 'apng'],
+  gif: ['gif'],
+  webp: ['webp'],
+  heif: ['avif'],
+  tiff: ['tif', 'tiff'],
+  bmp: ['bmp', 'dib'],
+  ico: ['ico', 'cur'],
+};
+
+/**
+ * Whether a file is a picture as phones take them (HEIC), which the library does not decode: by the brands
+ * that it names.
+ */
+export const isHeic = (bytes: Uint8Array): boolean => {
+  if (sniffPicture(bytes) !== 'heif') return false;
+  const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0);
+  const brands = ascii(bytes, 8, Math.min(length, bytes.length, 256));
+  return /hei[cxms]|hev[cx]/u.test(brands) && !/avi[fs]/u.test(brands);
+};
+
 /** The media type of a picture by its first bytes; undefined for what is none that can be decoded. */
 export const mimeTypeOfPicture = (bytes: Uint8Array): string | undefined => {
   const format = sniffPicture(bytes);

@@ -1,12 +1,13 @@
 import type { Sharp } from 'sharp';
-import { BrokenImageError } from '../errors/errors.ts';
-import type { Edit, ImageEngine, ThumbnailSpec } from './engine.ts';
+import { BrokenImageError, UnsupportedError } from '../errors/errors.ts';
+import type { Edit, ImageEngine, Received, ThumbnailSpec } from './engine.ts';
 import type { TaskQueue } from '../concurrency/task-queue.ts';
 import { decodingBytes, editingBytes, requireMemory, turningBytes } from './cost.ts';
 import { openPicture, type OpenedPicture } from './open-picture.ts';
-import { isLosslessWebp, isWholeGif, sizeInHeader, type PictureFormat } from './picture-format.ts';
+import { extensionsOfFormat, isHeic, isLosslessWebp, isWholeGif, sizeInHeader } from './picture-format.ts';
+import { planReceiving, receivePicture } from './receive-picture.ts';
 import { renderEdit, sizeAfter } from './sharp-edit.ts';
-import { asBroken, createSharpLoader } from './sharp-library.ts';
+import { asBroken, createSharpLoader, type SharpLibrary } from './sharp-library.ts';
 import { turnJpeg } from './turn.ts';
 
 /** Where the engine's work waits for a core and for memory. */
@@ -14,17 +15,6 @@ export interface EngineQueues {
   readonly edits: TaskQueue;
   readonly thumbnails: TaskQueue;
 }
-
-const EXTENSIONS: Readonly<Record<PictureFormat, string>> = {
-  jpeg: 'jpg',
-  png: 'png',
-  gif: 'gif',
-  webp: 'webp',
-  heif: 'avif',
-  tiff: 'tif',
-  bmp: 'bmp',
-  ico: 'ico',
-};
 
 const encodeThumbnail = (
   picture: Sharp,
@@ -57,6 +47,55 @@ const decodeWhole = async (picture: OpenedPicture): Promise<void> => {
   await decoding.resize({ width: 16, height: 16, fit: 'fill' }).raw().toBuffer();
 };
 
+/** Refuses what the decoder would show in part, or not at all, without saying so. */
+const requireWhole = ({ format, metadata }: OpenedPicture, file: Buffer): void => {
+  if (format === 'gif' && !isWholeGif(file)) throw new BrokenImageError({ detail: 'cut off' });
+  if (format === 'heif' && metadata?.compression !== 'av1') throw new BrokenImageError();
+};
+
+const HEIC = 'HEIC pictures cannot be read here. Please send a JPEG.';
+
+const render = async (
+  sharp: SharpLibrary,
+  picture: OpenedPicture,
+  image: Buffer,
+  edit: Edit,
+): Promise<Buffer> => {
+  if (edit.kind === 'turn') {
+    const turned = await turnJpeg(sharp, picture, image, edit.turn);
+    if (turned !== undefined) {
+      // Whatever is written must decode.
+      await decodeWhole(picture);
+      return turned;
+    }
+  }
+  return renderEdit(sharp, picture, image, edit);
+};
+
+interface EngineContext {
+  readonly queues: EngineQueues;
+  readonly memory: number;
+  readonly load: () => Promise<SharpLibrary>;
+  readonly open: (image: Buffer, frames: 'first' | 'all') => Promise<OpenedPicture>;
+}
+
+const receiveWith =
+  ({ queues, memory, load, open }: EngineContext): ImageEngine['receive'] =>
+  async (image, policy, signal) => {
+    if (isHeic(image)) throw new UnsupportedError(HEIC);
+    const picture = await open(image, 'all');
+    requireWhole(picture, image);
+    const plan = planReceiving(picture, image, policy);
+    const isLossless = plan.format === 'webp' && picture.format === 'webp' && isLosslessWebp(image);
+    const bytes = plan.isDrawn
+      ? editingBytes(picture, plan.size, isLossless, plan.format)
+      : decodingBytes(picture, 'whole');
+    const sharp = await load();
+    const work = (): Promise<Received> =>
+      asBroken(() => receivePicture(sharp, plan, () => decodeWhole(picture)));
+    return queues.edits.run(work, requireMemory(bytes, memory), signal);
+  };
+
 /**
  * The engine on libvips. Decoding runs outside of the event loop; each task waits until `memory` has room for
  * it.
@@ -66,18 +105,6 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
   const open = async (image: Buffer, frames: 'first' | 'all'): Promise<OpenedPicture> => {
     const sharp = await load();
     return asBroken(() => openPicture(sharp, image, frames));
-  };
-  const render = async (picture: OpenedPicture, image: Buffer, edit: Edit): Promise<Buffer> => {
-    const sharp = await load();
-    if (edit.kind === 'turn') {
-      const turned = await turnJpeg(sharp, picture, image, edit.turn);
-      if (turned !== undefined) {
-        // Whatever is written must decode.
-        await decodeWhole(picture);
-        return turned;
-      }
-    }
-    return renderEdit(sharp, picture, image, edit);
   };
   return {
     thumbnail: async (image, spec, signal) => {
@@ -94,9 +121,11 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
       const edit = plan({ width: picture.width, height: picture.height });
       const isLossless = picture.format === 'webp' && isLosslessWebp(image);
       const bytes = editingBytes(picture, sizeAfter(edit, picture), isLossless);
+      const sharp = await load();
       const weight = requireMemory(bytes + (edit.kind === 'turn' ? turningBytes(picture) : 0), memory);
-      return queues.edits.run(() => asBroken(() => render(picture, image, edit)), weight, signal);
+      return queues.edits.run(() => asBroken(() => render(sharp, picture, image, edit)), weight, signal);
     },
+    receive: receiveWith({ queues, memory, load, open }),
     size: async (beginning) => {
       const named = sizeInHeader(beginning);
       if (named !== undefined)
@@ -111,11 +140,10 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
     },
     verify: async (image, signal) => {
       const picture = await open(image, 'all');
-      if (picture.format === 'gif' && !isWholeGif(image)) throw new BrokenImageError({ detail: 'cut off' });
+      requireWhole(picture, image);
       const weight = requireMemory(decodingBytes(picture, 'whole'), memory);
       await queues.edits.run(() => asBroken(() => decodeWhole(picture)), weight, signal);
-      if (picture.format === 'heif' && picture.metadata?.compression !== 'av1') throw new BrokenImageError();
-      return EXTENSIONS[picture.format];
+      return extensionsOfFormat[picture.format][0];
     },
   };
 };

@@ -16,6 +16,7 @@ export interface JpegSegment {
 }
 
 const START_OF_SCAN = 0xda;
+const END_OF_IMAGE = 0xd9;
 /** Most bytes that a segment holds beside its marker and length. */
 export const MAX_SEGMENT_BYTES = 0xffff - 2;
 
@@ -37,6 +38,29 @@ export const segmentsOf = (file: Buffer, start = 0): readonly JpegSegment[] | un
     if (end < at + 4 || end > file.length) return undefined;
     segments.push({ marker, start: at, end, content: file.subarray(at + 4, end) });
     at = end;
+  }
+  return undefined;
+};
+
+/** Whether a marker has no length: a filler, a 0xff of the pixels, a restart. */
+const isBare = (marker: number): boolean =>
+  marker <= 1 || marker === 0xff || (marker >= 0xd0 && marker <= 0xd8);
+
+/**
+ * Where the picture that begins at `start` ends, behind its end mark; undefined when it has none. Looks at
+ * every 0xff of its pixels.
+ */
+export const endOfPicture = (file: Buffer, start = 0): number | undefined => {
+  const segments = segmentsOf(file, start);
+  if (segments === undefined) return undefined;
+  let at = file.indexOf(0xff, segments.at(-1)?.end ?? start + 2);
+  while (at >= 0 && at + 1 < file.length) {
+    const marker = file[at + 1] ?? 0;
+    if (marker === END_OF_IMAGE) return at + 2;
+    if (isBare(marker)) at += marker === 0xff ? 1 : 2;
+    else if (at + 4 > file.length) return undefined;
+    else at += 2 + file.readUInt16BE(at + 2);
+    at = file.indexOf(0xff, at);
   }
   return undefined;
 };

@@ -1,6 +1,6 @@
 /**
  * Reads the directories of a TIFF structure, which is what EXIF data is. Whatever the numbers in it say,
- * nothing outside of the given bytes is read.
+ * nothing outside of the given bytes is read, no directory twice, and not more of them than a camera writes.
  *
  * @see https://www.cipa.jp/std/documents/download_e.html?DC-008-Translation-2023-E EXIF 3.0
  */
@@ -8,6 +8,15 @@
 const ENTRY_BYTES = 12;
 /** Bytes of one value by its type; 0 stands for types that do not exist. */
 const TYPE_BYTES = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8];
+
+const MAX_DIRECTORIES = 32;
+const MAX_ENTRIES = 2000;
+
+/** Tags whose value says where another directory lies. */
+const EXIF_DIRECTORY = 0x8769;
+/** The tag that says where the directory of the position lies. */
+export const GPS_DIRECTORY = 0x8825;
+const DIRECTORIES: ReadonlySet<number> = new Set([EXIF_DIRECTORY, GPS_DIRECTORY, 0xa005, 0x014a]);
 
 /** Bytes of a TIFF structure, in its byte order. */
 export interface Tiff {
@@ -27,6 +36,15 @@ export interface TiffEntry {
   readonly at: number;
   /** Where its value lies, whole, inside the bytes; undefined when it does not. */
   readonly value: { readonly start: number; readonly end: number } | undefined;
+}
+
+/** A directory that was found. */
+export interface TiffDirectory {
+  /** Where it lies: the number of its entries, then they. */
+  readonly at: number;
+  readonly entries: readonly TiffEntry[];
+  /** The tag by which it was reached; undefined for the first directory and those that follow it. */
+  readonly reachedBy: number | undefined;
 }
 
 /** Opens a structure by its header; undefined when there is none. */
@@ -60,24 +78,69 @@ const readEntry = ({ bytes, uint16, uint32 }: Tiff, at: number): TiffEntry => {
   return { tag, type, count, at, value: end <= bytes.length ? { start, end } : undefined };
 };
 
-/** The entries of the directory that lies at `at`; undefined when it does not lie inside the bytes. */
+/**
+ * The entries of the directory that lies at `at`, as far as the bytes go; undefined when it does not lie
+ * inside of them.
+ */
 export const readDirectory = (tiff: Tiff, at: number): readonly TiffEntry[] | undefined => {
   const { bytes, uint16 } = tiff;
   if (at < 8 || at + 2 > bytes.length) return undefined;
-  const count = uint16(at);
-  if (at + 2 + count * ENTRY_BYTES > bytes.length) return undefined;
+  const count = Math.min(uint16(at), Math.floor((bytes.length - at - 2) / ENTRY_BYTES));
   return Array.from({ length: count }, (_, index) => readEntry(tiff, at + 2 + index * ENTRY_BYTES));
+};
+
+/** Where the directories lie that an entry names. */
+const namedBy = ({ uint32 }: Tiff, { tag, type, value }: TiffEntry): readonly number[] => {
+  if (!DIRECTORIES.has(tag) || value === undefined || TYPE_BYTES[type] !== 4) return [];
+  const count = Math.min((value.end - value.start) / 4, MAX_DIRECTORIES);
+  return Array.from({ length: count }, (_, index) => uint32(value.start + index * 4));
+};
+
+/**
+ * Every directory that can be reached from the header, each once. Undefined when there are more than any
+ * camera writes. A directory that does not lie inside the bytes is left out: nobody can read it.
+ */
+export const directoriesOf = (tiff: Tiff): readonly TiffDirectory[] | undefined => {
+  const found: TiffDirectory[] = [];
+  const waiting: { readonly at: number; readonly reachedBy: number | undefined }[] = [
+    { at: tiff.uint32(4), reachedBy: undefined },
+  ];
+  const seen = new Set<number>();
+  for (const { at, reachedBy } of waiting) {
+    if (at === 0 || seen.has(at)) continue;
+    seen.add(at);
+    const entries = readDirectory(tiff, at);
+    if (entries === undefined) continue;
+    if (found.length >= MAX_DIRECTORIES || entries.length > MAX_ENTRIES) return undefined;
+    found.push({ at, entries, reachedBy });
+    for (const entry of entries) {
+      waiting.push(...namedBy(tiff, entry).map((next) => ({ at: next, reachedBy: entry.tag })));
+    }
+    const next = at + 2 + entries.length * ENTRY_BYTES;
+    if (next + 4 <= tiff.bytes.length) waiting.push({ at: tiff.uint32(next), reachedBy });
+  }
+  return found;
+};
+
+/** Takes an entry out of its directory, in place: what follows moves up, and the gap is zero. */
+export const removeEntry = ({ bytes, setUint16 }: Tiff, directory: TiffDirectory, index: number): void => {
+  const { at, entries } = directory;
+  const start = at + 2 + index * ENTRY_BYTES;
+  const end = Math.min(at + 2 + entries.length * ENTRY_BYTES + 4, bytes.length);
+  bytes.copy(bytes, start, start + ENTRY_BYTES, end);
+  bytes.fill(0, end - ENTRY_BYTES, end);
+  setUint16(entries.length - 1, at);
 };
 
 /**
  * A copy of the structure with another entry in its first directory, which moves to the end of the bytes;
- * what the other entries point to stays where it is. Undefined when there is no first directory.
+ * what the other entries point to stays where it is. Undefined when there is no whole first directory.
  */
 export const withShortEntry = (original: Buffer, tag: number, number: number): Buffer | undefined => {
   const old = openTiff(original);
   const at = old?.uint32(4);
   const entries = old && at !== undefined ? readDirectory(old, at) : undefined;
-  if (at === undefined || entries === undefined) return undefined;
+  if (at === undefined || entries === undefined || entries.length !== old?.uint16(at)) return undefined;
   const start = original.length + (original.length % 2);
   const bytes = Buffer.alloc(start + 2 + (entries.length + 1) * ENTRY_BYTES + 4);
   original.copy(bytes);

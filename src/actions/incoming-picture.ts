@@ -1,0 +1,156 @@
+import { Readable } from 'node:stream';
+import type { Settings } from '../config/settings.ts';
+import { extensionOf, splitExtension } from '../content/extension.ts';
+import { sanitizeName } from '../content/file-name.ts';
+import { ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
+import type { Received, ReceivingPolicy } from '../images/engine.ts';
+import type { PictureFile } from '../images/image-pool.ts';
+import type { Stat } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { placeStaged, stageContent } from '../storage/staging.ts';
+import type { ActionContext } from './action.ts';
+import { storeByStrategy } from './naming.ts';
+import type { OpenSource } from './open-source.ts';
+import type { UploadedFile } from './uploaded-file.ts';
+
+/** Extensions of pictures, besides what the source counts as images. Drawings are cleaned, not decoded. */
+const PICTURES = new Set('jpg jpeg jpe jfif png apng gif webp avif bmp ico tif tiff heic heif'.split(' '));
+const HEIC = new Set(['heic', 'heif']);
+
+/** What the source wants of a picture of this name that comes in; undefined for other files. */
+export const policyFor = (
+  { uploadImages, imageExtensions }: Pick<Settings, 'uploadImages' | 'imageExtensions'>,
+  name: string,
+): NonNullable<Settings['uploadImages']> | undefined => {
+  const extension = extensionOf(name) ?? '';
+  if (extension === 'svg') return undefined;
+  return PICTURES.has(extension) || imageExtensions.includes(extension) ? uploadImages : undefined;
+};
+
+/** The name as it was sent, with the extension of the format. */
+const nameFor = (filename: string, extensions: Received['extensions']): string => {
+  const name = sanitizeName(filename);
+  if (extensions.includes(extensionOf(name) ?? '')) return name;
+  const { stem } = splitExtension(name);
+  return stem === '' ? '' : `${stem}.${extensions[0]}`;
+};
+
+/** A picture that came in, in the form that is to be stored. */
+export interface ReceivedUpload {
+  readonly upload: UploadedFile;
+  /** With the extension of its format; not checked yet. */
+  readonly filename: string;
+  readonly seen: Received['size'];
+  /** What was uploaded, when that is kept beside what is stored. */
+  readonly original: UploadedFile | undefined;
+}
+
+/**
+ * Makes of an uploaded picture what the policy says. What comes out is staged in the source's store, for the
+ * caller to discard; what was uploaded is discarded unless it is kept.
+ * @throws BrokenImageError for what is not a picture or does not decode, UnsupportedError for HEIC
+ */
+export const receiveUpload = async (
+  { services, signal }: ActionContext,
+  { storage, source }: OpenSource,
+  upload: UploadedFile,
+  policy: ReceivingPolicy,
+): Promise<ReceivedUpload> => {
+  const picture: PictureFile = { size: upload.staged.size, open: () => upload.staged.open() };
+  const received = await services.images.receive(
+    picture,
+    policy,
+    async ({ bytes, isChanged, extensions, size }) => {
+      const content = (): Readable => Readable.from([bytes], { objectMode: false });
+      const staged = isChanged ? await stageContent(storage, content(), { signal }) : undefined;
+      return { staged, filename: nameFor(upload.filename, extensions), seen: size };
+    },
+    signal,
+  );
+  const { staged, filename, seen } = received;
+  if (staged === undefined) return { upload, filename, seen, original: undefined };
+  const isKept = (source.settings.uploadImages?.keepOriginal ?? false) !== false;
+  if (!isKept) await upload.staged.discard();
+  const stored = { ...upload, staged, stagedIn: storage };
+  return { upload: stored, filename, seen, original: isKept ? upload : undefined };
+};
+
+const storeOriginal = async (
+  { services: { reservations }, signal }: ActionContext,
+  { source: { settings }, storage }: OpenSource,
+  stored: SourcePath,
+  { filename, staged, stagedIn }: UploadedFile,
+): Promise<void> => {
+  const folderName = settings.uploadImages?.keepOriginal ?? false;
+  if (folderName === false) return;
+  const name = sanitizeName(`${splitExtension(stored.name).stem}.${splitExtension(filename).extension}`);
+  const folder = stored.parent.child(folderName);
+  await storeByStrategy(
+    { storage, folder, name, strategy: 'addNumber', settings, reservations, signal },
+    async (target, options) => {
+      await placeStaged(staged, stagedIn, storage, target, { ...options, signal });
+    },
+  );
+};
+
+/** A file that has just been stored, with its version. */
+export interface JustStored {
+  readonly path: SourcePath;
+  readonly stat: Stat;
+  readonly replaced: boolean;
+}
+
+/**
+ * Removes what a request has stored before it failed. A file that somebody has changed since then stays, and
+ * so does one that has replaced another: the older content is gone, and the new one is better than none.
+ * Works without the request's signal, which may be the reason of the failure.
+ */
+export const withdraw = async (
+  { log }: ActionContext,
+  { storage }: OpenSource,
+  stored: readonly JustStored[],
+): Promise<void> => {
+  for (const { path, stat, replaced } of stored) {
+    if (replaced) continue;
+    try {
+      await storage.removeFile(path, { ifUnchanged: stat });
+    } catch (error) {
+      if (error instanceof NotFoundError || error instanceof ChangedMeanwhileError) continue;
+      log.warn('A failed upload could not be withdrawn.', { error });
+    }
+  }
+};
+
+/**
+ * Stores a picture as it came in the hidden folder beside what was made of it, under the same name with its
+ * own extension. Never replaces another: a taken name gets a number. When it fails, what was made is
+ * withdrawn.
+ */
+export const keepOriginal = async (
+  context: ActionContext,
+  open: OpenSource,
+  stored: JustStored,
+  original: UploadedFile | undefined,
+): Promise<void> => {
+  if (original === undefined) return;
+  try {
+    await storeOriginal(context, open, stored.path, original);
+  } catch (error) {
+    await withdraw(context, open, [stored]);
+    throw error;
+  }
+};
+
+/**
+ * The name that a picture will probably have when it has come in: the real one follows its content. For
+ * checks before its bytes are there.
+ */
+export const expectedName = (settings: Settings, filename: string): string => {
+  const policy = policyFor(settings, filename);
+  const extension = extensionOf(filename) ?? '';
+  if (policy === undefined || extension === 'ico') return filename;
+  const keeps = policy.format === 'keep' || (extension === 'gif' && policy.format !== 'webp');
+  if (keeps && !HEIC.has(extension)) return filename;
+  const wanted = policy.format === 'keep' || policy.format === 'jpeg' ? 'jpg' : policy.format;
+  return nameFor(filename, wanted === 'jpg' ? ['jpg', 'jpeg'] : [wanted]);
+};

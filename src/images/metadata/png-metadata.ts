@@ -1,0 +1,161 @@
+import { crc32, inflateSync } from 'node:zlib';
+import { blankLocationInExif } from './exif-location.ts';
+import { EXIF_MARK } from './orientation.ts';
+import { blankLocationInXmp } from './xmp-location.ts';
+
+const SIGNATURE_BYTES = 8;
+/** Length and kind before a chunk's content, the checksum behind it. */
+const FRAME_BYTES = 12;
+/** All compressed texts of a file together; what passes it is dropped. */
+const MAX_INFLATED_BYTES = 2 * 1024 * 1024;
+const MENTIONED = /gps/iu;
+const XMP_KEYWORD = 'XML:com.adobe.xmp';
+const RAW_PROFILE = /^raw profile type /iu;
+const TEXTS: ReadonlySet<string> = new Set(['tEXt', 'zTXt', 'iTXt']);
+/** What belongs to the pixels: colours, transparency, frames. Chunks without which nothing shows are capital. */
+const SHOWN: ReadonlySet<string> = new Set(
+  'cHRM gAMA iCCP sBIT sRGB cICP mDCV cLLI bKGD hIST tRNS pHYs sPLT acTL fcTL fdAT'.split(' '),
+);
+
+interface Chunk {
+  readonly kind: string;
+  readonly content: Buffer;
+  /** The chunk as it stands in the file. */
+  readonly whole: Buffer;
+}
+
+/** The chunks up to the end mark; undefined when the file is not whole. */
+const chunksOf = (file: Buffer): readonly Chunk[] | undefined => {
+  const chunks: Chunk[] = [];
+  for (let at = SIGNATURE_BYTES; at + FRAME_BYTES <= file.length;) {
+    const end = at + FRAME_BYTES + file.readUInt32BE(at);
+    if (end > file.length) return undefined;
+    const kind = file.toString('latin1', at + 4, at + 8);
+    chunks.push({ kind, content: file.subarray(at + 8, end - 4), whole: file.subarray(at, end) });
+    if (kind === 'IEND') return chunks;
+    at = end;
+  }
+  return undefined;
+};
+
+const encodeChunk = (kind: string, content: Buffer): Buffer => {
+  const chunk = Buffer.alloc(content.length + FRAME_BYTES);
+  chunk.writeUInt32BE(content.length, 0);
+  chunk.write(kind, 4, 'latin1');
+  content.copy(chunk, 8);
+  chunk.writeUInt32BE(crc32(chunk.subarray(4, -4)), content.length + 8);
+  return chunk;
+};
+
+/** A text of a file. */
+interface Text {
+  readonly keyword: string;
+  /** Undefined when it cannot be unpacked within the limit. */
+  readonly text: Buffer | undefined;
+}
+
+const inflate = (packed: Buffer, budget: { left: number }): Buffer | undefined => {
+  try {
+    const text = inflateSync(packed, { maxOutputLength: Math.max(1, budget.left) });
+    budget.left -= text.length;
+    return text;
+  } catch {
+    budget.left -= Math.min(budget.left, packed.length);
+    return undefined;
+  }
+};
+
+/** Where the `count`-th zero from `start` on ends; the whole length when there are not so many. */
+const behindZeros = (content: Buffer, start: number, count: number): number => {
+  let at = start;
+  for (let found = 0; found < count; found += 1) {
+    const zero = content.indexOf(0, at);
+    if (zero < 0) return content.length;
+    at = zero + 1;
+  }
+  return at;
+};
+
+const readText = ({ kind, content }: Chunk, budget: { left: number }): Text => {
+  const start = behindZeros(content, 0, 1);
+  const keyword = content.toString('latin1', 0, start - 1);
+  if (kind === 'tEXt') return { keyword, text: content.subarray(start) };
+  if (kind === 'zTXt') return { keyword, text: inflate(content.subarray(start + 1), budget) };
+  const text = content.subarray(behindZeros(content, start + 2, 2));
+  if (content[start] === 0) return { keyword, text };
+  return { keyword, text: inflate(text, budget) };
+};
+
+/** The bytes of a profile that lies in a text as hexadecimal digits, behind its kind and its length. */
+const profileOf = (text: Buffer): Buffer => {
+  const digits = text.toString('latin1').replace(/^\s*\w+\s+\d+\s+/u, '');
+  return Buffer.from(digits.replaceAll(/\s+/gu, ''), 'hex');
+};
+
+const encodeXmp = (packet: Buffer): Buffer =>
+  encodeChunk('iTXt', Buffer.concat([Buffer.from(`${XMP_KEYWORD}\0\0\0\0\0`), packet]));
+
+/** XMP data without the position, as a chunk of its own: packed, it could not be changed where it lies. */
+const cleanXmp = (text: Buffer, whole: Buffer): Buffer => {
+  const copy = Buffer.from(text);
+  return blankLocationInXmp(copy) ? encodeXmp(copy) : whole;
+};
+
+/** The same for a profile, which is EXIF or XMP data; any other that speaks of a position is left out. */
+const cleanProfile = (text: Buffer, whole: Buffer): Buffer | undefined => {
+  const profile = profileOf(text);
+  const exif = profile.subarray(profile.indexOf(EXIF_MARK) === 0 ? EXIF_MARK.length : 0);
+  const found = blankLocationInExif(exif);
+  if (found === 'unreadable') return undefined;
+  if (found) return encodeChunk('eXIf', exif);
+  if (!MENTIONED.test(profile.toString('latin1'))) return whole;
+  return profile.includes('<x:xmpmeta') || profile.includes('<rdf:RDF')
+    ? cleanXmp(profile, whole)
+    : undefined;
+};
+
+/** The chunk without the position: itself, changed, or left out. */
+const cleanText = (chunk: Chunk, budget: { left: number }): Buffer | undefined => {
+  const { keyword, text } = readText(chunk, budget);
+  if (text === undefined || MENTIONED.test(keyword)) return undefined;
+  if (RAW_PROFILE.test(keyword)) return cleanProfile(text, chunk.whole);
+  return keyword === XMP_KEYWORD ? cleanXmp(text, chunk.whole) : chunk.whole;
+};
+
+const cleanChunk = (chunk: Chunk, budget: { left: number }): Buffer | undefined => {
+  const { kind, content, whole } = chunk;
+  if (kind === 'eXIf') {
+    const exif = Buffer.from(content);
+    const found = blankLocationInExif(exif);
+    if (found === 'unreadable') return undefined;
+    return found ? encodeChunk(kind, exif) : whole;
+  }
+  if (TEXTS.has(kind)) return cleanText(chunk, budget);
+  // A record of where content comes from may quote all of the EXIF data.
+  return kind === 'caBX' && MENTIONED.test(content.toString('latin1')) ? undefined : whole;
+};
+
+/** The file of these chunks; the same bytes when they are all that it holds. */
+const joined = (file: Buffer, chunks: readonly (Buffer | undefined)[]): Buffer => {
+  const kept = chunks.filter((chunk) => chunk !== undefined);
+  const result = Buffer.concat([file.subarray(0, SIGNATURE_BYTES), ...kept]);
+  return result.equals(file) ? file : result;
+};
+
+/**
+ * A PNG file without the position in its EXIF and XMP data and in its texts; the same bytes when there is
+ * none. A compressed text that cannot be unpacked is dropped. What follows the end is cut off.
+ */
+export const pngWithoutLocation = (file: Buffer): Buffer => {
+  const budget = { left: MAX_INFLATED_BYTES };
+  return joined(
+    file,
+    chunksOf(file)?.map((chunk) => cleanChunk(chunk, budget)) ?? [file.subarray(SIGNATURE_BYTES)],
+  );
+};
+
+/** A PNG file with nothing but its pixels, frames and what their colours mean. */
+export const pngWithoutMetadata = (file: Buffer): Buffer => {
+  const kept = chunksOf(file)?.filter(({ kind }) => SHOWN.has(kind) || /^[A-Z]/u.test(kind));
+  return joined(file, kept?.map(({ whole }) => whole) ?? [file.subarray(SIGNATURE_BYTES)]);
+};

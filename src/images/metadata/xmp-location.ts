@@ -1,0 +1,152 @@
+/**
+ * Takes positions out of XMP packets in place, by blanks: packets may be padded with them anywhere between
+ * properties, and the files around them need not change.
+ *
+ * @see https://github.com/adobe/xmp-docs XMP specification, part 1, section 7
+ */
+
+/** Longer packets hold depth maps or nonsense; when they speak of a position, all of it goes. */
+const MAX_PACKET_BYTES = 4 * 1024 * 1024;
+const MENTIONED = /gps/iu;
+/** The local name of a property that says where: `exif:GPSLatitude`, `drone-dji:GpsLongitude`. */
+const PROPERTY = /^(?:[^:]*:)?gps/iu;
+
+const BLANK = 0x20;
+
+/** A part of a packet, from its first byte to behind its last. */
+type Part = readonly [start: number, end: number];
+
+/** A tag of a packet; `end` is behind its bracket. */
+interface Tag {
+  readonly name: string;
+  readonly kind: 'start' | 'end' | 'empty';
+  readonly end: number;
+  /** Attributes that say where, with the blank before them. */
+  readonly located: readonly Part[];
+}
+
+const NAME_END = /[\s/>=]/gu;
+
+/** Where the name that begins at `at` ends. */
+const nameEnd = (text: string, at: number): number => {
+  NAME_END.lastIndex = at;
+  return NAME_END.exec(text)?.index ?? text.length;
+};
+
+/** Where the blanks end that begin at `at`. */
+const behindBlanks = (text: string, at: number): number => {
+  let end = at;
+  while (' \t\r\n'.includes(text.charAt(end)) && end < text.length) end += 1;
+  return end;
+};
+
+/** Where the attribute that begins at `at` ends; undefined when it is malformed. */
+const endOfAttribute = (text: string, at: number): number | undefined => {
+  const equals = behindBlanks(text, nameEnd(text, at));
+  if (!text.startsWith('=', equals)) return undefined;
+  const start = behindBlanks(text, equals + 1);
+  const quote = text.charAt(start);
+  if (quote !== '"' && quote !== "'") return undefined;
+  const end = text.indexOf(quote, start + 1);
+  return end < 0 ? undefined : end + 1;
+};
+
+/** Reads the attributes of a tag from `start` on; undefined when it is malformed. */
+const readAttributes = (text: string, start: number): Pick<Tag, 'end' | 'located'> | undefined => {
+  const located: Part[] = [];
+  for (let before = start; before < text.length;) {
+    const at = behindBlanks(text, before);
+    if (text.startsWith('>', at)) return { end: at + 1, located };
+    if (text.startsWith('/>', at)) return { end: at + 2, located };
+    const end = endOfAttribute(text, at);
+    if (end === undefined) return undefined;
+    if (PROPERTY.test(text.slice(at, nameEnd(text, at)))) located.push([before, end]);
+    before = end;
+  }
+  return undefined;
+};
+
+/** Where what is not a tag ends: a comment, an instruction, text as it is. Undefined for a tag. */
+const skipOther = (text: string, at: number): number | undefined => {
+  for (const [opening, closing] of [
+    ['<!--', '-->'],
+    ['<![CDATA[', ']]>'],
+    ['<?', '?>'],
+  ] as const) {
+    if (!text.startsWith(opening, at)) continue;
+    const end = text.indexOf(closing, at + opening.length);
+    return end < 0 ? text.length : end + closing.length;
+  }
+  return undefined;
+};
+
+const readTag = (text: string, at: number): Tag | undefined => {
+  const isEnd = text.startsWith('</', at);
+  const start = at + (isEnd ? 2 : 1);
+  const name = text.slice(start, nameEnd(text, start));
+  // Entities would let a name be written in other letters; no program writes them here.
+  if (name === '' || name.startsWith('!')) return undefined;
+  const rest = readAttributes(text, start + name.length);
+  if (rest === undefined) return undefined;
+  const kind = isEnd ? 'end' : text.startsWith('/>', rest.end - 2) ? 'empty' : 'start';
+  return { name, kind, ...rest };
+};
+
+/** Gathers the parts of a packet that say where, tag by tag. */
+class PartFinder {
+  readonly parts: Part[] = [];
+  /** The property that is being read, and how many elements of its own name are open. */
+  #open: { readonly name: string; readonly start: number; depth: number } | undefined;
+
+  get isComplete(): boolean {
+    return this.#open === undefined;
+  }
+
+  tag(at: number, { name, kind, end, located }: Tag): void {
+    const open = this.#open;
+    if (open === undefined) {
+      this.parts.push(...located);
+      if (!PROPERTY.test(name)) return;
+      if (kind === 'start') this.#open = { name, start: at, depth: 1 };
+      else this.parts.push([at, end]);
+    } else if (name === open.name && kind !== 'empty') {
+      open.depth += kind === 'start' ? 1 : -1;
+      if (open.depth > 0) return;
+      this.parts.push([open.start, end]);
+      this.#open = undefined;
+    }
+  }
+}
+
+/** The parts of a packet that say where; undefined when it is malformed. One pass. */
+const locatedParts = (text: string): readonly Part[] | undefined => {
+  const finder = new PartFinder();
+  for (let at = text.indexOf('<'); at >= 0;) {
+    const skipped = skipOther(text, at);
+    const tag = skipped === undefined ? readTag(text, at) : undefined;
+    if (tag !== undefined) finder.tag(at, tag);
+    const end = skipped ?? tag?.end;
+    if (end === undefined) return undefined;
+    at = text.indexOf('<', end);
+  }
+  return finder.isComplete ? finder.parts : undefined;
+};
+
+/**
+ * Blanks every property of a packet that says where a picture was taken, in place. A packet that mentions one
+ * and cannot be understood, or is too long, is blanked whole. Returns whether anything was blanked.
+ */
+export const blankLocationInXmp = (packet: Buffer): boolean => {
+  // Byte by byte, so that positions in the text are those in the file: names of properties are ASCII.
+  const text = packet.toString('latin1');
+  const isWide = text.includes('\0');
+  if (!MENTIONED.test(isWide ? text.replaceAll('\0', '') : text)) return false;
+  const isPlain = !isWide && packet.length <= MAX_PACKET_BYTES && !text.includes('<!DOCTYPE');
+  const parts = isPlain ? locatedParts(text) : undefined;
+  if (parts === undefined) {
+    packet.fill(BLANK);
+    return true;
+  }
+  for (const [start, end] of parts) packet.fill(BLANK, start, end);
+  return parts.length > 0;
+};

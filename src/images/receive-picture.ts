@@ -1,0 +1,120 @@
+import { BrokenImageError } from '../errors/errors.ts';
+import type { Received, ReceivingPolicy, PictureSize } from './engine.ts';
+import { type FoundMetadata, withoutLocation, withoutMetadata } from './metadata/clean.ts';
+import type { OpenedPicture } from './open-picture.ts';
+import { extensionsOfFormat, isAnimatedPng, type PictureFormat } from './picture-format.ts';
+import { requireEditable } from './sharp-edit.ts';
+import { encodePicture, keepColours } from './sharp-encode.ts';
+import type { SharpLibrary } from './sharp-library.ts';
+
+/** What is to happen to a picture that comes in, decided by its header. */
+export interface ReceivingPlan {
+  readonly original: OpenedPicture;
+  readonly file: Buffer;
+  readonly policy: ReceivingPolicy;
+  readonly format: PictureFormat;
+  readonly size: PictureSize;
+  /** Its pixels change. */
+  readonly isDrawn: boolean;
+}
+
+const FORMATS = { jpeg: 'jpeg', webp: 'webp', avif: 'heif' } as const;
+
+/** The format that a picture gets. What it cannot hold (movement, transparency, pages) decides. */
+const formatFor = (
+  { format, frames, metadata }: OpenedPicture,
+  file: Buffer,
+  wanted: ReceivingPolicy['format'],
+): PictureFormat => {
+  if (wanted === 'keep') return format;
+  if (format === 'png' && isAnimatedPng(file)) return format;
+  if (frames > 1) return format === 'gif' && wanted === 'webp' ? 'webp' : format;
+  return wanted === 'jpeg' && metadata?.hasAlpha === true ? format : FORMATS[wanted];
+};
+
+const sizeWithin = (
+  { width, height }: PictureSize,
+  { maxWidth, maxHeight }: ReceivingPolicy,
+): PictureSize => {
+  const scale = Math.min(1, (maxWidth ?? width) / width, (maxHeight ?? height) / height);
+  const scaled = (side: number): number => Math.max(1, Math.round(side * scale));
+  return { width: scaled(width), height: scaled(height) };
+};
+
+/** Whether metadata has to go that only drawing the picture anew takes away. */
+const isMarked = ({ format, metadata }: OpenedPicture): boolean => {
+  const { exif, xmp, iptc }: FoundMetadata = metadata ?? {};
+  return (format === 'heif' || format === 'tiff') && (exif ?? xmp ?? iptc) !== undefined;
+};
+
+/** Whether a picture has to be turned. The orientation is metadata: without it a picture would lie. */
+const isLying = ({ metadata }: OpenedPicture, policy: ReceivingPolicy): boolean =>
+  (metadata?.orientation ?? 1) > 1 && (policy.autoOrient || policy.metadata === 'strip');
+
+/** Decides what happens to a picture; decodes nothing. */
+export const planReceiving = (
+  original: OpenedPicture,
+  file: Buffer,
+  policy: ReceivingPolicy,
+): ReceivingPlan => {
+  if (original.format === 'ico')
+    return { original, file, policy, format: 'ico', size: original, isDrawn: false };
+  const format = formatFor(original, file, policy.format);
+  const size = sizeWithin(original, policy);
+  const isScaled = size.width !== original.width || size.height !== original.height;
+  const isDrawn =
+    isScaled ||
+    format !== original.format ||
+    isLying(original, policy) ||
+    (policy.metadata === 'strip' && isMarked(original));
+  return { original, file, policy, format, size, isDrawn };
+};
+
+const draw = async (plan: ReceivingPlan, metadata: 'keep' | 'strip'): Promise<Buffer> => {
+  const { original, file, format, size, policy } = plan;
+  requireEditable(original, file, size);
+  const upright = (await original.decode()).autoOrient();
+  const scaled = upright.resize({ width: size.width, height: size.height, fit: 'fill' });
+  const coloured = keepColours(scaled, original, format);
+  const picture = metadata === 'keep' ? coloured.keepExif().keepXmp() : coloured;
+  return encodePicture(format, { picture, size, original, file, quality: policy.quality });
+};
+
+/** What is taken out of a file without a change of its pixels. Undefined where that is not possible. */
+const cleaned = async (
+  sharp: SharpLibrary,
+  file: Buffer,
+  format: PictureFormat,
+  mode: ReceivingPolicy['metadata'],
+): Promise<Buffer | undefined> => {
+  if (mode === 'keep' || format === 'bmp' || format === 'ico') return file;
+  const metadata = await sharp(file, { limitInputPixels: false }).metadata();
+  const clean = mode === 'strip' ? withoutMetadata : withoutLocation;
+  const result = clean(file, format, metadata);
+  if (result === undefined || result === file) return result;
+  const after = await sharp(result, { limitInputPixels: false }).metadata();
+  if (after.width === metadata.width && after.height === metadata.height && after.pages === metadata.pages) {
+    return result;
+  }
+  throw new BrokenImageError({ detail: 'not readable without its metadata' });
+};
+
+/** Does what was planned. `verify` decodes the original as a whole. */
+export const receivePicture = async (
+  sharp: SharpLibrary,
+  plan: ReceivingPlan,
+  verify: () => Promise<void>,
+): Promise<Received> => {
+  const { file, format, size, policy, isDrawn } = plan;
+  const { metadata } = policy;
+  if (!isDrawn) await verify();
+  const drawn = isDrawn ? await draw(plan, metadata === 'strip' ? 'strip' : 'keep') : file;
+  const bytes = (await cleaned(sharp, drawn, format, metadata)) ?? (await draw(plan, 'strip'));
+  const { width, height } = size;
+  return {
+    bytes,
+    isChanged: bytes !== file,
+    extensions: extensionsOfFormat[format],
+    size: { width, height },
+  };
+};

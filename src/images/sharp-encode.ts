@@ -1,0 +1,136 @@
+import type { Sharp } from 'sharp';
+import { BrokenImageError } from '../errors/errors.ts';
+import { encodeBmp } from './bmp-writer.ts';
+import { WHOLE_JPEG_PIXELS } from './cost.ts';
+import type { PictureSize } from './engine.ts';
+import { encodeIco } from './ico.ts';
+import type { OpenedPicture } from './open-picture.ts';
+import { isLosslessWebp, type PictureFormat } from './picture-format.ts';
+
+const JPEG_QUALITY = 92;
+const WEBP_QUALITY = 90;
+/** Finding the colours of a palette takes long. Larger results become true colour. */
+const PALETTE_PIXELS = 6_000_000;
+/**
+ * Larger GIF and palette PNG results find their colours with less effort: noise takes ten seconds a megapixel
+ * otherwise.
+ */
+const CAREFUL_PALETTE_PIXELS = 1_000_000;
+/** Larger lossless WebP results are written with less effort. */
+const CAREFUL_WEBP_PIXELS = 4_000_000;
+const AVIF_QUALITY = 65;
+/** How hard the AVIF encoder tries, by size: at the highest effort a large picture takes minutes. */
+const AVIF_EFFORTS: readonly (readonly [pixels: number, effort: number])[] = [
+  [1_000_000, 4],
+  [6_000_000, 2],
+];
+
+const isPrint = ({ metadata }: OpenedPicture): boolean => metadata?.space === 'cmyk';
+
+const isGrey = ({ metadata }: OpenedPicture): boolean =>
+  metadata?.space === 'b-w' || metadata?.space === 'grey16';
+
+const keepSamples = (picture: Sharp, original: OpenedPicture): Sharp => {
+  const { metadata } = original;
+  if (isPrint(original)) return picture.pipelineColourspace('cmyk').toColourspace('cmyk');
+  if (metadata?.depth === 'ushort') return picture.toColourspace(isGrey(original) ? 'grey16' : 'rgb16');
+  return isGrey(original) ? picture.toColourspace('b-w') : picture;
+};
+
+/**
+ * Keeps the print colours, the greys and the depth of the original, as far as its new format has them;
+ * without it everything becomes RGB of 8 bits. A profile goes on describing the pixels that it belongs to.
+ */
+export const keepColours = (
+  picture: Sharp,
+  original: OpenedPicture,
+  format: PictureFormat = original.format,
+): Sharp => {
+  const { metadata } = original;
+  const isOwn = format === original.format;
+  // Print colours and greys become sRGB in another format.
+  const isProfiled = metadata?.hasProfile === true && (isOwn || !(isPrint(original) || isGrey(original)));
+  const profiled = isProfiled ? picture.keepIccProfile() : picture;
+  return isOwn ? keepSamples(profiled, original) : profiled;
+};
+
+/** Loops and delays of an animation, for pixels that have lost them on their way. */
+const timing = ({ frames, metadata }: OpenedPicture): { loop?: number; delay?: number[] } => {
+  if (frames === 1) return {};
+  return {
+    ...(metadata?.loop === undefined ? {} : { loop: metadata.loop }),
+    ...(metadata?.delay === undefined ? {} : { delay: metadata.delay }),
+  };
+};
+
+const toBmp = async (picture: Sharp): Promise<Buffer> => {
+  const { data, info } = await picture.raw().toBuffer({ resolveWithObject: true });
+  const { width, height, channels } = info;
+  if (channels === 3 || channels === 4) return encodeBmp({ data, width, height, channels });
+  throw new BrokenImageError({ detail: `bitmap of ${channels} channels` });
+};
+
+const avifEffort = ({ width, height }: PictureSize): number =>
+  AVIF_EFFORTS.find(([pixels]) => width * height <= pixels)?.[1] ?? 0;
+
+const paletteEffort = ({ width, height }: PictureSize, frames: number): number =>
+  width * height * frames > CAREFUL_PALETTE_PIXELS ? 1 : 7;
+
+/** A picture that has been edited and waits to be written, beside what it was before. */
+export interface Edited {
+  readonly picture: Sharp;
+  readonly size: PictureSize;
+  readonly original: OpenedPicture;
+  /** The original's bytes. */
+  readonly file: Buffer;
+  /** Of JPEG, WebP and AVIF, 1 to 100; by default one that shows no difference. */
+  readonly quality?: number | undefined;
+}
+
+const encodeJpeg = ({ picture, size, original, quality = JPEG_QUALITY }: Edited): Promise<Buffer> => {
+  const isLarge = size.width * size.height > WHOLE_JPEG_PIXELS;
+  const metadata = original.format === 'jpeg' ? original.metadata : undefined;
+  return (original.format === 'jpeg' ? picture : picture.flatten({ background: '#ffffff' }))
+    .jpeg({
+      quality,
+      progressive: metadata?.isProgressive === true && !isLarge,
+      optimizeCoding: !isLarge,
+      chromaSubsampling: metadata?.chromaSubsampling?.startsWith('4:4:4') === true ? '4:4:4' : '4:2:0',
+    })
+    .toBuffer();
+};
+
+const encodeAvif = ({ picture, size, original, quality = AVIF_QUALITY }: Edited): Promise<Buffer> => {
+  const bits = original.format === 'heif' ? original.metadata?.bitsPerSample : undefined;
+  const bitdepth = bits === 10 || bits === 12 ? bits : 8;
+  return picture.avif({ quality, effort: avifEffort(size), bitdepth }).toBuffer();
+};
+
+/** Each writes with the choices that the original was written with, as far as the format is the same. */
+const ENCODERS: Readonly<Record<PictureFormat, (edited: Edited) => Promise<Buffer>>> = {
+  jpeg: encodeJpeg,
+  png: ({ picture, size, original: { metadata } }) => {
+    const palette = metadata?.isPalette === true && size.width * size.height <= PALETTE_PIXELS;
+    const effort = palette ? { palette, effort: paletteEffort(size, 1) } : {};
+    return picture.png({ ...effort, progressive: metadata?.isProgressive ?? false }).toBuffer();
+  },
+  // A box in which nothing moves is still as long as the animation.
+  gif: ({ picture, size, original }) => {
+    const effort = paletteEffort(size, original.frames);
+    return picture.gif({ keepDuplicateFrames: true, effort, ...timing(original) }).toBuffer();
+  },
+  webp: ({ picture, size, file, original, quality = WEBP_QUALITY }) => {
+    const effort = size.width * size.height > CAREFUL_WEBP_PIXELS ? 0 : 4;
+    const isLossless = original.format === 'webp' && isLosslessWebp(file);
+    const choices = isLossless ? { lossless: true, effort } : { quality };
+    return picture.webp({ ...choices, ...timing(original) }).toBuffer();
+  },
+  heif: encodeAvif,
+  tiff: ({ picture }) => picture.tiff({ compression: 'lzw', predictor: 'horizontal' }).toBuffer(),
+  bmp: ({ picture }) => toBmp(picture),
+  ico: async ({ picture, size }) => encodeIco(await picture.png().toBuffer(), size),
+};
+
+/** Writes a picture in a format. @throws BrokenImageError; errors of the library */
+export const encodePicture = (format: PictureFormat, edited: Edited): Promise<Buffer> =>
+  ENCODERS[format](edited);

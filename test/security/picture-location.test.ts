@@ -1,0 +1,242 @@
+import sharp from 'sharp';
+import { deflateSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { crc32 } from '../images/crc32.ts';
+import { exiftool, hasExiftool, located, LOCATED_XMP } from '../images/located.ts';
+import { quarters } from '../images/pictures.ts';
+import { startImages, type ImageService } from '../protocol/images.ts';
+
+/**
+ * Where pictures were taken, in files of cameras and in files made to break their readers.
+ */
+
+const EXTENSIONS = 'jpg jpeg png gif webp avif tiff'.split(' ');
+
+const start = (): Promise<ImageService> =>
+  startImages({ extensions: EXTENSIONS, uploadImages: { metadata: 'strip-location' } });
+
+/** What is stored of a picture; undefined when it was refused as broken. */
+const stored = async (
+  { service, bytes }: ImageService,
+  name: string,
+  file: Uint8Array,
+): Promise<Buffer | undefined> => {
+  const { status, data } = await service.upload([['files[0]', name, new Uint8Array(file)]]);
+  expect([200, 400]).toContain(status);
+  return status === 200 ? bytes((data['files'] as string[])[0] ?? '') : undefined;
+};
+
+const segment = (marker: number, ...content: readonly (Buffer | string)[]): Buffer => {
+  const body = Buffer.concat(
+    content.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)),
+  );
+  const head = Buffer.from([0xff, marker, 0, 0]);
+  head.writeUInt16BE(body.length + 2, 2);
+  return Buffer.concat([head, body]);
+};
+
+/** A JPEG with these segments after its start. */
+const jpegWith = async (...segments: readonly Buffer[]): Promise<Buffer> => {
+  const jpeg = await quarters().jpeg().toBuffer();
+  return Buffer.concat([jpeg.subarray(0, 2), ...segments, jpeg.subarray(2)]);
+};
+
+const chunk = (kind: string, content: Buffer): Buffer => {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(content.length, 0);
+  head.write(kind, 4, 'latin1');
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32BE(crc32(Buffer.concat([head.subarray(4), content])), 0);
+  return Buffer.concat([head, content, sum]);
+};
+
+/** A PNG with these chunks behind its header. */
+const pngWith = async (...chunks: readonly Buffer[]): Promise<Buffer> => {
+  const png = await quarters().png().toBuffer();
+  return Buffer.concat([png.subarray(0, 33), ...chunks, png.subarray(33)]);
+};
+
+const exifOf = async (): Promise<Buffer> => {
+  const { exif } = await sharp(await located(quarters()).jpeg().toBuffer()).metadata();
+  return exif ?? Buffer.alloc(0);
+};
+
+const LOCATED = /gps/iu;
+
+describe.skipIf(!hasExiftool)('the position of a picture (needs exiftool)', () => {
+  it.each(['jpeg', 'png', 'webp', 'avif', 'tiff'] as const)(
+    'leaves a %s, and nothing else does',
+    async (format) => {
+      const started = await start();
+      const file = await located(quarters().withIccProfile('p3')).toFormat(format).toBuffer();
+      const before = exiftool(file, format);
+      expect(before.some((line) => LOCATED.test(line))).toBe(true);
+      const result = await stored(started, `a.${format}`, file);
+      expect(result).toBeDefined();
+      if (result === undefined) return;
+      const after = exiftool(result, format);
+      expect(after.filter((line) => LOCATED.test(line))).toEqual([]);
+      const kept = /(?:Copyright|Artist|UserComment|Creator|ProfileDescription) :/u;
+      const values = (lines: readonly string[]): string[] =>
+        lines
+          .filter((line) => kept.test(line))
+          .map((line) => line.replace(/^\[\w+\] /u, ''))
+          .sort();
+      expect(values(after)).toEqual(values(before));
+      expect((await sharp(result).raw().toBuffer()).equals(await sharp(file).raw().toBuffer())).toBe(true);
+      const again = await stored(started, `b.${format}`, result);
+      expect(again?.equals(result)).toBe(true);
+    },
+  );
+
+  it('leaves previews, long packets, resources of editors and the data of makers', async () => {
+    const started = await start();
+    const exif = await exifOf();
+    const more = Buffer.from(LOCATED_XMP.replaceAll('GPSMapDatum', 'GPSStatus'));
+    const piece = (start: number, end: number): Buffer => {
+      const header = Buffer.alloc(8);
+      header.writeUInt32BE(more.length, 0);
+      header.writeUInt32BE(start, 4);
+      const mark = 'http://ns.adobe.com/xmp/extension/\0' + 'A'.repeat(32);
+      return segment(0xe1, mark, header, more.subarray(start, end));
+    };
+    const resource = (id: number, content: Buffer): Buffer => {
+      const head = Buffer.from('8BIM\0\0\0\0\0\0\0\0', 'latin1');
+      head.writeUInt16BE(id, 4);
+      head.writeUInt32BE(content.length, 8);
+      return Buffer.concat([head, content, Buffer.alloc(content.length % 2)]);
+    };
+    const middle = more.indexOf('GPSLongitude') + 5;
+    const first = await jpegWith(
+      piece(middle, more.length),
+      piece(0, middle),
+      segment(
+        0xed,
+        'Photoshop 3.0\0',
+        resource(0x0424, Buffer.from(LOCATED_XMP)),
+        resource(0x0422, exif.subarray(6)),
+      ),
+      segment(0xe6, 'GoPro\0DEVC\0\0\0\0GPS5'),
+    );
+    const second = await located(quarters(20, 10)).jpeg().toBuffer();
+    const film = Buffer.from('\0\0\0\x10ftypmp42 ©xyz +51.5-000.1/ GPSLatitude', 'latin1');
+    const result = await stored(started, 'a.jpg', Buffer.concat([first, Buffer.from('?'), second, film]));
+    expect(exiftool(result ?? Buffer.from('x'), 'jpg').filter((line) => LOCATED.test(line))).toEqual([]);
+    expect(result?.length).toBe(first.length + 1 + second.length);
+    const preview = result?.subarray(first.length + 1) ?? Buffer.alloc(0);
+    expect(exiftool(preview, 'jpg').filter((line) => LOCATED.test(line))).toEqual([]);
+    expect((await sharp(preview).metadata()).width).toBe(20);
+    for (const text of ['WGS-84', '51.5', '51,30']) expect(result?.includes(text)).toBe(false);
+  });
+
+  it('leaves texts of a PNG, packed or not', async () => {
+    const started = await start();
+    const exif = await exifOf();
+    const hex = `\nexif\n${String(exif.length).padStart(8)}\n${exif.toString('hex')}\n`;
+    const packed = deflateSync(Buffer.from(LOCATED_XMP));
+    for (const [name, added] of [
+      ['plain', chunk('iTXt', Buffer.from(`XML:com.adobe.xmp\0\0\0\0\0${LOCATED_XMP}`))],
+      ['packed', chunk('iTXt', Buffer.concat([Buffer.from('XML:com.adobe.xmp\0\x01\0\0\0'), packed]))],
+      ['profile', chunk('zTXt', Buffer.concat([Buffer.from('Raw profile type exif\0\0'), deflateSync(hex)]))],
+      ['text', chunk('tEXt', Buffer.from('exif:GPSLatitude\0 51/1, 30/1, 0/1'))],
+      ['exif', chunk('eXIf', exif.subarray(6))],
+    ] as const) {
+      const result = await stored(started, `${name}.png`, await pngWith(added));
+      const lines = exiftool(result ?? Buffer.from('x'), 'png');
+      expect([
+        name,
+        lines.filter((line) => LOCATED.test(line) || /\] (?:Warning|Error) :/u.test(line)),
+      ]).toEqual([name, []]);
+    }
+  });
+});
+
+describe('data about pictures that is made to break its readers', () => {
+  const tiff = (text: string, length = text.length): Buffer => {
+    const bytes = Buffer.alloc(length);
+    bytes.write(text, 'latin1');
+    return bytes;
+  };
+  const many = ((): Buffer => {
+    // Each directory has one entry that points to the next one, as a camera's EXIF directory would be.
+    const bytes = Buffer.alloc(60_000);
+    bytes.write('II*\0\x08\0\0\0', 'latin1');
+    for (let at = 8; at + 36 < bytes.length; at += 18) {
+      bytes.writeUInt16LE(1, at);
+      bytes.writeUInt16LE(0x8769, at + 2);
+      bytes.writeUInt16LE(4, at + 4);
+      bytes.writeUInt32LE(1, at + 6);
+      bytes.writeUInt32LE(at + 18, at + 10);
+    }
+    return bytes;
+  })();
+
+  it.each([
+    ['a loop of directories', tiff('II*\0\x08\0\0\0\x01\0\x69\x87\x04\0\x01\0\0\0\x08\0\0\0\x08\0\0\0')],
+    ['thousands of directories', many],
+    ['more entries than bytes', tiff('II*\0\x08\0\0\0\xff\xff\x25\x88\x04\0\x01\0\0\0\x08\0\0\0', 600)],
+    ['a directory beyond the end', tiff('MM\0*\x7f\xff\xff\xff')],
+    [
+      'values beyond the end',
+      tiff('II*\0\x08\0\0\0\x01\0\x25\x88\x04\0\xff\xff\xff\xff\xf0\xff\xff\xff\0\0\0\0'),
+    ],
+    [
+      'the position where the header is',
+      tiff('II*\0\x08\0\0\0\x01\0\x25\x88\x04\0\x01\0\0\0\0\0\0\0\0\0\0\0'),
+    ],
+    ['entries without number', tiff('II*\0\x08\0\0\0\xff\xff', 60_000)],
+    ['no header', Buffer.from('nonsense')],
+  ])('stores a picture whose EXIF data has %s, still whole', async (_, exif) => {
+    const started = await start();
+    const raw = async (file: Buffer | undefined): Promise<Buffer> => sharp(file).raw().toBuffer();
+    const expected = await quarters().jpeg().toBuffer();
+    const jpeg = await stored(started, 'a.jpg', await jpegWith(segment(0xe1, 'Exif\0\0', exif)));
+    expect((await raw(jpeg)).equals(await raw(expected))).toBe(true);
+    const png = await stored(started, 'a.png', await pngWith(chunk('eXIf', exif)));
+    expect((await raw(png)).equals(await quarters().raw().toBuffer())).toBe(true);
+  });
+
+  it.each([
+    ['cut off inside a tag', LOCATED_XMP.slice(0, LOCATED_XMP.indexOf('51,30'))],
+    ['without an end', LOCATED_XMP.slice(0, LOCATED_XMP.indexOf('</exif:GPSMapDatum'))],
+    ['with a document type', `<!DOCTYPE x [<!ENTITY a "51,30.5N">]>${LOCATED_XMP}`],
+    ['in wide characters', Buffer.from(LOCATED_XMP, 'utf16le').toString('latin1')],
+    ['of nothing but brackets', `GPS 51,30.5N${'<a "'.repeat(9000)}`],
+  ])('blanks a packet %s', async (_, text) => {
+    const started = await start();
+    const mark = 'http://ns.adobe.com/xap/1.0/\0';
+    const result = await stored(started, 'a.jpg', await jpegWith(segment(0xe1, mark, text)));
+    const { xmp } = await sharp(result).metadata();
+    expect((xmp?.toString('latin1') ?? '').trim()).toBe('');
+  });
+
+  it('gives texts of a PNG that become very long no memory', async () => {
+    const started = await start();
+    const bomb = deflateSync(Buffer.alloc(100_000_000, 0x20));
+    const text = chunk('iTXt', Buffer.concat([Buffer.from('XML:com.adobe.xmp\0\x01\0\0\0'), bomb]));
+    const small = chunk('zTXt', Buffer.concat([Buffer.from('Note\0\0'), deflateSync('hello')]));
+    const result = await stored(started, 'a.png', await pngWith(small, text));
+    expect(result?.length).toBeLessThan(2000);
+    expect(result?.includes('Note')).toBe(true);
+  });
+
+  it('answers lengths that lie in a container, whatever follows', async () => {
+    const started = await start();
+    const webp = await located(quarters()).webp().toBuffer();
+    const jpeg = await jpegWith(segment(0xe1, 'Exif\0\0', await exifOf()));
+    const png = await pngWith(chunk('eXIf', await exifOf()));
+    for (const [name, file, at] of [
+      ['a.webp', webp, webp.indexOf('EXIF') + 4],
+      ['b.webp', webp, 4],
+      ['a.jpg', jpeg, 4],
+      ['a.png', png, 33],
+    ] as const) {
+      for (const value of [0, 1, 0xff]) {
+        const lying = Buffer.from(file);
+        lying.fill(value, at, at + (name === 'a.jpg' ? 2 : 4));
+        const result = await stored(started, name, lying);
+        if (result !== undefined) expect((await sharp(result).metadata()).width).toBe(80);
+      }
+    }
+  });
+});
