@@ -1,5 +1,6 @@
 import { hasAllowedExtension } from '../content/extension.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
+import { hasThumbnailFolder } from '../images/thumbnail-name.ts';
 import type { Entry, EntryKind } from '../storage/adapter.ts';
 import { copyFileTo, copyTree, type CopyTreeOptions } from '../storage/copy-tree.ts';
 import { moveFileTo, moveTree } from '../storage/move-tree.ts';
@@ -21,8 +22,12 @@ export interface Transfer {
 }
 
 const isThumbnailFolder = ({ from }: Transfer, { kind, name }: Entry): boolean => {
-  const { createThumb, thumbFolderName } = from.source.settings;
-  return createThumb && kind === 'folder' && name.toLowerCase() === thumbFolderName.toLowerCase();
+  const { settings } = from.source;
+  return (
+    hasThumbnailFolder(settings) &&
+    kind === 'folder' &&
+    name.toLowerCase() === settings.thumbFolderName.toLowerCase()
+  );
 };
 
 /**

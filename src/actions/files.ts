@@ -53,7 +53,9 @@ const listSource = async (
   };
   const details =
     mods.details === true ? await detailsOf(services.pictureSizes, open, path, entries, signal) : undefined;
-  const options = { linkTo: settings.serve === 'signed' ? linkTo : undefined, details };
+  const variants =
+    mods.variants === true ? await services.thumbnails.variants(source, path, entries, signal) : undefined;
+  const options = { linkTo: settings.serve === 'signed' ? linkTo : undefined, details, variants };
   return {
     ...sourceHeader(source, path),
     ...(details === undefined ? {} : { total }),

@@ -39,6 +39,7 @@ export const reportedActions = [
   'trashRestore',
   'trashRemove',
   'trashEmpty',
+  'imageVariant',
 ] as const;
 
 type ReportedAction = (typeof reportedActions)[number];

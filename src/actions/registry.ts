@@ -11,6 +11,7 @@ import { generateDocxAction, generatePdfAction } from './generate-documents.ts';
 import { getLocalFileByUrlAction } from './get-local-file-by-url.ts';
 import { imageLoadAction } from './image-load.ts';
 import { imageSaveAction } from './image-save.ts';
+import { imageVariantAction } from './image-variant.ts';
 import { fileMoveAction, folderMoveAction } from './move.ts';
 import { permissionsAction } from './permissions.ts';
 import { fileRemoveAction, folderRemoveAction } from './remove.ts';
@@ -54,6 +55,7 @@ export const createActions = (): Actions => {
     trashRestoreAction,
     trashRemoveAction,
     trashEmptyAction,
+    imageVariantAction,
   ];
   return new Map(all.map((action) => [action.name, action]));
 };

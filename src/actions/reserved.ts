@@ -1,29 +1,29 @@
 import type { Settings } from '../config/settings.ts';
 import { NotFoundError, UnsafeNameError } from '../errors/errors.ts';
+import { hasThumbnailFolder } from '../images/thumbnail-name.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { TRASH_FOLDER } from '../trash/trash-folder.ts';
 
 /** The settings that reserve names. */
 export type ReservingSettings = Pick<
   Settings,
-  'excludeDirectoryNames' | 'createThumb' | 'thumbFolderName' | 'uploadImages'
+  'excludeDirectoryNames' | 'createThumb' | 'thumbFolderName' | 'imagePresets' | 'uploadImages'
 >;
 
 const escaped = (text: string): string => text.normalize('NFC').replaceAll(/[\\^$.*+?()[\]{}|/]/gu, '\\$&');
 
 /**
  * Compiles the test whether a name is reserved: one of `excludeDirectoryNames`, the thumbnail folder while
- * thumbnails are on, the folder of originals while they are kept, or the trash. Reserved names are hidden, out of
- * reach for every action, and may not be given to
- * anything. Letter case does not count, because a store may hold `_thumbs` and answer to `_THUMBS`. Compile
- * once per request, then about 20 ns a name.
+ * thumbnails or variants are on, the folder of originals while they are kept, or the trash. Reserved names are
+ * hidden, out of reach for every action, and may not be given to anything. Letter case does not count, because
+ * a store may hold `_thumbs` and answer to `_THUMBS`. Compile once per request, then about 20 ns a name.
  */
 export const reservedNames = (settings: ReservingSettings): ((name: string) => boolean) => {
   const originals = settings.uploadImages?.keepOriginal ?? false;
   const names = [
     TRASH_FOLDER,
     ...settings.excludeDirectoryNames,
-    ...(settings.createThumb ? [settings.thumbFolderName] : []),
+    ...(hasThumbnailFolder(settings) ? [settings.thumbFolderName] : []),
     ...(originals === false ? [] : [originals]),
   ];
   // A pattern, not a set of folded names: it folds case as file systems do and gives up at the first letter.

@@ -139,6 +139,11 @@ export interface Actions {
     readonly parameters: parameters.Place;
     readonly answer: answers.TrashEmptyData;
   };
+  /** Sends an image in the form of a preset. */
+  readonly imageVariant: {
+    readonly parameters: parameters.ImageVariantParameters;
+    readonly answer: Response;
+  };
 }
 
 /** Whether an action answers data or a file. */
@@ -170,4 +175,5 @@ export const answerKinds = {
   trashRestore: 'data',
   trashRemove: 'data',
   trashEmpty: 'data',
+  imageVariant: 'file',
 } as const satisfies Readonly<Record<keyof Actions, 'data' | 'file'>>;

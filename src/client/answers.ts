@@ -34,6 +34,7 @@ export interface PermissionsData extends Success {
     readonly allowTrashRestore: boolean;
     readonly allowTrashRemove: boolean;
     readonly allowTrashEmpty: boolean;
+    readonly allowImageVariant: boolean;
   };
 }
 
@@ -70,6 +71,8 @@ export interface FilesData extends Success {
           readonly changed?: string | undefined;
           /** Relative to baseurl + path. Absent when the quota is used up. */
           readonly thumb?: string | undefined;
+          /** With `mods[variants]`, by preset: as `thumb`. Absent what is not made yet. */
+          readonly variants?: {} | undefined;
           /** True: `file` is a link by itself. */
           readonly fileIsAbsolute?: boolean | undefined;
           /** True: `thumb` is a link by itself. */

@@ -27,6 +27,8 @@ export interface FilesParameters extends Place {
         readonly foldersPosition?: 'default' | 'top' | 'bottom' | undefined;
         /** Adds bytes, modified, mime, etag, and width and height of images, to each item, and total to each source. */
         readonly details?: boolean | undefined;
+        /** Adds `variants` to images: one path for each of the imagePresets. */
+        readonly variants?: boolean | undefined;
         /** Keeps names that contain it, whatever their case. */
         readonly filterWord?: string | undefined;
       }
@@ -225,4 +227,12 @@ export interface TrashRemoveParameters {
   readonly source?: string | undefined;
   /** As `trashList` gives it. */
   readonly id: string;
+}
+
+/** Parameters of `imageVariant`. */
+export interface ImageVariantParameters extends Place {
+  /** Name of an existing file or folder in `path`. */
+  readonly name: string;
+  /** A name of the setting imagePresets. */
+  readonly preset: string;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { network, segment, whole } from './setting-values.ts';
+import { network } from './setting-values.ts';
 
 /** Seconds whose milliseconds a timer can hold. */
 export const MAX_TIMER_SECONDS = 2_147_483;
@@ -76,34 +76,4 @@ export const rateLimitsSchema = z.strictObject({
     .regex(/^rediss?:\/\//u, 'must begin with redis:// or rediss://')
     .optional()
     .describe('Where several instances count together. While it cannot be reached, each counts for itself.'),
-});
-
-/** What happens to pictures that come into a source. */
-export const uploadImagesSchema = z.strictObject({
-  autoOrient: z
-    .boolean()
-    .default(true)
-    .describe('Store pictures upright that a camera stored lying on their side.'),
-  maxWidth: whole.min(1).optional().describe('Pixels; larger pictures are scaled down.'),
-  maxHeight: whole.min(1).optional().describe('Pixels; larger pictures are scaled down.'),
-  metadata: z
-    .enum(['keep', 'strip', 'strip-location'])
-    .default('keep')
-    .describe(
-      'What stays of EXIF, XMP, IPTC and comments: everything, nothing, or everything but the position (GPS). ' +
-        'The colour profile always stays.',
-    ),
-  format: z
-    .enum(['keep', 'webp', 'avif', 'jpeg'])
-    .default('keep')
-    .describe('Format in which pictures are stored. Their names get its extension.'),
-  quality: whole
-    .min(1)
-    .max(100)
-    .optional()
-    .describe('Of JPEG, WebP and AVIF pictures that are written anew. Default: 92, 90 and 65.'),
-  keepOriginal: z
-    .union([z.literal(false), segment])
-    .default(false)
-    .describe('Folder beside the pictures where those that were changed are kept as they came; hidden.'),
 });

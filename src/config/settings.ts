@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { accessRuleSchema } from './access-rules.ts';
 import { authSchema } from './auth.ts';
 import { trashSchema } from './keeping.ts';
+import { pictureSettings } from './picture-settings.ts';
 import { global, setting, source, unused } from './setting-meta.ts';
 import {
   documentsSchema,
@@ -9,7 +10,6 @@ import {
   pdfSchema,
   rateLimitsSchema,
   tenantCacheSchema,
-  uploadImagesSchema,
 } from './setting-groups.ts';
 import {
   byteSize,
@@ -268,12 +268,7 @@ export const settingsShape = {
       'Keep what fileRemove and folderRemove take away in a hidden folder of the source, from where it can be restored. Absent: what is removed is gone.',
     ),
   ),
-  uploadImages: setting(
-    uploadImagesSchema.optional(),
-    source(
-      'What happens to pictures that are uploaded, saved by an image editor, or come from another source. Default: they are stored byte for byte.',
-    ),
-  ),
+  ...pictureSettings,
   signingSecret: setting(
     signingKeys.optional(),
     global(

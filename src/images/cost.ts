@@ -1,5 +1,5 @@
 import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
-import { MAX_DECODED_PIXELS, MAX_RESULT_PIXELS, type PictureSize } from './engine.ts';
+import { MAX_DECODED_PIXELS, MAX_RESULT_PIXELS, type PictureSize, type ThumbnailSpec } from './engine.ts';
 import type { OpenedPicture } from './open-picture.ts';
 import type { PictureFormat } from './picture-format.ts';
 
@@ -101,6 +101,12 @@ export const editingBytes = (
  */
 export const turningBytes = ({ width, height, frames, metadata }: OpenedPicture): number =>
   width * height * (frames > 1 ? 4 * (frames + 2) : (metadata?.channels ?? 4) * 2);
+
+/** Estimates the bytes that writing a thumbnail or variant takes. Small ones cost next to nothing. */
+export const showingBytes = ({ width, height, format }: ThumbnailSpec): number => {
+  const cost = WRITING[format === 'avif' ? 'heif' : format];
+  return (width ?? height ?? 0) * (height ?? width ?? 0) * cost.bytes;
+};
 
 /** @throws BrokenImageError when work on a picture needs more memory than there is for all */
 export const requireMemory = (bytes: number, limit: number): number => {

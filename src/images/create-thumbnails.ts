@@ -19,6 +19,7 @@ import { createThumbnailMaker } from './thumbnail-maker.ts';
 import { createPlanner } from './thumbnail-plan.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SvgGenerator, Thumbnails } from './thumbnails.ts';
+import { createVariants } from './variants.ts';
 
 /** What thumbnails are made with. */
 export interface ThumbnailsOptions {
@@ -185,6 +186,7 @@ export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
     show: showWith(context),
     iconNamed: ({ settings: { svgThumbWidth: width, svgThumbHeight: height } }, name) =>
       iconNamed(name, { width, height }),
+    ...createVariants({ cache, maker }),
     close: () => backlog.close(),
     ...createFollowers({ maker, log, hasGenerator: svgGenerator !== undefined }),
   };

@@ -11,14 +11,17 @@ export const MAX_DECODED_PIXELS = 0x4000 * 0x3fff;
 export const MAX_RESULT_PIXELS = 100_000_000;
 
 /** Formats that thumbnails are written in. */
-export type ThumbnailFormat = 'jpeg' | 'png' | 'gif' | 'webp';
+export type ThumbnailFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'avif';
 
 /** What a thumbnail shall be. */
 export interface ThumbnailSpec {
-  /** Side in pixels of the square that it fits into; it is never enlarged. */
-  readonly size: number;
+  /** Pixels of the box that it is made for; without one side the other decides. */
+  readonly width: number | undefined;
+  readonly height: number | undefined;
+  /** `inside`: scaled down until it fits; `cover` and `contain`: exactly the box, cut off or with space. */
+  readonly fit: 'inside' | 'cover' | 'contain';
   readonly format: ThumbnailFormat;
-  /** Of JPEG and WebP, 1 to 100. */
+  /** Of JPEG, WebP and AVIF, 1 to 100. */
   readonly quality: number;
 }
 
@@ -81,7 +84,7 @@ export interface Received {
 export interface ImageEngine {
   /**
    * The first frame as it is meant to be seen (EXIF orientation applied, colours in sRGB, metadata dropped),
-   * scaled down into the square.
+   * in the size that the specification asks for.
    */
   thumbnail(image: Buffer, spec: ThumbnailSpec, signal?: AbortSignal): Promise<Buffer>;
 

@@ -5,13 +5,13 @@ import type { Source } from '../sources/source.ts';
 import type { Entry, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Icon } from './icon.ts';
-import { versionOf, type ThumbnailCache, type Target } from './thumbnail-cache.ts';
+import { isMadeOf, versionOf, type ThumbnailCache, type Target } from './thumbnail-cache.ts';
 import type { MakingRequest, Outcome, ThumbnailMaker } from './thumbnail-maker.ts';
 import { createPlanner, type Plan, type Planner } from './thumbnail-plan.ts';
 import type { SvgGenerator } from './thumbnails.ts';
 
 /** What a thumbnail folder held when it was looked at: the wanted entries by name. */
-type ExistingThumbnails = ReadonlyMap<string, Entry>;
+export type ExistingThumbnails = ReadonlyMap<string, Entry>;
 
 /** An empty file is what a power failure leaves of a thumbnail that was just written. */
 const isThumbnail = ({ kind, size }: Entry): boolean => kind === 'file' && size !== 0;
@@ -28,7 +28,7 @@ const fromNames = (entries: readonly (Entry | undefined)[]): ExistingThumbnails 
  * Looks up names in a thumbnail folder with one question to the store: never one per image. A folder that
  * does not exist is empty. Errors are those of the store.
  */
-const readExisting = async (
+export const readExisting = async (
   storage: StorageAdapter,
   folder: SourcePath,
   names: ReadonlySet<string>,
@@ -97,18 +97,9 @@ const targetOf = ({ storage, thumbs }: FolderContext, name: string): Target => (
   path: thumbs.child(name),
 });
 
-/**
- * A thumbnail older than its item is stale, unless it is the one that was made of this very item: some dates
- * lie in the future. Where the store reports changes, so is one whose item was put there later, with whatever
- * date.
- */
 const isFresh = (context: FolderContext, name: string, entry: Entry): boolean => {
   const made = context.existing.get(name);
-  if (made === undefined) return false;
-  if (made.modifiedAt === undefined || entry.modifiedAt === undefined) return true;
-  if (made.modifiedAt >= entry.modifiedAt && (made.changedAt ?? 0) >= (entry.changedAt ?? 0)) return true;
-  const row = context.cache.find(targetOf(context, name));
-  return row?.outcome === 'made' && row.version === versionOf(entry) && row.modifiedAt === made.modifiedAt;
+  return made !== undefined && isMadeOf(context.cache, targetOf(context, name), made, entry);
 };
 
 const isKnownBroken = (cache: ThumbnailCache, target: Target, entry: Entry): boolean => {
@@ -171,7 +162,7 @@ const showPicture = (
   if (isKnownBroken(context.cache, targetOf(context, name), entry))
     return showIcon(context, entry, context.planner.planIcon(entry));
   const { thumbSize, quality } = context.source.settings;
-  const spec = { size: thumbSize, quality, format };
+  const spec = { width: thumbSize, height: thumbSize, fit: 'inside', quality, format } as const;
   return async () => {
     const image = { path: context.folder.child(entry.name), entry, spec };
     const outcome: Outcome = await context.maker.picture(targetOf(context, name), image, context.request);

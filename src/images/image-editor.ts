@@ -77,8 +77,26 @@ const headOf = async (stream: Readable): Promise<Buffer> => {
   return Buffer.concat(chunks, length);
 };
 
+const measureWith =
+  ({ engine, hold }: ImagePool): ImageEditor['measure'] =>
+  async (picture) => {
+    try {
+      const head = await headOf(await picture.open());
+      if (sniffPicture(head) === undefined) return undefined;
+      const seen = await engine.size(head);
+      if (seen !== undefined || head.length === picture.size) return seen;
+      // Some formats keep at their end where things are.
+      const whole = async (): Promise<PictureSize | undefined> =>
+        engine.size(await collect(await picture.open(), MAX_PICTURE_BYTES));
+      return await hold('edits', picture.size, whole);
+    } catch {
+      return undefined;
+    }
+  };
+
 /** The editor of one connector. */
-export const createImageEditor = ({ engine, hold }: ImagePool): ImageEditor => {
+export const createImageEditor = (pool: ImagePool): ImageEditor => {
+  const { engine, hold } = pool;
   const read = async (picture: PictureFile, signal: AbortSignal): Promise<Buffer> =>
     collect(await picture.open(), MAX_PICTURE_BYTES, signal);
   return {
@@ -114,20 +132,7 @@ export const createImageEditor = ({ engine, hold }: ImagePool): ImageEditor => {
         signal,
       );
     },
-    measure: async (picture) => {
-      try {
-        const head = await headOf(await picture.open());
-        if (sniffPicture(head) === undefined) return undefined;
-        const seen = await engine.size(head);
-        if (seen !== undefined || head.length === picture.size) return seen;
-        // Some formats keep at their end where things are.
-        const whole = async (): Promise<PictureSize | undefined> =>
-          engine.size(await collect(await picture.open(), MAX_PICTURE_BYTES));
-        return await hold('edits', picture.size, whole);
-      } catch {
-        return undefined;
-      }
-    },
+    measure: measureWith(pool),
     verify: (picture, signal) =>
       hold('edits', picture.size, async () => engine.verify(await read(picture, signal), signal), signal),
     load: async (picture, { bytes, refuse }, use, signal) => {

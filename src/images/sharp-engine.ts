@@ -2,7 +2,7 @@ import type { Sharp } from 'sharp';
 import { BrokenImageError, UnsupportedError } from '../errors/errors.ts';
 import type { Edit, ImageEngine, Received, ThumbnailSpec } from './engine.ts';
 import type { TaskQueue } from '../concurrency/task-queue.ts';
-import { decodingBytes, editingBytes, requireMemory, turningBytes } from './cost.ts';
+import { decodingBytes, editingBytes, requireMemory, showingBytes, turningBytes } from './cost.ts';
 import { openPicture, type OpenedPicture } from './open-picture.ts';
 import { extensionsOfFormat, isHeic, isLosslessWebp, isWholeGif, sizeInHeader } from './picture-format.ts';
 import { planReceiving, receivePicture } from './receive-picture.ts';
@@ -30,14 +30,18 @@ const encodeThumbnail = (
       return picture.gif();
     case 'webp':
       return picture.webp({ quality });
+    case 'avif':
+      return picture.avif({ quality, effort: 2 });
   }
 };
 
 const renderThumbnail = async (picture: OpenedPicture, spec: ThumbnailSpec): Promise<Buffer> => {
-  const { size } = spec;
+  const { width, height, fit } = spec;
+  const withoutEnlargement = fit === 'inside';
+  const background = { r: 255, g: 255, b: 255, alpha: 0 };
   const scaled = (await picture.decode())
     .autoOrient()
-    .resize({ width: size, height: size, fit: 'inside', withoutEnlargement: true });
+    .resize({ width, height, fit, withoutEnlargement, background });
   return encodeThumbnail(scaled, spec, picture).toBuffer();
 };
 
@@ -112,7 +116,7 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
       const render = (): Promise<Buffer> => asBroken(() => renderThumbnail(picture, spec));
       return queues.thumbnails.run(
         render,
-        requireMemory(decodingBytes(picture, 'thumbnail'), memory),
+        requireMemory(decodingBytes(picture, 'thumbnail') + showingBytes(spec), memory),
         signal,
       );
     },

@@ -83,3 +83,15 @@ export const createThumbnailCache = (): ThumbnailCache => {
     },
   };
 };
+
+/**
+ * Whether a stored thumbnail is that of the item as it is. One that is older than its item is stale, unless it
+ * is the one that was made of this very item: some dates lie in the future. Where the store reports changes,
+ * so is one whose item was put there later, with whatever date.
+ */
+export const isMadeOf = (cache: ThumbnailCache, target: Target, made: Entry, item: Entry): boolean => {
+  if (made.modifiedAt === undefined || item.modifiedAt === undefined) return true;
+  if (made.modifiedAt >= item.modifiedAt && (made.changedAt ?? 0) >= (item.changedAt ?? 0)) return true;
+  const row = cache.find(target);
+  return row?.outcome === 'made' && row.version === versionOf(item) && row.modifiedAt === made.modifiedAt;
+};

@@ -5,6 +5,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { Target } from './thumbnail-cache.ts';
 import type { ThumbnailMaker } from './thumbnail-maker.ts';
 import { createPlanner } from './thumbnail-plan.ts';
+import { hasThumbnailFolder, variantNameOf } from './thumbnail-name.ts';
 import type { Place, Thumbnails } from './thumbnails.ts';
 
 /** What followers work with. */
@@ -22,9 +23,9 @@ export interface FollowersContext {
 const targetsOf = async (
   { hasGenerator }: FollowersContext,
   place: Place,
-): Promise<{ picture: Target | undefined; icons: readonly Target[] }> => {
+): Promise<{ pictures: readonly Target[]; icons: readonly Target[] }> => {
   const { settings } = place.source;
-  if (!settings.createThumb || place.path.isRoot) return { picture: undefined, icons: [] };
+  if (!hasThumbnailFolder(settings) || place.path.isRoot) return { pictures: [], icons: [] };
   const planner = createPlanner(settings, hasGenerator);
   const thumbs = place.path.parent.child(settings.thumbFolderName);
   const storage = await place.source.storage();
@@ -32,8 +33,15 @@ const targetsOf = async (
   const unknown = { name: place.path.name, size: undefined, modifiedAt: undefined };
   const plan = planner.plan({ ...unknown, kind: 'file' });
   const icons = (['file', 'folder'] as const).map((kind) => planner.planIcon({ ...unknown, kind }));
+  if (plan.kind !== 'picture') {
+    return { pictures: [], icons: icons.flatMap((icon) => (icon.kind === 'item' ? [at(icon.name)] : [])) };
+  }
+  const variants = Object.entries(settings.imagePresets).map(([preset, { format }]) => {
+    const { name } = variantNameOf(place.path.name, format, settings.imageExtensions);
+    return { storage, path: thumbs.child(preset).child(name) };
+  });
   return {
-    picture: plan.kind === 'picture' ? at(plan.name) : undefined,
+    pictures: [at(plan.name), ...variants],
     icons: icons.flatMap((icon) => (icon.kind === 'item' ? [at(icon.name)] : [])),
   };
 };
@@ -54,8 +62,8 @@ const dropAll = async ({ maker }: FollowersContext, targets: readonly Target[]):
 };
 
 const drop = async (context: FollowersContext, place: Place): Promise<void> => {
-  const { picture, icons } = await targetsOf(context, place);
-  await dropAll(context, picture ? [picture, ...icons] : icons);
+  const { pictures, icons } = await targetsOf(context, place);
+  await dropAll(context, [...pictures, ...icons]);
 };
 
 /**
@@ -73,7 +81,7 @@ const isCurrent = async ({ storage, path }: Target, image: Place): Promise<boole
 /** Takes a picture along inside one store. False when there was none to take. */
 const take = async (
   { maker }: FollowersContext,
-  [from, to]: readonly [Target | undefined, Target | undefined],
+  [from, to]: TargetPair,
   operation: (from: Target, to: Target) => Promise<boolean>,
 ): Promise<boolean> => {
   if (!from || !to || from.storage !== to.storage) return false;
@@ -86,24 +94,39 @@ const take = async (
   }
 };
 
+type TargetPair = readonly [from: Target | undefined, to: Target | undefined];
+
+/** The thumbnail and the variants of one picture with those that they become, in the order of the presets. */
+const pairsOf = (old: readonly Target[], next: readonly Target[]): readonly TargetPair[] =>
+  Array.from({ length: Math.max(old.length, next.length) }, (_, index) => [old[index], next[index]]);
+
 const move = async (context: FollowersContext, from: Place, to: Place): Promise<void> => {
   const [old, next] = await Promise.all([targetsOf(context, from), targetsOf(context, to)]);
-  const moved = await take(context, [old.picture, next.picture], async ({ storage, path }, target) => {
-    await storage.moveFile(path, target.path);
-    return true;
-  });
-  const stale = moved ? [] : [old.picture, next.picture].filter((target) => target !== undefined);
-  await dropAll(context, [...stale, ...old.icons, ...next.icons]);
+  for (const pair of pairsOf(old.pictures, next.pictures)) {
+    const moved = await take(context, pair, async ({ storage, path }, target) => {
+      await storage.moveFile(path, target.path);
+      return true;
+    });
+    if (!moved)
+      await dropAll(
+        context,
+        pair.filter((target) => target !== undefined),
+      );
+  }
+  await dropAll(context, [...old.icons, ...next.icons]);
 };
 
 const copy = async (context: FollowersContext, from: Place, to: Place): Promise<void> => {
   const [old, next] = await Promise.all([targetsOf(context, from), targetsOf(context, to)]);
-  const copied = await take(context, [old.picture, next.picture], async ({ storage, path }, target) => {
-    if (!(await isCurrent({ storage, path }, from))) return false;
-    await storage.copyFile(path, target.path);
-    return true;
-  });
-  await dropAll(context, copied || !next.picture ? next.icons : [next.picture, ...next.icons]);
+  for (const pair of pairsOf(old.pictures, next.pictures)) {
+    const copied = await take(context, pair, async ({ storage, path }, target) => {
+      if (!(await isCurrent({ storage, path }, from))) return false;
+      await storage.copyFile(path, target.path);
+      return true;
+    });
+    if (!copied && pair[1] !== undefined) await dropAll(context, [pair[1]]);
+  }
+  await dropAll(context, next.icons);
 };
 
 const exists = async (storage: StorageAdapter, path: SourcePath): Promise<boolean> => {
@@ -134,7 +157,7 @@ const removeIfEmpty = async (storage: StorageAdapter, folder: SourcePath): Promi
  * else one question to the store.
  */
 const sweepBelow = async ({ maker }: FollowersContext, place: Place): Promise<void> => {
-  if (!place.source.settings.createThumb || place.path.isRoot) return;
+  if (!hasThumbnailFolder(place.source.settings) || place.path.isRoot) return;
   const storage = await place.source.storage();
   const written = await maker.forgetBelow({ storage, path: place.path });
   if (written.length === 0 || !(await exists(storage, place.path))) return;
@@ -150,7 +173,7 @@ const sweepBelow = async ({ maker }: FollowersContext, place: Place): Promise<vo
 /** Keeps thumbnails with their images. Failures are logged: a thumbnail is never worth an error. */
 export const createFollowers = (
   context: FollowersContext,
-): Omit<Thumbnails, 'describe' | 'show' | 'iconNamed' | 'close'> => {
+): Omit<Thumbnails, 'describe' | 'show' | 'variant' | 'variants' | 'iconNamed' | 'close'> => {
   const quietly = async (work: () => Promise<void>): Promise<void> => {
     try {
       await work();

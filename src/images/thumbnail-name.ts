@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { extensionOf } from '../content/extension.ts';
+import type { Settings } from '../config/settings.ts';
 import type { ThumbnailFormat } from './engine.ts';
 
 /** Formats that a thumbnail keeps, by the extension of the image; all others become JPEG. */
@@ -45,6 +46,13 @@ const takesAnothersName = (stem: string, suffix: string, imageExtensions: readon
   return KEPT[other] === undefined && other !== 'svg' && imageExtensions.includes(other);
 };
 
+/** Whether a source keeps a folder of thumbnails and variants. */
+export const hasThumbnailFolder = ({
+  createThumb,
+  imagePresets,
+}: Pick<Settings, 'createThumb' | 'imagePresets'>): boolean =>
+  createThumb || Object.keys(imagePresets).length > 0;
+
 /** The name and format of an image's thumbnail. */
 export interface ThumbnailName {
   readonly name: string;
@@ -70,4 +78,27 @@ export const thumbnailNameOf = (name: string, imageExtensions: readonly string[]
     name: plain ? stem + suffix : `${asciiForm(stem)}~${shortHash(name)}${suffix.toLowerCase()}`,
     format: format ?? 'jpeg',
   };
+};
+
+const EXTENSIONS: Readonly<Record<ThumbnailFormat, string>> = {
+  jpeg: 'jpg',
+  png: 'png',
+  gif: 'gif',
+  webp: 'webp',
+  avif: 'avif',
+};
+
+/**
+ * Where the variant of an image lies in the folder of its preset: as a thumbnail when it has no format of its
+ * own, else `cat.jpg.webp`. Depends on the names alone.
+ */
+export const variantNameOf = (
+  name: string,
+  format: ThumbnailFormat | undefined,
+  imageExtensions: readonly string[],
+): ThumbnailName => {
+  if (format === undefined) return thumbnailNameOf(name, imageExtensions);
+  const extension = EXTENSIONS[format];
+  const plain = `${name}.${extension}`;
+  return { name: isPlain(plain) ? plain : `${asciiForm(name)}~${shortHash(name)}.${extension}`, format };
 };

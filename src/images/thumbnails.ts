@@ -45,6 +45,33 @@ export interface Thumbnails {
    */
   show(source: Source, folder: SourcePath, entry: Entry, signal: AbortSignal): Promise<Shown>;
   /**
+   * For each entry the paths of its variants by preset, relative to the folder; undefined for what is not a
+   * picture. What is missing is made as far as `safeThumbsCountInOneTime` goes; the rest is left out. In a
+   * source that serves its files nothing is read or made: all have the path under which `variant` is asked.
+   * @throws errors of the store
+   */
+  variants(
+    source: Source,
+    folder: SourcePath,
+    entries: readonly Entry[],
+    signal: AbortSignal,
+  ): Promise<readonly (Variants | undefined)[]>;
+
+  /**
+   * A picture in the form of a preset, made when it is missing or stale: once, however many ask at the same
+   * time. `self` for what is not a picture that is drawn, without such a preset, or where the store refuses
+   * thumbnails.
+   * @throws BrokenImageError, BusyError, the signal's reason, errors of the store
+   */
+  variant(
+    source: Source,
+    folder: SourcePath,
+    entry: Entry,
+    preset: string,
+    signal: AbortSignal,
+  ): Promise<Shown>;
+
+  /**
    * The icon that a listing of a source that serves its files names by this name; undefined for other names.
    */
   iconNamed(source: Source, name: string): string | undefined;
@@ -66,6 +93,9 @@ export interface Thumbnails {
   /** The image has new content: its thumbnail is dropped and made anew by the next listing. */
   changed(place: Place): Promise<void>;
 }
+
+/** Paths of a picture's variants by the names of their presets. */
+export type Variants = Readonly<Record<string, string>>;
 
 /** What stands for an entry: a stored thumbnail, the markup of an icon, or the entry itself. */
 export type Shown =

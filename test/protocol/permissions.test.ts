@@ -30,6 +30,7 @@ const TABLE = [
   ['allowTrashRestore', 'TRASH_RESTORE'],
   ['allowTrashRemove', 'TRASH_REMOVE'],
   ['allowTrashEmpty', 'TRASH_EMPTY'],
+  ['allowImageVariant', 'IMAGE_VARIANT'],
 ] as const;
 
 const flags = TABLE.map(([flag]) => flag);

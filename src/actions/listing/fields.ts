@@ -82,6 +82,7 @@ export const modsField = z.preprocess(
     details: flagField.describe(
       'Adds bytes, modified, mime, etag, and width and height of images, to each item, and total to each source.',
     ),
+    variants: flagField.describe('Adds `variants` to images: one path for each of the imagePresets.'),
     filterWord: wordField.describe('Keeps names that contain it, whatever their case.'),
   }),
 );

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../content/extension.ts';
+import type { Variants } from '../../images/thumbnails.ts';
 import type { Entry } from '../../storage/adapter.ts';
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
@@ -155,6 +156,10 @@ const fileItemSchema = z.object({
   size: z.string().optional().describe('For people: `117.74MB`. Absent when the store does not report it.'),
   changed: z.string().optional().describe('In the datetimeFormat. Absent when the store does not report it.'),
   thumb: z.string().optional().describe('Relative to baseurl + path. Absent when the quota is used up.'),
+  variants: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('With `mods[variants]`, by preset: as `thumb`. Absent what is not made yet.'),
   ...absoluteShape,
   ...detailsShape,
 });
@@ -170,6 +175,7 @@ export interface ItemOptions {
   readonly linkTo?: ((relative: string) => string) | undefined;
   /** In the order of the entries. */
   readonly details?: readonly Details[] | undefined;
+  readonly variants?: readonly (Variants | undefined)[] | undefined;
 }
 
 /**
@@ -181,7 +187,7 @@ export const listingItems = (
   settings: Pick<Settings, 'datetimeFormat' | 'imageExtensions'>,
   entries: readonly Entry[],
   thumbs: readonly (string | undefined)[],
-  { linkTo, details }: ItemOptions = {},
+  { linkTo, details, variants }: ItemOptions = {},
 ): Iterable<ListingItem> => {
   const images = new Set(settings.imageExtensions);
   const format = compileDateFormat(settings.datetimeFormat);
@@ -189,6 +195,11 @@ export const listingItems = (
   const isAbsolute = linkTo === undefined ? undefined : true;
   const linked = (thumb: string | undefined): string | undefined =>
     thumb === undefined || linkTo === undefined ? thumb : linkTo(thumb);
+
+  const linkedAll = (paths: Variants): Variants =>
+    linkTo === undefined
+      ? paths
+      : Object.fromEntries(Object.entries(paths).map(([preset, path]) => [preset, linkTo(path)]));
 
   // One literal for all, undefined members included (JSON leaves them out): building and writing objects of
   // one shape is twice as fast as of many.
@@ -212,7 +223,9 @@ export const listingItems = (
       let index = 0;
       for (const entry of entries) {
         const thumb = thumbs[index];
-        const more = details?.[index];
+        const paths = variants?.[index];
+        const more =
+          paths === undefined ? details?.[index] : { ...details?.[index], variants: linkedAll(paths) };
         index += 1;
         const item: ListingItem =
           entry.kind === 'folder'

@@ -136,10 +136,19 @@ const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> =
   }
 };
 
-/** The path of the entry whose thumbnail lies here by its link; undefined where no thumbnail lies. */
-const entryOfThumbnail = ({ settings }: Source, path: SourcePath): SourcePath | undefined => {
-  if (!settings.createThumb || path.parent.name !== settings.thumbFolderName) return undefined;
-  return path.parent.parent.child(path.name);
+/** A link to the thumbnail of an entry, or to its variant by a preset. */
+interface ShownEntry {
+  readonly entry: SourcePath;
+  readonly preset?: string;
+}
+
+/** The entry whose thumbnail or variant lies here by its link; undefined where none lies. */
+const entryShownBy = ({ settings }: Source, path: SourcePath): ShownEntry | undefined => {
+  const { createThumb, thumbFolderName, imagePresets } = settings;
+  const folder = path.parent;
+  if (createThumb && folder.name === thumbFolderName) return { entry: folder.parent.child(path.name) };
+  if (folder.parent.name !== thumbFolderName || !Object.hasOwn(imagePresets, folder.name)) return undefined;
+  return { entry: folder.parent.parent.child(path.name), preset: folder.name };
 };
 
 /**
@@ -162,7 +171,7 @@ const requireAllowed = async (
 };
 
 /**
- * Serves a file, or the thumbnail of an entry, which is made when nobody has asked for it before. What
+ * Serves a file, or the thumbnail or variant of an entry, which is made when nobody has asked for it before. What
  * listings hide is not there.
  * @throws NotFoundError, AccessDeniedError, BusyError, errors of the store
  */
@@ -173,20 +182,24 @@ export const serveFile = async (
   const { source, signal } = request;
   const { thumbnails } = services;
   const served = parsePath(request.segments);
-  const entryOfThumb = entryOfThumbnail(source, served);
-  const entry = entryOfThumb ?? served;
+  const shownBy = entryShownBy(source, served);
+  const entry = shownBy?.entry ?? served;
+  const preset = shownBy?.preset;
   const storage = await source.storage();
   await requireAllowed(request, storage, services, { served, entry });
   const context: Served = { request, storage };
 
-  const icon = entryOfThumb && thumbnails.iconNamed(source, entry.name);
+  const isThumb = shownBy !== undefined && preset === undefined;
+  const icon = isThumb ? thumbnails.iconNamed(source, entry.name) : undefined;
   if (icon !== undefined) return sendIcon(context, icon, FOREVER);
-  if (entryOfThumb === undefined) {
+  if (shownBy === undefined) {
     requireShownFile(source.settings, entry);
     return asMissing(() => sendStored(context, entry));
   }
   const { stat } = await findItem({ source, storage }, entry, signal, 'file');
-  const shown = await thumbnails.show(source, entry.parent, stat, signal);
+  const shown = await (preset === undefined
+    ? thumbnails.show(source, entry.parent, stat, signal)
+    : thumbnails.variant(source, entry.parent, stat, preset, signal));
   if (shown.kind === 'icon') return sendIcon(context, shown.svg);
   if (shown.kind === 'stored') return sendStored(context, shown.path);
   if (stat.kind !== 'file') throw new NotFoundError();

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { setting, source } from './setting-meta.ts';
+import { segment, whole } from './setting-values.ts';
+
+/** What happens to pictures that come into a source. */
+const uploadImagesSchema = z.strictObject({
+  autoOrient: z
+    .boolean()
+    .default(true)
+    .describe('Store pictures upright that a camera stored lying on their side.'),
+  maxWidth: whole.min(1).optional().describe('Pixels; larger pictures are scaled down.'),
+  maxHeight: whole.min(1).optional().describe('Pixels; larger pictures are scaled down.'),
+  metadata: z
+    .enum(['keep', 'strip', 'strip-location'])
+    .default('keep')
+    .describe(
+      'What stays of EXIF, XMP, IPTC and comments: everything, nothing, or everything but the position (GPS). ' +
+        'The colour profile always stays.',
+    ),
+  format: z
+    .enum(['keep', 'webp', 'avif', 'jpeg'])
+    .default('keep')
+    .describe('Format in which pictures are stored. Their names get its extension.'),
+  quality: whole
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('Of JPEG, WebP and AVIF pictures that are written anew. Default: 92, 90 and 65.'),
+  keepOriginal: z
+    .union([z.literal(false), segment])
+    .default(false)
+    .describe('Folder beside the pictures where those that were changed are kept as they came; hidden.'),
+});
+
+const side = whole.min(1).max(4096).optional();
+
+/** One form in which pictures are shown. */
+const imagePresetSchema = z
+  .strictObject({
+    width: side.describe('Pixels.'),
+    height: side.describe('Pixels.'),
+    fit: z
+      .enum(['cover', 'contain', 'inside'])
+      .default('inside')
+      .describe(
+        '`inside`: scaled down to fit; `cover`: exactly this size, the edges cut off; `contain`: exactly this size, with empty space around.',
+      ),
+    format: z
+      .enum(['jpeg', 'png', 'webp', 'avif'])
+      .optional()
+      .describe('Default: that of the picture, as thumbnails have it.'),
+    quality: whole
+      .min(1)
+      .max(100)
+      .optional()
+      .describe('Of JPEG, WebP and AVIF; default: the setting `quality`.'),
+  })
+  .refine(
+    ({ width, height, fit }) =>
+      fit === 'inside' ? (width ?? height) !== undefined : width !== undefined && height !== undefined,
+    'must have a width and a height (`inside`: one of them)',
+  );
+
+/** Presets by name. The name is a folder beside the thumbnails. */
+const imagePresetsSchema = z
+  .record(
+    z.string().regex(/^[0-9A-Za-z-]{1,32}$/u, 'must be of letters, digits and hyphens'),
+    imagePresetSchema,
+  )
+  .refine((presets) => Object.keys(presets).length <= 20, 'must not be more than 20')
+  .default({});
+
+/** The settings about what pictures become. */
+export const pictureSettings = {
+  uploadImages: setting(
+    uploadImagesSchema.optional(),
+    source(
+      'What happens to pictures that are uploaded, saved by an image editor, or come from another source. Default: they are stored byte for byte.',
+    ),
+  ),
+  imagePresets: setting(
+    imagePresetsSchema,
+    source(
+      'Forms of pictures by name, `{ "card": { "width": 320, "height": 200, "fit": "cover", "format": "webp" } }`: each is made once, kept beside the thumbnails, and given by imageVariant and `mods[variants]`.',
+    ),
+  ),
+} as const;
