@@ -3,7 +3,7 @@
  * types of its client, the reference pages, and the samples in the documents.
  * With `--check` it writes nothing and fails when one of them is out of date.
  */
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { clientActions, clientAnswers, clientParameters } from './generate/client-types.ts';
@@ -20,6 +20,15 @@ const formatted = async (text: string, name: string): Promise<string> => {
   return format(text, { ...(await resolveConfig(path)), filepath: path });
 };
 
+/** Pages with samples in them. */
+const withSamples = [
+  'README.md',
+  'docs/deployment.md',
+  'docs/login.md',
+  'docs/react.md',
+  ...(await readdir(new URL('docs/start/', root))).map((name) => `docs/start/${name}`),
+];
+
 const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   'config.schema.json': () => `${JSON.stringify(configSchema(), null, 2)}\n`,
   'openapi.json': () => `${JSON.stringify(openApi(), null, 2)}\n`,
@@ -28,8 +37,9 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   'src/client/parameters.ts': () => formatted(clientParameters(), 'src/client/parameters.ts'),
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorsPage,
-  'README.md': () => withExamples(root, 'README.md'),
-  'docs/deployment.md': () => withExamples(root, 'docs/deployment.md'),
+  ...Object.fromEntries(
+    withSamples.map((page): [string, () => Promise<string>] => [page, () => withExamples(root, page)]),
+  ),
 };
 
 const read = (name: string): Promise<string> => readFile(new URL(name, root), 'utf8').catch(() => '');

@@ -13,6 +13,7 @@ import { runTests } from './setup/vitest.mjs';
 const ONCE = [
   'test/client/**',
   'test/documents/**',
+  'test/start/**',
   'test/adapters/s3*.test.ts',
   'test/adapters/webdav-*.test.ts',
   'test/adapters/across-stores.test.ts',

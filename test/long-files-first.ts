@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Folders whose files take longest: real servers, processes and browsers. */
-const LONG = ['adapters', 'client', 'documents', 'security', 'protocol'];
+const LONG = ['start', 'adapters', 'client', 'documents', 'security', 'protocol'];
 
 const rankOf = ({ moduleId }: TestSpecification): number => {
   const rank = LONG.findIndex((folder) => moduleId.includes(`/test/${folder}/`));

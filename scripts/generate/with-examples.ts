@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-const BLOCK = /(<!-- sample: (examples\/[\w.-]+) -->\s+```\w+\n).*?(```)/gsu;
+const BLOCK = /(<!-- sample: (examples\/[\w./[\]-]+) -->\s+```\w+\n).*?(```)/gsu;
 
 /**
  * A page with the examples put into it: the block after `<!-- sample: examples/koa.ts -->` is that file. So

@@ -1,5 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -182,6 +183,7 @@ describe('the documents', () => {
     'docs/configuration.md',
     'docs/deployment.md',
     'docs/jodit.md',
+    ...readdirSync(join(root, 'docs/start')).map((name) => `docs/start/${name}`),
   ])('lead to files that exist: %s', async (name) => {
     const text = await readDocument(name);
     const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/gu)].map(

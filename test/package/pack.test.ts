@@ -99,7 +99,7 @@ describe('the packed package', () => {
     }
     const strange = files.filter(
       (path) =>
-        !/^(?:dist\/(?!internals)(?:[\w-]+(?:\.global)?\.js|jodit\.css|.+\.d\.ts)|docs\/.+\.md|examples\/[\w.-]+|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
+        !/^(?:dist\/(?!internals)(?:[\w-]+(?:\.global)?\.js|jodit\.css|.+\.d\.ts)|docs\/.+\.md|examples\/(?:[\w.[\]-]+\/)*[\w.-]+|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
           path,
         ),
     );
@@ -152,7 +152,7 @@ describe('the packed package', () => {
     ];
     const faults: string[] = [];
     for (const file of files) {
-      if (!/\.(?:js|d\.ts)$/u.test(file)) continue;
+      if (!/^dist\/.*\.(?:js|d\.ts)$/u.test(file)) continue;
       const text = await readFile(join(project, 'package', file), 'utf8');
       for (const { fileName: specifier } of ts.preProcessFile(text).importedFiles) {
         const inside = posix.join(posix.dirname(file), specifier).replace(/\.ts$/u, '.d.ts');

@@ -1,0 +1,35 @@
+import express from 'express';
+import { createRouter, HttpError, type ConnectorHooks, type HookRequest } from 'stowage';
+
+type RequestWithUser = express.Request & { user?: string | undefined };
+
+const userOf = ({ native: { user } }: HookRequest<RequestWithUser>): string => {
+  // The id becomes a folder: nothing else than a plain word may get there.
+  if (user === undefined || !/^[\w-]{1,64}$/u.test(user)) throw new HttpError(401, 'Please log in.');
+  return user;
+};
+
+const hooks: ConnectorHooks<RequestWithUser> = {
+  checkAuthentication: (request) => ({ role: 'member', subject: userOf(request) }),
+  resolveSources: (request) => {
+    const user = userOf(request);
+    return {
+      id: user,
+      sources: {
+        own: { title: 'My files', root: `users/${user}`, serve: 'protected' },
+        common: { title: 'Everybody’s files', root: 'common', serve: 'protected' },
+      },
+    };
+  },
+};
+
+const router = createRouter({ onlyPOST: true, sources: {} }, hooks);
+
+const app = express();
+app.use((request: RequestWithUser, _response, next) => {
+  // Your login takes the place of this.
+  request.user = request.get('x-user');
+  next();
+});
+app.use('/connector', router.handler);
+app.listen(process.env['PORT'] ?? 3000);

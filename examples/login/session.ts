@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto';
+import express from 'express';
+import { createRouter, HttpError, type ConnectorHooks } from 'stowage';
+
+interface User {
+  readonly id: string;
+  readonly role: 'editor' | 'reader';
+}
+
+/** The request as the login of the application leaves it: passport and others set `user` like this. */
+type RequestWithUser = express.Request & { user?: User | undefined };
+
+const hooks: ConnectorHooks<RequestWithUser> = {
+  checkAuthentication: ({ native: { user } }) => {
+    if (user === undefined) throw new HttpError(401, 'Please log in.');
+    return { role: user.role, subject: user.id };
+  },
+};
+
+const router = createRouter(
+  {
+    onlyPOST: true,
+    sources: { photos: { title: 'Photos', root: 'photos', serve: 'protected' } },
+    accessControl: [
+      { FILE_UPLOAD: false, FILE_REMOVE: false, FILE_RENAME: false, FILE_MOVE: false },
+      { role: 'editor', FILE_UPLOAD: true, FILE_REMOVE: true, FILE_RENAME: true, FILE_MOVE: true },
+    ],
+  },
+  hooks,
+);
+
+// The sessions of your application take the place of these.
+const sessions = new Map<string, User>();
+const app = express();
+app.use((request: RequestWithUser, _response, next) => {
+  const [, id = ''] = /(?:^|; )session=([\w-]+)/u.exec(request.headers.cookie ?? '') ?? [];
+  request.user = sessions.get(id);
+  next();
+});
+app.post('/login/:name', (request, response) => {
+  const { name } = request.params;
+  const id = randomUUID();
+  sessions.set(id, { id: name, role: name === 'ann' ? 'editor' : 'reader' });
+  response.cookie('session', id, { httpOnly: true, sameSite: 'lax' }).end();
+});
+app.use('/connector', router.handler);
+app.listen(process.env['PORT'] ?? 3000);

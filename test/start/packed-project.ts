@@ -1,0 +1,137 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const root = resolve(import.meta.dirname, '../..');
+const examples = join(root, 'examples');
+
+/** The environment of a person's terminal: programs behave differently when they find themselves in a test. */
+export const terminal = (): NodeJS.ProcessEnv => {
+  const { NODE_ENV: _mode, VITEST: _runner, ...environment } = process.env;
+  return environment;
+};
+
+/** A port that nobody uses now. */
+export const freePort = async (): Promise<string> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return String(port);
+};
+
+/** The package as a registry would give it. */
+const pack = async (folder: string): Promise<string> => {
+  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
+  const { stdout } = await run('npm', args, { cwd: root });
+  const [packed] = Object.values(JSON.parse(stdout) as Record<string, { filename: string }>);
+  if (packed === undefined) throw new Error('npm pack gave nothing.');
+  return join(folder, packed.filename);
+};
+
+/** The packages that a page of the documents tells to install. */
+export const packagesOf = async (page: string): Promise<readonly string[]> => {
+  const text = await readFile(join(root, page), 'utf8');
+  const lines = [...text.matchAll(/^npm install (?<names>.+)$/gmu)].map(({ groups }) => groups?.['names']);
+  return lines.flatMap((names = '') => names.split(' ')).filter((name) => !name.startsWith('-'));
+};
+
+/** A program of the documents that is running. */
+export interface RunningProgram {
+  readonly url: string;
+  readonly folder: string;
+  /** What it has printed. */
+  output(): string;
+  stop(): Promise<void>;
+}
+
+/** Waits until somebody answers under the URL; any answer counts. */
+const answers = async (url: string, child: ChildProcess, output: () => string): Promise<void> => {
+  for (let attempt = 0; attempt < 600; attempt += 1) {
+    if (child.exitCode !== null) throw new Error(`The program has ended:\n${output()}`);
+    try {
+      await (await fetch(url)).arrayBuffer();
+      return;
+    } catch {
+      await new Promise((wait) => setTimeout(wait, 50));
+    }
+  }
+  throw new Error(`Nobody answers at ${url}:\n${output()}`);
+};
+
+/** A project in an empty folder that has the packed package and others installed by npm. */
+export class PackedProject {
+  readonly folder: string;
+  readonly #programs: RunningProgram[] = [];
+
+  private constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /** What `npm init -y && npm install ...` leaves. */
+  static async create(packages: readonly string[]): Promise<PackedProject> {
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-start-'));
+    const project = new PackedProject(folder);
+    const tarball = await pack(folder);
+    const names = [...new Set(packages)].map((name) => (name === 'stowage' ? tarball : name));
+    await run('npm', ['init', '-y'], { cwd: folder });
+    const args = ['install', '--prefer-offline', '--no-audit', '--no-fund', ...names];
+    await run('npm', args, { cwd: folder, env: terminal() });
+    return project;
+  }
+
+  /** Puts the files of an example into a folder of their own, which finds the packages of the project. */
+  async add(example: string, name = basename(example)): Promise<string> {
+    const folder = join(this.folder, name);
+    await cp(join(examples, example), folder, { recursive: true });
+    await symlink(join(this.folder, 'node_modules'), join(folder, 'node_modules'));
+    return folder;
+  }
+
+  /** Starts a program as the documents say, on a free port or the one that its words name, and waits until it answers. */
+  async start(
+    folder: string,
+    words: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+    knownPort?: string,
+  ): Promise<RunningProgram> {
+    const port = knownPort ?? (await freePort());
+    const [command = '', ...args] = words;
+    const child = spawn(command, args, {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...terminal(), ...environment, PORT: port },
+      // npx starts others: they end together.
+      detached: true,
+    });
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    const url = `http://localhost:${port}`;
+    const program = {
+      url,
+      folder,
+      output: () => printed,
+      stop: async () => {
+        if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+        const ended = once(child, 'exit');
+        process.kill(-child.pid, 'SIGKILL');
+        await ended;
+      },
+    };
+    this.#programs.push(program);
+    await answers(url, child, () => printed);
+    return program;
+  }
+
+  async remove(): Promise<void> {
+    await Promise.all(this.#programs.map((program) => program.stop()));
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
