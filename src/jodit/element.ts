@@ -19,6 +19,16 @@ export const make = <Tag extends keyof HTMLElementTagNameMap>(
   return element;
 };
 
+/**
+ * Names a part for screen readers by a text that is not seen: an `aria-label` on a part of Jodit would appear
+ * as a tooltip over everything in it.
+ */
+export const nameForReaders = (part: HTMLElement, home: HTMLElement, text: string): void => {
+  const id = `stowage-${Math.random().toString(36).slice(2)}`;
+  home.append(make('span', '', { text, attributes: { id, hidden: '' } }));
+  part.setAttribute('aria-labelledby', id);
+};
+
 /** A button that submits nothing. */
 export const makeButton = (className: string, onClick: () => void, parts: Parts): HTMLButtonElement => {
   const button = make('button', className, { ...parts, attributes: { type: 'button', ...parts.attributes } });

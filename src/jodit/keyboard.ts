@@ -1,4 +1,5 @@
 import type { FileBrowser, Item } from './editor.ts';
+import { nameForReaders } from './element.ts';
 import type { Texts } from './texts/texts.ts';
 import { fill } from './texts/texts.ts';
 
@@ -95,7 +96,7 @@ const describeTiles = (browser: FileBrowser, texts: Texts): void => {
   const { container } = browser.files;
   container.setAttribute('role', 'listbox');
   container.setAttribute('aria-multiselectable', 'true');
-  container.setAttribute('aria-label', texts.files);
+  nameForReaders(container, browser.container, texts.files);
   const reach = (wanted: HTMLElement | undefined): void => {
     for (const tile of tilesOf(browser)) tile.tabIndex = tile === wanted ? 0 : -1;
   };
@@ -125,7 +126,7 @@ const describeTiles = (browser: FileBrowser, texts: Texts): void => {
 const useTree = (browser: FileBrowser, texts: Texts): void => {
   const { container } = browser.tree;
   container.setAttribute('role', 'navigation');
-  container.setAttribute('aria-label', texts.folders);
+  nameForReaders(container, browser.container, texts.folders);
   const special: Readonly<Record<string, string>> = { '.': texts.allSources, '..': texts.parentFolder };
   const titleSources = (): void => {
     const named = browser.state.sources.filter(({ name }) => name !== '' && name !== 'default');
@@ -176,7 +177,8 @@ const carryFocus = (browser: FileBrowser, texts: Texts): void => {
   });
   browser.e.on('fileBrowserReady.filebrowser', () => {
     const box = dialog();
-    box?.setAttribute('aria-label', texts.fileBrowser);
+    if (box?.hasAttribute('aria-labelledby') === false)
+      nameForReaders(box, browser.container, texts.fileBrowser);
     if (box?.contains(document.activeElement) !== false) return;
     const first = browser.files.container.querySelector<HTMLElement>('[tabindex="0"]');
     (first ?? browser.tree.container.querySelector<HTMLElement>('a'))?.focus();

@@ -58,7 +58,6 @@ export const tileTemplate = ({ locale }: Texts): TileTemplate => {
       role: 'option',
       tabindex: '-1',
       'aria-selected': 'false',
-      'aria-label': facts.map(([, text]) => text).join(', '),
     });
     const picture = attributesOf({
       'data-is-file': isFile,
@@ -66,6 +65,8 @@ export const tileTemplate = ({ locale }: Texts): TileTemplate => {
       src: item.imageURL,
       alt: name,
       loading: 'lazy',
+      // The name stands beside it.
+      'aria-hidden': showFileName ? 'true' : 'false',
     });
     const rows = info.length === 0 ? '' : `<div class="${className}-info">${info.join('')}</div>`;
     return `<a ${link}><img ${picture}/>${rows}</a>`;
