@@ -9,7 +9,8 @@ import { createUploadedSizes, sizeInsertedPictures } from './pictures.ts';
 import { warnOfMissingPlugins } from './plugins.ts';
 import { askBeforeRemoving } from './removing.ts';
 import { letServerCheckNames } from './renaming.ts';
-import type { Texts } from './texts/texts.ts';
+import { textsFor } from './texts/languages.ts';
+import { reportRemovals } from './undo.ts';
 import { createUploadPanel } from './upload-panel.ts';
 import { uploadVisibly } from './uploading.ts';
 
@@ -17,7 +18,8 @@ import { uploadVisibly } from './uploading.ts';
  * Joins an editor, when it is ready, to what this room adds and mends. Once for an editor; everything goes
  * with it when it is destructed.
  */
-export const attach = (editor: Editor, connection: Connection, texts: Texts): void => {
+export const attach = (editor: Editor, connection: Connection, language: string): void => {
+  const texts = textsFor(language);
   const browser = editor.filebrowser;
   const notices = createNotices(editor.o.popupRoot ?? editor.o.shadowRoot ?? document.body, texts);
   const message = { value: messageBox(notices, texts), configurable: true };
@@ -34,7 +36,8 @@ export const attach = (editor: Editor, connection: Connection, texts: Texts): vo
   }
 
   browser.container.classList.add('stowage-browser');
-  askBeforeRemoving(browser, texts);
+  const report = reportRemovals(browser, connection, { notices, texts, language });
+  askBeforeRemoving(browser, texts, report);
   letServerCheckNames(browser);
   mendListing(browser, connection.details ?? true);
   leaveLostFolders(browser);

@@ -91,7 +91,7 @@ export const joditConfig = <Options extends object = object>(
         // Jodit 4.15.13 attaches the events of its options twice.
         if (!attached.has(editor)) {
           attached.add(editor);
-          attach(editor, connection, textsFor(language));
+          attach(editor, connection, language);
         }
         return afterInit?.(...([editor, ...rest] as never[]));
       },

@@ -63,6 +63,7 @@ export interface DataProvider {
   folderRename: (path: string, name: string, newName: string, source: string) => Promise<string>;
   crop: (...values: readonly unknown[]) => Promise<boolean | string>;
   resize: (...values: readonly unknown[]) => Promise<boolean | string>;
+  permissions: (path: string, source: string) => Promise<Readonly<Record<string, boolean>> | null>;
   canI: (action: string) => boolean;
   readonly options: Readonly<Record<'fileMove' | 'folderMove', { data: Record<string, unknown> }>>;
 }

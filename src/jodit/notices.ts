@@ -8,11 +8,17 @@ const STAYS = { error: 10_000, other: 5000 };
 /** Messages on the screen at the same time. */
 const MOST = 4;
 
+/** How long a message stays at least, and what can be done about what it says. */
+export interface NoticeOptions {
+  readonly milliseconds?: number | undefined;
+  readonly action?: { readonly label: string; readonly run: () => void } | undefined;
+}
+
 /** Messages at the edge of the window, above all dialogs. */
 export interface Notices {
   /** The stack of messages; also the home of uploads that no dialog shows. */
   readonly element: HTMLElement;
-  show(text: string, kind: string, timeout?: number): void;
+  show(text: string, kind: string, options?: NoticeOptions): void;
   /** Takes everything off the screen. */
   remove(): void;
 }
@@ -54,12 +60,13 @@ export const createNotices = (root: Node, texts: Texts): Notices => {
 
   return {
     element,
-    show: (text, kind, timeout = 0) => {
+    show: (text, kind, { milliseconds = 0, action } = {}) => {
       if (text.trim() === '') return;
       const isError = kind === 'error';
       const key = `${kind} ${text}`;
       const old = shown.get(key);
-      if (old !== undefined) return old.again();
+      if (old !== undefined && action === undefined) return old.again();
+      take(key);
       for (const first of [...shown.keys()].slice(0, Math.max(0, shown.size + 1 - MOST))) take(first);
       const close = makeButton('stowage-notice__close', () => take(key), {
         text: '×',
@@ -68,8 +75,15 @@ export const createNotices = (root: Node, texts: Texts): Notices => {
       const notice = make('div', `stowage-notice stowage-notice_${isError ? 'error' : kind}`, {
         children: [make('span', 'stowage-notice__text', { text }), close],
       });
+      if (action !== undefined) {
+        const act = (): void => {
+          take(key);
+          action.run();
+        };
+        close.before(makeButton('stowage-notice__action', act, { text: action.label }));
+      }
       live[isError ? 'alert' : 'status'].append(notice);
-      const stays = Math.max(timeout, isError ? STAYS.error : STAYS.other);
+      const stays = Math.max(milliseconds, isError ? STAYS.error : STAYS.other);
       shown.set(key, { notice, again: keepWhileUsed(notice, stays, () => take(key)) });
     },
     remove: () => {
@@ -81,12 +95,10 @@ export const createNotices = (root: Node, texts: Texts): Notices => {
 
 /** What takes the place of a view's own messages. Jodit's word for a network failure gets a sentence. */
 export const messageBox = (notices: Notices, texts: Texts): MessageBox => {
-  const show = (text: string, kind = 'info', timeout?: number): void =>
-    notices.show(
-      text === 'Connection error' ? texts.unreachable : text.replace(/^Error: /u, ''),
-      kind,
-      timeout,
-    );
+  const show = (text: string, kind = 'info', milliseconds?: number): void => {
+    const words = text === 'Connection error' ? texts.unreachable : text.replace(/^Error: /u, '');
+    notices.show(words, kind, { milliseconds });
+  };
   return {
     message: show,
     info: (text, timeout) => show(text, 'info', timeout),

@@ -2,6 +2,7 @@ import type { FileBrowser, FolderEvent, Item } from './editor.ts';
 import { escapeHtml } from './element.ts';
 import { ask } from './question.ts';
 import { counted, fill, type Texts } from './texts/texts.ts';
+import type { Removed, ReportRemoval } from './undo.ts';
 
 /** Names that a question lists; of more it says how many. */
 const NAMED = 8;
@@ -19,23 +20,23 @@ const nameOf = ({ file, name }: Item): string => name ?? file ?? '';
 /** Removes files one after the other, and says what came of it. */
 const removeInTurn = async (
   browser: FileBrowser,
-  texts: Texts,
   remove: FileBrowser['dataProvider']['fileRemove'],
+  report: ReportRemoval,
   items: readonly Item[],
 ): Promise<void> => {
-  const removed: string[] = [];
+  const removed: Removed[] = [];
   for (const item of items) {
+    const [source, path, name] = [item.sourceName, item.path, nameOf(item)];
     try {
-      await remove(item.path, nameOf(item), item.sourceName);
-      removed.push(nameOf(item));
+      await remove(path, name, source);
+      removed.push({ source, path, name });
     } catch (error) {
       browser.status(error);
     }
   }
-  if (removed.length > 0)
-    browser.status(counted(texts, texts.filesDeleted, removed.length, { name: removed[0] ?? '' }), true);
   browser.state.activeElements = [];
   browser.e.fire('update.filebrowser');
+  await report(removed);
 };
 
 /** Whether the running click is one on the menu of a file. */
@@ -49,7 +50,7 @@ const isMenuClick = (): boolean => {
  * without a question; of several selected files it removes only the last one, because all requests start at
  * the same time and each cancels the one before.
  */
-export const askBeforeRemoving = (browser: FileBrowser, texts: Texts): void => {
+export const askBeforeRemoving = (browser: FileBrowser, texts: Texts, report: ReportRemoval): void => {
   const { dataProvider, state } = browser;
   const remove = dataProvider.fileRemove;
   const agrees = (question: string): Promise<boolean> => ask(browser, question, texts.remove);
@@ -57,14 +58,15 @@ export const askBeforeRemoving = (browser: FileBrowser, texts: Texts): void => {
     // Jodit lists a file that was clicked twice with Ctrl twice.
     const items = [...new Set(state.activeElements)];
     if (items.length === 0 || !(await agrees(questionOf(texts, items.map(nameOf))))) return;
-    await removeInTurn(browser, texts, remove, items);
+    await removeInTurn(browser, remove, report, items);
   };
   const removeFolder = async ({ path, name, source }: FolderEvent): Promise<void> => {
     const question = escapeHtml(fill(texts.deleteFolder, { name }));
     if (!(await agrees(`<div class="stowage-question"><p>${question}</p></div>`))) return;
     try {
-      browser.status(await dataProvider.folderRemove(path, name, source), true);
+      await dataProvider.folderRemove(path, name, source);
       browser.e.fire('update.filebrowser');
+      await report([{ source, path, name }]);
     } catch (error) {
       browser.status(error);
     }

@@ -54,6 +54,7 @@ describe.skipIf(chromium === undefined)(`What stowage/jodit mends in Jodit${need
     await editor.agree();
     await eventually(() => editor.names()).not.toContain('left.jpg');
     expect(await readdir(inPhotos())).not.toContain('left.jpg');
+    expect(await editor.page.$$('.stowage-notice__action')).toHaveLength(0);
   });
 
   test('says which folder is open, and leads back', async () => {

@@ -80,7 +80,8 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
   };
 
   beforeAll(async () => {
-    const writable = { title: 'Bilder', storageAdapter: 'memory', serve: 'public' } as const;
+    const trash = { retentionDays: 1 };
+    const writable = { title: 'Bilder', storageAdapter: 'memory', serve: 'public', trash } as const;
     router = createRouter({ sources: { pictures: writable } }, {}, { basePath: '/connector' });
     server = createServer((request, response) => {
       const url = request.url ?? '/';
@@ -184,6 +185,22 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
     );
     expect((await editor.messages()).join()).not.toMatch(/JSON|token/u);
     proxy = undefined;
+    await editor.page.close();
+  });
+
+  test('brings back what was removed with one click, where the source has a trash', async () => {
+    const editor = await visit('/global');
+    await editor.openFiles();
+    await (await editor.tile('one.png')).click();
+    await editor.tool('remove');
+    await editor.agree();
+    await eventually(() => editor.names()).toEqual([]);
+    expect((await fetch(`${base}/connector/file/pictures/one.png`)).status).toBe(404);
+    await eventually(() => editor.messages()).toContain('success: one.png was deleted.');
+    await editor.page.locator('.stowage-notice__action').click();
+    await eventually(() => editor.names()).toEqual(['one.png']);
+    await eventually(() => editor.messages()).toContain('success: one.png is back.');
+    expect((await fetch(`${base}/connector/file/pictures/one.png`)).status).toBe(200);
     await editor.page.close();
   });
 

@@ -34,6 +34,13 @@ export const arabic: Texts = {
     few: 'حُذفت {count} ملفات.',
     other: 'حُذف {count} ملفًا.',
   },
+  undo: 'تراجع',
+  restored: {
+    one: 'استُعيد {name}.',
+    two: 'استُعيد ملفان.',
+    few: 'استُعيدت {count} ملفات.',
+    other: 'استُعيد {count} ملفًا.',
+  },
   folder: 'المجلد الحالي',
   folders: 'المجلدات',
   files: 'الملفات',

@@ -20,6 +20,8 @@ export const german: Texts = {
   andMore: { one: 'und {count} weitere', other: 'und {count} weitere' },
   remove: 'Löschen',
   filesDeleted: { one: '{name} wurde gelöscht.', other: '{count} Dateien wurden gelöscht.' },
+  undo: 'Rückgängig',
+  restored: { one: '{name} ist wieder da.', other: '{count} Dateien sind wieder da.' },
   folder: 'Aktueller Ordner',
   folders: 'Ordner',
   files: 'Dateien',

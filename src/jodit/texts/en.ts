@@ -19,6 +19,8 @@ export const english: Texts = {
   andMore: { one: 'and {count} more', other: 'and {count} more' },
   remove: 'Delete',
   filesDeleted: { one: '{name} was deleted.', other: '{count} files were deleted.' },
+  undo: 'Undo',
+  restored: { one: '{name} is back.', other: '{count} files are back.' },
   folder: 'Current folder',
   folders: 'Folders',
   files: 'Files',

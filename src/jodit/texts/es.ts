@@ -19,6 +19,8 @@ export const spanish: Texts = {
   andMore: { one: 'y {count} más', other: 'y {count} más' },
   remove: 'Eliminar',
   filesDeleted: { one: 'Se eliminó {name}.', other: 'Se eliminaron {count} archivos.' },
+  undo: 'Deshacer',
+  restored: { one: 'Se recuperó {name}.', other: 'Se recuperaron {count} archivos.' },
   folder: 'Carpeta actual',
   folders: 'Carpetas',
   files: 'Archivos',

@@ -19,6 +19,8 @@ export const french: Texts = {
   andMore: { one: 'et {count} autre', other: 'et {count} autres' },
   remove: 'Supprimer',
   filesDeleted: { one: '{name} a été supprimé.', other: '{count} fichiers ont été supprimés.' },
+  undo: 'Annuler la suppression',
+  restored: { one: '{name} a été rétabli.', other: '{count} fichiers ont été rétablis.' },
   folder: 'Dossier actuel',
   folders: 'Dossiers',
   files: 'Fichiers',

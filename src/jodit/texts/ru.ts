@@ -34,6 +34,13 @@ export const russian: Texts = {
     many: 'Удалено {count} файлов.',
     other: 'Удалено {count} файла.',
   },
+  undo: 'Вернуть',
+  restored: {
+    one: 'Файл {name} возвращён.',
+    few: 'Возвращены {count} файла.',
+    many: 'Возвращено {count} файлов.',
+    other: 'Возвращено {count} файла.',
+  },
   folder: 'Текущая папка',
   folders: 'Папки',
   files: 'Файлы',

@@ -21,6 +21,8 @@ export interface Texts {
   readonly andMore: Plural;
   readonly remove: string;
   readonly filesDeleted: Plural;
+  readonly undo: string;
+  readonly restored: Plural;
   readonly folder: string;
   readonly folders: string;
   readonly files: string;

@@ -19,6 +19,8 @@ export const chinese: Texts = {
   andMore: { other: '以及另外 {count} 个' },
   remove: '删除',
   filesDeleted: { other: '已删除 {count} 个文件。' },
+  undo: '撤销',
+  restored: { other: '已恢复 {count} 个文件。' },
   folder: '当前文件夹',
   folders: '文件夹',
   files: '文件',
