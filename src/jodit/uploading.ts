@@ -59,6 +59,8 @@ export const uploadVisibly = (
   { options }: Uploader,
   { texts, panel, notices, onStored }: UploadSurroundings,
 ): void => {
+  // The page may have a way of its own.
+  if (options.customUploadFunction !== undefined) return;
   options.customUploadFunction = async (form) => {
     const request = new XMLHttpRequest();
     let isCancelled = false;
