@@ -11,6 +11,7 @@ export const packages = [
   ['libimage-exiftool-perl', 'tests that read what pictures say of where they were taken'],
   ['libreoffice-writer-nogui', 'tests that render DOCX'],
   ['apache2', 'the webdav adapter on Apache, with Basic and Digest'],
+  ['libapache2-mod-xsendfile', 'files that Apache sends'],
   ['nginx', 'the webdav adapter on nginx, reason phrases behind a proxy'],
   ['libnginx-mod-http-dav-ext', 'the webdav adapter on nginx'],
   ['rclone', 'the webdav adapter on rclone'],

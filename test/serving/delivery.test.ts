@@ -47,7 +47,7 @@ describe('files that the web server in front sends', () => {
     const root = await localRoot();
     const app = open({ sources: { photos: { title: 'P', root, serve: 'public', delivery: 'x-sendfile' } } });
     const sent = (await get(app, path)).headers.get('x-sendfile') ?? '';
-    expect(decodeURIComponent(sent)).toBe(join(root, 'trip/Köln 1.txt'));
+    expect(Buffer.from(sent, 'latin1').toString()).toBe(join(root, 'trip/Köln 1.txt'));
   });
 
   it('are neither denied nor unsigned ones', async () => {

@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/settings.ts';
 import { encodedPath } from '../../links/links.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { StorageAdapter } from '../../storage/adapter.ts';
+import type { Stat, StorageAdapter } from '../../storage/adapter.ts';
 import { HandedOverAnswer } from '../file-answer.ts';
 
 /**
@@ -16,6 +16,7 @@ export interface Handover {
   readonly settings: Pick<Settings, 'delivery' | 'deliveryPrefix'>;
   readonly storage: StorageAdapter;
   readonly path: SourcePath;
+  readonly stat: Stat;
   readonly contentType: string;
   readonly disposition: string;
   /** Of the answer, as if it were streamed. */
@@ -36,21 +37,43 @@ const toStore = async ({
   return new HandedOverAnswer(302, { location, 'cache-control': `private, max-age=${String(REDIRECT_AGE)}` });
 };
 
+/** Nginx decodes what it is given. */
+const toNginx = ({
+  settings: { deliveryPrefix = '' },
+  path,
+}: Handover): Readonly<Record<string, string>> => ({
+  'x-accel-redirect': `${deliveryPrefix.replace(/\/$/u, '')}/${encodedPath(path)}`,
+});
+
+/** Apache takes the path as it is, in bytes, and gives every file the same tag where it is not told one. */
+const toApache = ({
+  settings,
+  storage,
+  path,
+  stat: { etag, modifiedAt },
+}: Handover): Readonly<Record<string, string>> => {
+  const root = settings.deliveryPrefix ?? `/${(storage.identity?.root ?? []).join('/')}`;
+  const file = `${root.replace(/\/$/u, '')}/${path.toString()}`;
+  return {
+    'x-sendfile': Buffer.from(file).toString('latin1'),
+    ...(etag === undefined ? {} : { etag }),
+    ...(modifiedAt === undefined ? {} : { 'last-modified': new Date(modifiedAt).toUTCString() }),
+  };
+};
+
 /**
  * The answer that has somebody else send the bytes of a file: the store, or the web server in front.
  * Undefined: the service sends them itself, because it is asked to, or because the store gives no URLs.
  */
 export const handOver = async (handover: Handover): Promise<HandedOverAnswer | undefined> => {
-  const { settings, storage, path, contentType, disposition, headers } = handover;
-  const { delivery, deliveryPrefix } = settings;
+  const { settings, contentType, disposition, headers } = handover;
+  const { delivery } = settings;
   if (delivery === 'stream') return undefined;
   if (delivery === 'redirect') return toStore(handover);
-  const root = `/${(storage.identity?.root ?? []).map(encodeURIComponent).join('/')}`;
-  const prefix = (deliveryPrefix ?? root).replace(/\/$/u, '');
   return new HandedOverAnswer(200, {
     ...headers,
     'content-type': contentType,
     'content-disposition': disposition,
-    [delivery]: `${prefix}/${encodedPath(path)}`,
+    ...(delivery === 'x-sendfile' ? toApache(handover) : toNginx(handover)),
   });
 };

@@ -99,8 +99,9 @@ const sendStored = async (
   const disposition = contentDisposition(isInline ? 'inline' : 'attachment', path.name);
   if (settings.delivery !== 'stream') {
     // Whoever sends the bytes would not know what is not there.
-    if ((known ?? (await storage.stat(path, { signal }))).kind !== 'file') throw new NotFoundError();
-    const handover = { settings, storage, path, contentType, disposition, headers, signal };
+    const stat = known ?? (await storage.stat(path, { signal }));
+    if (stat.kind !== 'file') throw new NotFoundError();
+    const handover = { settings, storage, path, stat, contentType, disposition, headers, signal };
     const handedOver = await handOver(handover);
     if (handedOver !== undefined) return handedOver;
   }

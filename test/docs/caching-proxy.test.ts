@@ -1,0 +1,124 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request, type IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { createApp, type App } from 'stowage';
+import { SourcePath, type StorageAdapter } from 'stowage/storage';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { memoryFactory } from '../../dist/internals.js';
+import { quiet } from '../bridges/hosts.ts';
+
+const NGINX = '/usr/sbin/nginx';
+const isThere = existsSync(NGINX);
+const reason = isThere ? '' : ' [left out: install the Debian package nginx]';
+
+/** A store that makes a new URL every time, as buckets do. */
+const linkingStore = () => {
+  let links = 0;
+  return {
+    create: async (): Promise<StorageAdapter> => {
+      const context = { options: undefined, root: undefined, sourceName: 'store', log: quiet.logger };
+      const store: StorageAdapter = await memoryFactory.create(context);
+      await store.write(SourcePath.parse('a.txt'), Readable.from([Buffer.from('one')]));
+      store.temporaryUrl = () => {
+        links += 1;
+        return Promise.resolve(`https://store.test/a.txt?signature=${String(links)}`);
+      };
+      return store;
+    },
+  };
+};
+
+describe.skipIf(!isThere)(`a proxy that caches what it may${reason}`, () => {
+  let folder: string;
+  let root: string;
+  let app: App;
+  let nginx: ChildProcess;
+
+  const ask = async (path: string) => {
+    const outgoing = request({ socketPath: join(folder, 'nginx.sock'), path });
+    outgoing.end();
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+    const { 'x-cache': cache, location } = answer.headers;
+    return { status: answer.statusCode, cache, location, body: await text(answer) };
+  };
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'stowage-cache-'));
+    root = await mkdtemp(join(tmpdir(), 'stowage-cached-'));
+    await writeFile(join(root, 'a.txt'), 'one');
+    app = createApp(
+      {
+        signingSecret: 'k'.repeat(32),
+        sources: {
+          open: { title: 'Open', root, serve: 'public' },
+          signed: { title: 'Signed', root, serve: 'signed' },
+          store: { title: 'Store', storageAdapter: 'linking', serve: 'public', delivery: 'redirect' },
+        },
+      },
+      {},
+      { ...quiet, storageAdapters: { linking: linkingStore() } },
+    );
+    const { port } = await app.listen(0, '127.0.0.1');
+    const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+    const directories = kinds.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join('\n');
+    await writeFile(
+      join(folder, 'nginx.conf'),
+      `${process.getuid?.() === 0 ? 'user root;' : ''}
+      daemon off; pid ${join(folder, 'pid')}; error_log ${join(folder, 'error.log')};
+      events {}
+      http {
+        access_log off; ${directories}
+        proxy_cache_path ${join(folder, 'cache')} keys_zone=files:1m;
+        server {
+          listen unix:${join(folder, 'nginx.sock')};
+          location / {
+            proxy_pass http://127.0.0.1:${String(port)};
+            proxy_cache files;
+            proxy_cache_revalidate on;
+            add_header X-Cache $upstream_cache_status always;
+          }
+        }
+      }`,
+    );
+    nginx = spawn(NGINX, ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' });
+    await vi.waitFor(() => ask('/ping'), { timeout: 20_000 });
+  });
+
+  afterAll(async () => {
+    if (nginx.exitCode === null && nginx.kill('SIGQUIT')) await once(nginx, 'exit');
+    await app.close();
+    await Promise.all([folder, root].map((path) => rm(path, { recursive: true, force: true })));
+  });
+
+  it('keeps no redirect to a URL that expires', async () => {
+    const [one, two] = [await ask('/file/store/a.txt'), await ask('/file/store/a.txt')];
+    expect([one.status, two.status, one.cache, two.cache]).toEqual([302, 302, 'MISS', 'MISS']);
+    expect(one.location).not.toBe(two.location);
+  });
+
+  it('keeps no file that only a signed link opens', async () => {
+    const link = app.urlFor('signed', 'a.txt');
+    expect((await ask(link)).body).toBe('one');
+    expect((await ask(link)).cache).toBe('MISS');
+    expect((await ask(link.replace(/signature=.{4}/u, 'signature=AAAA'))).status).toBe(403);
+    expect((await ask('/file/signed/a.txt')).status).toBe(403);
+  });
+
+  it('shows what a public file holds now, whatever stands behind its name', async () => {
+    expect((await ask('/file/open/a.txt')).body).toBe('one');
+    await writeFile(join(root, 'a.txt'), 'two, longer');
+    expect((await ask('/file/open/a.txt')).body).toBe('two, longer');
+    for (const query of ['?x=1', '?expires=1&signature=2', '?path=b.txt&action=files']) {
+      expect((await ask(`/file/open/a.txt${query}`)).body).toBe('two, longer');
+    }
+    await rm(join(root, 'a.txt'));
+    expect((await ask('/file/open/a.txt')).status).toBe(404);
+    await writeFile(join(root, 'a.txt'), 'one');
+  });
+});
