@@ -8,7 +8,7 @@ import { stageContent } from '../storage/staging.ts';
 import { defineAction, type ActionContext } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
 import type { EditorAnswer } from './file-answer.ts';
-import { expectedName } from './incoming-picture.ts';
+import { expectedName, prepareThumbnail } from './incoming-picture.ts';
 import { requireFolder } from './item.ts';
 import { newFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
@@ -80,6 +80,7 @@ const store = async (
   const stored = await storeUpload(context, open, folder, planned);
   const { path, replaced } = stored;
   if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
+  await prepareThumbnail(context, open, stored);
   return stored;
 };
 

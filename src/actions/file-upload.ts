@@ -6,6 +6,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
 import type { EditorAnswer } from './file-answer.ts';
+import { prepareThumbnail } from './incoming-picture.ts';
 import { requireFolder } from './item.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 import {
@@ -91,8 +92,10 @@ const run = async (
   const { baseurl, settings } = open.source;
   const files = requireFiles(context, open, input);
   const stored = await storeAll(context, open, input.path, files);
-  for (const { path, replaced } of stored) {
+  for (const one of stored) {
+    const { path, replaced } = one;
     if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
+    await prepareThumbnail(context, open, one);
   }
   return answerFor(input.responseType, {
     baseurl,

@@ -7,7 +7,13 @@ import { isSegment, type SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { publicUrlOf } from './edit-image.ts';
-import { type JustStored, keepOriginal, policyFor, receiveUpload } from './incoming-picture.ts';
+import {
+  type JustStored,
+  keepOriginal,
+  policyFor,
+  prepareThumbnail,
+  receiveUpload,
+} from './incoming-picture.ts';
 import { cleanedUpload, pictureOf } from './incoming-policy.ts';
 import { findItem, requireFolder, requireKind } from './item.ts';
 import { storeByStrategy } from './naming.ts';
@@ -149,6 +155,7 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
     const wanted = { path: input.path.child(content.name), overwrite };
     const stored = await store(context, open, content.upload, wanted);
     await keepOriginal(context, open, stored, content.original);
+    await prepareThumbnail(context, open, stored);
     return { newPath: publicUrlOf(open, stored.path), name: stored.path.name };
   } finally {
     await content.upload.staged.discard();

@@ -141,6 +141,16 @@ export const keepOriginal = async (
   }
 };
 
+/** Has the thumbnail of a picture made that has come in, where the source prepares its pictures. */
+export const prepareThumbnail = async (
+  { services, holdSources }: ActionContext,
+  { source }: OpenSource,
+  { path, stat }: JustStored,
+): Promise<void> => {
+  if (policyFor(source.settings, path.name) === undefined) return;
+  await services.thumbnails.prepare(source, path.parent, { ...stat, name: path.name }, holdSources);
+};
+
 /**
  * The name that a picture will probably have when it has come in: the real one follows its content. For
  * checks before its bytes are there.

@@ -84,4 +84,10 @@ export const pictureSettings = {
       'Forms of pictures by name, `{ "card": { "width": 320, "height": 200, "fit": "cover", "format": "webp" } }`: each is made once, kept beside the thumbnails, and given by imageVariant and `mods[variants]`.',
     ),
   ),
+  thumbDensity: setting(
+    z.number().min(1).max(4).default(1),
+    source(
+      'Pixels of a thumbnail for each of `thumbSize`: 2 for sharp thumbnails on fine screens. Thumbnails that exist keep their size until their image changes.',
+    ),
+  ),
 } as const;

@@ -138,6 +138,15 @@ const showWith =
     return { kind: 'stored', path: folder.child(source.settings.thumbFolderName).child(shown.name) };
   };
 
+const prepareWith =
+  (context: FolderViewContext, backlog: Backlog): Thumbnails['prepare'] =>
+  async (source, folder, entry, hold) => {
+    const { createThumb, serve } = source.settings;
+    if (!createThumb || serve !== 'off') return;
+    const key = context.cache.keyOf({ storage: await source.storage(), path: folder.child(entry.name) });
+    backlog.add(key, makeRest(context, source, folder, [entry]), hold());
+  };
+
 const describeWith = (context: FolderViewContext, backlog: Backlog): Thumbnails['describe'] => {
   const complained = new WeakSet<Settings>();
   return async (source, folder, entries, { signal, hold }) => {
@@ -183,6 +192,7 @@ export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
   const context: FolderViewContext = { cache, maker, log, svgGenerator };
   return {
     describe: describeWith(context, backlog),
+    prepare: prepareWith(context, backlog),
     show: showWith(context),
     iconNamed: ({ settings: { svgThumbWidth: width, svgThumbHeight: height } }, name) =>
       iconNamed(name, { width, height }),

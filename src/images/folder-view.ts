@@ -161,8 +161,9 @@ const showPicture = (
   if (isFresh(context, name, entry)) return { kind: 'made', name };
   if (isKnownBroken(context.cache, targetOf(context, name), entry))
     return showIcon(context, entry, context.planner.planIcon(entry));
-  const { thumbSize, quality } = context.source.settings;
-  const spec = { width: thumbSize, height: thumbSize, fit: 'inside', quality, format } as const;
+  const { thumbSize, thumbDensity, quality } = context.source.settings;
+  const side = Math.round(thumbSize * thumbDensity);
+  const spec = { width: side, height: side, fit: 'inside', quality, format } as const;
   return async () => {
     const image = { path: context.folder.child(entry.name), entry, spec };
     const outcome: Outcome = await context.maker.picture(targetOf(context, name), image, context.request);

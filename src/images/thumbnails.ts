@@ -38,6 +38,12 @@ export interface Thumbnails {
   ): Promise<readonly (string | undefined)[]>;
 
   /**
+   * Has the thumbnail of a picture that has just been stored made after a moment in which nothing is listed,
+   * so that the first listing finds it. As `hold` of `describe`; nothing in a source that serves its files.
+   */
+  prepare(source: Source, folder: SourcePath, entry: Entry, hold: () => () => void): Promise<void>;
+
+  /**
    * The picture that stands for an entry, made when it is missing or stale: once, however many ask at the
    * same time. For an image that cannot be drawn it is the icon of its extension; `self` when the entry is
    * shown by itself, or the store refuses thumbnails.

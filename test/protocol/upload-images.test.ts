@@ -1,5 +1,5 @@
 import sharp, { type Metadata } from 'sharp';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { bmpFile, gradient, packColours } from '../images/bitmaps.ts';
 import { located } from '../images/located.ts';
 import { animation, colourAt, fromRgba, isNear, QUARTERS, quarters, turned } from '../images/pictures.ts';
@@ -249,6 +249,13 @@ describe('uploadImages', () => {
       '.orig/new.png',
       '.orig/old.png',
     ]);
+  });
+
+  it('makes the thumbnail after the answer, of as many pixels as the source wants', async () => {
+    const started = await start({ maxWidth: 60, format: 'webp' }, { thumbSize: 20, thumbDensity: 2 });
+    await upload(started, 'a.png', await quarters().png().toBuffer());
+    await vi.waitFor(() => started.bytes('_thumbs/a.webp'), { timeout: 20_000, interval: 100 });
+    expect((await started.shown('_thumbs/a.webp')).width).toBe(40);
   });
 
   it('changes pictures of other servers, in a store without files of its own', async () => {
