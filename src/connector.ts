@@ -9,6 +9,7 @@ import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { createS3Factory } from './adapters/s3/factory.ts';
 import { createWebdavFactory } from './adapters/webdav/factory.ts';
+import { createSlots } from './concurrency/slots.ts';
 import { readBrowser, readSourceEnvironment, readThreadPoolSize } from './config/environment.ts';
 import { loadConfig } from './config/load.ts';
 import { loadSources } from './config/sources.ts';
@@ -168,6 +169,10 @@ const authenticationOf = (
   return header === undefined || from === undefined ? () => defaultRole : createProxyRole(header, from);
 };
 
+/** What a search costs is bounded by its limits; the local disk is walked through by one thread. */
+const SEARCHES_AT_ONCE = 8;
+const SEARCHES_MAY_WAIT = 1000;
+
 /** Nothing is opened or begun by it. */
 const createServices = (
   settings: ConnectorConfig['settings'],
@@ -186,6 +191,7 @@ const createServices = (
     locations,
     trash: createTrashKeeper(locations, log),
     largeListings: new LargeListings(),
+    searches: createSlots(SEARCHES_AT_ONCE, SEARCHES_MAY_WAIT),
     omittedEntries: new OmittedEntries(),
     remote,
     documents: createDocuments({ remote, log, browser: { ...readBrowser(), ...settings.documents } }),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Access } from '../access/access.ts';
+import type { Slots } from '../concurrency/slots.ts';
 import type { Documents } from '../documents/documents.ts';
 import type { ImageEditor } from '../images/image-editor.ts';
 import type { PictureSizes } from '../images/picture-sizes.ts';
@@ -27,6 +28,8 @@ export interface ActionServices {
   /** Held by whatever takes entries away from their locations: moves and removals. */
   readonly locations: LocationLocks;
   readonly largeListings: LargeListings;
+  /** Searches take turns: each walks through whole trees. */
+  readonly searches: Slots;
   readonly omittedEntries: OmittedEntries;
   /** The only way to fetch what users name. */
   readonly remote: RemoteFetcher;

@@ -6,6 +6,7 @@ import { detailsOf } from './listing/details.ts';
 import { modsField } from './listing/fields.ts';
 import { listingItems, listingItemSchema } from './listing/item.ts';
 import type { ListingSlot } from './listing/large-listings.ts';
+import { linksBelow } from './listing/links.ts';
 import { readPage } from './listing/page.ts';
 import { visibleEntries } from './listing/visibility.ts';
 import type { OpenSource } from './open-source.ts';
@@ -42,20 +43,11 @@ const listSource = async (
     { slot, onOmitted: services.omittedEntries.reporter(log, source, storage, path), signal },
   );
   const thumbs = await services.thumbnails.describe(source, path, entries, { signal, hold: holdSources });
-  const linkTo = (relative: string): string => {
-    const names = relative
-      .split('/')
-      .map((name, index, all) => (all.length > 1 && index > 0 ? decodeURIComponent(name) : name));
-    return services.links.to(
-      source,
-      names.reduce((folder, name) => folder.below(name), path),
-    );
-  };
   const details =
     mods.details === true ? await detailsOf(services.pictureSizes, open, path, entries, signal) : undefined;
   const variants =
     mods.variants === true ? await services.thumbnails.variants(source, path, entries, signal) : undefined;
-  const options = { linkTo: settings.serve === 'signed' ? linkTo : undefined, details, variants };
+  const options = { linkTo: linksBelow(services.links, source, path), details, variants };
   return {
     ...sourceHeader(source, path),
     ...(details === undefined ? {} : { total }),

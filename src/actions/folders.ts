@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { sortPatiently, TimeSlice } from '../concurrency/patient-sort.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';
 import { flagField } from './listing/fields.ts';
-import { compareText, sortPatiently, TimeSlice } from './listing/order.ts';
+import { compareText } from './listing/order.ts';
 import { scanFolder } from './listing/page.ts';
 import { visibleFolders } from './listing/visibility.ts';
 import type { OpenSource } from './open-source.ts';

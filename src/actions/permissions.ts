@@ -8,8 +8,8 @@ import { openedSource, sourcesFor } from './open-source.ts';
 import { trashPolicyOf } from './removal.ts';
 
 /**
- * The actions that `permissions` reports, in the order of the protocol and then what goes beyond it. Some of them may not exist here:
- * rules about them count.
+ * The actions that `permissions` reports: those of the protocol in its order, then those that this service
+ * adds. Some of them may not exist here: rules about them count.
  */
 export const reportedActions = [
   'files',
@@ -40,6 +40,7 @@ export const reportedActions = [
   'trashRemove',
   'trashEmpty',
   'imageVariant',
+  'filesSearch',
 ] as const;
 
 type ReportedAction = (typeof reportedActions)[number];
@@ -59,7 +60,7 @@ const record = <Value>(valueOf: (key: string) => Value): Record<keyof Permission
 const denied: Permissions = record(() => false);
 
 /** Listings ask for the folder itself; the other actions for what lies in it. */
-const OF_THE_FOLDER: ReadonlySet<string> = new Set(['FILES', 'FOLDERS', 'FOLDER_TREE']);
+const OF_THE_FOLDER: ReadonlySet<string> = new Set(['FILES', 'FOLDERS', 'FOLDER_TREE', 'FILES_SEARCH']);
 
 /**
  * What the access rules say of each reported action in a folder: true where it can succeed for something

@@ -4,6 +4,7 @@ import { imageCropAction, imageResizeAction, imageRotateAction } from './edit-im
 import { fileDownloadAction } from './file-download.ts';
 import { fileUploadRemoteAction } from './file-upload-remote.ts';
 import { fileUploadAction } from './file-upload.ts';
+import { filesSearchAction } from './files-search.ts';
 import { filesAction } from './files.ts';
 import { folderCreateAction } from './folder-create.ts';
 import { foldersAction } from './folders.ts';
@@ -56,6 +57,7 @@ export const createActions = (): Actions => {
     trashRemoveAction,
     trashEmptyAction,
     imageVariantAction,
+    filesSearchAction,
   ];
   return new Map(all.map((action) => [action.name, action]));
 };

@@ -12,13 +12,8 @@ export type ReservingSettings = Pick<
 
 const escaped = (text: string): string => text.normalize('NFC').replaceAll(/[\\^$.*+?()[\]{}|/]/gu, '\\$&');
 
-/**
- * Compiles the test whether a name is reserved: one of `excludeDirectoryNames`, the thumbnail folder while
- * thumbnails or variants are on, the folder of originals while they are kept, or the trash. Reserved names are
- * hidden, out of reach for every action, and may not be given to anything. Letter case does not count, because
- * a store may hold `_thumbs` and answer to `_THUMBS`. Compile once per request, then about 20 ns a name.
- */
-export const reservedNames = (settings: ReservingSettings): ((name: string) => boolean) => {
+/** Matches the names that are reserved, in NFC. @see reservedNames */
+export const reservedPattern = (settings: ReservingSettings): RegExp => {
   const originals = settings.uploadImages?.keepOriginal ?? false;
   const names = [
     TRASH_FOLDER,
@@ -27,7 +22,17 @@ export const reservedNames = (settings: ReservingSettings): ((name: string) => b
     ...(originals === false ? [] : [originals]),
   ];
   // A pattern, not a set of folded names: it folds case as file systems do and gives up at the first letter.
-  const pattern = new RegExp(`^(?:${names.map(escaped).join('|')})$`, 'iu');
+  return new RegExp(`^(?:${names.map(escaped).join('|')})$`, 'iu');
+};
+
+/**
+ * Compiles the test whether a name is reserved: one of `excludeDirectoryNames`, the thumbnail folder while
+ * thumbnails or variants are on, the folder of originals while they are kept, or the trash. Reserved names are
+ * hidden, out of reach for every action, and may not be given to anything. Letter case does not count, because
+ * a store may hold `_thumbs` and answer to `_THUMBS`. Compile once per request, then about 20 ns a name.
+ */
+export const reservedNames = (settings: ReservingSettings): ((name: string) => boolean) => {
+  const pattern = reservedPattern(settings);
   return (name) => pattern.test(name.normalize('NFC'));
 };
 

@@ -35,6 +35,21 @@ export const documentsSchema = z.strictObject({
     ),
 });
 
+export const searchLimitsSchema = z.strictObject({
+  entries: z
+    .number()
+    .int()
+    .positive()
+    .default(500_000)
+    .describe('Most entries that one answer looks at. A folder is always read to its end.'),
+  seconds: z
+    .number()
+    .positive()
+    .max(3600)
+    .default(10)
+    .describe('Longest time that one answer takes, as far as the store answers in time.'),
+});
+
 export const tenantCacheSchema = z.strictObject({
   // The cache takes room for all of them when it is made.
   max: z

@@ -9,6 +9,7 @@ import {
   MAX_TIMER_SECONDS,
   pdfSchema,
   rateLimitsSchema,
+  searchLimitsSchema,
   tenantCacheSchema,
 } from './setting-groups.ts';
 import {
@@ -99,6 +100,10 @@ export const settingsShape = {
   countInChunk: setting(
     count.default(1_000_000),
     source('Page size of listings when `mods[limit]` is absent.'),
+  ),
+  searchLimits: setting(
+    searchLimitsSchema.prefault({}),
+    source('How far one answer of filesSearch walks; the next one goes on there.'),
   ),
   excludeDirectoryNames: setting(
     z.array(segment).default(['.tmb', '.quarantine']),

@@ -2,7 +2,18 @@
  * A text in a form that all its spellings in other letter cases share. Both ways, because some letters have
  * one upper-case form for several lower-case ones (σ and ς, s and ſ), others the reverse.
  */
-export const withoutCase = (text: string): string => text.normalize('NFC').toLowerCase().toUpperCase();
+export const withoutCase = (text: string): string =>
+  // Most names: the rest is expensive when there are 100,000 of them.
+  /^[\u0000-\u007f]*$/u.test(text) ? text.toUpperCase() : text.normalize('NFC').toLowerCase().toUpperCase();
+
+/** The test whether a name holds all of these words, whatever their case. */
+export const holdsWords = (words: readonly string[]): ((name: string) => boolean) => {
+  const wanted = words.map(withoutCase);
+  return (name) => {
+    const text = withoutCase(name);
+    return wanted.every((word) => text.includes(word));
+  };
+};
 
 /**
  * What tells names and paths apart in a store: the text itself, or without its case where the store takes `a`

@@ -28,6 +28,7 @@ export { moveTree, type MoveTreeOptions } from './move-tree.ts';
 export { registerStorageAdapter } from './register.ts';
 export type { StorageFactory, StorageFactoryContext } from './registry.ts';
 export { isSegment, SourcePath } from './source-path.ts';
+export type { FolderView, FoundEntry, TreeWalkOptions, WalkPage } from './tree-walk.ts';
 export { placeStaged, stageContent, type PlaceOptions } from './staging.ts';
 export type { ErrorOptions } from '../errors/errors.ts';
 export {

@@ -11,11 +11,13 @@ import { removalTheme } from './cases/removal.ts';
 import { stageTheme } from './cases/stage.ts';
 import { statTheme } from './cases/stat.ts';
 import { copyTheme, moveTheme } from './cases/transfer.ts';
+import { walkTheme } from './cases/walk.ts';
 import { writeTheme } from './cases/write.ts';
 
 const THEMES: readonly Theme[] = [
   statTheme,
   listTheme,
+  walkTheme,
   readTheme,
   writeTheme,
   folderTheme,

@@ -31,6 +31,7 @@ const TABLE = [
   ['allowTrashRemove', 'TRASH_REMOVE'],
   ['allowTrashEmpty', 'TRASH_EMPTY'],
   ['allowImageVariant', 'IMAGE_VARIANT'],
+  ['allowFilesSearch', 'FILES_SEARCH'],
 ] as const;
 
 const flags = TABLE.map(([flag]) => flag);

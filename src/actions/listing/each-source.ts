@@ -57,7 +57,11 @@ export const listingMessages = z
  * The store of a source is to blame: it cannot be opened or read now. What the request asks for may exist
  * there.
  */
-const isOfStore = (error: unknown): boolean => !(error instanceof StowageError) || error.status >= 500;
+export const isOfStore = (error: unknown): boolean => !(error instanceof StowageError) || error.status >= 500;
+
+/** What users read of a source that is left out. */
+export const unreachable = ({ title, name }: Source): string =>
+  `The source "${title || name}" cannot be reached now.`;
 
 const listOne = async <Result>(
   context: ActionContext,
@@ -119,8 +123,6 @@ export const listSources = async <Result>(
   const left = sources.filter((source) => failures.has(source));
   return {
     sources: sources.flatMap((source) => results.get(source) ?? []),
-    ...(left.length === 0
-      ? {}
-      : { messages: left.map(({ title, name }) => `The source "${title || name}" cannot be reached now.`) }),
+    ...(left.length === 0 ? {} : { messages: left.map(unreachable) }),
   };
 };

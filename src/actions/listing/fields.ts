@@ -7,7 +7,9 @@ import { foldersPositions } from './order.ts';
  */
 const BLANKS = [null, '', 'undefined', 'null'] as const;
 
-const isBlank = (value: unknown): boolean => value === undefined || BLANKS.some((blank) => blank === value);
+/** Whether a value counts as absent. */
+export const isBlank = (value: unknown): boolean =>
+  value === undefined || BLANKS.some((blank) => blank === value);
 
 const blank = z.literal(BLANKS);
 

@@ -167,6 +167,10 @@ const fileItemSchema = z.object({
 /** One entry of a listing as the client reads it. */
 export const listingItemSchema = z.union([folderItemSchema, fileItemSchema]);
 
+/** An item of a listing with more members. */
+export const listingItemSchemaWith = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.union([folderItemSchema.extend(shape), fileItemSchema.extend(shape)]);
+
 export type ListingItem = z.output<typeof listingItemSchema>;
 
 /** What a listing adds to its items. */

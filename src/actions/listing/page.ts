@@ -1,8 +1,9 @@
+import { FirstInOrder, TimeSlice } from '../../concurrency/patient-sort.ts';
 import type { SortOrder } from '../../config/setting-values.ts';
 import type { Entry, ListOptions, StorageAdapter } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { LARGE, type ListingSlot } from './large-listings.ts';
-import { entryOrder, FirstInOrder, type FoldersPosition, needsOnlyNames, TimeSlice } from './order.ts';
+import { entryOrder, type FoldersPosition, needsOnlyNames } from './order.ts';
 
 /** Entries between two checks of the clock. */
 const STRIDE = 256;
@@ -59,10 +60,10 @@ export interface PageRequest {
 type StatMany = NonNullable<StorageAdapter['statMany']>;
 
 /**
- * What was removed or became of another kind since its name was read stays, as it was read: a page must not
+ * The entries of a page as the store describes them. What was removed or became of another kind since its name was read stays, as it was read: a page must not
  * be shorter than asked while more entries follow, because clients take that for the end.
  */
-const withDetails = async (
+export const withDetails = async (
   statMany: StatMany,
   folder: SourcePath,
   page: readonly Entry[],

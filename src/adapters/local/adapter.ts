@@ -21,6 +21,7 @@ import { consumeContent } from '../../storage/content.ts';
 import { copyTree } from '../../storage/copy-tree.ts';
 import { moveTree } from '../../storage/move-tree.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
+import type { TreeWalkOptions, WalkPage } from '../../storage/tree-walk.ts';
 import { type LocalStore, attempt } from './local-store.ts';
 import { closeFile, etagOf, exactLstat, followedStat, statOf, openForReading } from './system.ts';
 import { chunksOfFile, readWhole } from './file-content.ts';
@@ -28,6 +29,7 @@ import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeEmptyFolder, removeFolder } from './folder-operations.ts';
 import { listFolder, statSeveral } from './listing.ts';
 import { refuseTarget, stageChunks } from './staged-temp.ts';
+import { walkFolders } from './walking.ts';
 
 const READ_BYTES = 256 * 1024;
 
@@ -80,6 +82,10 @@ export class LocalAdapter implements StorageAdapter {
 
   list(folder: SourcePath, options: ListOptions = {}): AsyncIterable<readonly Entry[]> {
     return listFolder(this.#store, folder, options);
+  }
+
+  walk(folder: SourcePath, options: TreeWalkOptions): AsyncIterable<WalkPage> {
+    return walkFolders(this.#store, folder, options);
   }
 
   read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {

@@ -2,23 +2,46 @@ import { Worker } from 'node:worker_threads';
 import { createSlots } from '../../concurrency/slots.ts';
 import { BusyError, StorageUnavailableError } from '../../errors/errors.ts';
 import type { Entry, ListOptions } from '../../storage/adapter.ts';
+import type { FolderToScan } from './scanned-folder.ts';
 
 /** What the adapter asks of the scanning thread. Every message about a listing names it. */
 export type ScanRequest =
-  | {
-      readonly type: 'open';
-      readonly id: number;
-      readonly root: string;
-      /** Names on disk from the root to the folder. */
-      readonly diskNames: readonly string[];
-      readonly namesOnly: boolean;
-      /** Whether folders can be held by handles on this system. */
-      readonly handles: boolean;
-    }
+  | (FolderToScan & { readonly type: 'open'; readonly id: number; readonly namesOnly: boolean })
+  | WalkRequest
   | { readonly type: 'next'; readonly id: number }
   | { readonly type: 'close'; readonly id: number }
   /** Closes all listings and ends the thread. */
   | { readonly type: 'end' };
+
+/** A walk through all that lies below a folder. */
+export interface WalkRequest extends FolderToScan {
+  readonly type: 'walk';
+  readonly id: number;
+  readonly namesOnly: boolean;
+  /** @see TreeWalkOptions */
+  readonly after: string | undefined;
+  readonly words: readonly string[];
+  readonly never: RegExp | undefined;
+  readonly most: number;
+}
+
+/** Entries that a walk has found by their names. */
+export interface TreePage {
+  readonly type: 'tree-page';
+  readonly id: number;
+  /** Of the entries, joined by line feeds, which no name holds; empty for none. Folders end with a slash. */
+  readonly positions: string;
+  /** NaN where nothing is known. */
+  readonly sizes: Float64Array;
+  readonly times: Float64Array;
+  readonly changeTimes: Float64Array;
+  readonly seen: number;
+  /** Folders that nobody may read. */
+  readonly unreadable: number;
+  /** Where the walk goes on; undefined in the midst of a folder, and nothing is found yet. */
+  readonly position: string | undefined;
+  readonly isLast: boolean;
+}
 
 /** A page in columns, which cross between threads for a fraction of the cost of objects. */
 export interface ScanPage {
@@ -40,6 +63,7 @@ export interface ScanPage {
 /** What the scanning thread answers. `code` is that of the system, where it was the system that failed. */
 export type ScanAnswer =
   | ScanPage
+  | TreePage
   | {
       readonly type: 'failed';
       readonly id: number;
@@ -55,8 +79,13 @@ const IDLE_MS = 60_000;
 /** The folder that a listing is about. */
 export type ScanTarget = Omit<Extract<ScanRequest, { type: 'open' }>, 'type' | 'id'>;
 
+/** The walk that is asked for. */
+export type WalkTarget = Omit<WalkRequest, 'type' | 'id'>;
+
+type Page = ScanPage | TreePage;
+
 interface Listing {
-  readonly pages: ScanPage[];
+  readonly pages: Page[];
   failure: Error | undefined;
   wake: (() => void) | undefined;
 }
@@ -100,19 +129,42 @@ export class ScanThread {
     target: ScanTarget,
     { signal, onOmitted }: Pick<ListOptions, 'signal' | 'onOmitted'>,
   ): AsyncGenerator<readonly Entry[], void, undefined> {
+    for await (const page of this.#pages((id) => ({ ...target, type: 'open', id }), signal)) {
+      if (page.type !== 'page') continue;
+      if (page.omitted > 0) onOmitted?.(page.omitted);
+      if (page.kinds.length > 0) yield entriesOf(page);
+    }
+  }
+
+  /**
+   * What a walk finds, one page read ahead. It counts as a listing. Errors are those of `scan`; folders below
+   * that are gone or that nobody may read are none.
+   */
+  async *walk(
+    target: WalkTarget,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<TreePage, void, undefined> {
+    for await (const page of this.#pages((id) => ({ ...target, type: 'walk', id }), signal)) {
+      if (page.type === 'tree-page' && page.position !== undefined) yield page;
+    }
+  }
+
+  async *#pages(
+    request: (id: number) => ScanRequest,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Page, void, undefined> {
     const leave = await this.#slots.take(signal);
     try {
-      yield* this.#scan(target, signal, onOmitted);
+      yield* this.#answers(request, signal);
     } finally {
       leave();
     }
   }
 
-  async *#scan(
-    target: ScanTarget,
+  async *#answers(
+    request: (id: number) => ScanRequest,
     signal: AbortSignal | undefined,
-    onOmitted: ListOptions['onOmitted'],
-  ): AsyncGenerator<readonly Entry[], void, undefined> {
+  ): AsyncGenerator<Page, void, undefined> {
     this.#lastId += 1;
     const id = this.#lastId;
     const listing: Listing = { pages: [], failure: undefined, wake: undefined };
@@ -121,14 +173,13 @@ export class ScanThread {
     signal?.addEventListener('abort', wake, { once: true });
     let isOver = false;
     try {
-      post(worker, { ...target, type: 'open', id });
+      post(worker, request(id));
       while (!isOver) {
         const page = await nextPage(listing, signal);
         isOver = page.isLast;
         // The next page is looked at while this one is used.
         if (!isOver) post(worker, { type: 'next', id });
-        if (page.omitted > 0) onOmitted?.(page.omitted);
-        if (page.kinds.length > 0) yield entriesOf(page);
+        yield page;
       }
     } finally {
       signal?.removeEventListener('abort', wake);
@@ -193,8 +244,9 @@ export class ScanThread {
   #take(answer: ScanAnswer): void {
     const listing = this.#listings.get(answer.id);
     if (listing === undefined || listing.failure !== undefined) return;
-    if (answer.type === 'page') listing.pages.push(answer);
-    else listing.failure = Object.assign(new Error(answer.message), { code: answer.code });
+    if (answer.type === 'failed')
+      listing.failure = Object.assign(new Error(answer.message), { code: answer.code });
+    else listing.pages.push(answer);
     listing.wake?.();
   }
 
@@ -208,7 +260,7 @@ export class ScanThread {
 
 const post = (worker: Worker, request: ScanRequest): void => worker.postMessage(request);
 
-const nextPage = async (listing: Listing, signal: AbortSignal | undefined): Promise<ScanPage> => {
+const nextPage = async (listing: Listing, signal: AbortSignal | undefined): Promise<Page> => {
   for (;;) {
     signal?.throwIfAborted();
     if (listing.failure !== undefined) throw listing.failure;

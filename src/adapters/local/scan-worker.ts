@@ -1,63 +1,15 @@
 import * as fs from 'node:fs';
 import { parentPort, type MessagePort } from 'node:worker_threads';
 import { systemCode } from '../../adapter-support/system-errors.ts';
-import { O_PATH } from './confinement.ts';
 import { entryOf, isSpecial, kindOf } from './system.ts';
 import { NameFilter, type SeenName } from './names.ts';
+import { openScanned, type ScannedFolder } from './scanned-folder.ts';
 import type { ScanAnswer, ScanPage, ScanRequest } from './scan-thread.ts';
+import { TreeScan } from './tree-scan.ts';
 
 const PAGE = 2000;
-const CHILD = O_PATH | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
 
 type Opening = Extract<ScanRequest, { type: 'open' }>;
-
-const systemError = (code: string, message: string): Error => Object.assign(new Error(message), { code });
-
-/** A folder that this thread has open, as the adapter's `OpenFolder`, by calls that wait for the disk. */
-interface ScannedFolder {
-  readonly self: string;
-  /** To be called after looking at entries. @throws ENOENT when what was seen may lie in another folder */
-  readonly verify: () => void;
-  readonly close: () => void;
-}
-
-/** Each folder through the handle of the one before, none through a link. */
-const openByHandles = ({ root, diskNames }: Opening): ScannedFolder => {
-  let handle = fs.openSync(root, O_PATH | fs.constants.O_DIRECTORY);
-  for (const name of diskNames) {
-    const parent = handle;
-    try {
-      handle = fs.openSync(`/proc/self/fd/${parent}/${name}`, CHILD);
-    } finally {
-      fs.closeSync(parent);
-    }
-  }
-  return {
-    self: `/proc/self/fd/${handle}`,
-    verify: () => undefined,
-    close: () => fs.closeSync(handle),
-  };
-};
-
-/** Every folder on the way is looked at, before and after. */
-const openByPaths = ({ root, diskNames }: Opening): ScannedFolder => {
-  const chain = [fs.realpathSync(root)];
-  for (const name of diskNames) chain.push(`${chain.at(-1)}/${name}`);
-  const lookAt = (path: string): string => {
-    const stats = fs.lstatSync(path, { bigint: true });
-    if (!stats.isDirectory()) throw systemError('ENOTDIR', 'not a directory');
-    return `${stats.dev}:${stats.ino}`;
-  };
-  const opened = chain.map(lookAt);
-  return {
-    self: chain.at(-1) ?? '',
-    verify: () => {
-      if (chain.every((path, index) => lookAt(path) === opened[index])) return;
-      throw systemError('ENOENT', 'the folder was replaced while it was listed');
-    },
-    close: () => undefined,
-  };
-};
 
 interface Columns {
   readonly names: string[];
@@ -92,7 +44,7 @@ class ScanJob {
   constructor(opening: Opening) {
     this.#id = opening.id;
     this.#namesOnly = opening.namesOnly;
-    this.#folder = (opening.handles ? openByHandles : openByPaths)(opening);
+    this.#folder = openScanned(opening);
     try {
       this.#directory = fs.opendirSync(this.#folder.self, { bufferSize: 1000 });
     } catch (error) {
@@ -188,12 +140,13 @@ class ScanJob {
   }
 }
 
-const buffersOf = (answer: ScanAnswer): ArrayBuffer[] =>
-  answer.type === 'failed'
-    ? []
-    : [answer.kinds, answer.sizes, answer.times, answer.changeTimes].flatMap((column) =>
-        column === undefined ? [] : [column.buffer as ArrayBuffer],
-      );
+const buffersOf = (answer: ScanAnswer): ArrayBuffer[] => {
+  if (answer.type === 'failed') return [];
+  const kinds = answer.type === 'page' ? answer.kinds : undefined;
+  return [kinds, answer.sizes, answer.times, answer.changeTimes].flatMap((column) =>
+    column === undefined ? [] : [column.buffer as ArrayBuffer],
+  );
+};
 
 /**
  * The scanning thread of the local adapter: reads big folders with synchronous calls, which cost a fraction
@@ -201,7 +154,7 @@ const buffersOf = (answer: ScanAnswer): ArrayBuffer[] =>
  * for.
  */
 const serve = (port: MessagePort): void => {
-  const jobs = new Map<number, ScanJob>();
+  const jobs = new Map<number, ScanJob | TreeScan>();
   const finish = (id: number): void => {
     const job = jobs.get(id);
     jobs.delete(id);
@@ -214,6 +167,7 @@ const serve = (port: MessagePort): void => {
     }
     try {
       if (request.type === 'open') jobs.set(request.id, new ScanJob(request));
+      if (request.type === 'walk') jobs.set(request.id, new TreeScan(request));
       const page = jobs.get(request.id)?.nextPage();
       if (page?.isLast === true) finish(request.id);
       return page;

@@ -27,11 +27,13 @@ import { consumeContent } from '../../storage/content.ts';
 import { isSameVersion } from '../../storage/same-version.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { stageLocally } from '../../storage/staging.ts';
+import type { TreeWalkOptions, WalkPage } from '../../storage/tree-walk.ts';
 import { Bucket } from './bucket.ts';
 import { ConditionalWrites } from './conditional-writes.ts';
 import { KnownServices } from './known-services.ts';
 import { Copier, finishMove } from './copy-object.ts';
 import { Folders, type NewFolder } from './folders.ts';
+import { walkKeys } from './key-walk.ts';
 import { createKeys, identityOf, publicUrlOf, type Keys } from './keys.ts';
 import { Lookup, type FoundFile } from './lookup.ts';
 import type { S3Options } from './options.ts';
@@ -119,6 +121,12 @@ export class S3Adapter implements StorageAdapter {
     if ((await this.#lookup.isRespelled(folder, options)) && (yield* this.#lookup.entries(folder, options)))
       return;
     await this.#lookup.refuse(folder, 'folder', options);
+  }
+
+  async *walk(folder: SourcePath, options: TreeWalkOptions): AsyncGenerator<WalkPage, void, undefined> {
+    options.signal?.throwIfAborted();
+    await this.#requireFolder(folder, options);
+    yield* walkKeys(this.#bucket, this.#keys.ofFolder(folder), folder, options);
   }
 
   async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
@@ -270,6 +278,12 @@ export class S3Adapter implements StorageAdapter {
     return { key: this.#keys.ofNewFolder(path), file: this.#keys.of(path) };
   }
 
+  async #requireFolder(path: SourcePath, options: OperationOptions): Promise<void> {
+    await this.#lookup.withFolder(path, options, async () => {
+      if (!(await this.#lookup.isFolder(path, options))) throw new NotFoundError();
+    });
+  }
+
   async #transferFolder(
     from: SourcePath,
     to: SourcePath,
@@ -278,9 +292,7 @@ export class S3Adapter implements StorageAdapter {
   ): Promise<void> {
     options.signal?.throwIfAborted();
     // Before the target is made: a missing source must not leave an empty folder.
-    await this.#lookup.withFolder(from, options, async () => {
-      if (!(await this.#lookup.isFolder(from, options))) throw new NotFoundError();
-    });
+    await this.#requireFolder(from, options);
     await transfer(this.#keys.ofFolder(from), this.#newFolder(to));
   }
 }

@@ -36,6 +36,9 @@ export interface ObjectPage {
   readonly prefixes: readonly string[];
 }
 
+/** `after`: only keys behind this one, by their bytes. */
+type PageOptions = { readonly delimiter?: string; readonly size?: number; readonly after?: string };
+
 /** What a write is decided by, at the service itself. */
 export type Condition = Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch'>;
 
@@ -180,12 +183,13 @@ export class Bucket {
   async *pages(
     prefix: string,
     { signal }: OperationOptions,
-    { delimiter, size = 1000 }: { readonly delimiter?: string; readonly size?: number } = {},
+    { delimiter, size = 1000, after }: PageOptions = {},
   ): AsyncGenerator<ObjectPage, void, undefined> {
     let token: string | undefined;
     do {
       const fixed = { Bucket: this.name, Prefix: prefix, MaxKeys: size, EncodingType: 'url' as const };
-      const input = { ...fixed, ...present({ Delimiter: delimiter, ContinuationToken: token }) };
+      const StartAfter = token === undefined ? after : undefined;
+      const input = { ...fixed, ...present({ Delimiter: delimiter, ContinuationToken: token, StartAfter }) };
       const answer = await this.connection.send(`ListObjectsV2 ${prefix}`, signal, (s3, http) =>
         s3.listObjectsV2(input, http),
       );

@@ -8,6 +8,9 @@ export interface StoredObject {
   readonly modifiedAt: Date;
 }
 
+/** As services order keys. */
+const byBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
+
 /** The answer to ListObjectsV2. `encodes`: keys are written as in URLs. */
 export const listPage = (
   objects: ReadonlyMap<string, StoredObject>,
@@ -15,17 +18,17 @@ export const listPage = (
   encodes: boolean,
 ): string => {
   const [prefix, delimiter] = [query.get('prefix') ?? '', query.get('delimiter') ?? ''];
-  const after = query.get('continuation-token') ?? '';
+  const after = query.get('continuation-token') ?? query.get('start-after') ?? '';
   const limit = Number(query.get('max-keys') ?? '1000');
   const written = (text: string): string => (encodes ? encodeURIComponent(text) : xml(text));
   const items: string[] = [];
   const folders = new Set<string>();
   let last = '';
   let isTruncated = false;
-  for (const key of [...objects.keys()].filter((one) => one.startsWith(prefix)).sort()) {
+  for (const key of [...objects.keys()].filter((one) => one.startsWith(prefix)).sort(byBytes)) {
     const end = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
     const name = end === -1 ? key : key.slice(0, end + 1);
-    if (name <= after || folders.has(name)) continue;
+    if (byBytes(name, after) <= 0 || folders.has(name)) continue;
     if (items.length + folders.size === limit) {
       isTruncated = true;
       break;

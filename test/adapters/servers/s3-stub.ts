@@ -36,6 +36,8 @@ export interface Dialect {
   readonly deleteObjects?: 'needs-md5' | 'absent';
   /** Error answers have no body. */
   readonly bareErrors?: boolean;
+  /** Listings begin at their first key, whatever was asked for. */
+  readonly startAfter?: 'ignored';
   /** Keys in listings are written as they are, whatever was asked for. */
   readonly plainKeys?: boolean;
   /** Listings claim to have encoded their keys, and have not. */
@@ -348,6 +350,7 @@ export class S3Stub {
   #list(query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
     this.#note('ListObjectsV2', request);
     const { plainKeys = false, encodes: claim, emptyPages, repeatsToken } = this.#dialect;
+    if (this.#dialect.startAfter === 'ignored') query.delete('start-after');
     const asked = query.get('continuation-token');
     if (repeatsToken === true || (emptyPages === true && asked === null))
       return this.#xml(

@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { InvalidParametersError, NotFoundError, WrongKindError } from '../errors/errors.ts';
+import type { Source } from '../sources/source.ts';
+import { type ActionContext, defineAction } from './action.ts';
+import { isOfStore, listingMessages, unreachable } from './listing/each-source.ts';
+import { listingItemSchemaWith } from './listing/item.ts';
+import { openedSource, sourcesFor } from './open-source.ts';
+import { encodeCursor, type SearchCursor } from './search/cursor.ts';
+import { foundItems, type FoundItem } from './search/found-items.ts';
+import { searchParameters, type SearchParameters } from './search/parameters.ts';
+import { SEARCH_KEY, SearchBudget, searchSource } from './search/search-source.ts';
+
+const itemSchema = listingItemSchemaWith({
+  source: z.string().describe('Name of the source.'),
+  path: z.string().describe('The folder, as listings write it: `/` at the root.'),
+  url: z.string().optional().describe('The link of a file; signed in sources that ask for it.'),
+});
+
+/** One search over its sources, one after the other. */
+class Search {
+  readonly items: FoundItem[] = [];
+  readonly messages: string[] = [];
+  readonly #context: ActionContext;
+  readonly #search: SearchParameters;
+  readonly #budget = new SearchBudget();
+  #searched = 0;
+  #failure: unknown;
+
+  constructor(context: ActionContext, search: SearchParameters) {
+    this.#context = context;
+    this.#search = search;
+  }
+
+  /**
+   * Returns where to go on, if anywhere. @throws the first failure where no source could be searched
+   */
+  async over(sources: readonly Source[]): Promise<SearchCursor | undefined> {
+    const { cursor } = this.#search;
+    const begin = cursor === undefined ? 0 : sources.findIndex(({ key }) => key === cursor.source);
+    if (begin === -1) throw new InvalidParametersError(['cursor: must be of the same search']);
+    for (const [index, source] of sources.slice(begin).entries()) {
+      const isOver = index > 0 && (this.#room === 0 || this.#budget.isSpent(source.settings));
+      if (isOver) return { source: source.key, position: undefined };
+      const position = await this.#in(source, index === 0 ? cursor?.position : undefined);
+      if (position !== undefined) return { source: source.key, position };
+    }
+    // What came before the cursor has been searched.
+    if (this.#searched === 0 && begin === 0) throw this.#failure;
+    return undefined;
+  }
+
+  get #room(): number {
+    return this.#search.limit - this.items.length;
+  }
+
+  /** Returns where to go on in the source. */
+  async #in(source: Source, after: string | undefined): Promise<string | undefined> {
+    const { signal, log } = this.#context;
+    const search = this.#search;
+    try {
+      const open = await openedSource(this.#context, source);
+      open.access.require(SEARCH_KEY, search.path);
+      const wanted = { search, after, room: this.#room, budget: this.#budget, signal };
+      const { found, position, unreadable } = await searchSource(open, wanted);
+      this.items.push(...(await foundItems(this.#context, open, found, search.mods.details ?? false)));
+      this.#searched += 1;
+      if (unreadable > 0)
+        log.warn('A search leaves out folders that cannot be read.', { source: source.name, unreadable });
+      return position;
+    } catch (error) {
+      signal.throwIfAborted();
+      const isMissing = error instanceof NotFoundError || error instanceof WrongKindError;
+      if (!isMissing && !isOfStore(error)) throw error;
+      this.#failure ??= error;
+      if (isMissing) return undefined;
+      log.warn('A search leaves out a source whose store failed.', { source: source.name, error });
+      this.messages.push(unreachable(source));
+      return undefined;
+    }
+  }
+}
+
+/**
+ * Finds files and folders by their names: in the named source, else in every source that has the folder, one
+ * after the other. What listings hide is not found.
+ */
+export const filesSearchAction = defineAction({
+  name: 'filesSearch',
+  summary: 'Finds files and folders by their names, in a folder and all below it.',
+  changes: false,
+  parameters: searchParameters,
+  result: z.object({
+    items: z.array(itemSchema),
+    cursor: z
+      .string()
+      .optional()
+      .describe('There is more to be searched: send it with the same parameters. An answer may be empty.'),
+    messages: listingMessages,
+  }),
+  run: async (context, input) => {
+    const sources = sourcesFor(context.sources, input.source);
+    const leave = await context.services.searches.take(context.signal);
+    try {
+      const search = new Search(context, input);
+      const cursor = sources.length === 0 ? undefined : await search.over(sources);
+      const { items, messages } = search;
+      return {
+        items,
+        cursor: cursor === undefined ? undefined : encodeCursor(cursor),
+        messages: messages.length === 0 ? undefined : messages,
+      };
+    } finally {
+      leave();
+    }
+  },
+});

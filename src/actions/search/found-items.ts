@@ -1,0 +1,71 @@
+import type { Entry } from '../../storage/adapter.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { FoundEntry } from '../../storage/tree-walk.ts';
+import type { ActionContext } from '../action.ts';
+import { detailsOf } from '../listing/details.ts';
+import { sourceHeader } from '../listing/each-source.ts';
+import { listingItems, type ListingItem } from '../listing/item.ts';
+import { linksBelow } from '../listing/links.ts';
+import { withDetails } from '../listing/page.ts';
+import type { OpenSource } from '../open-source.ts';
+
+/** An item of a listing, and where it lies. */
+export type FoundItem = ListingItem & {
+  readonly source: string;
+  readonly path: string;
+  readonly url?: string;
+};
+
+interface Group {
+  readonly folder: SourcePath;
+  readonly entries: Entry[];
+}
+
+/** Entries that follow one another in one folder. */
+const groupsOf = (found: readonly FoundEntry[]): readonly Group[] => {
+  const groups: Group[] = [];
+  for (const { path, entry } of found) {
+    const last = groups.at(-1);
+    if (last?.folder.equals(path.parent) === true) last.entries.push(entry);
+    else groups.push({ folder: path.parent, entries: [entry] });
+  }
+  return groups;
+};
+
+const itemsOf = async (
+  { services, signal }: ActionContext,
+  open: OpenSource,
+  { folder, entries: found }: Group,
+  isDetailed: boolean,
+): Promise<readonly FoundItem[]> => {
+  const { source, storage } = open;
+  const { settings } = source;
+  const statMany =
+    found.some(({ modifiedAt }) => modifiedAt === undefined) && storage.statMany?.bind(storage);
+  const entries = statMany ? await withDetails(statMany, folder, found, signal) : found;
+  // Nothing is drawn for a search: only where a link to a thumbnail is enough, there is one.
+  const thumbs =
+    settings.serve === 'off' ? [] : await services.thumbnails.describe(source, folder, entries, { signal });
+  const details = isDetailed
+    ? await detailsOf(services.pictureSizes, open, folder, entries, signal)
+    : undefined;
+  const linkTo = linksBelow(services.links, source, folder);
+  const { name, path } = sourceHeader(source, folder);
+  return Array.from(listingItems(settings, entries, thumbs, { linkTo, details }), (item) =>
+    item.type === 'folder'
+      ? { ...item, source: name, path }
+      : { ...item, source: name, path, url: services.links.to(source, folder.below(item.name)) },
+  );
+};
+
+/** What has been found in a source, as listings show it, in its order. */
+export const foundItems = async (
+  context: ActionContext,
+  open: OpenSource,
+  found: readonly FoundEntry[],
+  isDetailed: boolean,
+): Promise<readonly FoundItem[]> => {
+  const items: FoundItem[] = [];
+  for (const group of groupsOf(found)) items.push(...(await itemsOf(context, open, group, isDetailed)));
+  return items;
+};
