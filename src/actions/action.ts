@@ -12,7 +12,7 @@ import type { SourceSet } from '../sources/source.ts';
 import type { LocationLocks } from '../storage/location-locks.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { TrashKeeper } from '../trash/keeper.ts';
-import type { EditorAnswer, FileAnswer, MadeFileAnswer } from './file-answer.ts';
+import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';
 import type { LargeListings } from './listing/large-listings.ts';
 import type { OmittedEntries } from './listing/omitted.ts';
 import type { NameReservations } from './naming.ts';
@@ -70,8 +70,8 @@ export interface ActionContext {
 /** Fields of `data` besides `code`. Iterables are written out as JSON arrays, bit by bit. */
 export type ActionData = Readonly<Record<string, unknown>>;
 
-/** What an action answers: data for the JSON envelope, a file, or what an editor reads. */
-export type ActionResult = ActionData | FileAnswer | MadeFileAnswer | EditorAnswer;
+/** What an action answers: data for the JSON envelope, a file, what an editor reads, or results by item. */
+export type ActionResult = ActionData | FileAnswer | MadeFileAnswer | EditorAnswer | ManyAnswer;
 
 /** The result of an action that answers a file instead of the JSON envelope. */
 export interface FileResult {

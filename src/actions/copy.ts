@@ -1,21 +1,21 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { fileCopyNames, folderCopyNames } from '../content/numbered-names.ts';
-import { itemPathField, pathField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { copyFolder } from '../storage/folders.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { transferItem } from './across-sources.ts';
-import { type ActionContext, defineAction, doneSchema } from './action.ts';
+import { type ActionContext, defineAction } from './action.ts';
 import { incomingName } from './incoming-policy.ts';
 import { type Item, requireFolder, requireItem } from './item.ts';
+import { forEachItem, itemsDoneSchema } from './many.ts';
 import { takeFreeName } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
 import { itemKey, requireBothLocations } from './relocate.ts';
 import { requireContents } from './require-contents.ts';
 import { reservedNames } from './reserved.ts';
-import { openSourcePair, requireOutside, twoSourcesShape } from './two-sources.ts';
+import { openSourcePair, requireOutside, type SourcePair, transferParameters } from './two-sources.ts';
 
-const parameters = z.object({ ...twoSourcesShape, path: pathField, from: itemPathField });
+const parameters = transferParameters;
 
 type CopyParameters = z.output<typeof parameters>;
 
@@ -35,48 +35,57 @@ const copyInside = async (
   await copyFolder(open.storage, from, to, { signal });
 };
 
+const copyOne = async (
+  context: ActionContext,
+  pair: SourcePair,
+  { kind, from, folder }: { kind: EntryKind; from: SourcePath; folder: SourcePath },
+): Promise<void> => {
+  const { services, signal } = context;
+  const { from: open, to: target, isSame } = pair;
+  const { source, storage } = target;
+  const key = itemKey(kind, 'COPY');
+  const check = (to: SourcePath): void =>
+    requireBothLocations({ from: open.access, to: target.access }, key, { from, to, kind });
+  check(folder.child(from.name));
+  const item = await requireItem(context, open, { key, path: from, kind });
+  requireOutside(pair, kind, from, folder);
+  await requireFolder(target, folder, signal, 'destination folder');
+  const name = isSame ? from.name : incomingName(source.settings, item.stat);
+  const search = {
+    storage,
+    folder,
+    names: kind === 'file' ? fileCopyNames(name) : folderCopyNames(name),
+    isReserved: reservedNames(source.settings),
+    reservations: services.reservations,
+    signal,
+  };
+  const to = await takeFreeName(search, async (path) => {
+    check(path);
+    const locations = { from: { ...open, path: from }, to: { ...target, path } };
+    await (isSame
+      ? copyInside(context, open, item, path)
+      : transferItem(context, { verb: 'COPY', kind, ...locations }));
+    return path;
+  });
+  if (isSame) await services.thumbnails.copied({ source, path: from }, { source, path: to });
+};
+
 const copy =
   (kind: EntryKind) =>
   async (
     context: ActionContext,
-    { path: folder, from, ...sources }: CopyParameters,
-  ): Promise<Record<string, never>> => {
-    const { services, signal } = context;
+    { path: folder, from: one, froms: several, ...sources }: CopyParameters,
+  ): ReturnType<typeof forEachItem> => {
     const pair = await openSourcePair(context, sources);
-    const { from: open, to: target, isSame } = pair;
-    const { source, storage } = target;
-    const key = itemKey(kind, 'COPY');
-    const check = (to: SourcePath): void =>
-      requireBothLocations({ from: open.access, to: target.access }, key, { from, to, kind });
-    check(folder.child(from.name));
-    const item = await requireItem(context, open, { key, path: from, kind });
-    requireOutside(pair, kind, from, folder);
-    await requireFolder(target, folder, signal, 'destination folder');
-    const name = isSame ? from.name : incomingName(source.settings, item.stat);
-    const search = {
-      storage,
-      folder,
-      names: kind === 'file' ? fileCopyNames(name) : folderCopyNames(name),
-      isReserved: reservedNames(source.settings),
-      reservations: services.reservations,
-      signal,
-    };
-    const to = await takeFreeName(search, async (path) => {
-      check(path);
-      const locations = { from: { ...open, path: from }, to: { ...target, path } };
-      await (isSame
-        ? copyInside(context, open, item, path)
-        : transferItem(context, { verb: 'COPY', kind, ...locations }));
-      return path;
-    });
-    if (isSame) await services.thumbnails.copied({ source, path: from }, { source, path: to });
-    return {};
+    return forEachItem(context, { one, several, nameOf: String }, (from) =>
+      copyOne(context, pair, { kind, from, folder }),
+    );
   };
 
 const shared = {
   changes: true,
   parameters,
-  result: doneSchema,
+  result: itemsDoneSchema,
 } as const;
 
 /** Copies a file; a taken name gets a number: `a (1).jpg`. */

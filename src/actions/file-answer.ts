@@ -72,6 +72,22 @@ export class EditorAnswer {
   }
 }
 
+/** What has become of one of several items. */
+export interface ItemOutcome {
+  /** As the request names it. */
+  readonly name: string;
+  readonly failure: { readonly error: unknown } | undefined;
+}
+
+/** An answer about several items, some of which may have failed. */
+export class ManyAnswer {
+  readonly outcomes: readonly ItemOutcome[];
+
+  constructor(outcomes: readonly ItemOutcome[]) {
+    this.outcomes = outcomes;
+  }
+}
+
 /**
  * A text of the JSON answer that is written bit by bit, such as a picture in base64. Whoever takes the chunks
  * ends their source.

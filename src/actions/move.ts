@@ -1,46 +1,63 @@
-import { z } from 'zod';
-import { itemPathField, pathField } from '../parameters/fields.ts';
+import type { z } from 'zod';
 import type { EntryKind } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import { transferItem } from './across-sources.ts';
-import { type ActionContext, defineAction, doneSchema } from './action.ts';
+import { type ActionContext, defineAction } from './action.ts';
 import { incomingName } from './incoming-policy.ts';
 import { requireFolder } from './item.ts';
+import { forEachItem, itemsDoneSchema } from './many.ts';
 import { findChecked, itemKey, relocate, requireBothLocations } from './relocate.ts';
-import { openSourcePair, requireElsewhere, requireOutside, twoSourcesShape } from './two-sources.ts';
+import {
+  openSourcePair,
+  requireElsewhere,
+  requireOutside,
+  type SourcePair,
+  transferParameters,
+} from './two-sources.ts';
 
-const parameters = z.object({ ...twoSourcesShape, path: pathField, from: itemPathField });
+const parameters = transferParameters;
 
 type MoveParameters = z.output<typeof parameters>;
 
+const moveOne = async (
+  context: ActionContext,
+  pair: SourcePair,
+  { expected, from: wantedPath, folder }: { expected: EntryKind; from: SourcePath; folder: SourcePath },
+): Promise<void> => {
+  const { from: open, to: target, isSame } = pair;
+  const access = { from: open.access, to: target.access };
+  const item = await findChecked(open, wantedPath, expected, context.signal, (kind) => {
+    const to = folder.child(wantedPath.name);
+    requireBothLocations(access, itemKey(kind, 'MOVE'), { from: wantedPath, to, kind });
+  });
+  const { path: from, stat } = item;
+  requireOutside(pair, stat.kind, from, folder);
+  await requireFolder(target, folder, context.signal, 'destination folder');
+  if (isSame) {
+    await relocate(context, open, { verb: 'MOVE', item, to: folder.child(from.name) });
+    return;
+  }
+  const to = folder.child(incomingName(target.source.settings, stat));
+  requireElsewhere(pair, from, to);
+  const locations = { from: { ...open, path: from }, to: { ...target, path: to } };
+  await transferItem(context, { verb: 'MOVE', kind: stat.kind, ...locations });
+};
+
 const move =
   (expected: EntryKind) =>
-  async (context: ActionContext, input: MoveParameters): Promise<Record<string, never>> => {
+  async (context: ActionContext, input: MoveParameters): ReturnType<typeof forEachItem> => {
     const pair = await openSourcePair(context, input);
-    const { from: open, to: target, isSame } = pair;
-    const access = { from: open.access, to: target.access };
-    const item = await findChecked(open, input.from, expected, context.signal, (kind) => {
-      const to = input.path.child(input.from.name);
-      requireBothLocations(access, itemKey(kind, 'MOVE'), { from: input.from, to, kind });
-    });
-    const { path: from, stat } = item;
-    requireOutside(pair, stat.kind, from, input.path);
-    await requireFolder(target, input.path, context.signal, 'destination folder');
-    if (isSame) {
-      await relocate(context, open, { verb: 'MOVE', item, to: input.path.child(from.name) });
-      return {};
-    }
-    const to = input.path.child(incomingName(target.source.settings, stat));
-    requireElsewhere(pair, from, to);
-    const locations = { from: { ...open, path: from }, to: { ...target, path: to } };
-    await transferItem(context, { verb: 'MOVE', kind: stat.kind, ...locations });
-    return {};
+    const wanted = { one: input.from, several: input.froms, nameOf: String };
+    return forEachItem(context, wanted, (from) =>
+      moveOne(context, pair, { expected, from, folder: input.path }),
+    );
   };
 
 const shared = {
   keys: ['FILE_MOVE', 'FOLDER_MOVE'],
   changes: true,
   parameters,
-  result: doneSchema,
+  result: itemsDoneSchema,
 } as const;
 
 /** Moves a file or folder into another folder. */

@@ -1,9 +1,11 @@
 import { AlreadyExistsError, IntoItselfError } from '../errors/errors.ts';
-import { sourceField } from '../parameters/fields.ts';
+import { z } from 'zod';
+import { itemPathField, pathField, sourceField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { containsLocation, isSameLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
+import { requireOneOrSeveral, severalOf } from './many.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 
 /** `source` is where things go; `fromSource`, where they come from, is the same when absent. */
@@ -11,6 +13,16 @@ export const twoSourcesShape = {
   source: sourceField,
   fromSource: sourceField.describe('The source that `from` lies in; `source` when absent.'),
 };
+
+/** What a copy or move of one item, or of several, takes. */
+export const transferParameters = z
+  .object({
+    ...twoSourcesShape,
+    path: pathField,
+    from: itemPathField.optional(),
+    froms: severalOf(itemPathField).describe('Several files or folders, in place of `from`.'),
+  })
+  .superRefine(requireOneOrSeveral('from', 'froms'));
 
 /** The sources of a copy or move. */
 export interface SourcePair {

@@ -85,7 +85,8 @@ type Arguments<Parameters> =
 /**
  * A method for every action. Actions that answer JSON resolve to its `data`; actions that answer a file
  * resolve to the response, whose body is still to be read.
- * @throws ConnectorError for every answer that is not a success; what `fetch` throws when there is no answer
+ * Several items that were asked for resolve to their results, whatever has become of each.
+ * @throws ConnectorError for every other answer that is not a success; what `fetch` throws when there is no answer
  */
 export type Client = {
   readonly [Name in keyof Actions]: (
@@ -100,6 +101,7 @@ interface Envelope {
     readonly error?: string;
     readonly details?: Readonly<Record<string, string | number>>;
     readonly messages?: readonly string[];
+    readonly results?: unknown;
   };
 }
 
@@ -111,7 +113,8 @@ const isJson = (response: Response): boolean =>
 
 const envelopeOf = async (response: Response): Promise<Envelope> => {
   const body: unknown = isJson(response) ? await response.json() : undefined;
-  if (isEnvelope(body) && body.success) return body;
+  // Of several items some may have failed: `results` says which.
+  if (isEnvelope(body) && (body.success || Array.isArray(body.data.results))) return body;
   // The body of a proxy's own page is of no use, but an unread one holds its connection.
   if (body === undefined) await response.body?.cancel();
   throw isEnvelope(body)

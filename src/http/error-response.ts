@@ -12,6 +12,7 @@ import {
 import { type ErrorCode, type ErrorDetails, errorTable } from '../errors/table.ts';
 import { type Logger, plainValue } from '../log/logger.ts';
 import { errorEnvelope, jsonResponse } from './envelope.ts';
+import type { ToldFailure } from './many-results.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 import type { RequestFacts, RequestScope } from './request-scope.ts';
 
@@ -169,6 +170,13 @@ const wordingOf = (failure: Failure, request: HookRequest, scope: ErrorScope): W
   const more = ofSeveral && OF_A_FILE.has(failure.code) ? [nothingUploaded(language, failure.details)] : [];
   if (failure.isHosts) return { messages: [...failure.messages, ...more], headers: {} };
   return { messages: [...messagesIn(language, failure), ...more], headers };
+};
+
+/** How an error is told to the client of a request, in its language. */
+export const toldFailure = (error: unknown, request: HookRequest, scope: ErrorScope): ToldFailure => {
+  const failure = describe(error);
+  const { code, status } = failure;
+  return { code, status, messages: wordingOf(failure, request, scope).messages };
 };
 
 const forEditor = (

@@ -10,7 +10,7 @@ import {
 } from './cors.ts';
 import type { PipelineDependencies } from './dependencies.ts';
 import { pingResponse } from './envelope.ts';
-import { createErrorResponder } from './error-response.ts';
+import { createErrorResponder, toldFailure } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse, Handle, RequestOutcome } from './message.ts';
 import { readInput, type RequestInput } from './read-input.ts';
 import { type RequestFacts, RequestScope } from './request-scope.ts';
@@ -132,7 +132,9 @@ const answer = async (
       return signal;
     },
   };
-  const response = await runAction(action, context, input, request);
+  const response = await runAction(action, context, input, request, (error) =>
+    toldFailure(error, request, scope),
+  );
   if (action.changes) log.info('Changed.', scope.logFields(response));
   return response;
 };

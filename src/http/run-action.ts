@@ -5,7 +5,13 @@ import {
   type ActionContext,
   type ActionResult,
 } from '../actions/action.ts';
-import { EditorAnswer, FileAnswer, HandedOverAnswer, MadeFileAnswer } from '../actions/file-answer.ts';
+import {
+  EditorAnswer,
+  FileAnswer,
+  HandedOverAnswer,
+  MadeFileAnswer,
+  ManyAnswer,
+} from '../actions/file-answer.ts';
 import type { Access } from '../access/access.ts';
 import { AccessDeniedError, ChangedMeanwhileError, UnknownActionError } from '../errors/errors.ts';
 import { parseParameters } from '../parameters/parse.ts';
@@ -14,6 +20,7 @@ import { SourcePath } from '../storage/source-path.ts';
 import { headersOfJson, jsonResponse, SUCCESS_CODE } from './envelope.ts';
 import { fileResponse, madeFileResponse } from './file-response.ts';
 import { writeJson } from './json-stream.ts';
+import { manyResults, type ToldFailure } from './many-results.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 import type { RequestInput } from './read-input.ts';
 
@@ -64,7 +71,7 @@ const MOST_STARTS = 3;
  * another.
  */
 export const answerWhole = async (
-  run: () => Promise<ActionResult | HandedOverAnswer>,
+  run: () => Promise<Exclude<ActionResult, ManyAnswer> | HandedOverAnswer>,
   request: HookRequest,
   starts = 1,
 ): Promise<ConnectorResponse> => {
@@ -87,6 +94,7 @@ export const runAction = async (
   context: ActionContext,
   input: RequestInput,
   request: HookRequest,
+  tell: (error: unknown) => ToldFailure,
 ): Promise<ConnectorResponse> => {
   let parameters: unknown;
   try {
@@ -98,5 +106,8 @@ export const runAction = async (
     if (!context.access.mayAllow(accessKeyOf(action.name), folder)) throw new AccessDeniedError();
     throw error;
   }
-  return answerWhole(() => action.run(context, parameters), request);
+  return answerWhole(async () => {
+    const result = await action.run(context, parameters);
+    return result instanceof ManyAnswer ? manyResults(result, tell, context.log) : result;
+  }, request);
 };
