@@ -24,20 +24,20 @@ export interface Actions {
     readonly parameters: parameters.FileUploadRemoteParameters;
     readonly answer: answers.FileUploadRemoteData;
   };
-  /** Removes a file, into the trash where the source has one. */
+  /** Removes a file, or several, into the trash where the source has one. */
   readonly fileRemove: {
     readonly parameters: parameters.FileRemoveParameters;
-    readonly answer: answers.Success;
+    readonly answer: answers.FileRemoveData;
   };
   /** Moves a file or folder into another folder, also of another source (`fromSource`). */
   readonly fileMove: {
     readonly parameters: parameters.FileMoveParameters;
-    readonly answer: answers.Success;
+    readonly answer: answers.FileMoveData;
   };
   /** Copies a file into a folder, also of another source (`fromSource`); where the name is taken the copy gets a number. */
   readonly fileCopy: {
     readonly parameters: parameters.FileCopyParameters;
-    readonly answer: answers.Success;
+    readonly answer: answers.FileCopyData;
   };
   /** Renames a file, which keeps its extension, or a folder. */
   readonly fileRename: {
@@ -64,20 +64,20 @@ export interface Actions {
     readonly parameters: parameters.FolderCreateParameters;
     readonly answer: answers.FolderCreateData;
   };
-  /** Removes a folder with its contents, into the trash where the source has one. */
+  /** Removes a folder with its contents, or several, into the trash where the source has one. */
   readonly folderRemove: {
     readonly parameters: parameters.FolderRemoveParameters;
-    readonly answer: answers.Success;
+    readonly answer: answers.FolderRemoveData;
   };
   /** Moves a folder or file into another folder, also of another source (`fromSource`). */
   readonly folderMove: {
     readonly parameters: parameters.FolderMoveParameters;
-    readonly answer: answers.Success;
+    readonly answer: answers.FolderMoveData;
   };
   /** Copies a folder with its contents, also into another source (`fromSource`); where the name is taken the copy gets a number. */
   readonly folderCopy: {
     readonly parameters: parameters.FolderCopyParameters;
-    readonly answer: answers.Success;
+    readonly answer: answers.FolderCopyData;
   };
   /** Renames a folder. */
   readonly folderRename: {
@@ -144,6 +144,11 @@ export interface Actions {
     readonly parameters: parameters.ImageVariantParameters;
     readonly answer: Response;
   };
+  /** Finds files and folders by their names, in a folder and all below it. */
+  readonly filesSearch: {
+    readonly parameters: parameters.FilesSearchParameters;
+    readonly answer: answers.FilesSearchData;
+  };
 }
 
 /** Whether an action answers data or a file. */
@@ -176,4 +181,5 @@ export const answerKinds = {
   trashRemove: 'data',
   trashEmpty: 'data',
   imageVariant: 'file',
+  filesSearch: 'data',
 } as const satisfies Readonly<Record<keyof Actions, 'data' | 'file'>>;

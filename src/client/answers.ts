@@ -35,6 +35,7 @@ export interface PermissionsData extends Success {
     readonly allowTrashRemove: boolean;
     readonly allowTrashEmpty: boolean;
     readonly allowImageVariant: boolean;
+    readonly allowFilesSearch: boolean;
   };
 }
 
@@ -149,6 +150,57 @@ export interface FileUploadRemoteData extends Success {
   }[];
 }
 
+/** What `fileRemove` answers. */
+export interface FileRemoveData extends Success {
+  /** Where several items were asked for: what has become of each, in their order. */
+  readonly results?:
+    | readonly {
+        /** The item as the request names it. */
+        readonly name: string;
+        readonly success: boolean;
+        /** 220, or the status of the error. */
+        readonly code: number;
+        /** A key of the error table. */
+        readonly error?: string | undefined;
+        readonly message?: string | undefined;
+      }[]
+    | undefined;
+}
+
+/** What `fileMove` answers. */
+export interface FileMoveData extends Success {
+  /** Where several items were asked for: what has become of each, in their order. */
+  readonly results?:
+    | readonly {
+        /** The item as the request names it. */
+        readonly name: string;
+        readonly success: boolean;
+        /** 220, or the status of the error. */
+        readonly code: number;
+        /** A key of the error table. */
+        readonly error?: string | undefined;
+        readonly message?: string | undefined;
+      }[]
+    | undefined;
+}
+
+/** What `fileCopy` answers. */
+export interface FileCopyData extends Success {
+  /** Where several items were asked for: what has become of each, in their order. */
+  readonly results?:
+    | readonly {
+        /** The item as the request names it. */
+        readonly name: string;
+        readonly success: boolean;
+        /** 220, or the status of the error. */
+        readonly code: number;
+        /** A key of the error table. */
+        readonly error?: string | undefined;
+        readonly message?: string | undefined;
+      }[]
+    | undefined;
+}
+
 /** What `getLocalFileByUrl` answers. */
 export interface GetLocalFileByUrlData extends Success {
   /** The folder, with a leading slash. */
@@ -175,6 +227,57 @@ export interface FoldersData extends Success {
 /** What `folderCreate` answers. */
 export interface FolderCreateData extends Success {
   readonly messages: readonly string[];
+}
+
+/** What `folderRemove` answers. */
+export interface FolderRemoveData extends Success {
+  /** Where several items were asked for: what has become of each, in their order. */
+  readonly results?:
+    | readonly {
+        /** The item as the request names it. */
+        readonly name: string;
+        readonly success: boolean;
+        /** 220, or the status of the error. */
+        readonly code: number;
+        /** A key of the error table. */
+        readonly error?: string | undefined;
+        readonly message?: string | undefined;
+      }[]
+    | undefined;
+}
+
+/** What `folderMove` answers. */
+export interface FolderMoveData extends Success {
+  /** Where several items were asked for: what has become of each, in their order. */
+  readonly results?:
+    | readonly {
+        /** The item as the request names it. */
+        readonly name: string;
+        readonly success: boolean;
+        /** 220, or the status of the error. */
+        readonly code: number;
+        /** A key of the error table. */
+        readonly error?: string | undefined;
+        readonly message?: string | undefined;
+      }[]
+    | undefined;
+}
+
+/** What `folderCopy` answers. */
+export interface FolderCopyData extends Success {
+  /** Where several items were asked for: what has become of each, in their order. */
+  readonly results?:
+    | readonly {
+        /** The item as the request names it. */
+        readonly name: string;
+        readonly success: boolean;
+        /** 220, or the status of the error. */
+        readonly code: number;
+        /** A key of the error table. */
+        readonly error?: string | undefined;
+        readonly message?: string | undefined;
+      }[]
+    | undefined;
 }
 
 /** What `imageResize` answers. */
@@ -245,4 +348,67 @@ export interface TrashRestoreData extends Success {
 export interface TrashEmptyData extends Success {
   /** How many items were removed. */
   readonly removed: number;
+}
+
+/** What `filesSearch` answers. */
+export interface FilesSearchData extends Success {
+  readonly items: readonly (
+    | {
+        readonly file: string;
+        readonly name: string;
+        readonly type: 'folder';
+        readonly thumb?: string | undefined;
+        /** True: `thumb` is a link by itself. */
+        readonly thumbIsAbsolute?: boolean | undefined;
+        /** With `mods[details]`: ISO 8601, in UTC. */
+        readonly modified?: string | undefined;
+        /** Name of the source. */
+        readonly source: string;
+        /** The folder, as listings write it: `/` at the root. */
+        readonly path: string;
+        /** The link of a file; signed in sources that ask for it. */
+        readonly url?: string | undefined;
+      }
+    | {
+        /** Name relative to baseurl + path. */
+        readonly file: string;
+        readonly name: string;
+        readonly type: 'image' | 'file';
+        readonly isImage: boolean;
+        /** For people: `117.74MB`. Absent when the store does not report it. */
+        readonly size?: string | undefined;
+        /** In the datetimeFormat. Absent when the store does not report it. */
+        readonly changed?: string | undefined;
+        /** Relative to baseurl + path. Absent when the quota is used up. */
+        readonly thumb?: string | undefined;
+        /** With `mods[variants]`, by preset: as `thumb`. Absent what is not made yet. */
+        readonly variants?: {} | undefined;
+        /** True: `file` is a link by itself. */
+        readonly fileIsAbsolute?: boolean | undefined;
+        /** True: `thumb` is a link by itself. */
+        readonly thumbIsAbsolute?: boolean | undefined;
+        /** With `mods[details]`. */
+        readonly bytes?: number | undefined;
+        /** With `mods[details]`: ISO 8601, in UTC. */
+        readonly modified?: string | undefined;
+        /** With `mods[details]`: by the extension. */
+        readonly mime?: string | undefined;
+        /** With `mods[details]`. */
+        readonly etag?: string | undefined;
+        /** With `mods[details]`: of an image as it is meant to be seen. */
+        readonly width?: number | undefined;
+        /** With `mods[details]`: of an image as it is meant to be seen. */
+        readonly height?: number | undefined;
+        /** Name of the source. */
+        readonly source: string;
+        /** The folder, as listings write it: `/` at the root. */
+        readonly path: string;
+        /** The link of a file; signed in sources that ask for it. */
+        readonly url?: string | undefined;
+      }
+  )[];
+  /** There is more to be searched: send it with the same parameters. An answer may be empty. */
+  readonly cursor?: string | undefined;
+  /** One sentence for each source that cannot be reached now and is left out. */
+  readonly messages?: readonly string[] | undefined;
 }

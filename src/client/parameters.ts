@@ -50,7 +50,9 @@ export interface FileUploadRemoteParameters extends Place {
 /** Parameters of `fileRemove`. */
 export interface FileRemoveParameters extends Place {
   /** Name of an existing file or folder in `path`. */
-  readonly name: string;
+  readonly name?: string | undefined;
+  /** Several items of the folder, in place of `name`. */
+  readonly names?: readonly string[] | undefined;
 }
 
 /** Parameters of `fileMove`. */
@@ -58,7 +60,9 @@ export interface FileMoveParameters extends Place {
   /** The source that `from` lies in; `source` when absent. */
   readonly fromSource?: string | undefined;
   /** Path of the file or folder, relative to the root of its source. */
-  readonly from: string;
+  readonly from?: string | undefined;
+  /** Several files or folders, in place of `from`. */
+  readonly froms?: readonly string[] | undefined;
 }
 
 /** Parameters of `fileCopy`. */
@@ -66,7 +70,9 @@ export interface FileCopyParameters extends Place {
   /** The source that `from` lies in; `source` when absent. */
   readonly fromSource?: string | undefined;
   /** Path of the file or folder, relative to the root of its source. */
-  readonly from: string;
+  readonly from?: string | undefined;
+  /** Several files or folders, in place of `from`. */
+  readonly froms?: readonly string[] | undefined;
 }
 
 /** Parameters of `fileRename`. */
@@ -104,7 +110,9 @@ export interface FolderCreateParameters extends Place {
 /** Parameters of `folderRemove`. */
 export interface FolderRemoveParameters extends Place {
   /** Name of an existing file or folder in `path`. */
-  readonly name: string;
+  readonly name?: string | undefined;
+  /** Several items of the folder, in place of `name`. */
+  readonly names?: readonly string[] | undefined;
 }
 
 /** Parameters of `folderMove`. */
@@ -112,7 +120,9 @@ export interface FolderMoveParameters extends Place {
   /** The source that `from` lies in; `source` when absent. */
   readonly fromSource?: string | undefined;
   /** Path of the file or folder, relative to the root of its source. */
-  readonly from: string;
+  readonly from?: string | undefined;
+  /** Several files or folders, in place of `from`. */
+  readonly froms?: readonly string[] | undefined;
 }
 
 /** Parameters of `folderCopy`. */
@@ -120,7 +130,9 @@ export interface FolderCopyParameters extends Place {
   /** The source that `from` lies in; `source` when absent. */
   readonly fromSource?: string | undefined;
   /** Path of the file or folder, relative to the root of its source. */
-  readonly from: string;
+  readonly from?: string | undefined;
+  /** Several files or folders, in place of `from`. */
+  readonly froms?: readonly string[] | undefined;
 }
 
 /** Parameters of `folderRename`. */
@@ -235,4 +247,30 @@ export interface ImageVariantParameters extends Place {
   readonly name: string;
   /** A name of the setting imagePresets. */
   readonly preset: string;
+}
+
+/** Parameters of `filesSearch`. */
+export interface FilesSearchParameters extends Place {
+  /** Words that a name must hold, all of them, whatever their case and order. */
+  readonly query: string;
+  /** Items of this type alone, as `files` reports it: `file` is what is no image. */
+  readonly type?: 'image' | 'file' | 'folder' | undefined;
+  /** Changed at this moment or later. A date means its beginning, in UTC. */
+  readonly modifiedAfter?: string | undefined;
+  /** Changed before this moment. */
+  readonly modifiedBefore?: string | undefined;
+  /** Files of so many bytes or more. */
+  readonly minBytes?: number | undefined;
+  /** Files of so many bytes or fewer. */
+  readonly maxBytes?: number | undefined;
+  /** Most items of an answer; 100 when absent, 1000 at most. */
+  readonly limit?: number | undefined;
+  /** Goes on where the answer ended that gave it; all other parameters stay the same. */
+  readonly cursor?: string | undefined;
+  readonly mods?:
+    | {
+        /** Adds bytes, modified, mime, etag, width and height, as in `files`. */
+        readonly details?: boolean | undefined;
+      }
+    | undefined;
 }
