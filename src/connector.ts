@@ -124,11 +124,11 @@ export interface CheckedConfiguration {
   readonly actionKeys: readonly string[];
   /** What an operator should know before the service serves, one sentence each. */
   readonly warnings: readonly string[];
+  readonly factories: StorageFactories;
 }
 
 /** What a connector is built on. Nothing of it is open yet. */
 interface Prepared extends CheckedConfiguration {
-  readonly factories: StorageFactories;
   readonly actions: Actions;
 }
 

@@ -25,6 +25,8 @@ export { parseS3Options } from './adapters/s3/options.ts';
 export { openWebdavAdapter } from './adapters/webdav/adapter.ts';
 export { createWebdavFactory } from './adapters/webdav/factory.ts';
 export { parseWebdavOptions } from './adapters/webdav/options.ts';
+export { examineService, type DoctorOptions } from './cli/doctor/doctor.ts';
+export type { Finding } from './cli/doctor/finding.ts';
 export { orAborted } from './concurrency/or-aborted.ts';
 export { FirstInOrder, TimeSlice, sortPatiently } from './concurrency/patient-sort.ts';
 export { createSharedQueues, createTaskQueue } from './concurrency/task-queue.ts';

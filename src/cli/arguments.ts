@@ -6,6 +6,22 @@ export type Command =
   | { readonly name: 'version' }
   | { readonly name: 'check-config'; readonly config: string | undefined }
   | {
+      readonly name: 'doctor';
+      readonly config: string | undefined;
+      readonly pageOrigin: string | undefined;
+      readonly url: string | undefined;
+      readonly formSize: string | undefined;
+      readonly isJson: boolean;
+    }
+  | { readonly name: 'init'; /** Asks nothing. */ readonly isSilent: boolean }
+  | {
+      readonly name: 'thumbs';
+      readonly config: string | undefined;
+      readonly source: string;
+      /** Inside the source. */
+      readonly folder: string;
+    }
+  | {
       readonly name: 'explain';
       readonly config: string | undefined;
       readonly role: string;
@@ -27,43 +43,16 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-export const help = `stowage: a file browser and uploader connector for web editors
-
-Usage:
-  stowage serve FOLDER [--host HOST] [--port PORT]
-  stowage serve [--config FILE] [--host HOST] [--port PORT] [--health-port PORT]
-  stowage check-config [--config FILE]
-  stowage explain ROLE ACTION PATH [--config FILE]
-  stowage --help
-  stowage --version
-
-Commands:
-  serve          Starts the service and runs until SIGTERM or SIGINT. Running requests may finish first,
-                 for 30 seconds at most; a second signal ends the process immediately.
-                 With FOLDER it needs no configuration: everybody who reaches it may read and write there,
-                 and editors in pages of this machine (localhost) may use it.
-  check-config   Checks the configuration, prints every problem, and starts nothing.
-  explain        Says whether the access rules allow a role an action on a file, or on a folder when PATH ends
-                 with a slash, and which rule decides: stowage explain editor fileRemove archive/a.jpg
-
-Options:
-  --config FILE  The configuration: a JSON file, or a module (.mjs, .js, .ts where Node.js runs TypeScript)
-                 whose default export is the configuration or { config, hooks, logger }. Without it: the JSON
-                 text in CONFIG, else the file named by CONFIG_FILE, else the defaults with one source from
-                 SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL.
-  --host HOST    Address to listen on; else HOST, else 127.0.0.1 (this machine only). 0.0.0.0 or :: for all.
-  --port PORT    Port to listen on; else PORT, else 8081. 0 takes any free port.
-  --health-port PORT
-                 Answers /live, /ready and /metrics on this port of the same address.
-
-Exit status: 0 fine, 1 the service cannot start or failed, 2 the command line is wrong.
-`;
-
 const OPTIONS = {
   config: { type: 'string' },
   host: { type: 'string' },
   port: { type: 'string' },
   'health-port': { type: 'string' },
+  'page-origin': { type: 'string' },
+  url: { type: 'string' },
+  'form-size': { type: 'string' },
+  json: { type: 'boolean' },
+  yes: { type: 'boolean', short: 'y' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const;
@@ -88,27 +77,52 @@ const requireFilled = ({ config, host }: Options): void => {
   if (host === '') throw new UsageError('--host needs an address.');
 };
 
-const parseNamed = (name: string, words: readonly string[], options: Options): Command => {
-  const { config, host, port, 'health-port': healthPort } = options;
-  const [role, action, path] = words;
-  const unexpected = words.slice({ explain: 3, serve: 1 }[name] ?? 0);
+/** How many words each command takes, and which options. */
+const COMMANDS: Readonly<Record<string, { readonly words: number; readonly options: readonly string[] }>> = {
+  init: { words: 0, options: ['yes'] },
+  serve: { words: 1, options: ['config', 'host', 'port', 'health-port'] },
+  'check-config': { words: 0, options: ['config'] },
+  doctor: { words: 0, options: ['config', 'page-origin', 'url', 'form-size', 'json'] },
+  explain: { words: 3, options: ['config'] },
+  thumbs: { words: 2, options: ['config'] },
+};
+
+const requireKnown = (name: string, words: readonly string[], options: Options): void => {
+  const known = COMMANDS[name];
+  if (known === undefined) throw new UsageError(`Unknown command: ${name}`);
+  const unexpected = words.slice(known.words);
   if (unexpected.length > 0) throw new UsageError(`Unexpected argument: ${unexpected.join(' ')}`);
-  if (name === 'serve') {
-    const [folder] = words;
-    if (folder === '') throw new UsageError('serve needs the name of a folder, not an empty text.');
-    if (folder !== undefined && config !== undefined)
-      throw new UsageError('serve takes a folder or --config, not both.');
-    return { name, folder, config, host, port, healthPort };
-  }
-  if (host !== undefined || port !== undefined) {
-    throw new UsageError(`${name} takes neither --host nor --port.`);
-  }
-  if (healthPort !== undefined) throw new UsageError(`${name} does not take --health-port.`);
+  const option = Object.keys(options).find((one) => !known.options.includes(one));
+  if (option !== undefined) throw new UsageError(`${name} does not take --${option}.`);
+};
+
+const parseServe = ([folder]: readonly string[], options: Options): Command => {
+  const { config, host, port, 'health-port': healthPort } = options;
+  if (folder === '') throw new UsageError('serve needs the name of a folder, not an empty text.');
+  if (folder !== undefined && config !== undefined)
+    throw new UsageError('serve takes a folder or --config, not both.');
+  return { name: 'serve', folder, config, host, port, healthPort };
+};
+
+const parseNamed = (name: string, words: readonly string[], options: Options): Command => {
+  requireKnown(name, words, options);
+  const { config } = options;
+  if (name === 'serve') return parseServe(words, options);
   if (name === 'check-config') return { name, config };
-  if (role === undefined || action === undefined || path === undefined) {
+  if (name === 'init') return { name, isSilent: options.yes ?? false };
+  if (name === 'doctor') {
+    const { 'page-origin': pageOrigin, url, 'form-size': formSize, json = false } = options;
+    return { name, config, pageOrigin, url, formSize, isJson: json };
+  }
+  const [first, second, third] = words;
+  if (name === 'thumbs') {
+    if (first === undefined) throw new UsageError('thumbs needs the name of a source.');
+    return { name, config, source: first, folder: second ?? '' };
+  }
+  if (first === undefined || second === undefined || third === undefined) {
     throw new UsageError('explain needs a role, an action and a path.');
   }
-  return { name: 'explain', config, role, action, path };
+  return { name: 'explain', config, role: first, action: second, path: third };
 };
 
 /**
@@ -121,7 +135,6 @@ export const parseCommand = (words: readonly string[]): Command => {
   if (values.version === true) return { name: 'version' };
   const [name, ...more] = positionals;
   if (name === undefined) return { name: 'help', isMissing: true };
-  if (!['serve', 'check-config', 'explain'].includes(name)) throw new UsageError(`Unknown command: ${name}`);
   requireFilled(values);
   return parseNamed(name, more, values);
 };

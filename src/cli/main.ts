@@ -2,9 +2,11 @@
 import { ConfigError } from '../errors/errors.ts';
 import { createStderrLogger } from '../log/logger.ts';
 import { readVersion } from '../version.ts';
-import { help, parseCommand, UsageError, type Command } from './arguments.ts';
+import { parseCommand, UsageError, type Command } from './arguments.ts';
 import { defineFolder, hintFor } from './folder.ts';
 import { createHealth } from './health.ts';
+import { help } from './help.ts';
+import { interruptible } from './interrupt.ts';
 import { Metrics } from './metrics.ts';
 import { missingPackages, packagesOf } from './packages.ts';
 import { readDefinition } from './read-config.ts';
@@ -36,33 +38,69 @@ const runService = async (command: Extract<Command, { readonly name: 'serve' }>)
   await serve(app, address, log, { announce, health });
 };
 
+const checkConfig = async ({
+  config: file,
+}: Extract<Command, { readonly name: 'check-config' }>): Promise<number> => {
+  const { config, hooks } = await readDefinition(file);
+  const { checkConfiguration } = await import('../connector.ts');
+  const checked = checkConfiguration(config, hooks);
+  for (const warning of checked.warnings) print(`Note: ${warning}`);
+  const missing = missingPackages(packagesOf(checked.config));
+  for (const one of missing) complain(`Missing: ${one}`);
+  if (missing.length > 0) return 1;
+  print('The configuration is valid.');
+  return 0;
+};
+
+const runExplain = async (command: Extract<Command, { readonly name: 'explain' }>): Promise<number> => {
+  const { config, hooks } = await readDefinition(command.config);
+  const { checkConfiguration } = await import('../connector.ts');
+  const { explain } = await import('./explain.ts');
+  print(explain(command, checkConfiguration(config, hooks)));
+  return 0;
+};
+
+const runDoctor = async (command: Extract<Command, { readonly name: 'doctor' }>): Promise<number> => {
+  const { examineService } = await import('./doctor/doctor.ts');
+  const { countBroken, report } = await import('./doctor/finding.ts');
+  return interruptible(async (signal) => {
+    const findings = await examineService(command, signal);
+    const broken = countBroken(findings);
+    print(command.isJson ? JSON.stringify({ broken, findings }, null, 2) : report(findings));
+    return broken > 0 ? 1 : 0;
+  });
+};
+
 /**
  * Does what the command line asks for. The service is loaded when needed: help and mistakes are answered
  * without its weight. Returns the exit status.
  */
 const execute = async (command: Command): Promise<number> => {
-  if (command.name === 'help') {
-    (command.isMissing ? complain : print)(help.trimEnd());
-    return command.isMissing ? 2 : 0;
-  }
-  if (command.name === 'version') print(readVersion());
-  else if (command.name === 'serve') await runService(command);
-  else {
-    const { config, hooks } = await readDefinition(command.config);
-    const { checkConfiguration } = await import('../connector.ts');
-    const checked = checkConfiguration(config, hooks);
-    if (command.name === 'explain') {
-      const { explain } = await import('./explain.ts');
-      print(explain(command, checked));
+  switch (command.name) {
+    case 'help':
+      (command.isMissing ? complain : print)(help.trimEnd());
+      return command.isMissing ? 2 : 0;
+    case 'version':
+      print(readVersion());
       return 0;
+    case 'serve':
+      await runService(command);
+      return 0;
+    case 'check-config':
+      return checkConfig(command);
+    case 'explain':
+      return runExplain(command);
+    case 'doctor':
+      return runDoctor(command);
+    case 'init': {
+      const { writeConfiguration } = await import('./init/init.ts');
+      return writeConfiguration(command.isSilent);
     }
-    for (const warning of checked.warnings) print(`Note: ${warning}`);
-    const missing = missingPackages(packagesOf(checked.config));
-    for (const one of missing) complain(`Missing: ${one}`);
-    if (missing.length > 0) return 1;
-    print('The configuration is valid.');
+    case 'thumbs': {
+      const { makeThumbnails } = await import('./thumbs.ts');
+      return interruptible((signal) => makeThumbnails(command, signal));
+    }
   }
-  return 0;
 };
 
 /** Runs the words after the program's name. Returns the exit status. */

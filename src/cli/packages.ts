@@ -31,6 +31,8 @@ export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly Opt
         : []),
     ]),
   ...(settings.auth?.jwt === undefined ? [] : [{ name: 'jose', purpose: 'auth.jwt' }]),
+  ...(settings.rateLimits === undefined ? [] : [{ name: 'rate-limiter-flexible', purpose: 'rateLimits' }]),
+  ...(settings.rateLimits?.redis === undefined ? [] : [{ name: 'ioredis', purpose: 'rateLimits.redis' }]),
 ];
 
 const entryOf = (name: string): string | undefined => {
@@ -71,3 +73,12 @@ export const missingPackages = (packages: readonly OptionalPackage[]): readonly 
       ({ name, purpose }) =>
         `${purpose} needs the npm package "${name}", which is not installed here: npm install ${name}`,
     );
+
+/**
+ * The versions of optional packages that this one works with, as its own manifest has them. That lies beside
+ * `dist`, where the bundles are.
+ */
+export const neededVersions = async (): Promise<Readonly<Record<string, string>>> => {
+  const text = await readFile(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { readonly peerDependencies: Record<string, string> }).peerDependencies;
+};

@@ -147,6 +147,26 @@ const prepareWith =
     backlog.add(key, makeRest(context, source, folder, [entry]), hold());
   };
 
+const makeAllWith =
+  (context: FolderViewContext): Thumbnails['makeAll'] =>
+  async (source, folder, pictures, signal, onEnd) => {
+    const view = await openFolderView(context, source, folder, pictures, signal);
+    let failure: Error | undefined;
+    const make = async (picture: Entry, index: number): Promise<void> => {
+      const found = view.look(index);
+      if (typeof found !== 'function') return onEnd(picture, 'current');
+      signal.throwIfAborted();
+      const { kind } = await found();
+      onEnd(picture, kind === 'made' ? 'made' : kind === 'icon' ? 'broken' : 'failed');
+    };
+    // Waits for all of them: what ends before the others have would leave them behind.
+    const makings = pictures.map((picture, index) => async () => {
+      await make(picture, index).catch((error: Error) => (failure ??= error));
+    });
+    await sideBySide(makings, PARALLEL_PER_LISTING);
+    if (failure !== undefined) throw failure;
+  };
+
 const describeWith = (context: FolderViewContext, backlog: Backlog): Thumbnails['describe'] => {
   const complained = new WeakSet<Settings>();
   return async (source, folder, entries, { signal, hold }) => {
@@ -194,6 +214,7 @@ export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
     describe: describeWith(context, backlog),
     prepare: prepareWith(context, backlog),
     show: showWith(context),
+    makeAll: makeAllWith(context),
     iconNamed: ({ settings: { svgThumbWidth: width, svgThumbHeight: height } }, name) =>
       iconNamed(name, { width, height }),
     ...createVariants({ cache, maker }),

@@ -173,7 +173,7 @@ const sweepBelow = async ({ maker }: FollowersContext, place: Place): Promise<vo
 /** Keeps thumbnails with their images. Failures are logged: a thumbnail is never worth an error. */
 export const createFollowers = (
   context: FollowersContext,
-): Omit<Thumbnails, 'describe' | 'prepare' | 'show' | 'variant' | 'variants' | 'iconNamed' | 'close'> => {
+): Pick<Thumbnails, 'removed' | 'moved' | 'copied' | 'changed'> => {
   const quietly = async (work: () => Promise<void>): Promise<void> => {
     try {
       await work();

@@ -82,6 +82,19 @@ export interface Thumbnails {
    */
   iconNamed(source: Source, name: string): string | undefined;
 
+  /**
+   * Makes the thumbnails of these pictures that are missing or stale, with one question to the store for the
+   * others, and says of each how it ended. Bounded in parallel, not by the quota of listings.
+   * @throws the signal's reason, errors of the store
+   */
+  makeAll(
+    source: Source,
+    folder: SourcePath,
+    pictures: readonly Entry[],
+    signal: AbortSignal,
+    onEnd: (picture: Entry, outcome: BatchOutcome) => void,
+  ): Promise<void>;
+
   /** Ends the work that goes on after listings. */
   close(): Promise<void>;
 
@@ -102,6 +115,12 @@ export interface Thumbnails {
 
 /** Paths of a picture's variants by the names of their presets. */
 export type Variants = Readonly<Record<string, string>>;
+
+/**
+ * `current`: nothing was to be done. `broken`: the picture cannot be drawn. `failed`: not this time, or the
+ * store refuses.
+ */
+export type BatchOutcome = 'made' | 'current' | 'broken' | 'failed';
 
 /** What stands for an entry: a stored thumbnail, the markup of an icon, or the entry itself. */
 export type Shown =

@@ -8,7 +8,7 @@ interface Opened extends StoreLocation {
 }
 
 /** Pairs of sources of which the second lies in the first or is the same folder. */
-const overlapsOf = (opened: readonly Opened[]): string[] =>
+export const overlapsOf = (opened: readonly Opened[]): string[] =>
   opened.flatMap((outer, number) =>
     opened.flatMap((inner, other) => {
       if (outer === inner || !containsLocation(outer, inner)) return [];

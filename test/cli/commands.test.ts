@@ -53,7 +53,7 @@ describe('stowage', () => {
     [['serve', '--port', '80x'], '--port must be a port number from 0 to 65535, not "80x".'],
     [['serve', '--config', ''], '--config needs the name of a file.'],
     [['serve', '--host', ''], '--host needs an address.'],
-    [['check-config', '--port', '80'], 'check-config takes neither --host nor --port.'],
+    [['check-config', '--port', '80'], 'check-config does not take --port.'],
     [['check-config', '--health-port', '80'], 'check-config does not take --health-port.'],
     [['serve', '--health-port', 'x'], '--health-port must be a port number from 0 to 65535, not "x".'],
     [['check-config', 'a'], 'Unexpected argument: a'],
@@ -63,7 +63,7 @@ describe('stowage', () => {
     [['explain', 'guest', 'fileRemov', '/'], 'Unknown action: fileRemov'],
     [['explain', 'guest', 'FILE_DELETE', '/'], 'Unknown action: FILE_DELETE'],
     [['explain', 'guest', 'files', '../a'], 'The path "../a" leaves its source.'],
-    [['explain', 'guest', 'files', '/', '--host', 'a'], 'explain takes neither --host nor --port.'],
+    [['explain', 'guest', 'files', '/', '--host', 'a'], 'explain does not take --host.'],
   ])('ends with 2 when it does not understand: %j', async (words, message) => {
     expect(await runToEnd(words)).toEqual({
       status: 2,

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exportJWK, exportSPKI, SignJWT } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createApp, createRouter, type App, type ConfigInput, type Logger } from '../../dist/index.js';
+import { createApp, createRouter, type App, type ConfigInput, type Logger } from 'stowage';
 
 type Jwt = NonNullable<NonNullable<ConfigInput['auth']>['jwt']>;
 
@@ -244,7 +244,11 @@ describe('published keys', () => {
 describe('auth.jwt', () => {
   const problemsOf = (auth: object): string => {
     try {
-      createRouter({ auth }, {}, { logger });
+      createRouter(
+        { auth, sources: { a: { title: 'A', storageAdapter: 'memory', serve: 'public' } } },
+        {},
+        { logger },
+      );
       return '';
     } catch (error) {
       return String(error);

@@ -1,0 +1,168 @@
+import { createApp, type App, type ServiceDefinition } from '../../app.ts';
+import { checkConfiguration, type CheckedConfiguration } from '../../connector.ts';
+import type { SourceConfig } from '../../config/types.ts';
+import { parseByteSize, parseOrigin } from '../../config/values.ts';
+import { ConfigError } from '../../errors/errors.ts';
+import { createSilentLogger } from '../../log/logger.ts';
+import { createSourceGroup, type SourceGroup } from '../../sources/source-group.ts';
+import { UsageError } from '../arguments.ts';
+import { readDefinition } from '../read-config.ts';
+import { Findings, type Finding } from './finding.ts';
+import { checkMachine } from './machine-checks.ts';
+import { checkBaseurl, checkServing, type Addresses } from './public-address.ts';
+import { checkPageInside, checkService } from './service-checks.ts';
+import { checkOverlaps, checkSettings } from './settings-checks.ts';
+import { findFolder, probeStore } from './store-probe.ts';
+
+/** What the command line says. */
+export interface DoctorOptions {
+  readonly config: string | undefined;
+  readonly pageOrigin: string | undefined;
+  readonly url: string | undefined;
+  readonly formSize: string | undefined;
+}
+
+/** The options, read. */
+interface Question extends Addresses {
+  readonly file: string | undefined;
+  readonly formSize: number | undefined;
+}
+
+/** @throws UsageError */
+const readOptions = ({ config, pageOrigin, url, formSize }: DoctorOptions): Question => {
+  const page = pageOrigin === undefined ? undefined : parseOrigin(pageOrigin.replace(/\/$/u, ''));
+  if (pageOrigin !== undefined && page === undefined)
+    throw new UsageError('--page-origin needs an origin such as https://www.example.com');
+  if (url !== undefined && (!URL.canParse(url) || !/^https?:$/u.test(new URL(url).protocol)))
+    throw new UsageError('--url needs an http or https URL.');
+  const size = formSize === undefined ? undefined : parseByteSize(formSize);
+  if (formSize !== undefined && size === undefined)
+    throw new UsageError('--form-size needs a size such as 20mb.');
+  const service = url === undefined ? undefined : new URL(url.endsWith('/') ? url : `${url}/`);
+  return { page, service, file: config, formSize: size };
+};
+
+/** One source may take so long, all its steps together. */
+const SOURCE_MS = 60_000;
+
+/** A form of more needs a size on the command line: it is held in memory. */
+const MOST_FORM_BYTES = 64 * 1024 ** 2;
+
+interface Patient {
+  readonly app: App;
+  readonly group: SourceGroup;
+  readonly sources: readonly SourceConfig[];
+}
+
+const probeAll = async (
+  { app, group, sources }: Patient,
+  addresses: Addresses,
+  signal: AbortSignal,
+): Promise<readonly Findings[]> =>
+  Promise.all(
+    sources.map(async (config) => {
+      const source = group.find(config.name);
+      if (source === undefined) return new Findings();
+      const bounded = AbortSignal.any([signal, AbortSignal.timeout(SOURCE_MS)]);
+      return probeStore(
+        config,
+        source,
+        async (probe, findings) => {
+          const scope = { findings, signal: bounded };
+          if (config.settings.serve !== 'off') await checkServing(app, config, probe, scope);
+          if (config.baseurl !== undefined) await checkBaseurl(config, { app, probe, addresses }, scope);
+        },
+        bounded,
+      );
+    }),
+  );
+
+/** The sources that can be opened without making anything. */
+const findSources = async ({
+  config,
+}: CheckedConfiguration): Promise<{
+  readonly sources: readonly SourceConfig[];
+  readonly missing: readonly Findings[];
+}> => {
+  const looked = await Promise.all(
+    config.sources.map(async (source) => {
+      const findings = new Findings(source.name);
+      return { source, findings, isThere: await findFolder(source, findings) };
+    }),
+  );
+  return {
+    sources: looked.filter(({ isThere }) => isThere).map(({ source }) => source),
+    missing: looked.map(({ findings }) => findings),
+  };
+};
+
+/** The definition with these sources alone; those of the environment stay as they are. */
+const withSources = (
+  { config, ...rest }: ServiceDefinition,
+  sources: readonly SourceConfig[],
+): ServiceDefinition => {
+  const keys = sources.map(({ key }) => key);
+  const written = Object.entries(config?.sources ?? {}).filter(([key]) => keys.includes(key));
+  return config?.sources === undefined || config.sources === null
+    ? { ...rest, config }
+    : { ...rest, config: { ...config, sources: Object.fromEntries(written) } };
+};
+
+const examine = async (
+  definition: ServiceDefinition,
+  checked: CheckedConfiguration,
+  question: Question,
+  signal: AbortSignal,
+): Promise<readonly Findings[]> => {
+  const { page, service } = question;
+  const around = new Findings();
+  const { settings, sources: all } = checked.config;
+  const { sources, missing } = await findSources(checked);
+  const found = [...(await checkSettings(definition, checked, question.file)), ...missing];
+  if (sources.length > 0 || all.length === 0) {
+    const log = createSilentLogger();
+    const { config, hooks } = withSources(definition, sources);
+    const app = createApp(config, hooks, { logger: log });
+    const group = createSourceGroup(sources, { factories: checked.factories, log });
+    try {
+      found.push(...(await probeAll({ app, group, sources }, question, signal)));
+      found.push(await checkOverlaps(group));
+      if (page !== undefined && service === undefined) await checkPageInside(app, page, around);
+    } finally {
+      await group.close();
+      await app.close();
+    }
+  }
+  found.push(...(await checkMachine(checked.config, signal)));
+  if (service !== undefined) {
+    const largest = Math.max(0, ...all.map(({ settings: own }) => own.maxUploadFileSize));
+    const formSize = question.formSize ?? Math.min(largest, MOST_FORM_BYTES);
+    await checkService({ url: service, settings, formSize }, page, around, signal);
+  }
+  return [...found, around];
+};
+
+/**
+ * Looks at everything that a configuration needs, and says what is wrong and how to fix it. Leaves nothing
+ * behind: what it writes it removes, also when the signal is aborted.
+ * @throws UsageError, the signal's reason
+ */
+export const examineService = async (
+  options: DoctorOptions,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> => {
+  const question = readOptions(options);
+  try {
+    const definition = await readDefinition(options.config);
+    const checked = checkConfiguration(definition.config, definition.hooks);
+    const findings = await examine(definition, checked, question, signal);
+    signal.throwIfAborted();
+    return findings.flatMap(({ all }) => all);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const findings = new Findings();
+    for (const problem of error.problems)
+      findings.broken('configuration', problem, 'Correct this key; docs/configuration.md explains it.');
+    return findings.all;
+  }
+};

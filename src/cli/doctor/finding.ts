@@ -1,0 +1,78 @@
+/** What the doctor has found out about one thing. */
+export interface Finding {
+  /** What was looked at, for programs: `store.write`. */
+  readonly check: string;
+  /** `broken`: something does not work. `risk`: it works, and should be looked at. */
+  readonly level: 'ok' | 'risk' | 'broken';
+  /** The source that it is about. */
+  readonly source?: string | undefined;
+  /** One line. */
+  readonly text: string;
+  /** One line that fixes it. */
+  readonly fix?: string | undefined;
+}
+
+/** Findings of one check, about one source or none. */
+export class Findings {
+  readonly all: Finding[] = [];
+  readonly #source: string | undefined;
+
+  constructor(source?: string) {
+    this.#source = source;
+  }
+
+  ok(check: string, text: string): void {
+    this.all.push({ check, level: 'ok', source: this.#source, text });
+  }
+
+  risk(check: string, text: string, fix: string): void {
+    this.all.push({ check, level: 'risk', source: this.#source, text, fix });
+  }
+
+  broken(check: string, text: string, fix: string): void {
+    this.all.push({ check, level: 'broken', source: this.#source, text, fix });
+  }
+}
+
+const oneLine = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/gu, ' ').trim();
+
+const MARKS = { ok: 'ok    ', risk: 'RISK  ', broken: 'BROKEN' } as const;
+
+const textOf = ({ level, source, text, fix }: Finding): string => {
+  const about = source === undefined ? '' : `${source}: `;
+  const lines = [`${MARKS[level]}  ${oneLine(about + text)}`];
+  if (fix !== undefined) lines.push(`        fix: ${oneLine(fix)}`);
+  return lines.join('\n');
+};
+
+/** How many findings say that something does not work. */
+export const countBroken = (findings: readonly Finding[]): number =>
+  findings.filter(({ level }) => level === 'broken').length;
+
+/** All findings for people, the worst last, where a terminal shows them. */
+export const report = (findings: readonly Finding[]): string => {
+  const ordered = (['ok', 'risk', 'broken'] as const).flatMap((level) =>
+    findings.filter((finding) => finding.level === level),
+  );
+  const broken = countBroken(findings);
+  const risks = findings.filter(({ level }) => level === 'risk').length;
+  const count = (number: number, what: string): string =>
+    `${String(number)} ${what}${number === 1 ? '' : 's'}`;
+  const end =
+    broken + risks === 0 ? 'Nothing is wrong.' : `${String(broken)} broken, ${count(risks, 'risk')}.`;
+  return [...ordered.map(textOf), '', end].join('\n');
+};
+
+/** The innermost reason of a failure in few words: a code of the system or of the store, else its message. */
+export const reasonOf = (error: unknown): string => {
+  const words: string[] = [];
+  for (let one = error, depth = 0; one instanceof Error && depth < 6; one = one.cause, depth += 1) {
+    const { name, code, detail, message } = one as Error & { code?: unknown; detail?: unknown };
+    const isNamed = !['Error', 'TypeError', 'AggregateError'].includes(name) && !/Error$/u.test(name);
+    for (const word of [typeof detail === 'string' ? detail : message, code, isNamed ? name : undefined])
+      if (typeof word === 'string' && word !== '') words.push(word);
+  }
+  return words.length === 0
+    ? String(error)
+    : oneLine([...new Set(words)].slice(0, 4).join('; ')).slice(0, 200);
+};

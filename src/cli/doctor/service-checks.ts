@@ -1,0 +1,166 @@
+import type { App } from '../../app.ts';
+import type { Settings } from '../../config/settings.ts';
+import { readVersion } from '../../version.ts';
+import { reasonOf, type Findings } from './finding.ts';
+import { ask } from './public-address.ts';
+
+/** The running service, as browsers reach it. */
+export interface RunningService {
+  /** With a slash at the end. */
+  readonly url: URL;
+  readonly settings: Settings;
+  /** Bytes of the form that must get through. */
+  readonly formSize: number;
+}
+
+const inMegabytes = (bytes: number): string => `${String(Math.ceil(bytes / 1024 ** 2))} MB`;
+
+/** What answers in place of the service. */
+const describeStranger = (status: number, text: string): readonly [text: string, fix: string] => {
+  if (text.includes('UNKNOWN_ACTION'))
+    return [
+      'the proxy hands on the prefix of the address, which the service does not know',
+      'nginx: end proxy_pass with a slash (proxy_pass http://127.0.0.1:8081/;)',
+    ];
+  if (status >= 502 && status <= 504)
+    return [
+      `a proxy answers ${String(status)}: it does not reach the service`,
+      'Start the service, and let the proxy name the host and port that it listens on (--host, --port).',
+    ];
+  if (status >= 300 && status < 400)
+    return [
+      `the address redirects (${String(status)})`,
+      'Use the address after the redirect, in editors too.',
+    ];
+  if (status === 401 || status === 403)
+    return [
+      `something before the service answers ${String(status)}`,
+      'Let /ping pass, and give the editor what the proxy asks for.',
+    ];
+  return [
+    `something else answers there (${String(status)})`,
+    'Put the connector before the routes of the page, or correct --url.',
+  ];
+};
+
+const isPing = (status: number, text: string): boolean =>
+  status === 200 && /^\{"success":true\}\s*$/u.test(text);
+
+const checkPing = async (
+  { url, settings }: RunningService,
+  { findings, signal }: { readonly findings: Findings; readonly signal: AbortSignal },
+): Promise<boolean> => {
+  const ping = new URL('ping', url);
+  const response = await ask(ping, signal, { method: settings.onlyPOST ? 'POST' : 'GET' });
+  const text = (await response.text()).slice(0, 2000);
+  if (!isPing(response.status, text)) {
+    findings.broken('service', ...describeStranger(response.status, text));
+    return false;
+  }
+  const version = response.headers.get('x-app-version');
+  if (version !== null && version !== readVersion())
+    findings.risk(
+      'service.version',
+      `version ${version} runs there, and this is ${readVersion()}`,
+      'Restart the service after updates.',
+    );
+  findings.ok('service', `the service answers at ${url.href}`);
+  return true;
+};
+
+/** Sends a form that no action gets to see. */
+const checkFormSize = async (
+  { url, formSize }: RunningService,
+  { findings, signal }: { readonly findings: Findings; readonly signal: AbortSignal },
+): Promise<void> => {
+  const size = inMegabytes(formSize);
+  const fix = `nginx: client_max_body_size ${String(Math.ceil((formSize * 1.2) / 1024 ** 2))}m; proxy_request_buffering off;`;
+  const body = new FormData();
+  body.set('files[0]', new Blob([new Uint8Array(formSize)]), 'doctor.bin');
+  try {
+    const response = await ask(new URL('ping', url), signal, { method: 'POST', body });
+    const text = await response.text();
+    if (isPing(response.status, text)) findings.ok('service.form', `forms of ${size} get through`);
+    else
+      findings.broken('service.form', `a form of ${size} is answered with ${String(response.status)}`, fix);
+  } catch (error) {
+    signal.throwIfAborted();
+    findings.broken('service.form', `a form of ${size} does not get through: ${reasonOf(error)}`, fix);
+  }
+};
+
+/** What a preflight for a page says. */
+const checkPreflight = (
+  { status, headers }: Response,
+  page: string,
+  isSure: boolean,
+  findings: Findings,
+): void => {
+  const allowed = headers.get('access-control-allow-origin');
+  if (status === 200 && allowed === page) return findings.ok('cors', `pages of ${page} may use the service`);
+  if (allowed?.includes(',') === true)
+    return findings.broken(
+      'cors',
+      'the CORS headers come twice, which browsers refuse',
+      'Remove add_header Access-Control-... from the proxy: the service sends them.',
+    );
+  const text = `pages of ${page} may not use the service`;
+  const fix = `Set "allowCrossOrigin": true and "allowedOrigins": ["${page}"]`;
+  if (isSure) findings.broken('cors', text, fix);
+  else findings.risk('cors', `${text}, unless it is on the same host`, fix);
+};
+
+const preflight = (page: string): RequestInit => ({
+  method: 'OPTIONS',
+  headers: {
+    origin: page,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'content-type',
+  },
+});
+
+/** Whether a page may use a service that is not known to run. */
+export const checkPageInside = async (app: App, page: string, findings: Findings): Promise<void> => {
+  const response = await app.fetch(new Request('http://doctor.invalid/', preflight(page)));
+  await response.body?.cancel();
+  checkPreflight(response, page, false, findings);
+};
+
+const checkPageAt = async (
+  { url }: RunningService,
+  page: string,
+  { findings, signal }: { readonly findings: Findings; readonly signal: AbortSignal },
+): Promise<void> => {
+  if (page.startsWith('https:') && url.protocol === 'http:')
+    findings.broken(
+      'service.mixed',
+      `browsers do not call ${url.origin} from a page of ${page}: it is not https`,
+      'Put the service behind the https of the site (docs/deployment.md).',
+    );
+  if (page === url.origin) return findings.ok('cors', 'page and service are on one host');
+  const response = await ask(url, signal, preflight(page));
+  await response.body?.cancel();
+  checkPreflight(response, page, true, findings);
+};
+
+/** Asks the running service, through whatever stands before it. Nothing is stored. */
+export const checkService = async (
+  service: RunningService,
+  page: string | undefined,
+  findings: Findings,
+  signal: AbortSignal,
+): Promise<void> => {
+  const scope = { findings, signal };
+  try {
+    if (!(await checkPing(service, scope))) return;
+    if (page !== undefined) await checkPageAt(service, page, scope);
+    await checkFormSize(service, scope);
+  } catch (error) {
+    signal.throwIfAborted();
+    findings.broken(
+      'service',
+      `${service.url.href} does not answer: ${reasonOf(error)}`,
+      'Start the service, or correct --url.',
+    );
+  }
+};

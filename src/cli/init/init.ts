@@ -1,0 +1,167 @@
+import { access, mkdir, writeFile } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { accessKeyOf } from '../../actions/action.ts';
+import { createActions } from '../../actions/registry.ts';
+import type { ConfigInput } from '../../config/types.ts';
+import { checkConfiguration } from '../../connector.ts';
+import { ConfigError } from '../../errors/errors.ts';
+import { StartError } from '../serve.ts';
+import { createQuestions, createSilence, NoAnswerError, type Questions } from './questions.ts';
+
+const FILE = 'stowage.json';
+
+type Written = Readonly<Record<string, unknown>>;
+
+/** What was answered, as a part of the configuration, and what is to be done besides. */
+interface Answer {
+  readonly written: Written;
+  readonly steps: readonly string[];
+}
+
+const askStorage = async (ask: Questions): Promise<{ readonly name: string; readonly answer: Answer }> => {
+  const kind = await ask.choose('Where are the files?', [
+    { value: 'local', text: 'in a folder of this machine' },
+    { value: 's3', text: 'in a bucket (S3)' },
+    { value: 'webdav', text: 'on a WebDAV server' },
+  ]);
+  if (kind === 'local') {
+    const root = await ask.text('Folder', './files');
+    const name = basename(resolve(root)) || 'files';
+    return { name, answer: { written: { title: name, root, serve: 'public' }, steps: [] } };
+  }
+  if (kind === 's3') {
+    const bucket = await ask.text('Bucket', 'files');
+    const region = await ask.text('Region', 'us-east-1');
+    const endpoint = await ask.text('URL of the service; empty for AWS', '');
+    const address = endpoint === '' ? {} : { endpoint, forcePathStyle: true };
+    const s3 = { bucket, region, ...address };
+    return {
+      name: bucket,
+      answer: {
+        written: { title: bucket, storageAdapter: 's3', s3, serve: 'public' },
+        steps: ['npm install @aws-sdk/client-s3', 'export AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=...'],
+      },
+    };
+  }
+  const url = await ask.text('URL of the folder', 'https://dav.example.com/files/');
+  const username = await ask.text('User', 'stowage');
+  const webdav = { url, username, password: { env: 'DAV_PASSWORD' } };
+  return {
+    name: 'files',
+    answer: {
+      written: { title: 'Files', storageAdapter: 'webdav', webdav, serve: 'public' },
+      steps: ['export DAV_PASSWORD=...'],
+    },
+  };
+};
+
+/** The keys of all actions that change something, allowed or denied. */
+const ruleFor = (allowed: boolean): Written =>
+  Object.fromEntries(
+    [...createActions().values()]
+      .filter(({ changes }) => changes)
+      .map(({ name }) => [accessKeyOf(name), allowed]),
+  );
+
+const askWriters = async (ask: Questions): Promise<Answer> => {
+  const who = await ask.choose('Who may upload and change files?', [
+    { value: 'everybody', text: 'everybody who reaches the service (it listens to this machine only)' },
+    { value: 'proxy', text: 'whom a proxy before it names an editor (header X-Role)' },
+    { value: 'token', text: 'who has a token (JWT) of a login service with the role editor' },
+    { value: 'nobody', text: 'nobody' },
+  ]);
+  if (who === 'everybody') return { written: {}, steps: [] };
+  const nobody = ruleFor(false);
+  if (who === 'nobody') return { written: { accessControl: [nobody] }, steps: [] };
+  const accessControl = [nobody, { role: 'editor', ...ruleFor(true) }];
+  if (who === 'proxy')
+    return { written: { auth: { header: 'X-Role', from: ['127.0.0.1', '::1'] }, accessControl }, steps: [] };
+  const jwksUrl = await ask.text('URL of its keys', 'https://login.example.com/.well-known/jwks.json');
+  const audience = await ask.text('Audience of the tokens', 'files');
+  return {
+    written: { auth: { jwt: { jwksUrl, audience } }, accessControl },
+    steps: ['npm install jose'],
+  };
+};
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** @throws ConfigError for what was answered; what is still to be set or installed is no fault of it */
+const requireValid = (config: object): void => {
+  const complete: unknown = JSON.parse(JSON.stringify(config).replace('{"env":"DAV_PASSWORD"}', '"later"'));
+  try {
+    checkConfiguration(complete as ConfigInput);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const problems = error.problems.filter((problem) => !problem.includes('npm install'));
+    if (problems.length > 0) throw new ConfigError(problems);
+  }
+};
+
+const write = async (ask: Questions): Promise<readonly string[]> => {
+  const { name, answer } = await askStorage(ask);
+  const writers = await askWriters(ask);
+  const page = await ask.text('Origin of the pages with the editor, when it is another host or port', '');
+  const config = {
+    $schema: './node_modules/stowage/config.schema.json',
+    extensions: [
+      'jpg',
+      'jpeg',
+      'png',
+      'gif',
+      'webp',
+      'avif',
+      'svg',
+      'pdf',
+      'txt',
+      'csv',
+      'zip',
+      'mp4',
+      'mp3',
+    ],
+    maxUploadFileSize: '25mb',
+    refuseCrossSite: true,
+    ...(page === '' ? {} : { allowCrossOrigin: true, allowedOrigins: [page] }),
+    ...writers.written,
+    sources: { [name]: answer.written },
+  };
+  requireValid(config);
+  const { root } = answer.written;
+  if (typeof root === 'string') await mkdir(root, { recursive: true });
+  // Nobody can have made it meanwhile.
+  await writeFile(FILE, `${JSON.stringify(config, null, 2)}\n`, { flag: 'wx' });
+  return [...answer.steps, ...writers.steps];
+};
+
+/**
+ * Asks what is needed and writes `stowage.json` into the working directory, and the folder of a local source.
+ * What is there is never overwritten. Returns the exit status.
+ * @throws StartError, ConfigError for answers that no configuration can hold
+ */
+export const writeConfiguration = async (isSilent: boolean): Promise<number> => {
+  if (await exists(FILE)) throw new StartError(`${FILE} is there already, and stays as it is.`);
+  const ask = isSilent ? createSilence() : createQuestions();
+  try {
+    const steps = await write(ask);
+    process.stdout.write(
+      [
+        `Written: ${FILE}. Next:`,
+        '',
+        ...steps.map((step) => `  ${step}`),
+        `  npx stowage doctor --config ${FILE}`,
+        `  npx stowage serve --config ${FILE}`,
+        '',
+      ].join('\n'),
+    );
+    return 0;
+  } catch (error) {
+    if (error instanceof NoAnswerError) throw new StartError('Nothing was written: not all was answered.');
+    throw error;
+  } finally {
+    ask.close();
+  }
+};

@@ -1,0 +1,243 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { examineService, type Finding } from '../../dist/internals.js';
+import {
+  alone,
+  atOrigin,
+  closed,
+  expectFinding,
+  healthy,
+  here,
+  none,
+  page,
+  useFolders,
+  withSource,
+  type Row,
+} from './doctor.ts';
+import { runToEnd } from './service.ts';
+import { answerAll, serveFolder, serveWith } from './web-servers.ts';
+
+useFolders();
+
+const folders: readonly Row[] = [
+  [
+    'a root that is not there',
+    () => withSource({ root: join(here.root, 'a'), serve: 'public' }),
+    'store.open',
+    'broken',
+    /there is no folder/u,
+    /^mkdir -p .*photos\/a/u,
+  ],
+  [
+    'a root that is a file',
+    async () => {
+      await writeFile(join(here.root, 'a'), '');
+      return withSource({ root: join(here.root, 'a'), serve: 'public' });
+    },
+    'store.open',
+    'broken',
+    /is not a folder/u,
+    /sources\.photos\.root/u,
+  ],
+  [
+    'too little room',
+    () => withSource({ serve: 'public', maxUploadFileSize: '900000gb' }),
+    'room',
+    'broken',
+    /MB left, less than one upload/u,
+    /Make room on the disk/u,
+  ],
+  [
+    'one root in another',
+    async () => {
+      await mkdir(join(here.root, 'in'));
+      return {
+        ...healthy(),
+        sources: {
+          photos: { title: 'P', root: here.root, serve: 'public' },
+          inner: { title: 'I', root: join(here.root, 'in'), serve: 'public' },
+        },
+      };
+    },
+    'overlap',
+    'risk',
+    /photos > inner/u,
+    /root of its own/u,
+  ],
+];
+
+const addresses: readonly Row[] = [
+  [
+    'nobody at the baseurl',
+    () => atOrigin(closed),
+    'baseurl',
+    'broken',
+    /does not answer: .*ECONNREFUSED/u,
+    /Start the web server behind sources\.photos\.baseurl/u,
+  ],
+  [
+    'a wrong alias',
+    async () => atOrigin(await answerAll(404)),
+    'baseurl',
+    'broken',
+    /answers 404 for a file that is there/u,
+    /nginx: alias/u,
+  ],
+  [
+    'files that the web server may not read',
+    async () => atOrigin(await answerAll(403)),
+    'baseurl',
+    'broken',
+    /answers 403/u,
+    /Let the web server read the folder/u,
+  ],
+  [
+    'a web server that fails',
+    async () => atOrigin(await answerAll(500)),
+    'baseurl',
+    'broken',
+    /answers 500/u,
+    /log of the web server/u,
+  ],
+  [
+    'a page for every address',
+    async () => atOrigin(await answerAll(200, '<!doctype html>')),
+    'baseurl',
+    'broken',
+    /something else than the file/u,
+    /before the routes of the page/u,
+  ],
+  [
+    'other files',
+    async () => atOrigin(await answerAll(200, 'other')),
+    'baseurl',
+    'broken',
+    /something else/u,
+    /leads to other files/u,
+  ],
+  [
+    'a login before the files',
+    async () => atOrigin(await answerAll(302, '', { location: '/login' })),
+    'baseurl',
+    'broken',
+    /answers 302/u,
+    /after the redirect/u,
+  ],
+  [
+    'files without nosniff',
+    async () => atOrigin(await serveFolder(here.root)),
+    'baseurl.nosniff',
+    'risk',
+    /X-Content-Type-Options/u,
+    /add_header X-Content-Type-Options nosniff/u,
+  ],
+  [
+    'files that are not https in a page that is',
+    async () => [atOrigin(await serveFolder(here.root)), { pageOrigin: page }],
+    'baseurl.mixed',
+    'broken',
+    /it is not https/u,
+    /over https/u,
+  ],
+  [
+    'files that a page cannot read',
+    async () => [atOrigin(await serveFolder(here.root)), { pageOrigin: page }],
+    'baseurl.cors',
+    'risk',
+    /can show the files but not read them/u,
+    /Access-Control-Allow-Origin https:\/\/www\.example\.com/u,
+  ],
+  [
+    'a baseurl that is only a path',
+    () => withSource({ ...alone, baseurl: '/photos/' }),
+    'baseurl',
+    'risk',
+    /it is a path/u,
+    /--page-origin/u,
+  ],
+  [
+    'a path that leads elsewhere',
+    async () => [withSource({ ...alone, baseurl: '/photos/' }), { pageOrigin: await answerAll(404) }],
+    'baseurl',
+    'broken',
+    /\/photos\/stowage-doctor-.* answers 404/u,
+    /alias/u,
+  ],
+];
+
+describe('the doctor finds', () => {
+  it.each([...folders, ...addresses])('%s', async (...row) => {
+    await expectFinding(row);
+    expect((await readdir(here.root)).filter((name) => name.includes('stowage'))).toEqual([]);
+  });
+});
+
+describe('stowage doctor', () => {
+  it('ends with 0 when all is well, and leaves nothing behind', async () => {
+    const origin = await serveFolder(here.root, {
+      'x-content-type-options': 'nosniff',
+      'access-control-allow-origin': '*',
+    });
+    const signingSecret = { env: 'KEY' };
+    const sources = {
+      photos: { title: 'P', root: here.root, baseurl: `${origin}/` },
+      signed: { title: 'S', root: join(here.folder, 'signed'), serve: 'signed' },
+    };
+    await mkdir(join(here.folder, 'signed'));
+    const file = join(here.folder, 'stowage.json');
+    await writeFile(file, JSON.stringify({ ...healthy(), signingSecret, sources }));
+    const environment = { KEY: 'k'.repeat(32) };
+    const { status, stdout, stderr } = await runToEnd(['doctor', '--config', file], environment);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toContain('ok      photos: files can be written, listed, read and removed\n');
+    expect(stdout).toContain(`ok      photos: browsers can read files at ${origin}/\n`);
+    expect(stdout).toContain('ok      signed: the service serves the files\n');
+    expect(stdout).toMatch(/\nNothing is wrong\.\n$/u);
+    expect([await readdir(here.root), await readdir(join(here.folder, 'signed'))]).toEqual([[], []]);
+  });
+
+  it('ends with 1 when something is broken, each with a line that fixes it, also as JSON', async () => {
+    const file = join(here.folder, 'stowage.json');
+    await writeFile(file, JSON.stringify(withSource({ root: join(here.root, 'gone'), serve: 'public' })));
+    const text = await runToEnd(['doctor', '--config', file]);
+    expect(text.status).toBe(1);
+    expect(text.stdout).toMatch(
+      /\nBROKEN {2}photos: there is no folder .*\n {8}fix: mkdir -p .*\n\n1 broken, 0 risks\.\n$/u,
+    );
+    const json = await runToEnd(['doctor', '--config', file, '--json']);
+    expect(json.status).toBe(1);
+    const { broken, findings } = JSON.parse(json.stdout) as { broken: number; findings: Finding[] };
+    expect(broken).toBe(1);
+    expect(findings.find(({ level }) => level === 'broken')).toMatchObject({
+      check: 'store.open',
+      source: 'photos',
+    });
+    expect(await readdir(here.root)).toEqual([]);
+  });
+
+  it.each([
+    [['--page-origin', 'www.example.com'], '--page-origin needs an origin such as https://www.example.com'],
+    [['--url', 'ftp://a'], '--url needs an http or https URL.'],
+    [['--form-size', 'much'], '--form-size needs a size such as 20mb.'],
+    [['--host', 'a'], 'doctor does not take --host.'],
+  ])('ends with 2 for %j', async (words, message) => {
+    expect(await runToEnd(['doctor', ...words])).toMatchObject({
+      status: 2,
+      stderr: `${message}\nTry: stowage --help\n`,
+    });
+  });
+
+  it('removes its file when it is stopped', async () => {
+    const stopping = new AbortController();
+    const origin = await serveWith((_request, response) => {
+      // While the probe is there.
+      stopping.abort();
+      response.writeHead(404).end();
+    });
+    const file = join(here.folder, 'stowage.json');
+    await writeFile(file, JSON.stringify(atOrigin(origin)));
+    await expect(examineService({ ...none, config: file }, stopping.signal)).rejects.toThrow();
+    expect(await readdir(here.root)).toEqual([]);
+  });
+});

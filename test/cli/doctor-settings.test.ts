@@ -1,0 +1,282 @@
+import { describe, it, onTestFinished, vi } from 'vitest';
+import { createApp } from 'stowage';
+import {
+  atOrigin,
+  closed,
+  expectFinding,
+  healthy,
+  here,
+  page,
+  useFolders,
+  withSource,
+  type Config,
+  type Row,
+} from './doctor.ts';
+import { answerAll, proxyTo, serveFolder } from './web-servers.ts';
+
+useFolders();
+
+const settings: readonly Row[] = [
+  [
+    'writing for everybody',
+    () => ({ ...healthy(), accessControl: [] }),
+    'strangers',
+    'risk',
+    /without any login: .*fileRemove/u,
+    /Set auth/u,
+  ],
+  [
+    'one action for everybody',
+    () => ({ ...healthy(), accessControl: [{ role: 'guest', FILE_REMOVE: false }] }),
+    'strangers',
+    'risk',
+    /without any login: .*fileRename/u,
+    /rules for the role/u,
+  ],
+  [
+    'tokens that are optional',
+    () => ({ ...healthy(), accessControl: [], auth: { jwt: { secret: 's'.repeat(32), optional: true } } }),
+    'strangers',
+    'risk',
+    /without any login/u,
+    /Set auth/u,
+  ],
+  [
+    'pages of every site',
+    () => ({ ...healthy(), allowCrossOrigin: true }),
+    'sites.origins',
+    'risk',
+    /pages of every site/u,
+    /"allowedOrigins"/u,
+  ],
+  [
+    'a proxy login without a guard',
+    () => ({ ...healthy(), auth: { header: 'X-Role', from: ['127.0.0.1'] } }),
+    'sites.cross-site',
+    'risk',
+    /pages of other sites may act/u,
+    /"refuseCrossSite": true/u,
+  ],
+  [
+    'a token in a cookie without a guard',
+    () => ({ ...healthy(), auth: { jwt: { secret: 's'.repeat(32), cookie: 'session' } } }),
+    'sites.cross-site',
+    'risk',
+    /log in with cookies/u,
+    /"refuseCrossSite": true/u,
+  ],
+  [
+    'a rule of no action',
+    () => ({ ...healthy(), accessControl: [{ FILE_DELETE: false }] }),
+    'rules',
+    'risk',
+    /does not exist: FILE_DELETE/u,
+    /remove FILE_DELETE/u,
+  ],
+  [
+    'a setting where it has no effect',
+    () => withSource({ serve: 'public', onlyPOST: true }),
+    'settings',
+    'risk',
+    /without effect in a source: onlyPOST/u,
+    /at the top/u,
+  ],
+  [
+    'pages that may be uploaded',
+    async () => atOrigin(await serveFolder(here.root), { extensions: ['html', 'txt'] }),
+    'extensions',
+    'risk',
+    /uploads of html run on the domain/u,
+    /sources\.photos\.extensions/u,
+  ],
+  [
+    'a misspelt key',
+    () => ({ ...healthy(), qualty: 80 }),
+    'configuration',
+    'broken',
+    /qualty: is not a known key/u,
+    /docs\/configuration\.md/u,
+  ],
+  [
+    'signed links without a key',
+    () => withSource({ serve: 'signed' }),
+    'configuration',
+    'broken',
+    /needs a key: set signingSecret/u,
+    /Correct this key/u,
+  ],
+  [
+    'a short key',
+    () => withSource({ serve: 'signed' }, { signingSecret: 'short' }),
+    'configuration',
+    'broken',
+    /must not be shorter than 32 bytes/u,
+    /Correct this key/u,
+  ],
+];
+
+const machine: readonly Row[] = [
+  [
+    'a zone that is none',
+    () => {
+      vi.stubEnv('TZ', 'Mars/Olympus');
+      return healthy();
+    },
+    'zone',
+    'risk',
+    /TZ is Mars\/Olympus/u,
+    /^TZ=/u,
+  ],
+  [
+    'a browser that is not there',
+    () => {
+      vi.stubEnv('STOWAGE_CHROMIUM', '/nowhere/chromium');
+      return healthy();
+    },
+    'browser',
+    'broken',
+    /\/nowhere\/chromium cannot be run/u,
+    /STOWAGE_CHROMIUM/u,
+  ],
+];
+
+/** A running service. */
+const running = async (config: Config = {}): Promise<string> => {
+  const logger = {
+    debug: () => undefined,
+    info: () => undefined,
+    warn: () => undefined,
+    error: () => undefined,
+  };
+  const app = createApp({ ...healthy(), ...config }, {}, { logger });
+  onTestFinished(() => app.close());
+  return `http://127.0.0.1:${String((await app.listen(0)).port)}`;
+};
+
+const services: readonly Row[] = [
+  [
+    'nobody at --url',
+    () => [healthy(), { url: closed }],
+    'service',
+    'broken',
+    /does not answer: .*ECONNREFUSED/u,
+    /Start the service/u,
+  ],
+  [
+    'a proxy before nobody',
+    async () => [healthy(), { url: await answerAll(502, '<html>') }],
+    'service',
+    'broken',
+    /a proxy answers 502/u,
+    /--host, --port/u,
+  ],
+  [
+    'a prefix that is not cut',
+    async () => [healthy(), { url: `${await proxyTo(await running(), {})}/connector/` }],
+    'service',
+    'broken',
+    /hands on the prefix/u,
+    /end proxy_pass with a slash/u,
+  ],
+  [
+    'a page in its place',
+    async () => [healthy(), { url: await answerAll(200, '<html>') }],
+    'service',
+    'broken',
+    /something else answers/u,
+    /correct --url/u,
+  ],
+  [
+    'an address that redirects',
+    async () => [healthy(), { url: await answerAll(301, '', { location: '/' }) }],
+    'service',
+    'broken',
+    /redirects \(301\)/u,
+    /after the redirect/u,
+  ],
+  [
+    'a login before it',
+    async () => [healthy(), { url: await answerAll(401) }],
+    'service',
+    'broken',
+    /answers 401/u,
+    /Let \/ping pass/u,
+  ],
+  [
+    'a proxy that refuses large forms',
+    async () => {
+      const target = await running();
+      const url = await proxyTo(target, {
+        meddle: (incoming, response) => {
+          if (Number(incoming.headers['content-length'] ?? 0) < 1024 ** 2) return false;
+          incoming.resume();
+          response.writeHead(413).end('<html>');
+          return true;
+        },
+      });
+      return [healthy(), { url, formSize: '2mb' }];
+    },
+    'service.form',
+    'broken',
+    /a form of 3 MB is answered with 413|a form of 2 MB is answered with 413/u,
+    /client_max_body_size 3m/u,
+  ],
+  [
+    'a page that may not use it',
+    async () => [healthy(), { url: await running(), pageOrigin: 'http://localhost:3000' }],
+    'cors',
+    'broken',
+    /pages of http:\/\/localhost:3000 may not use/u,
+    /"allowedOrigins": \["http:\/\/localhost:3000"\]/u,
+  ],
+  [
+    'a page that may not use it, elsewhere',
+    () => [healthy(), { pageOrigin: page }],
+    'cors',
+    'risk',
+    /unless it is on the same host/u,
+    /"allowedOrigins"/u,
+  ],
+  [
+    'CORS headers that come twice',
+    async () => {
+      const target = await running({ allowCrossOrigin: true, allowedOrigins: [page] });
+      return [
+        healthy(),
+        {
+          url: await proxyTo(target, { headers: { 'access-control-allow-origin': [page, '*'] } }),
+          pageOrigin: page,
+        },
+      ];
+    },
+    'cors',
+    'broken',
+    /come twice/u,
+    /Remove add_header/u,
+  ],
+  [
+    'a service that is not https',
+    async () => [healthy(), { url: await running(), pageOrigin: page }],
+    'service.mixed',
+    'broken',
+    /it is not https/u,
+    /behind the https/u,
+  ],
+  [
+    'another version',
+    async () => [
+      healthy(),
+      { url: await proxyTo(await running(), { headers: { 'x-app-version': '0.0.1' } }) },
+    ],
+    'service.version',
+    'risk',
+    /version 0\.0\.1 runs there/u,
+    /Restart/u,
+  ],
+];
+
+describe('the doctor finds', () => {
+  it.each([...settings, ...machine, ...services])('%s', async (...row) => {
+    await expectFinding(row);
+  });
+});

@@ -1,0 +1,231 @@
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { S3Stub } from '../adapters/servers/s3-stub.ts';
+import {
+  closed,
+  examine,
+  expectFinding,
+  healthy,
+  here,
+  useFolders,
+  withSource,
+  type Config,
+  type Row,
+} from './doctor.ts';
+import { answerAll, proxyTo, refuse } from './web-servers.ts';
+
+useFolders();
+
+const readable = (source: Config): Config => {
+  const config = withSource({}, { sources: { photos: source } });
+  // Not a setting: `examine` makes the file readable for everybody.
+  return Object.defineProperty(config, 'mode', { value: 0o644, enumerable: false });
+};
+
+const s3 = (endpoint: string, more: Config = {}): Config => ({
+  ...healthy(),
+  sources: {
+    photos: {
+      title: 'Bucket',
+      storageAdapter: 's3',
+      serve: 'public',
+      s3: {
+        bucket: 'photos',
+        endpoint,
+        forcePathStyle: true,
+        maxAttempts: 1,
+        credentials: { accessKeyId: 'k', secretAccessKey: 's' },
+        ...more,
+      },
+    },
+  },
+});
+
+let bucket: S3Stub;
+
+const stub = async (): Promise<S3Stub> => {
+  bucket = await S3Stub.start();
+  onTestFinished(() => bucket.close());
+  return bucket;
+};
+
+/** A bucket that refuses what this says. */
+const bucketBut = async (
+  refused: (method: string, url: URL) => readonly [status: number, code: string] | undefined,
+): Promise<Config> => {
+  const { endpoint } = await stub();
+  const proxy = await proxyTo(endpoint, {
+    meddle: ({ method = '', url = '/' }, response) => {
+      const refusal = refused(method, new URL(url, endpoint));
+      return refusal !== undefined && refuse(response, ...refusal);
+    },
+  });
+  return s3(proxy);
+};
+
+const denied = [403, 'AccessDenied'] as const;
+const isListing = (url: URL): boolean => url.searchParams.has('list-type');
+
+const stores: readonly Row[] = [
+  [
+    'a key that may not write',
+    () => bucketBut((method) => (method === 'PUT' ? denied : undefined)),
+    'store.write',
+    'broken',
+    /files cannot be written: .*AccessDenied/u,
+    /Allow s3:PutObject/u,
+  ],
+  [
+    'a key that may not read',
+    () => bucketBut((method, url) => (method === 'GET' && !isListing(url) ? denied : undefined)),
+    'store.read',
+    'broken',
+    /files cannot be read: .*AccessDenied/u,
+    /Allow s3:GetObject/u,
+  ],
+  [
+    'a key that may not list',
+    () => bucketBut((_method, url) => (isListing(url) ? denied : undefined)),
+    'store.list',
+    'broken',
+    /files cannot be listed: .*AccessDenied/u,
+    /Allow s3:ListBucket/u,
+  ],
+  [
+    'a key that may not remove',
+    () =>
+      bucketBut((method, url) =>
+        method === 'DELETE' || url.searchParams.has('delete') ? denied : undefined,
+      ),
+    'store.remove',
+    'broken',
+    /files cannot be removed: .*AccessDenied/u,
+    /Allow s3:DeleteObject/u,
+  ],
+  [
+    'what could not be removed',
+    () =>
+      bucketBut((method, url) =>
+        method === 'DELETE' || url.searchParams.has('delete') ? denied : undefined,
+      ),
+    'left-behind',
+    'risk',
+    /stowage-doctor-.* is left in the root/u,
+    /by hand/u,
+  ],
+  [
+    'a wrong key',
+    () => bucketBut(() => [403, 'InvalidAccessKeyId']),
+    'store.write',
+    'broken',
+    /InvalidAccessKeyId/u,
+    /Correct sources\.photos\.s3\.credentials/u,
+  ],
+  [
+    'a bucket that is not there',
+    () => bucketBut(() => [404, 'NoSuchBucket']),
+    'store.write',
+    'broken',
+    /NoSuchBucket/u,
+    /Make the bucket, or correct/u,
+  ],
+  [
+    'nobody at the endpoint',
+    () => s3(closed),
+    'store.write',
+    'broken',
+    /ECONNREFUSED/u,
+    /Correct sources\.photos\.s3\.endpoint/u,
+  ],
+  [
+    'a clock that is wrong',
+    async () =>
+      s3(
+        await proxyTo((await stub()).endpoint, {
+          headers: { date: new Date(Date.now() - 20 * 60_000).toUTCString() },
+        }),
+      ),
+    'clock',
+    'broken',
+    /differ by 1\d\d\d seconds/u,
+    /timedatectl/u,
+  ],
+  [
+    'a clock that runs away',
+    async () =>
+      s3(
+        await proxyTo((await stub()).endpoint, {
+          headers: { date: new Date(Date.now() + 60_000).toUTCString() },
+        }),
+      ),
+    'clock',
+    'risk',
+    /differ by \d\d seconds/u,
+    /timedatectl/u,
+  ],
+  [
+    'a wrong password',
+    async () => ({
+      ...healthy(),
+      sources: {
+        photos: {
+          title: 'D',
+          storageAdapter: 'webdav',
+          serve: 'public',
+          webdav: {
+            url: `${await answerAll(401, '', { 'www-authenticate': 'Basic realm="a"' })}/`,
+            username: 'a',
+            password: 'b',
+          },
+        },
+      },
+    }),
+    'store.write',
+    'broken',
+    /files cannot be written/u,
+    /Correct username and password/u,
+  ],
+  [
+    'secrets in a file for all',
+    async () =>
+      readable({
+        title: 'D',
+        storageAdapter: 'webdav',
+        serve: 'public',
+        webdav: { url: `${await answerAll(500)}/`, username: 'a', password: 'b' },
+      }),
+    'secrets',
+    'risk',
+    /every user of this machine can read sources\.photos\.webdav\.password/u,
+    /^chmod o-rwx/u,
+  ],
+  [
+    'nowhere for uploads to wait',
+    async () => {
+      vi.stubEnv('TMPDIR', join(here.folder, 'gone'));
+      return s3((await stub()).endpoint);
+    },
+    'temporary',
+    'broken',
+    /uploads cannot wait/u,
+    /Set TMPDIR/u,
+  ],
+];
+
+describe('the doctor finds', () => {
+  it.each(stores)('%s', async (...row) => {
+    const problems = await expectFinding(row);
+    const left = problems.some(({ check }) => check === 'left-behind');
+    if (!row[0].startsWith('a key')) return;
+    const keys = [...bucket.objects.keys()].filter((key) => !key.startsWith('.stowage-tmp/'));
+    expect(keys).toHaveLength(left ? 1 : 0);
+  });
+
+  it('tells the rights of a bucket apart', async () => {
+    const config = await bucketBut((method, url) =>
+      method === 'DELETE' || (method === 'GET' && !isListing(url)) ? denied : undefined,
+    );
+    const broken = (await examine(config)).filter(({ level }) => level === 'broken');
+    expect(broken.map(({ check }) => check)).toEqual(['store.read', 'serve', 'store.remove']);
+  });
+});
