@@ -1,0 +1,48 @@
+# The service in a container of its own; docs/containers.md explains it.
+
+FROM node:22-slim AS build
+WORKDIR /src
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json ./
+COPY scripts/build.mjs ./scripts/
+COPY src ./src
+RUN npm run build
+
+FROM node:22-slim AS packages
+# Optional packages, in the versions that this one is tested with.
+ARG PACKAGES="@aws-sdk/client-s3 @aws-sdk/s3-request-presigner docx jose parse5 puppeteer-core"
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# What only tests need stays away; the lock file still says which versions those are.
+RUN node -e 'const own = require("/app/package.json"); \
+    for (const name of process.argv.slice(1)) own.dependencies[name] = own.devDependencies[name]; \
+    delete own.devDependencies; \
+    fs.writeFileSync("package.json", JSON.stringify(own));' ${PACKAGES} \
+  && npm install --omit=dev --no-audit --no-fund
+
+FROM node:22-slim
+# Set to anything for PDF files: a browser and fonts that documents are measured with.
+ARG CHROMIUM=""
+# hadolint ignore=DL3008
+RUN if [ -n "${CHROMIUM}" ]; then \
+    apt-get update \
+    && apt-get install -y --no-install-recommends chromium-headless-shell fonts-liberation fonts-dejavu-core \
+    && rm -rf /var/lib/apt/lists/*; \
+  fi
+RUN groupadd --system --gid 10001 stowage \
+  && useradd --system --uid 10001 --gid stowage --home-dir /nonexistent --no-create-home --shell /usr/sbin/nologin stowage \
+  && install -d -o stowage -g stowage /data
+WORKDIR /app
+COPY --from=packages /app/node_modules ./node_modules
+COPY --from=build /src/dist ./dist
+COPY package.json LICENSE config.schema.json ./
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8081 CONFIG_FILE=/etc/stowage/stowage.json
+# A number, so that a cluster can see that it is not root.
+USER 10001:10001
+VOLUME /data
+EXPOSE 8081
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:9081/live').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "/app/dist/cli.js"]
+CMD ["serve", "--health-port", "9081"]
