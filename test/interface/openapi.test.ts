@@ -83,6 +83,7 @@ const useEveryAction = async (client: Client, service: Service, picture: Buffer)
   await client.files({ path: 'f', mods: { withFolders: true, limit: 10, sortBy: 'name-asc' } });
   await client.files({ mods: { withFolders: true } });
   await client.folders({ dots: false });
+  await client.filesSearch({ query: 'a', mods: { details: true }, limit: 1 });
   await client.fileCopy({ from: 'f/a.png' });
   await client.fileMove({ from: 'f/b.png', path: '' });
   await client.fileRename({ name: 'b.png', newname: 'd' });
