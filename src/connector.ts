@@ -17,9 +17,12 @@ import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
 import { createDocuments } from './documents/create-documents.ts';
 import { ConfigError, InternalError, ShuttingDownError, UnknownSourceError } from './errors/errors.ts';
+import { createEvents } from './events/events.ts';
+import { createSinks } from './events/sinks.ts';
 import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
 import { createLinks, type Links, type UrlFor } from './links/links.ts';
+import { fromHook } from './http/error-response.ts';
 import { createProxyRole } from './http/proxy-role.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { canReadTokens, createTokenRole } from './http/token-role.ts';
@@ -29,6 +32,7 @@ import { createImageEditor } from './images/image-editor.ts';
 import { createImagePool } from './images/image-pool.ts';
 import { createPictureSizes } from './images/picture-sizes.ts';
 import { createStderrLogger, type Logger } from './log/logger.ts';
+import { createQuotas } from './quotas/quotas.ts';
 import { createRemoteFetcher } from './remote/fetcher.ts';
 import { seenFrom } from './sources/own-address.ts';
 import { openAtStart } from './sources/open-at-start.ts';
@@ -144,6 +148,8 @@ const prepare = (
     throw new ConfigError(['auth: must not be set together with the hook checkAuthentication']);
   if (config.settings.auth?.jwt !== undefined && !canReadTokens())
     throw new ConfigError(['auth.jwt: needs the npm package "jose": npm install jose']);
+  if (config.settings.webhooks.length > 0 && config.settings.stateDirectory === undefined)
+    throw new ConfigError(['stateDirectory: is required with webhooks']);
   const actions = createActions();
   const actionKeys = [...new Set([...reportedActions, ...actions.keys()])].map(accessKeyOf);
   return { config, factories, actions, actionKeys, warnings: warningsOf(config, hooks, actionKeys) };
@@ -190,6 +196,13 @@ const createServices = (
     reservations: createNameReservations(),
     locations,
     trash: createTrashKeeper(locations, log),
+    quotas: createQuotas(log),
+    events: createEvents({
+      before: hooks.beforeEvent && ((event) => fromHook('beforeEvent', () => hooks.beforeEvent?.(event))),
+      after: hooks.onEvent && ((event) => hooks.onEvent?.(event)),
+      sinks: createSinks(settings, log),
+      log,
+    }),
     largeListings: new LargeListings(),
     searches: createSlots(SEARCHES_AT_ONCE, SEARCHES_MAY_WAIT),
     omittedEntries: new OmittedEntries(),
@@ -263,7 +276,8 @@ export const createConnector = <Native>(
     unavailableSources: async (timeoutMs) =>
       closed === undefined ? unavailableIn(statics, timeoutMs, log) : statics.all.map(({ name }) => name),
     close: () => {
-      closed ??= Promise.all([services.thumbnails.close(), services.trash.close()])
+      closed ??= Promise.all([services.thumbnails.close(), services.trash.close(), services.quotas.close()])
+        .then(() => services.events.close())
         .then(() =>
           Promise.all([statics.close(), tenants.close(), services.documents.close(), rateLimits?.close()]),
         )

@@ -3,6 +3,7 @@ import { type AccessRule, loadAccessRules } from './config/access-rules.ts';
 import { hintAt, mustBe, problemAt, unknownKey } from './config/problems.ts';
 import type { SourcesInput } from './config/types.ts';
 import { ConfigError, InternalError } from './errors/errors.ts';
+import type { ServiceEvent } from './events/event.ts';
 import type { HookRequest, Identity } from './http/message.ts';
 import type { SvgGenerator } from './images/thumbnails.ts';
 
@@ -43,6 +44,15 @@ export interface ConnectorHooks<Native = unknown> {
    * `allowCrossOrigin` is on.
    */
   readonly allowedOrigins?: (origin: string, request: HookRequest<Native>) => boolean | Promise<boolean>;
+  /**
+   * Asked before every change, when all else allows it. Throw `HttpError` to refuse it. For uploads
+   * (`file.created`) a text that it returns is the name that the file gets instead, checked as the first one.
+   */
+  readonly beforeEvent?: (
+    event: ServiceEvent,
+  ) => string | null | undefined | void | Promise<string | null | undefined | void>;
+  /** Told of every change after it. The answer does not wait for it; a failure is logged. */
+  readonly onEvent?: (event: ServiceEvent) => unknown;
   /** Draws the icon of an entry: returns SVG markup, with names escaped. */
   readonly svgGenerator?: SvgGenerator;
 }
@@ -52,6 +62,8 @@ const hookNames: Readonly<Record<keyof ConnectorHooks, true>> = {
   resolveSources: true,
   accessControl: true,
   allowedOrigins: true,
+  beforeEvent: true,
+  onEvent: true,
   svgGenerator: true,
 };
 

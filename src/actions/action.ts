@@ -2,11 +2,13 @@ import { z } from 'zod';
 import type { Access } from '../access/access.ts';
 import type { Slots } from '../concurrency/slots.ts';
 import type { Documents } from '../documents/documents.ts';
+import type { Events } from '../events/events.ts';
 import type { ImageEditor } from '../images/image-editor.ts';
 import type { PictureSizes } from '../images/picture-sizes.ts';
 import type { Thumbnails } from '../images/thumbnails.ts';
 import type { Links } from '../links/links.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Quotas } from '../quotas/quotas.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
 import type { LocationLocks } from '../storage/location-locks.ts';
@@ -35,6 +37,8 @@ export interface ActionServices {
   readonly remote: RemoteFetcher;
   readonly documents: Documents;
   readonly trash: TrashKeeper;
+  readonly events: Events;
+  readonly quotas: Quotas;
 }
 
 /** Who asks. */

@@ -2,9 +2,11 @@ import type { z } from 'zod';
 import { fileCopyNames, folderCopyNames } from '../content/numbered-names.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { copyFolder } from '../storage/folders.ts';
+import type { Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { transferItem } from './across-sources.ts';
 import { type ActionContext, defineAction } from './action.ts';
+import { announce, report } from './changes.ts';
 import { incomingName } from './incoming-policy.ts';
 import { type Item, requireFolder, requireItem } from './item.ts';
 import { forEachItem, itemsDoneSchema } from './many.ts';
@@ -13,6 +15,7 @@ import type { OpenSource } from './open-source.ts';
 import { itemKey, requireBothLocations } from './relocate.ts';
 import { requireContents } from './require-contents.ts';
 import { reservedNames } from './reserved.ts';
+import { measured, storing } from './room.ts';
 import { openSourcePair, requireOutside, type SourcePair, transferParameters } from './two-sources.ts';
 
 const parameters = transferParameters;
@@ -59,15 +62,26 @@ const copyOne = async (
     reservations: services.reservations,
     signal,
   };
-  const to = await takeFreeName(search, async (path) => {
+  const change = {
+    type: `${kind}.copied`,
+    source,
+    from,
+    fromSource: open.source,
+    bytes: item.stat.size,
+  } as const;
+  await announce(context, { ...change, path: folder.child(name) });
+  const take = async (path: SourcePath): Promise<SourcePath> => {
     check(path);
     const locations = { from: { ...open, path: from }, to: { ...target, path } };
     await (isSame
       ? copyInside(context, open, item, path)
       : transferItem(context, { verb: 'COPY', kind, ...locations }));
     return path;
-  });
+  };
+  const need = (): Promise<Measure> => measured(context, open, from, kind);
+  const to = await storing(context, target, need, () => takeFreeName(search, take));
   if (isSame) await services.thumbnails.copied({ source, path: from }, { source, path: to });
+  await report(context, { ...change, path: to });
 };
 
 const copy =

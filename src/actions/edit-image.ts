@@ -9,11 +9,12 @@ import { isSameVersion } from '../storage/same-version.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { stageContent } from '../storage/staging.ts';
 import { type ActionContext, defineAction } from './action.ts';
+import { announce, report } from './changes.ts';
 import { requireItem } from './item.ts';
 import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import { renamedFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
-import { replacing } from './removal.ts';
+import { putting } from './removal.ts';
 
 // As JSON and JavaScript write numbers. Small ones come with an exponent (`1e-7`), large ones mean nothing
 // here.
@@ -121,7 +122,8 @@ const putBeside = async (
       access.require(key, target, extensionOf(target.name));
       const write = (): Promise<Stat> =>
         storage.write(target, streamOf(bytes), { ...options, size: bytes.length, signal });
-      await (options.createOnly === true ? write() : replacing(context, open, target, write));
+      const { createOnly } = options;
+      await putting(context, open, target, { bytes: bytes.length, createOnly }, write);
       return target;
     },
   );
@@ -166,6 +168,8 @@ export const editImage = async (
   if (extensionOf(path.name) === 'svg') throw new BrokenImageError('SVG images cannot be edited this way.');
   const edited: Edited = { context, open, key };
   const target = await requireTarget(edited, path, input.newname);
+  const change = { type: 'image.edited', source: open.source, from: path } as const;
+  await announce(context, { ...change, path: target ?? path });
   let version = stat;
   const picture = {
     size: stat.size,
@@ -181,9 +185,10 @@ export const editImage = async (
     (bytes) =>
       target
         ? putBeside(edited, target, bytes)
-        : replacing(context, open, path, () => putBack(edited, path, version, bytes)),
+        : putting(context, open, path, { bytes: bytes.length }, () => putBack(edited, path, version, bytes)),
     signal,
   );
+  await report(context, { ...change, path: stored });
   return { newPath: publicUrlOf(open, stored) };
 };
 

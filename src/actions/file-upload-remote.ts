@@ -7,13 +7,16 @@ import type { SourcePath } from '../storage/source-path.ts';
 import { stageContent } from '../storage/staging.ts';
 import { defineAction, type ActionContext } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
+import { FileTooLargeError, QuotaExceededError } from '../errors/errors.ts';
 import type { EditorAnswer } from './file-answer.ts';
 import { expectedName, prepareThumbnail } from './incoming-picture.ts';
 import { requireFolder } from './item.ts';
 import { newFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
+import { quotaOf, roomIn } from './room.ts';
 import {
   prepareUpload,
+  reportUpload,
   requireUntaken,
   storeUpload,
   type PlannedUpload,
@@ -57,18 +60,24 @@ const checkBeforeFetch = async (
 
 /** Fetches the file into the store, where it waits without a name. */
 const fetchStaged = async (
-  { services, signal }: ActionContext,
-  { source, storage }: OpenSource,
+  { services, signal, holdSources }: ActionContext,
+  open: OpenSource,
   url: string,
 ): Promise<StagedFile> => {
+  const { source, storage } = open;
   const { maxUploadFileSize, timeoutLimit, allowPrivateNetworkUploads } = source.settings;
-  const { stream } = await services.remote.fetch(url, {
-    maxBytes: maxUploadFileSize,
-    timeoutMs: timeoutLimit * 1000,
-    allowPrivate: allowPrivateNetworkUploads,
-    signal,
-  });
-  return stageContent(storage, stream, { signal });
+  const room = await roomIn(services.quotas, quotaOf(open, holdSources), signal);
+  try {
+    const { stream } = await services.remote.fetch(url, {
+      maxBytes: Math.min(maxUploadFileSize, room),
+      timeoutMs: timeoutLimit * 1000,
+      allowPrivate: allowPrivateNetworkUploads,
+      signal,
+    });
+    return await stageContent(storage, stream, { signal });
+  } catch (error) {
+    throw error instanceof FileTooLargeError && room < maxUploadFileSize ? new QuotaExceededError() : error;
+  }
 };
 
 const store = async (
@@ -81,6 +90,7 @@ const store = async (
   const { path, replaced } = stored;
   if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
   await prepareThumbnail(context, open, stored);
+  await reportUpload(context, open, stored);
   return stored;
 };
 

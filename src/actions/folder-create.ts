@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AlreadyExistsError } from '../errors/errors.ts';
 import { newNameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction, messagesSchema } from './action.ts';
+import { announce, report } from './changes.ts';
 import { requireFolder } from './item.ts';
 import { newFolderName } from './new-name.ts';
 import { openSource } from './open-source.ts';
@@ -20,6 +21,8 @@ export const folderCreateAction = defineAction({
     const target = input.path.child(name);
     open.access.require('FOLDER_CREATE', target);
     await requireFolder(open, input.path, signal);
+    const change = { type: 'folder.created', source: open.source, path: target } as const;
+    await announce(context, change);
     try {
       await open.storage.makeFolder(target, { signal });
     } catch (error) {
@@ -27,6 +30,7 @@ export const folderCreateAction = defineAction({
         ? new AlreadyExistsError({ details: { name }, cause: error })
         : error;
     }
+    await report(context, change);
     return { messages: [`The folder "${name}" was created.`] };
   },
 });

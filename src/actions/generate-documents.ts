@@ -5,7 +5,9 @@ import type { DocumentJob, ReadOwn } from '../documents/documents.ts';
 import { orientations, paperFormats } from '../documents/pdf/paper.ts';
 import { AccessDeniedError, FileTooLargeError, NotFoundError } from '../errors/errors.ts';
 import { choice, pathField, sourceField, textField } from '../parameters/fields.ts';
+import { SourcePath } from '../storage/source-path.ts';
 import { type ActionContext, defineAction } from './action.ts';
+import { announce, report } from './changes.ts';
 import { MadeFileAnswer } from './file-answer.ts';
 import { findItem } from './item.ts';
 import { openedSource, sourceFor } from './open-source.ts';
@@ -76,6 +78,19 @@ export const documentJob = (
   };
 };
 
+/** Makes a document, if the host lets it, and reports it. */
+const made = async <Document>(
+  context: ActionContext,
+  name: string,
+  make: () => Promise<Document>,
+): Promise<Document> => {
+  const change = { type: 'document.made', path: SourcePath.root.child(name) } as const;
+  await announce(context, change);
+  const document = await make();
+  await report(context, change);
+  return document;
+};
+
 const PDF = 'application/pdf';
 
 /** Renders HTML as a PDF file. */
@@ -104,7 +119,7 @@ export const generatePdfAction = defineAction({
     return new MadeFileAnswer({
       filename: 'document.pdf',
       contentType: PDF,
-      make: () => context.services.documents.pdf(job),
+      make: () => made(context, 'document.pdf', () => context.services.documents.pdf(job)),
     });
   },
 });
@@ -126,7 +141,7 @@ export const generateDocxAction = defineAction({
     return new MadeFileAnswer({
       filename: 'document.docx',
       contentType: DOCX,
-      make: () => context.services.documents.docx(job),
+      make: () => made(context, 'document.docx', () => context.services.documents.docx(job)),
     });
   },
 });

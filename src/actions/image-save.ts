@@ -6,6 +6,7 @@ import { optionalTextField, pathField, sourceField } from '../parameters/fields.
 import { isSegment, type SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
 import { type ActionContext, defineAction } from './action.ts';
+import { announce, report } from './changes.ts';
 import { publicUrlOf } from './edit-image.ts';
 import {
   type JustStored,
@@ -19,7 +20,7 @@ import { findItem, requireFolder, requireKind } from './item.ts';
 import { storeByStrategy } from './naming.ts';
 import { newFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
-import { replacing } from './removal.ts';
+import { putting } from './removal.ts';
 import { requirePictureName, requireSvg, savedImageName } from './saved-image-name.ts';
 import { filesOf, type UploadedFile } from './uploaded-file.ts';
 
@@ -128,7 +129,8 @@ const store = async (
       path: target,
       stat: await placeStaged(upload.staged, upload.stagedIn, storage, target, { ...options, signal }),
     });
-    return options.createOnly === true ? place() : replacing(context, open, target, place);
+    const { createOnly } = options;
+    return putting(context, open, target, { bytes: upload.staged.size, createOnly }, place);
   };
   const { settings } = source;
   const strategy = settings.saveSameFileNameStrategy;
@@ -153,9 +155,14 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
   const content = await verified(context, open, upload, target);
   try {
     const wanted = { path: input.path.child(content.name), overwrite };
+    const from = input.name === undefined ? undefined : input.path.child(input.name);
+    const { size } = content.upload.staged;
+    const change = { type: 'image.edited', source: open.source, from, bytes: size } as const;
+    await announce(context, { ...change, path: wanted.path });
     const stored = await store(context, open, content.upload, wanted);
     await keepOriginal(context, open, stored, content.original);
     await prepareThumbnail(context, open, stored);
+    await report(context, { ...change, path: stored.path });
     return { newPath: publicUrlOf(open, stored.path), name: stored.path.name };
   } finally {
     await content.upload.staged.discard();

@@ -11,6 +11,7 @@ import { placeStaged, stageContent } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
 import { storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
+import { putting } from './removal.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 /** Extensions of pictures, besides what the source counts as images. Drawings are cleaned, not decoded. */
@@ -76,11 +77,17 @@ export const receiveUpload = async (
 };
 
 const storeOriginal = async (
-  { services: { reservations }, signal }: ActionContext,
-  { source: { settings }, storage }: OpenSource,
+  context: ActionContext,
+  open: OpenSource,
   stored: SourcePath,
   { filename, staged, stagedIn }: UploadedFile,
 ): Promise<void> => {
+  const {
+    source: { settings },
+    storage,
+  } = open;
+  const { signal } = context;
+  const { reservations } = context.services;
   const folderName = settings.uploadImages?.keepOriginal ?? false;
   if (folderName === false) return;
   const name = sanitizeName(`${splitExtension(stored.name).stem}.${splitExtension(filename).extension}`);
@@ -88,7 +95,9 @@ const storeOriginal = async (
   await storeByStrategy(
     { storage, folder, name, strategy: 'addNumber', settings, reservations, signal },
     async (target, options) => {
-      await placeStaged(staged, stagedIn, storage, target, { ...options, signal });
+      const place = (): Promise<Stat> =>
+        placeStaged(staged, stagedIn, storage, target, { ...options, signal });
+      await putting(context, open, target, { bytes: staged.size, ...options }, place);
     },
   );
 };
@@ -106,7 +115,7 @@ export interface JustStored {
  * Works without the request's signal, which may be the reason of the failure.
  */
 export const withdraw = async (
-  { log }: ActionContext,
+  { log, services }: ActionContext,
   { storage }: OpenSource,
   stored: readonly JustStored[],
 ): Promise<void> => {
@@ -114,6 +123,7 @@ export const withdraw = async (
     if (replaced) continue;
     try {
       await storage.removeFile(path, { ifUnchanged: stat });
+      services.quotas.free(storage, { bytes: stat.size ?? 0, files: 1 });
     } catch (error) {
       if (error instanceof NotFoundError || error instanceof ChangedMeanwhileError) continue;
       log.warn('A failed upload could not be withdrawn.', { error });

@@ -1,12 +1,15 @@
 import type { z } from 'zod';
 import type { EntryKind } from '../storage/adapter.ts';
+import type { Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { transferItem } from './across-sources.ts';
 import { type ActionContext, defineAction } from './action.ts';
+import { announce, report } from './changes.ts';
 import { incomingName } from './incoming-policy.ts';
 import { requireFolder } from './item.ts';
 import { forEachItem, itemsDoneSchema } from './many.ts';
 import { findChecked, itemKey, relocate, requireBothLocations } from './relocate.ts';
+import { freeing, measured, storing } from './room.ts';
 import {
   openSourcePair,
   requireElsewhere,
@@ -40,7 +43,16 @@ const moveOne = async (
   const to = folder.child(incomingName(target.source.settings, stat));
   requireElsewhere(pair, from, to);
   const locations = { from: { ...open, path: from }, to: { ...target, path: to } };
-  await transferItem(context, { verb: 'MOVE', kind: stat.kind, ...locations });
+  const { source } = target;
+  const change = { type: `${stat.kind}.moved`, source, path: to, from, fromSource: open.source } as const;
+  await announce(context, change);
+  const need = (): Promise<Measure> => measured(context, open, from, stat.kind);
+  await storing(context, target, need, () =>
+    freeing(context, open, { path: from, kind: stat.kind }, () =>
+      transferItem(context, { verb: 'MOVE', kind: stat.kind, ...locations }),
+    ),
+  );
+  await report(context, { ...change, bytes: stat.size });
 };
 
 const move =

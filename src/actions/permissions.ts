@@ -6,6 +6,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import { accessKeyOf, type ActionContext, defineAction } from './action.ts';
 import { openedSource, sourcesFor } from './open-source.ts';
 import { trashPolicyOf } from './removal.ts';
+import { quotaOf } from './room.ts';
 
 /**
  * The actions that `permissions` reports: those of the protocol in its order, then those that this service
@@ -84,6 +85,22 @@ const accessIn = async (context: ActionContext, source: Source): Promise<Access>
   }
 };
 
+/** A first count takes as long as the source is large. */
+const WAIT_MS = 1000;
+
+/** What the source may hold, and what it holds, as far as that is known in a moment. */
+const quotaAnswer = async (context: ActionContext, source: Source): Promise<object | undefined> => {
+  try {
+    const target = quotaOf({ source, storage: await source.storage() }, context.holdSources);
+    if (target === undefined) return undefined;
+    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(WAIT_MS)]);
+    const used = await context.services.quotas.usage(target, signal).catch(() => undefined);
+    return { ...target.limits, usedBytes: used?.bytes, usedFiles: used?.files };
+  } catch {
+    return source.settings.quota;
+  }
+};
+
 /**
  * Reports what the role of the request may do in a folder of the named, else the first source; nothing
  * without sources.
@@ -93,11 +110,27 @@ export const permissionsAction = defineAction({
   summary: 'Reports what the current role may do in a folder.',
   changes: false,
   parameters: z.object({ source: sourceField, path: pathField }),
-  result: z.object({ permissions: z.object(record(() => z.boolean())) }),
+  result: z.object({
+    permissions: z.object(record(() => z.boolean())),
+    quota: z
+      .object({
+        bytes: z.number().optional(),
+        usedBytes: z.number().optional(),
+        files: z.number().optional(),
+        usedFiles: z.number().optional(),
+      })
+      .optional()
+      .describe('Where the source has a quota; what is used is absent until it has been counted.'),
+  }),
   run: async (context, input) => {
     const [source] = sourcesFor(context.sources, input.source);
     const access = source === undefined ? context.access : await accessIn(context, source);
     access.require('PERMISSIONS', input.path);
-    return { permissions: source === undefined ? denied : permissionsAt(access, input.path, source) };
+    if (source === undefined) return { permissions: denied };
+    const quota = source.settings.quota === undefined ? undefined : await quotaAnswer(context, source);
+    return {
+      permissions: permissionsAt(access, input.path, source),
+      ...(quota === undefined ? {} : { quota }),
+    };
   },
 });

@@ -6,6 +6,7 @@ import { moveFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
+import { announce, report } from './changes.ts';
 import { findItem, requireFolder, ruleExtension, type Item } from './item.ts';
 import type { OpenSource } from './open-source.ts';
 import { requireContents } from './require-contents.ts';
@@ -115,6 +116,8 @@ export const relocate = async (
     { storage, path: from },
     { storage, path: to },
   ];
+  const change = { type: `${kind}.moved`, source, path: to, from, bytes: stat.size } as const;
+  await announce(context, change);
   const run = isSameLocation(origin, target) && from.parent.equals(to.parent) ? changeLetterCase : moveItem;
   await services.locations.hold([origin, target], { signal }, async (hasWaited) => {
     // Stores make a missing folder in passing.
@@ -124,4 +127,5 @@ export const relocate = async (
     await run(storage, kind, from, to, signal);
     await services.thumbnails.moved({ source, path: from }, { source, path: to });
   });
+  await report(context, change);
 };

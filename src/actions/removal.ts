@@ -1,11 +1,14 @@
 import type { Settings } from '../config/settings.ts';
 import type { EntryKind } from '../storage/adapter.ts';
+import type { Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { copyIntoTrash, eraseFromTrash, putIntoTrash, type Remover } from '../trash/trash.ts';
 import type { TrashPolicy } from '../trash/sweep.ts';
 import type { ActionContext } from './action.ts';
+import { announce, report } from './changes.ts';
 import { isFree } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
+import { freeing, storing } from './room.ts';
 
 /** What a source keeps of removed items; undefined: nothing. */
 export const trashPolicyOf = ({ trash }: Pick<Settings, 'trash'>): TrashPolicy | undefined =>
@@ -14,21 +17,29 @@ export const trashPolicyOf = ({ trash }: Pick<Settings, 'trash'>): TrashPolicy |
 /**
  * Removes an item with its thumbnail: into the trash where the source has one, else for good. The caller has
  * checked the rules and holds the location.
- * @throws NotFoundError, WrongKindError, errors of the store
+ * @throws NotFoundError, WrongKindError, HttpError of the host, errors of the store
  */
 export const removeItem = async (
   context: ActionContext,
-  { source, storage }: OpenSource,
+  open: OpenSource,
   { path, kind }: { readonly path: SourcePath; readonly kind: EntryKind },
 ): Promise<void> => {
+  const { source, storage } = open;
   const { services, requester, signal } = context;
   const policy = trashPolicyOf(source.settings);
+  const change = { type: `${kind}.removed`, source, path } as const;
+  await announce(context, change);
+  let bytes: number | undefined;
   if (policy !== undefined) {
-    const { bytes } = await putIntoTrash(storage, { path, kind }, by(requester), { signal });
+    ({ bytes } = await putIntoTrash(storage, { path, kind }, by(requester), { signal }));
     services.trash.tend(storage, policy, context.holdSources, bytes);
-  } else if (kind === 'file') await storage.removeFile(path, { signal });
-  else await storage.removeFolder(path, { signal });
+  } else {
+    await freeing(context, open, { path, kind }, () =>
+      kind === 'file' ? storage.removeFile(path, { signal }) : storage.removeFolder(path, { signal }),
+    );
+  }
   await services.thumbnails.removed({ source, path });
+  await report(context, { ...change, bytes });
 };
 
 const by = ({ role, subject }: ActionContext['requester']): Remover => ({
@@ -40,9 +51,8 @@ const by = ({ role, subject }: ActionContext['requester']): Remover => ({
  * Has a file replaced by `put`. Where the source keeps what is replaced, its old content is copied into the
  * trash before; nobody else replaces it meanwhile, so that no version is lost between the two. A copy whose
  * original was not replaced is removed again.
- * @throws what `put` throws, errors of the store
  */
-export const replacing = async <Stored>(
+const replacing = async <Stored>(
   context: ActionContext,
   { source, storage }: OpenSource,
   path: SourcePath,
@@ -64,3 +74,41 @@ export const replacing = async <Stored>(
     }
   });
 };
+
+/** What a new file takes: over an old one that is not kept, only what it is larger. */
+const needOf = async (
+  { signal }: ActionContext,
+  { source, storage }: OpenSource,
+  path: SourcePath,
+  { bytes, createOnly }: Putting,
+): Promise<Measure> => {
+  if (createOnly === true || (await isFree({ storage, signal }, path))) return { bytes, files: 1 };
+  if (trashPolicyOf(source.settings) !== undefined && source.settings.trash?.keepReplaced === true)
+    return { bytes, files: 1 };
+  return { bytes: bytes - ((await storage.stat(path, { signal })).size ?? 0), files: 0 };
+};
+
+/** A file on its way to its name. */
+export interface Putting {
+  readonly bytes: number;
+  readonly createOnly?: boolean | undefined;
+}
+
+/**
+ * Gives a file its name by `put`: within the quota of the source, and with the trash for what it replaces.
+ * Every new content of a file comes this way.
+ * @throws QuotaExceededError; what `put` throws; errors of the store
+ */
+export const putting = <Stored>(
+  context: ActionContext,
+  open: OpenSource,
+  path: SourcePath,
+  file: Putting,
+  put: () => Promise<Stored>,
+): Promise<Stored> =>
+  storing(
+    context,
+    open,
+    () => needOf(context, open, path, file),
+    () => (file.createOnly === true ? put() : replacing(context, open, path, put)),
+  );

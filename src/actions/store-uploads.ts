@@ -6,12 +6,13 @@ import type { Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
+import { announce, report } from './changes.ts';
 import { cleanedUpload, incomingName, pictureOf } from './incoming-policy.ts';
 import { expectedName, keepOriginal, policyFor, receiveUpload, withdraw } from './incoming-picture.ts';
 import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
 import { newFileName } from './new-name.ts';
-import { replacing } from './removal.ts';
+import { putting } from './removal.ts';
 import { fileTooLarge, type UploadedFile } from './uploaded-file.ts';
 
 /** An uploaded file that passed every check, with the name it is to get. */
@@ -42,8 +43,13 @@ const preparePicture = async (
   };
   const { maxUploadFileSize } = source.settings;
   if (upload.staged.size > maxUploadFileSize) throw fileTooLarge(upload.filename, maxUploadFileSize);
-  nameOf(expectedName(source.settings, upload.filename));
-  const { filename, ...received } = await receiveUpload(context, open, upload, policy);
+  const wanted = nameOf(expectedName(source.settings, upload.filename));
+  const bytes = upload.staged.size;
+  const created = { type: 'file.created', source, path: folder.child(wanted), bytes } as const;
+  const changed = (await announce(context, created)) ?? upload.filename;
+  if (changed !== upload.filename) nameOf(expectedName(source.settings, changed));
+  const named = { ...upload, filename: changed };
+  const { filename, ...received } = await receiveUpload(context, open, named, policy);
   try {
     return { ...received, name: nameOf(filename) };
   } catch (error) {
@@ -71,8 +77,15 @@ export const prepareUpload = async (
   if (policy !== undefined) return preparePicture(context, open, folder, upload, policy);
   // The edge stops at the largest limit of the sources; here the source's own holds.
   const arrived = { name: filename, kind: 'file', size: staged.size, modifiedAt: undefined } as const;
-  const name = incomingName(source.settings, arrived);
-  access.require('FILE_UPLOAD', folder.child(name), extensionOf(name));
+  const check = (wanted: string): string => {
+    const allowed = incomingName(source.settings, { ...arrived, name: wanted });
+    access.require('FILE_UPLOAD', folder.child(allowed), extensionOf(allowed));
+    return allowed;
+  };
+  const first = check(filename);
+  const created = { type: 'file.created', source, path: folder.child(first), bytes: staged.size } as const;
+  const changed = await announce(context, created);
+  const name = changed === undefined ? first : check(changed);
   const cleaned = await cleanedUpload(context, open, upload, name);
   const isImage = mimeTypeOf(name).startsWith('image/');
   const seen = isImage ? await context.services.images.measure(pictureOf(cleaned)) : undefined;
@@ -140,13 +153,21 @@ export const storeUpload = async (
       path,
       stat: await placeStaged(upload.staged, upload.stagedIn, storage, path, options),
     });
-    return createOnly === true ? place() : replacing(context, open, path, place);
+    return putting(context, open, path, { bytes: upload.staged.size, createOnly }, place);
   });
   const bytes = upload.staged.size;
   const one = { ...stored, bytes, seen, replaced, isReduced: upload.isReduced === true };
   await keepOriginal(context, open, one, original);
   return one;
 };
+
+/** Reports a stored file. */
+export const reportUpload = (
+  context: ActionContext,
+  { source }: OpenSource,
+  { path, bytes, replaced }: StoredUpload,
+): Promise<void> =>
+  report(context, { type: replaced ? 'file.replaced' : 'file.created', source, path, bytes });
 
 /**
  * Stores the files of one request in a folder, in their order; none replaces another of them, whatever the
@@ -171,5 +192,6 @@ export const storeUploads = async (
     await withdraw(context, open, stored);
     throw error;
   }
+  for (const one of stored) await reportUpload(context, open, one);
   return stored;
 };

@@ -37,6 +37,15 @@ export interface PermissionsData extends Success {
     readonly allowImageVariant: boolean;
     readonly allowFilesSearch: boolean;
   };
+  /** Where the source has a quota; what is used is absent until it has been counted. */
+  readonly quota?:
+    | {
+        readonly bytes?: number | undefined;
+        readonly usedBytes?: number | undefined;
+        readonly files?: number | undefined;
+        readonly usedFiles?: number | undefined;
+      }
+    | undefined;
 }
 
 /** What `files` answers. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { accessRuleSchema } from './access-rules.ts';
 import { authSchema } from './auth.ts';
-import { trashSchema } from './keeping.ts';
+import { keepingShape } from './keeping.ts';
 import { pictureSettings } from './picture-settings.ts';
 import { global, setting, source, unused } from './setting-meta.ts';
 import {
@@ -267,12 +267,7 @@ export const settingsShape = {
       'Show the icon of its type where a picture has no thumbnail yet because the quota is used up. False: such items have no `thumb`.',
     ),
   ),
-  trash: setting(
-    trashSchema.optional(),
-    source(
-      'Keep what fileRemove and folderRemove take away in a hidden folder of the source, from where it can be restored. Absent: what is removed is gone.',
-    ),
-  ),
+  ...keepingShape,
   ...pictureSettings,
   signingSecret: setting(
     signingKeys.optional(),

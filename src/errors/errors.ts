@@ -134,6 +134,8 @@ export class RequestTimeoutError extends errorOf('REQUEST_TIMEOUT') {}
 export class ChangedMeanwhileError extends errorOf('CHANGED_MEANWHILE') {}
 /** A JSON, urlencoded or field text beyond its limit. */
 export class BodyTooLargeError extends errorOf('BODY_TOO_LARGE') {}
+/** A source holds as much as its `quota` allows. */
+export class QuotaExceededError extends errorOf('QUOTA_EXCEEDED') {}
 /** A range that lies outside of the file. */
 export class RangeNotSatisfiableError extends errorOf('RANGE_NOT_SATISFIABLE') {}
 /** The client has asked more often than `rateLimits` allows. */

@@ -40,6 +40,7 @@ export const errorTable = {
   REQUEST_TIMEOUT: { status: 408, message: 'The request took too long to arrive.' },
   CHANGED_MEANWHILE: { status: 412, message: 'The file has been changed meanwhile.' },
   BODY_TOO_LARGE: { status: 413, message: 'The request body is too large.' },
+  QUOTA_EXCEEDED: { status: 413, message: 'There is not enough room left here.' },
   RANGE_NOT_SATISFIABLE: { status: 416, message: 'The requested range is outside of the file.' },
   UNPROCESSABLE: { status: 422, message: 'A parameter could not be read.' },
   RATE_LIMITED: { status: 429, message: 'Too many requests. Try again later.' },

@@ -100,7 +100,13 @@ const answer = async (
 
   // 6. What they ask for.
   const admit = createAdmission(dependencies, request, scope);
-  const input = await readInput(request, target, { sources, access, actions, stage, times, admit }, scope);
+  const holdSources = (): (() => void) => {
+    const longer = lease.extend();
+    return () => longer.release();
+  };
+  const { quotas } = services;
+  const receiving = { sources, access, actions, stage, times, admit, quotas, holdSources };
+  const input = await readInput(request, target, receiving, scope);
 
   describeInput(scope.about, input);
 
@@ -118,10 +124,7 @@ const answer = async (
     uploads: input.uploads,
     services,
     log,
-    holdSources: () => {
-      const longer = lease.extend();
-      return () => longer.release();
-    },
+    holdSources,
     atEnd: (work) => scope.atEnd(work),
     // Made when somebody asks for it: signals are expensive, and many actions have no use for one.
     get signal() {

@@ -7,8 +7,10 @@ import { newFileName } from '../actions/new-name.ts';
 import { openedSource, sourceFor } from '../actions/open-source.ts';
 import { editorOf, isEditorField, type Editor } from '../actions/editor-answers.ts';
 import { fileTooLarge, isFilesField, naming, type UploadedFile } from '../actions/uploaded-file.ts';
-import { AccessDeniedError } from '../errors/errors.ts';
+import { roomIn, quotaOf } from '../actions/room.ts';
+import { AccessDeniedError, QuotaExceededError } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
+import type { Quotas } from '../quotas/quotas.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 import type { OperationOptions, StagedFile, StorageAdapter } from '../storage/adapter.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -35,6 +37,9 @@ export interface UploadContext {
   readonly actions: ReadonlyMap<string, Action>;
   readonly stage: StageUpload;
   readonly admit: Admit;
+  readonly quotas: Quotas;
+  /** Keeps the sources open beyond the request; returns the way to give them back. */
+  readonly holdSources: () => () => void;
   readonly request: HookRequest;
   readonly query: RawParameters;
   /** The action as far as path and query name it; else a field of the form does, perhaps after the files. */
@@ -45,26 +50,32 @@ export interface UploadContext {
 
 /** Passes bytes on and fails when there are too many. */
 class ByteLimit extends Transform {
-  readonly #filename: string;
+  readonly #refuse: () => Error;
   readonly #most: number;
   #seen = 0;
 
-  constructor(filename: string, most: number) {
+  constructor(most: number, refuse: () => Error) {
     super();
-    this.#filename = filename;
+    this.#refuse = refuse;
     this.#most = most;
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#seen += chunk.length;
-    if (this.#seen > this.#most) done(fileTooLarge(this.#filename, this.#most));
+    if (this.#seen > this.#most) done(this.#refuse());
     else done(null, chunk);
   }
 }
 
-const limited = ({ content, filename }: IncomingFile, most: number): Readable =>
+const limited = ({ content, filename }: IncomingFile, most: number, room: number): Readable =>
   // Errors reach the reader of the limited stream; the callback only keeps them from the process.
-  pipeline(content, new ByteLimit(filename, most), () => undefined);
+  pipeline(
+    content,
+    new ByteLimit(Math.min(most, room), () =>
+      room < most ? new QuotaExceededError() : fileTooLarge(filename, most),
+    ),
+    () => undefined,
+  );
 
 const largestLimit = (sources: SourceSet): number =>
   Math.max(0, ...sources.all.map((source) => source.settings.maxUploadFileSize));
@@ -172,6 +183,30 @@ const refuseEarly = async (
   checkedFolders.add(key);
 };
 
+/** What a form needs besides its files: text fields, boundaries, headers. */
+const FORM_BYTES = MAX_TEXT_BYTES + 64 * 1024;
+
+/**
+ * The bytes that the source has room for, as far as the request has named it: a later field may still name
+ * another one, and then the action alone decides.
+ * @throws QuotaExceededError when the length of the request says that it has too many
+ */
+const roomFor = async (
+  { sources, query, quotas, request, holdSources, actionName }: UploadContext,
+  fields: ParameterDraft,
+): Promise<number> => {
+  const name = textOf(query, fields, 'source');
+  if (name === undefined && sources.all.length > 1) return Infinity;
+  const source = sourceFor(sources, name);
+  const isNew = source.settings.saveSameFileNameStrategy !== 'replace';
+  // What goes over an older file takes only the difference.
+  if (!isNew || (actionName ?? fields.text('action')) !== 'fileUpload') return Infinity;
+  const target = quotaOf({ source, storage: await source.storage() }, holdSources);
+  const room = await roomIn(quotas, target, request.signal);
+  if (Number(request.headers['content-length'] ?? 0) > room + FORM_BYTES) throw new QuotaExceededError();
+  return room;
+};
+
 /**
  * Receives the files of one request into the store of the source they are meant for, and stops each at the
  * source's `maxUploadFileSize`. Files in other fields and files for actions that take none are skipped.
@@ -196,7 +231,8 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
       if (actionName === 'fileUpload') await refuseEarly(context, file, checkedFolders);
       const { source, most } = locationFor(context, fields);
       const storage = await source.storage();
-      const staged = await stage(storage, limited(file, most), { signal: request.signal });
+      const room = await roomFor(context, fields);
+      const staged = await stage(storage, limited(file, most, room), { signal: request.signal });
       return { field, filename, staged, stagedIn: storage };
     });
   };

@@ -12,6 +12,8 @@ export interface PinnedRequestOptions {
   readonly addresses: readonly HostAddress[];
   readonly accept: string;
   readonly signal: AbortSignal;
+  /** Sends a POST with this instead of a GET. */
+  readonly post?: { readonly body: string; readonly headers: Readonly<Record<string, string>> };
 }
 
 /**
@@ -39,19 +41,20 @@ const lookupAmong =
   };
 
 /**
- * Sends one GET to one of the checked addresses, with Host and TLS server name of the URL. Nothing of the
+ * Sends one GET, or a POST, to one of the checked addresses, with Host and TLS server name of the URL. Nothing of the
  * process goes along: no proxy of the environment, no cookies, no credentials. Redirects are returned, not
  * followed. The signal bounds the whole exchange.
  */
 export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): Promise<PinnedAnswer> =>
   new Promise((resolve, reject) => {
-    const { addresses, accept, signal } = options;
+    const { addresses, accept, signal, post } = options;
     const settings: RequestOptions = {
       // A connection of its own that nobody keeps.
       agent: false,
+      method: post === undefined ? 'GET' : 'POST',
       lookup: lookupAmong(addresses),
       maxHeaderSize: MAX_HEADER_BYTES,
-      headers: { accept, 'accept-encoding': 'identity', 'user-agent': 'Stowage' },
+      headers: { accept, 'accept-encoding': 'identity', 'user-agent': 'Stowage', ...post?.headers },
       signal,
     };
     const request = url.protocol === 'https:' ? requestHttps(url, settings) : requestHttp(url, settings);
@@ -64,5 +67,5 @@ export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): P
       const close = (): void => void request.destroy();
       resolve({ status: body.statusCode ?? 0, headers: body.headers, body, close });
     });
-    request.end();
+    request.end(post?.body);
   });

@@ -9,16 +9,24 @@ export interface Measure {
   readonly files: number;
 }
 
+/** What does not count. */
+export interface MeasureOptions extends OperationOptions {
+  /** Folders of this name, in any case: what they hold is derived from the rest. */
+  readonly derivedName?: string | undefined;
+}
+
 /** Measures a file or folder. A folder is walked: one listing for each folder in it. @throws NotFoundError */
 export const measure = async (
   storage: StorageAdapter,
   path: SourcePath,
   kind: EntryKind,
-  { signal }: OperationOptions = {},
+  { signal, derivedName }: MeasureOptions = {},
 ): Promise<Measure> => {
   if (kind === 'file') return { bytes: (await storage.stat(path, { signal })).size ?? 0, files: 1 };
   let [bytes, files] = [0, 0];
-  for await (const { entry } of walkFolder(storage, path, { signal })) {
+  const derived = derivedName?.toLowerCase();
+  const enters = ({ name }: SourcePath): boolean => name.toLowerCase() !== derived;
+  for await (const { entry } of walkFolder(storage, path, { signal, enters })) {
     if (entry.kind === 'folder') continue;
     bytes += entry.size ?? 0;
     files += 1;

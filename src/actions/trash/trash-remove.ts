@@ -12,20 +12,18 @@ import {
 import { type ActionContext, defineAction, doneSchema } from '../action.ts';
 import { missing } from '../item.ts';
 import { openSource, type OpenSource } from '../open-source.ts';
+import { recount } from '../room.ts';
 import { trashPolicyOf } from '../removal.ts';
 import { isAllowed, isVisible, requireTrashed, trashIdField } from './item.ts';
 
 const AT_ONCE = 8;
 
 /** @throws NotFoundError when it was restored or removed meanwhile */
-const erase = (
-  { services, signal }: ActionContext,
-  { storage }: OpenSource,
-  record: TrashRecord,
-): Promise<void> =>
-  services.locations.hold([trashLocation(storage, record)], { signal }, async () => {
-    if ((await findInTrash(storage, record.id, { signal })) === undefined) throw missing('file or folder');
+const erase = (context: ActionContext, { storage }: OpenSource, record: TrashRecord): Promise<void> =>
+  context.services.locations.hold([trashLocation(storage, record)], context, async () => {
+    if ((await findInTrash(storage, record.id, context)) === undefined) throw missing('file or folder');
     await eraseFromTrash(storage, record);
+    recount(context, storage);
   });
 
 /** Removes one item of the trash for good. */

@@ -13,6 +13,7 @@ import {
   type TrashRecord,
 } from '../../trash/trash.ts';
 import { type ActionContext, defineAction } from '../action.ts';
+import { announce, report } from '../changes.ts';
 import { missing, ruleExtension } from '../item.ts';
 import { sourceHeader } from '../listing/each-source.ts';
 import { isFree, takeFreeName } from '../naming.ts';
@@ -78,6 +79,8 @@ const restore = async (
   const { kind, path: origin } = record;
   const check = (path: SourcePath): void => access.require(makingKey(kind), path, ruleExtension(path, kind));
   check(folder.child(origin.name));
+  const change = { type: `${kind}.restored`, source, from: origin, bytes: record.bytes } as const;
+  await announce(context, { ...change, path: folder.child(origin.name) });
   const locations = [trashLocation(storage, record), { storage, path: folder.child(origin.name) }];
   return services.locations.hold(locations, { signal }, async () => {
     // Whoever was faster has it.
@@ -97,6 +100,7 @@ const restore = async (
       await takeFromTrash(storage, record, path, { signal });
       return path;
     });
+    await report(context, { ...change, path: stored });
     await eraseFromTrash(storage, record).catch((error: unknown) => {
       context.log.warn('The record of a restored item could not be removed.', { error });
     });

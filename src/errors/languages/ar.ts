@@ -29,6 +29,7 @@ export const arabic: Catalogue = {
     REQUEST_TIMEOUT: 'استغرق وصول الطلب وقتًا طويلًا جدًا.',
     CHANGED_MEANWHILE: 'تم تغيير الملف في هذه الأثناء.',
     BODY_TOO_LARGE: 'محتوى الطلب كبير جدًا.',
+    QUOTA_EXCEEDED: 'لا توجد مساحة كافية هنا.',
     RANGE_NOT_SATISFIABLE: 'النطاق المطلوب خارج الملف.',
     UNPROCESSABLE: 'تعذرت قراءة أحد المعاملات.',
     RATE_LIMITED: 'طلبات كثيرة جدًا. حاول مرة أخرى لاحقًا.',

@@ -29,6 +29,7 @@ export const german: Catalogue = {
     REQUEST_TIMEOUT: 'Die Anfrage brauchte zu lange, um anzukommen.',
     CHANGED_MEANWHILE: 'Die Datei wurde inzwischen geändert.',
     BODY_TOO_LARGE: 'Der Inhalt der Anfrage ist zu groß.',
+    QUOTA_EXCEEDED: 'Hier ist nicht genug Platz.',
     RANGE_NOT_SATISFIABLE: 'Der gewünschte Bereich liegt außerhalb der Datei.',
     UNPROCESSABLE: 'Ein Parameter konnte nicht gelesen werden.',
     RATE_LIMITED: 'Zu viele Anfragen. Versuchen Sie es später noch einmal.',

@@ -29,6 +29,7 @@ export const spanish: Catalogue = {
     REQUEST_TIMEOUT: 'La solicitud tardó demasiado en llegar.',
     CHANGED_MEANWHILE: 'El archivo ha cambiado entretanto.',
     BODY_TOO_LARGE: 'El cuerpo de la solicitud es demasiado grande.',
+    QUOTA_EXCEEDED: 'No queda espacio suficiente aquí.',
     RANGE_NOT_SATISFIABLE: 'El rango solicitado está fuera del archivo.',
     UNPROCESSABLE: 'No se pudo leer un parámetro.',
     RATE_LIMITED: 'Demasiadas solicitudes. Inténtelo más tarde.',

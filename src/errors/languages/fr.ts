@@ -29,6 +29,7 @@ export const french: Catalogue = {
     REQUEST_TIMEOUT: 'La requête a mis trop de temps à arriver.',
     CHANGED_MEANWHILE: 'Le fichier a été modifié entre-temps.',
     BODY_TOO_LARGE: 'Le corps de la requête est trop volumineux.',
+    QUOTA_EXCEEDED: "Il n'y a plus assez de place ici.",
     RANGE_NOT_SATISFIABLE: 'La plage demandée est en dehors du fichier.',
     UNPROCESSABLE: 'Un paramètre n’a pas pu être lu.',
     RATE_LIMITED: 'Trop de requêtes. Réessayez plus tard.',

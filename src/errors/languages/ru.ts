@@ -29,6 +29,7 @@ export const russian: Catalogue = {
     REQUEST_TIMEOUT: 'Запрос поступал слишком долго.',
     CHANGED_MEANWHILE: 'Файл тем временем был изменён.',
     BODY_TOO_LARGE: 'Тело запроса слишком большое.',
+    QUOTA_EXCEEDED: 'Здесь недостаточно свободного места.',
     RANGE_NOT_SATISFIABLE: 'Запрошенный диапазон вне файла.',
     UNPROCESSABLE: 'Не удалось прочитать параметр.',
     RATE_LIMITED: 'Слишком много запросов. Повторите попытку позже.',

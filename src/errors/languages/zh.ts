@@ -29,6 +29,7 @@ export const chinese: Catalogue = {
     REQUEST_TIMEOUT: '请求传输时间过长。',
     CHANGED_MEANWHILE: '文件在此期间已被更改。',
     BODY_TOO_LARGE: '请求正文过大。',
+    QUOTA_EXCEEDED: '这里的可用空间不足。',
     RANGE_NOT_SATISFIABLE: '请求的范围超出文件。',
     UNPROCESSABLE: '无法读取某个参数。',
     RATE_LIMITED: '请求过于频繁，请稍后再试。',

@@ -1,0 +1,71 @@
+import type { EntryKind, StorageAdapter } from '../storage/adapter.ts';
+import { measure, type Measure } from '../storage/measure.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { Quotas, QuotaTarget } from '../quotas/quotas.ts';
+import type { ActionContext } from './action.ts';
+import type { OpenSource } from './open-source.ts';
+
+/** The quota of a source; undefined: it has none. */
+export const quotaOf = (
+  { source, storage }: Pick<OpenSource, 'source' | 'storage'>,
+  hold: () => () => void,
+): QuotaTarget | undefined => {
+  const { quota, createThumb, thumbFolderName } = source.settings;
+  if (quota?.bytes === undefined && quota?.files === undefined) return undefined;
+  return { storage, limits: quota, derivedName: createThumb ? thumbFolderName : undefined, hold };
+};
+
+/** The bytes that a source can still take; infinite without a quota. @throws errors of the first count */
+export const roomIn = async (
+  quotas: Quotas,
+  target: QuotaTarget | undefined,
+  signal: AbortSignal,
+): Promise<number> => {
+  if (target?.limits.bytes === undefined) return Infinity;
+  return Math.max(0, target.limits.bytes - (await quotas.usage(target, signal)).bytes);
+};
+
+/** Measures an item as quotas count it. */
+export const measured = (
+  { signal }: Pick<ActionContext, 'signal'>,
+  { source, storage }: OpenSource,
+  path: SourcePath,
+  kind: EntryKind,
+): Promise<Measure> => {
+  const { createThumb, thumbFolderName } = source.settings;
+  return measure(storage, path, kind, { signal, derivedName: createThumb ? thumbFolderName : undefined });
+};
+
+/**
+ * Lets something be stored in a source that has room for it. `need` is asked only where the source has a
+ * quota.
+ * @throws QuotaExceededError, and what `need` and `store` throw
+ */
+export const storing = async <T>(
+  context: ActionContext,
+  open: OpenSource,
+  need: () => Promise<Measure> | Measure,
+  store: () => Promise<T>,
+): Promise<T> => {
+  const target = quotaOf(open, context.holdSources);
+  if (target === undefined) return store();
+  return context.services.quotas.withRoom(target, await need(), context.signal, store);
+};
+
+/** Lets something be taken out of a source; the room that it took is free then. */
+export const freeing = async <T>(
+  context: ActionContext,
+  open: OpenSource,
+  { path, kind }: { readonly path: SourcePath; readonly kind: EntryKind },
+  take: () => Promise<T>,
+): Promise<T> => {
+  if (quotaOf(open, context.holdSources) === undefined) return take();
+  const freed = await measured(context, open, path, kind);
+  const taken = await take();
+  context.services.quotas.free(open.storage, freed);
+  return taken;
+};
+
+/** What has left the store is not known: it is counted again. */
+export const recount = ({ services }: ActionContext, storage: StorageAdapter): void =>
+  services.quotas.forget(storage);

@@ -1,0 +1,49 @@
+/** What can happen to what a source holds. */
+export const eventTypes = [
+  'file.created',
+  'file.replaced',
+  'file.moved',
+  'file.copied',
+  'file.removed',
+  'file.restored',
+  'folder.created',
+  'folder.moved',
+  'folder.copied',
+  'folder.removed',
+  'folder.restored',
+  'image.edited',
+  'document.made',
+] as const;
+
+export type EventType = (typeof eventTypes)[number];
+
+/** Something that happens, or has happened, to what a source holds. Plain data. */
+export interface ServiceEvent {
+  readonly type: EventType;
+  /** ISO 8601, in UTC. */
+  readonly time: string;
+  /** As in the answer's `X-Request-Id`, and in the log. */
+  readonly requestId: string;
+  /** Of the tenant, where `resolveSources` has given the source. */
+  readonly tenant?: string | undefined;
+  /** Name of the source; absent for documents. */
+  readonly source?: string | undefined;
+  /** Inside the source, without a leading slash; of a document its name. */
+  readonly path: string;
+  /** Where it was, or of what it is a copy or an edit. */
+  readonly from?: string | undefined;
+  /** The source of `from`, when it is another one. */
+  readonly fromSource?: string | undefined;
+  /** Of a file, and of a folder that goes into the trash, where it is known. */
+  readonly bytes?: number | undefined;
+  readonly role: string;
+  /** The user, as far as `checkAuthentication` says. */
+  readonly subject?: string | undefined;
+}
+
+/** What takes events somewhere else. */
+export interface EventSink {
+  /** Takes an event; resolves when it will not get lost by a restart, as far as the sink promises that. */
+  take(event: ServiceEvent): Promise<void>;
+  close(): Promise<void>;
+}

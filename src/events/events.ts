@@ -1,0 +1,57 @@
+import { InternalError } from '../errors/errors.ts';
+import type { Logger } from '../log/logger.ts';
+import type { EventSink, ServiceEvent } from './event.ts';
+
+/** Hears of changes: before they happen, and after. */
+export interface Events {
+  /**
+   * Asks the host whether this may happen. The name that an upload shall have instead; undefined: its own.
+   * @throws what the host throws, to refuse it
+   */
+  before(event: ServiceEvent): Promise<string | undefined>;
+  /** Reports what has happened. Never throws; whoever hears of it can fail no action. */
+  emit(event: ServiceEvent): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What events are made of. */
+export interface EventsParts {
+  readonly before: ((event: ServiceEvent) => unknown) | undefined;
+  readonly after: ((event: ServiceEvent) => unknown) | undefined;
+  readonly sinks: readonly EventSink[];
+  readonly log: Logger;
+}
+
+/** The events of one connector. */
+export const createEvents = ({ before, after, sinks, log }: EventsParts): Events => {
+  const notify = async (event: ServiceEvent): Promise<void> => {
+    try {
+      await after?.(event);
+    } catch (error) {
+      log.error('The hook onEvent failed.', { type: event.type, requestId: event.requestId, error });
+    }
+  };
+  const hand = async (sink: EventSink, event: ServiceEvent): Promise<void> => {
+    try {
+      await sink.take(event);
+    } catch (error) {
+      log.error('An event could not be kept.', { type: event.type, requestId: event.requestId, error });
+    }
+  };
+  return {
+    before: async (event) => {
+      const answer: unknown = await before?.(event);
+      if (answer === undefined || answer === null) return undefined;
+      if (typeof answer === 'string') return answer;
+      throw new InternalError({ detail: 'the hook beforeEvent returned neither a name nor nothing' });
+    },
+    emit: async (event) => {
+      // The answer does not wait for the host.
+      void notify(event);
+      await Promise.all(sinks.map((sink) => hand(sink, event)));
+    },
+    close: async () => {
+      await Promise.all(sinks.map((sink) => sink.close()));
+    },
+  };
+};

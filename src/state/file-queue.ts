@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const ENTRY = /^[0-9a-z]{9}-[0-9a-z]{6}-[0-9a-f]{16}\.json$/u;
+const UNFINISHED = '.unfinished';
+
+/** An entry of a queue. */
+export interface QueueEntry {
+  /** Unique, also over restarts. */
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly addedAt: number;
+  readonly value: unknown;
+}
+
+/** A queue that outlives the process: first in, first out, bounded. */
+export interface DurableQueue {
+  /** Resolves when the value would survive a power failure. @throws when the queue is full, or the disk fails */
+  add(value: unknown): Promise<void>;
+  /** The oldest entry, which stays until it is removed; undefined when there is none. */
+  first(): Promise<QueueEntry | undefined>;
+  remove(id: string): Promise<void>;
+}
+
+const flushFolder = async (folder: string): Promise<void> => {
+  const handle = await open(folder, 'r');
+  await handle.sync().finally(() => handle.close());
+};
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * A queue in a directory of its own: a file for each entry, written under another name, synced and renamed.
+ * For one process at a time. Memory grows with the number of entries, about 100 bytes each.
+ */
+export const createFileQueue = (folder: string, most: number): DurableQueue => {
+  let count = 0;
+  const loading = (async (): Promise<string[]> => {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const names = await readdir(folder);
+    for (const name of names) if (name.endsWith(UNFINISHED)) await rm(join(folder, name), { force: true });
+    return names.filter((name) => ENTRY.test(name)).sort();
+  })();
+  // Reported by whoever needs it.
+  loading.catch(() => undefined);
+
+  const write = async (name: string, value: unknown): Promise<void> => {
+    const unfinished = join(folder, name + UNFINISHED);
+    const handle = await open(unfinished, 'wx', 0o600);
+    try {
+      await handle.writeFile(JSON.stringify(value));
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(unfinished, join(folder, name));
+    await flushFolder(folder);
+  };
+
+  return {
+    add: async (value) => {
+      // Named before anything is awaited, so that names have the order of the calls.
+      count += 1;
+      const time = Date.now().toString(36).padStart(9, '0');
+      const number = (count % 36 ** 6).toString(36).padStart(6, '0');
+      const name = `${time}-${number}-${randomBytes(8).toString('hex')}.json`;
+      const names = await loading;
+      if (names.length >= most) throw new Error(`The queue is full: ${String(most)} entries wait.`);
+      await write(name, value);
+      const after = names.findLastIndex((other) => other < name);
+      names.splice(after + 1, 0, name);
+    },
+    first: async () => {
+      const names = await loading;
+      for (let [name] = names; name !== undefined; [name] = names) {
+        const text = await readFile(join(folder, name), 'utf8').catch(() => '');
+        const value = parsed(text);
+        const id = name.slice(0, -'.json'.length);
+        if (value !== undefined) return { id, addedAt: Number.parseInt(name, 36), value };
+        // Somebody has removed or damaged it.
+        names.shift();
+        await rm(join(folder, name), { force: true });
+      }
+      return undefined;
+    },
+    remove: async (id) => {
+      const names = await loading;
+      const index = names.indexOf(`${id}.json`);
+      if (index === -1) return;
+      await rm(join(folder, `${id}.json`), { force: true });
+      names.splice(index, 1);
+    },
+  };
+};

@@ -1,0 +1,202 @@
+import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HttpError, type ConnectorHooks, type ServiceEvent } from 'stowage';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { photo } from '../images/pictures.ts';
+import { formOf, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
+
+const settings = { createThumb: false, trash: {} } as const;
+
+/** A service with what its hooks have heard: before, and after. */
+const start = async (
+  hooks: ConnectorHooks = {},
+  options: ServiceOptions = {},
+): Promise<{ service: Service; before: string[]; after: ServiceEvent[] }> => {
+  const before: string[] = [];
+  const after: ServiceEvent[] = [];
+  const service = await startService(
+    { ...settings, ...options },
+    {
+      checkAuthentication: () => ({ role: 'editor', subject: 'ann' }),
+      beforeEvent: ({ type, path }) => void before.push(`${type} ${path}`),
+      onEvent: (event) => void after.push(event),
+      ...hooks,
+    },
+  );
+  return { service, before, after };
+};
+
+const shortly = ({ type, source, path, from, fromSource, bytes }: ServiceEvent): unknown[] =>
+  [type, source, path, from, fromSource, bytes].filter((value) => value !== undefined);
+
+describe('events', () => {
+  it('tell every change, with who made it, before and after', async () => {
+    const { service, before, after } = await start(
+      {},
+      { sources: { files: {}, other: {} }, saveSameFileNameStrategy: 'replace' },
+    );
+    const uploaded = await service.upload([['files[0]', 'a.txt', '123']]);
+    await service.upload([['files[0]', 'a.txt', '4567']]);
+    await service.call('folderCreate', { name: 'f' });
+    await service.call('fileMove', { from: 'a.txt', path: 'f' });
+    await service.call('fileRename', { path: 'f', name: 'a.txt', newname: 'b' });
+    await service.call('fileCopy', { from: 'f/b.txt', path: 'f' });
+    await service.call('folderCopy', { from: 'f', source: 'other', fromSource: 'files' });
+    await service.call('folderMove', { from: 'f', source: 'other', fromSource: 'files', path: 'f' });
+    await service.call('fileRemove', { source: 'other', path: 'f', name: 'b.txt' });
+    await service.call('folderRemove', { source: 'other', path: 'f', name: 'f' });
+    const [item] = (await service.call('trashList')).data['items'] as { id: string }[];
+    await service.call('trashRestore', { source: 'other', id: item?.id ?? '' });
+    expect((await service.get('generateDocx', { html: '<p>text</p>' })).status).toBe(200);
+    const told = [
+      ['file.created', 'files', 'a.txt', 3],
+      ['file.replaced', 'files', 'a.txt', 4],
+      ['folder.created', 'files', 'f'],
+      ['file.moved', 'files', 'f/a.txt', 'a.txt', 4],
+      ['file.moved', 'files', 'f/b.txt', 'f/a.txt', 4],
+      ['file.copied', 'files', 'f/b (1).txt', 'f/b.txt', 4],
+      ['folder.copied', 'other', 'f', 'f', 'files'],
+      ['folder.moved', 'other', 'f/f', 'f', 'files'],
+      ['file.removed', 'other', 'f/b.txt', 4],
+      ['folder.removed', 'other', 'f/f', 8],
+      ['folder.restored', 'other', 'f/f', 'f/f', 8],
+      ['document.made', 'document.docx'],
+    ];
+    expect(after.map(shortly)).toEqual(told);
+    expect(before.map((line) => line.split(' ')[0])).toEqual(
+      told.map(([type]) => (type === 'file.replaced' ? 'file.created' : type)),
+    );
+    const [first] = after;
+    expect(first).toMatchObject({
+      role: 'editor',
+      subject: 'ann',
+      requestId: uploaded.headers.get('x-request-id'),
+    });
+    expect(Date.parse(first?.time ?? '')).toBeLessThanOrEqual(Date.now());
+  });
+
+  it('tell of edited pictures, over the original and beside it', async () => {
+    const { service, after } = await start();
+    await service.source('files').put({ 'a.jpg': await photo(40, 30) });
+    const box = { 'box[w]': '20', 'box[h]': '10' };
+    expect((await service.call('imageResize', { name: 'a.jpg', ...box })).status).toBe(200);
+    expect((await service.call('imageResize', { name: 'a.jpg', newname: 'b', ...box })).status).toBe(200);
+    const form = formOf([['files[0]', 'x.jpg', new Uint8Array(await photo(8, 8))]], { name: 'a.jpg' });
+    expect((await fetch(`${service.url}/imageSave`, { method: 'POST', body: form })).status).toBe(200);
+    expect(after.map(({ type, path, from }) => [type, path, from])).toEqual([
+      ['image.edited', 'a.jpg', 'a.jpg'],
+      ['image.edited', 'b.jpg', 'a.jpg'],
+      ['image.edited', 'a.jpg', 'a.jpg'],
+    ]);
+  });
+
+  it('do not tell what did not happen', async () => {
+    const { service, before, after } = await start(
+      {},
+      { accessControl: [{ path: 'kept', FILE_REMOVE: false }], saveSameFileNameStrategy: 'error' },
+    );
+    await service.source('files').put({ 'kept/a.txt': 'a', 'b.txt': 'b' });
+    await service.call('fileRemove', { path: 'kept', name: 'a.txt' });
+    await service.call('fileRemove', { name: 'missing.txt' });
+    await service.call('fileMove', { from: 'b.txt' });
+    expect(before).toEqual([]);
+    await service.upload([['files[0]', 'b.txt', 'x']]);
+    await service.call('folderCreate', { name: 'kept' });
+    expect(after).toEqual([]);
+  });
+
+  it('can be refused by the host: then nothing changes', async () => {
+    const refuse = ({ type }: ServiceEvent): never => {
+      throw new HttpError(409, `Not now: ${type}`);
+    };
+    const { service, after } = await start({ beforeEvent: refuse });
+    const files = service.source('files');
+    await files.put({ 'a.txt': 'a', 'f/b.txt': 'b', 'c.jpg': await photo(8, 8) });
+    const paths = await files.paths();
+    const refused = [
+      await service.upload([['files[0]', 'new.txt', 'x']]),
+      await service.call('fileRemove', { name: 'a.txt' }),
+      await service.call('folderRemove', { name: 'f' }),
+      await service.call('fileMove', { from: 'a.txt', path: 'f' }),
+      await service.call('fileCopy', { from: 'a.txt', path: 'f' }),
+      await service.call('folderCreate', { name: 'g' }),
+      await service.call('fileRename', { name: 'a.txt', newname: 'z' }),
+      await service.call('imageResize', { name: 'c.jpg', 'box[w]': '4', 'box[h]': '4' }),
+      await service.call('generateDocx', { html: 'x' }),
+    ];
+    expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 409));
+    expect(refused[1]?.messages).toEqual(['Not now: file.removed']);
+    expect(await files.paths()).toEqual(paths);
+    expect(after).toEqual([]);
+  });
+
+  it('let the host name uploads, within the rules', async () => {
+    const { service } = await start(
+      { beforeEvent: ({ path }) => (path === 'bad.txt' ? '../x.php' : `2026-${path}`) },
+      { accessControl: [{ extensions: ['pdf'], FILE_UPLOAD: false }] },
+    );
+    expect((await service.upload([['files[0]', 'a.txt', 'x']])).data['files']).toEqual(['2026-a.txt']);
+    expect((await service.upload([['files[0]', 'bad.txt', 'x']])).status).toBe(403);
+    expect(await service.source('files').paths()).toEqual(['2026-a.txt']);
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('broken');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('broken'))],
+  ])('fail no action when the hook after it %s', async (_what, onEvent) => {
+    const { service } = await start({ onEvent });
+    expect((await service.upload([['files[0]', 'a.txt', 'x']])).status).toBe(200);
+    expect(await service.source('files').paths()).toEqual(['a.txt']);
+  });
+});
+
+describe('the audit file', () => {
+  const linesOf = async (file: string): Promise<ServiceEvent[]> =>
+    (await readFile(file, 'utf8').catch(() => ''))
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as ServiceEvent);
+
+  const directory = async (): Promise<string> => {
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-audit-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    return folder;
+  };
+
+  it('has a line for each change, and survives its rotation', async () => {
+    const folder = await directory();
+    const file = join(folder, 'audit.jsonl');
+    const { service } = await start({}, { audit: { file } });
+    const names = Array.from({ length: 20 }, (_, index) => `${String(index)}.txt`);
+    await Promise.all(names.map((name) => service.upload([['files[0]', name, 'x']])));
+    await expect.poll(async () => (await linesOf(file)).length).toBe(20);
+    await rename(file, join(folder, 'audit.1'));
+    await service.call('fileRemove', { name: '0.txt' });
+    await expect
+      .poll(() => linesOf(file))
+      .toMatchObject([
+        { type: 'file.removed', path: '0.txt', role: 'editor', subject: 'ann', source: 'files' },
+      ]);
+    expect((await linesOf(join(folder, 'audit.1'))).map(({ path }) => path).sort()).toEqual(
+      [...names].sort(),
+    );
+  });
+
+  it('that cannot be written fails no action, and gets its lines later', async () => {
+    const folder = join(await directory(), 'not-there');
+    const file = join(folder, 'audit.jsonl');
+    const { service } = await start({}, { audit: { file } });
+    expect((await service.upload([['files[0]', 'a.txt', 'x']])).status).toBe(200);
+    expect((await service.call('fileRemove', { name: 'a.txt' })).status).toBe(200);
+    await rename(await directory(), folder);
+    await expect
+      .poll(async () => (await linesOf(file)).map(({ type }) => type), { timeout: 10_000 })
+      .toEqual(['file.created', 'file.removed']);
+  });
+});

@@ -1,0 +1,157 @@
+import { createHmac } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApp, type ServiceEvent } from 'stowage';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { formOf, silent } from '../protocol/service.ts';
+
+const secret = 'a secret that is long enough: 32 bytes';
+
+interface Delivery {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** Somebody who wants to know; answers as `status` says. */
+const startReceiver = async (
+  status: () => number,
+): Promise<{ url: string; deliveries: Delivery[]; paths: () => string[] }> => {
+  const deliveries: Delivery[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      deliveries.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
+      response.writeHead(status()).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}/hook`;
+  return {
+    url,
+    deliveries,
+    paths: () => deliveries.map(({ body }) => (JSON.parse(body) as ServiceEvent).path),
+  };
+};
+
+const scratch = async (): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'stowage-webhooks-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await mkdir(join(folder, 'files'));
+  return folder;
+};
+
+const start = async (
+  folder: string,
+  webhook: object,
+): Promise<{ upload: (name: string) => Promise<number>; stop: () => Promise<void> }> => {
+  const files = { title: 'Files', root: join(folder, 'files'), baseurl: 'https://files.example/' };
+  const webhooks = [{ secret, ...webhook }] as never;
+  const stateDirectory = join(folder, 'state');
+  const app = createApp(
+    { createThumb: false, sources: { files }, webhooks, stateDirectory },
+    {},
+    { logger: silent },
+  );
+  const { port } = await app.listen(0, '127.0.0.1');
+  onTestFinished(() => app.close());
+  return {
+    upload: async (name) => {
+      const body = formOf([['files[0]', name, 'x']]);
+      return (await fetch(`http://127.0.0.1:${String(port)}/fileUpload`, { method: 'POST', body })).status;
+    },
+    stop: () => app.close(),
+  };
+};
+
+const waitingIn = async (folder: string): Promise<number> => {
+  const names = await readdir(join(folder, 'state'), { recursive: true });
+  return names.filter((name) => name.endsWith('.json')).length;
+};
+
+describe('webhooks', () => {
+  it('get every change, signed, in order', async () => {
+    const folder = await scratch();
+    const receiver = await startReceiver(() => 204);
+    const { upload } = await start(folder, { url: receiver.url, allowPrivate: true });
+    const names = ['a.txt', 'b.txt', 'c.txt', 'd.txt'];
+    for (const name of names) expect(await upload(name)).toBe(200);
+    await expect.poll(receiver.paths).toEqual(names);
+    for (const { headers, body } of receiver.deliveries) {
+      const timestamp = String(headers['x-stowage-timestamp']);
+      const expected = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
+      expect(headers['x-stowage-signature']).toBe(`sha256=${expected}`);
+      expect(headers['content-type']).toBe('application/json');
+      expect(Math.abs(Number(timestamp) * 1000 - Date.now())).toBeLessThan(60_000);
+      expect(JSON.parse(body)).toMatchObject({
+        type: 'file.created',
+        source: 'files',
+        bytes: 1,
+        role: 'guest',
+      });
+    }
+    expect(new Set(receiver.deliveries.map(({ headers }) => headers['x-stowage-delivery'])).size).toBe(4);
+    await expect.poll(() => waitingIn(folder)).toBe(0);
+  });
+
+  it('get what could not be delivered after a restart, in order', async () => {
+    const folder = await scratch();
+    let isDown = true;
+    const receiver = await startReceiver(() => (isDown ? 503 : 200));
+    const first = await start(folder, { url: receiver.url, allowPrivate: true });
+    expect(await first.upload('a.txt')).toBe(200);
+    expect(await first.upload('b.txt')).toBe(200);
+    await expect.poll(() => receiver.deliveries.length).toBeGreaterThan(0);
+    await first.stop();
+    expect(await waitingIn(folder)).toBe(2);
+    receiver.deliveries.length = 0;
+    isDown = false;
+    const second = await start(folder, { url: receiver.url, allowPrivate: true });
+    expect(await second.upload('c.txt')).toBe(200);
+    await expect.poll(receiver.paths).toEqual(['a.txt', 'b.txt', 'c.txt']);
+    await expect.poll(() => waitingIn(folder)).toBe(0);
+  });
+
+  it('get only what they ask for, and never anything at a private address by default', async () => {
+    const folder = await scratch();
+    const receiver = await startReceiver(() => 200);
+    const some = await start(folder, { url: receiver.url, allowPrivate: true, events: ['file.removed'] });
+    expect(await some.upload('a.txt')).toBe(200);
+    expect(await waitingIn(folder)).toBe(0);
+    await some.stop();
+    const none = await start(folder, { url: receiver.url });
+    expect(await none.upload('b.txt')).toBe(200);
+    await none.stop();
+    expect(await waitingIn(folder)).toBe(1);
+    expect(receiver.deliveries).toEqual([]);
+  });
+
+  it.each([
+    [
+      'a secret that could be guessed',
+      { webhooks: [{ url: 'https://a.example/', secret: 'short' }] },
+      /32 bytes/u,
+    ],
+    ['an address of another kind', { webhooks: [{ url: 'ftp://a.example/', secret }] }, /http/u],
+    [
+      'an unknown type',
+      { webhooks: [{ url: 'https://a.example/', secret, events: ['file.seen'] }] },
+      /events/u,
+    ],
+    [
+      'no directory for what waits',
+      { webhooks: [{ url: 'https://a.example/', secret }], stateDirectory: null },
+      /stateDirectory/u,
+    ],
+  ])('refuse %s at the start', (_what, settings, problem) => {
+    const config = { stateDirectory: '/nowhere', ...settings, sources: {} } as never;
+    expect(() => createApp(config, {}, { logger: silent })).toThrow(problem);
+  });
+});

@@ -1,0 +1,147 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { photo } from '../images/pictures.ts';
+import { formOf, startService, type Answer, type Service, type ServiceOptions } from './service.ts';
+
+const text = (bytes: number): string => 'x'.repeat(bytes);
+
+const start = (quota: object, options: ServiceOptions = {}): Promise<Service> =>
+  startService({ createThumb: false, quota, maxUploadFileSize: '8mb', ...options });
+
+const upload = (service: Service, name: string, bytes: number, fields = {}): Promise<Answer> =>
+  service.upload([['files[0]', name, text(bytes)]], fields);
+
+const quotaOf = async (service: Service, source = ''): Promise<unknown> =>
+  (await service.call('permissions', { source })).data['quota'];
+
+const refused = ({ status, data }: Answer): unknown[] => [status, data['error']];
+const QUOTA = [413, 'QUOTA_EXCEEDED'];
+
+describe('quota', () => {
+  it('counts what is there, hidden files too, and reports it', async () => {
+    const service = await start({ bytes: '1kb', files: 10 });
+    await service.source('files').put({ 'a.txt': text(100), 'deep/er/b.txt': text(50), '.hidden': text(5) });
+    expect(await quotaOf(service)).toEqual({ bytes: 1024, usedBytes: 155, files: 10, usedFiles: 3 });
+    const without = await startService();
+    expect(await quotaOf(without)).toBeUndefined();
+  });
+
+  it('refuses an upload that would pass it, and lets in what fits', async () => {
+    const service = await start({ bytes: 1000 });
+    expect((await upload(service, 'a.txt', 600)).status).toBe(200);
+    expect(refused(await upload(service, 'b.txt', 401))).toEqual(QUOTA);
+    expect((await upload(service, 'b.txt', 400)).status).toBe(200);
+    expect(refused(await upload(service, 'c.txt', 1))).toEqual(QUOTA);
+    expect(await service.source('files').paths()).toEqual(['a.txt', 'b.txt']);
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 1000, usedFiles: 2 });
+  });
+
+  it('counts files', async () => {
+    const service = await start({ files: 2 });
+    const three = ['a.txt', 'b.txt', 'c.txt'].map((name) => ['files[]', name, 'x'] as const);
+    expect(refused(await service.upload(three))).toEqual(QUOTA);
+    expect(await service.source('files').paths()).toEqual([]);
+    expect((await service.upload(three.slice(1))).status).toBe(200);
+    expect(await quotaOf(service)).toMatchObject({ files: 2, usedFiles: 2 });
+  });
+
+  it('lets one of many uploads take the last room', async () => {
+    const service = await start({ bytes: 1000 });
+    const names = Array.from({ length: 8 }, (_, index) => `${String(index)}.txt`);
+    const answers = await Promise.all(names.map((name) => upload(service, name, 400)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
+    expect(answers.filter(({ status }) => status === 413)).toHaveLength(6);
+    expect(await service.source('files').paths()).toHaveLength(2);
+  });
+
+  it('refuses by the length of the request, before its bytes have come, and cuts off where none is said', async () => {
+    const service = await start({ bytes: 1000 });
+    const form = new Response(formOf([['files[0]', 'a.txt', text(3_000_000)]]));
+    const head = { method: 'POST', headers: { 'content-type': form.headers.get('content-type') ?? '' } };
+    const bytes = new Uint8Array(await form.arrayBuffer());
+    const whole = await fetch(`${service.url}/fileUpload`, { ...head, body: bytes });
+    expect(whole.status).toBe(413);
+    const body = new ReadableStream({
+      start: (controller) => {
+        controller.enqueue(bytes);
+        controller.close();
+      },
+    });
+    const unknown = await fetch(`${service.url}/fileUpload`, {
+      ...head,
+      body,
+      duplex: 'half',
+    } as RequestInit);
+    expect(((await unknown.json()) as { data: { error: string } }).data.error).toBe('QUOTA_EXCEEDED');
+    expect(await service.source('files').paths()).toEqual([]);
+  });
+
+  it('takes only the difference where a file is replaced, and frees what is removed', async () => {
+    const service = await start({ bytes: 1000 }, { saveSameFileNameStrategy: 'replace' });
+    await upload(service, 'a.txt', 900);
+    expect((await upload(service, 'a.txt', 1000)).status).toBe(200);
+    expect((await upload(service, 'a.txt', 200)).status).toBe(200);
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 200, usedFiles: 1 });
+    await service.call('folderCreate', { name: 'f' });
+    await upload(service, 'b.txt', 800, { path: 'f' });
+    expect(refused(await upload(service, 'c.txt', 1))).toEqual(QUOTA);
+    await service.call('folderRemove', { name: 'f' });
+    await service.call('fileRemove', { name: 'a.txt' });
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 0, usedFiles: 0 });
+  });
+
+  it('holds for copies, inside a source and into another one, and for moves', async () => {
+    const service = await start({ bytes: 1000 }, { sources: { files: {}, other: {} } });
+    await service.source('files').put({ 'f/a.txt': text(300), 'f/b.txt': text(300) });
+    expect(refused(await service.call('folderCopy', { from: 'f' }))).toEqual(QUOTA);
+    expect((await service.call('fileCopy', { from: 'f/a.txt' })).status).toBe(200);
+    await service.source('other').put({ 'c.txt': text(500) });
+    const across = { source: 'other', fromSource: 'files', from: 'f' };
+    expect(refused(await service.call('folderCopy', across))).toEqual(QUOTA);
+    expect(refused(await service.call('folderMove', across))).toEqual(QUOTA);
+    expect((await service.call('fileMove', { ...across, from: 'f/b.txt' })).status).toBe(200);
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 600, usedFiles: 2 });
+    expect(await quotaOf(service, 'other')).toMatchObject({ usedBytes: 800, usedFiles: 2 });
+    expect((await service.source('other').paths()).sort()).toEqual(['b.txt', 'c.txt']);
+  });
+
+  it('holds for edited pictures and for remote files', async () => {
+    const picture = await photo(200, 200);
+    const service = await start({ bytes: picture.length + 10 }, { allowPrivateNetworkUploads: true });
+    await service.source('files').put({ 'a.jpg': picture });
+    const box = { 'box[w]': '150', 'box[h]': '150' };
+    expect(refused(await service.call('imageResize', { name: 'a.jpg', newname: 'b', ...box }))).toEqual(
+      QUOTA,
+    );
+    const form = formOf([['files[0]', 'x.jpg', new Uint8Array(await photo(100, 100))]], { newname: 'c.jpg' });
+    expect((await fetch(`${service.url}/imageSave`, { method: 'POST', body: form })).status).toBe(413);
+    const host = createServer((_, response) => response.end(text(100)));
+    await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void host.close());
+    const url = `http://127.0.0.1:${String((host.address() as AddressInfo).port)}/d.txt`;
+    expect(refused(await service.call('fileUploadRemote', { url }))).toEqual(QUOTA);
+    expect(await service.source('files').paths()).toEqual(['a.jpg']);
+    expect(
+      (await service.call('imageResize', { name: 'a.jpg', 'box[w]': '20', 'box[h]': '20' })).status,
+    ).toBe(200);
+    expect((await service.call('fileUploadRemote', { url })).status).toBe(200);
+  });
+
+  it('counts the trash until its items are removed for good', async () => {
+    const service = await start({ bytes: 1000 }, { trash: {} });
+    await upload(service, 'a.txt', 900);
+    await service.call('fileRemove', { name: 'a.txt' });
+    expect(refused(await upload(service, 'b.txt', 200))).toEqual(QUOTA);
+    await service.call('trashEmpty');
+    await expect.poll(async () => (await upload(service, 'b.txt', 200)).status).toBe(200);
+  });
+
+  it('does not count thumbnails', async () => {
+    const service = await startService({ quota: { files: 1 } });
+    await service.source('files').put({ 'a.jpg': await photo(20, 20) });
+    await service.call('files');
+    expect(await service.source('files').paths()).toContain('_thumbs/a.jpg');
+    expect(await quotaOf(service)).toMatchObject({ usedFiles: 1 });
+  });
+});
