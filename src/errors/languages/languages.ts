@@ -3,6 +3,11 @@ import { type Catalogue, english } from './catalogue.ts';
 import { german } from './de.ts';
 import { spanish } from './es.ts';
 import { french } from './fr.ts';
+import { italian } from './it.ts';
+import { japanese } from './ja.ts';
+import { dutch } from './nl.ts';
+import { polish } from './pl.ts';
+import { portuguese } from './pt.ts';
 import { russian } from './ru.ts';
 import { chinese } from './zh.ts';
 import { type DetailedCode, errorTable, filled } from '../table.ts';
@@ -14,8 +19,13 @@ export const catalogues = {
   de: german,
   fr: french,
   es: spanish,
+  it: italian,
+  pt: portuguese,
+  nl: dutch,
+  pl: polish,
   ru: russian,
   zh: chinese,
+  ja: japanese,
   ar: arabic,
 } as const satisfies Readonly<Record<string, Catalogue>>;
 
