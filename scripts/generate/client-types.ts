@@ -25,6 +25,8 @@ const typeOf = (schema: JsonSchema): string => {
   if (schema.enum !== undefined) return schema.enum.map(literal).join(' | ');
   if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' | ');
   if (schema.type === 'array') return `readonly (${typeOf(schema.items ?? {})})[]`;
+  const { additionalProperties: values } = schema;
+  if (typeof values === 'object') return `Readonly<Record<string, ${typeOf(values)}>>`;
   if (schema.type === 'object') return `{\n${membersOf(schema)}\n}`;
   const plain = typeof schema.type === 'string' ? plainTypes[schema.type] : undefined;
   if (plain === undefined) throw new Error(`No type for ${JSON.stringify(schema)}`);

@@ -23,13 +23,17 @@ const eachProperty = (properties: Properties): Properties =>
 
 /** A schema as zod gives it, with what clients should send in the place of all that is understood. */
 const forClients = (schema: JsonSchema): JsonSchema => {
-  const { sent, description, additionalProperties: _closed, $schema: _dialect, ...rest } = schema;
+  const { sent, description, additionalProperties: values, $schema: _dialect, ...rest } = schema;
   const { properties, items, anyOf, ...plain } = rest;
   return {
     ...(description === undefined ? {} : { description }),
     ...((sent as JsonSchema | undefined) ?? {
       ...plain,
       ...(properties === undefined ? {} : { properties: eachProperty(properties) }),
+      // That an object has no other members is no promise; what all members of a record are is one.
+      ...(typeof values === 'object' && values.type !== undefined
+        ? { additionalProperties: forClients(values) }
+        : {}),
       ...(items === undefined ? {} : { items: forClients(items) }),
       ...(anyOf === undefined ? {} : { anyOf: anyOf.map(forClients) }),
     }),

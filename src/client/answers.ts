@@ -82,7 +82,7 @@ export interface FilesData extends Success {
           /** Relative to baseurl + path. Absent when the quota is used up. */
           readonly thumb?: string | undefined;
           /** With `mods[variants]`, by preset: as `thumb`. Absent what is not made yet. */
-          readonly variants?: {} | undefined;
+          readonly variants?: Readonly<Record<string, string>> | undefined;
           /** True: `file` is a link by itself. */
           readonly fileIsAbsolute?: boolean | undefined;
           /** True: `thumb` is a link by itself. */
@@ -391,7 +391,7 @@ export interface FilesSearchData extends Success {
         /** Relative to baseurl + path. Absent when the quota is used up. */
         readonly thumb?: string | undefined;
         /** With `mods[variants]`, by preset: as `thumb`. Absent what is not made yet. */
-        readonly variants?: {} | undefined;
+        readonly variants?: Readonly<Record<string, string>> | undefined;
         /** True: `file` is a link by itself. */
         readonly fileIsAbsolute?: boolean | undefined;
         /** True: `thumb` is a link by itself. */

@@ -12,6 +12,7 @@ const settings = {
   excludeDirectoryNames: ['.tmb', 'a+b (c)', 'Straße'],
   createThumb: true,
   thumbFolderName: '_thumbs',
+  imagePresets: {},
 };
 
 describe('reserved names', () => {

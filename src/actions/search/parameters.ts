@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { pathField, sourceField } from '../../parameters/fields.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
 import { countField, flagField, isBlank } from '../listing/fields.ts';
 import { cursorField } from './cursor.ts';
 
@@ -68,4 +69,6 @@ export const searchParameters = z.object({
   ),
 });
 
-export type SearchParameters = z.output<typeof searchParameters>;
+export interface SearchParameters extends z.output<typeof searchParameters> {
+  readonly path: SourcePath;
+}
