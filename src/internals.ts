@@ -10,6 +10,7 @@ export { entryOrder } from './actions/listing/order.ts';
 export { createNameReservations, takeFreeName } from './actions/naming.ts';
 export { createActions } from './actions/registry.ts';
 export { isReservedName, requireFreeName, requireReachable } from './actions/reserved.ts';
+export { zipStream } from './actions/zip/zip-stream.ts';
 export { processState, readProcessMark } from './adapter-support/process-mark.ts';
 export { spool } from './adapter-support/spool.ts';
 export { fromSystemError, systemCode } from './adapter-support/system-errors.ts';

@@ -3,22 +3,34 @@ import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { FileAnswer } from './file-answer.ts';
 import { requireItem } from './item.ts';
+import { requireOneOrSeveral, severalOf } from './many.ts';
 import { openSource } from './open-source.ts';
+import { downloadMany } from './zip/download-many.ts';
 
 // Never the file's own type: a browser must not open it on this origin.
 const contentType = 'application/octet-stream';
 
-/** Sends a file as an attachment, never under its own type. */
+/** Sends a file as an attachment, never under its own type; several files and folders as an archive. */
 export const fileDownloadAction = defineAction({
   name: 'fileDownload',
-  summary: 'Sends a file as an attachment.',
+  summary: 'Sends a file as an attachment; several files and folders as a ZIP archive.',
   changes: false,
-  parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
-  result: { contentType },
+  parameters: z
+    .object({
+      source: sourceField,
+      path: pathField,
+      name: nameField.optional(),
+      names: severalOf(nameField).describe('Files and folders of the folder, for one archive.'),
+    })
+    .superRefine(requireOneOrSeveral('name', 'names')),
+  // Or application/zip.
+  result: { contentType: 'application/*' },
   run: async (context, input) => {
     const { signal } = context;
     const open = await openSource(context, input.source);
-    const path = input.path.child(input.name);
+    const { path: folder, name = '', names } = input;
+    if (names !== undefined) return downloadMany(context, open, { folder, names });
+    const path = folder.child(name);
     const { stat } = await requireItem(context, open, { key: 'FILE_DOWNLOAD', path, kind: 'file' });
     return new FileAnswer({
       filename: path.name,

@@ -44,7 +44,7 @@ export interface Actions {
     readonly parameters: parameters.FileRenameParameters;
     readonly answer: answers.Success;
   };
-  /** Sends a file as an attachment. */
+  /** Sends a file as an attachment; several files and folders as a ZIP archive. */
   readonly fileDownload: {
     readonly parameters: parameters.FileDownloadParameters;
     readonly answer: Response;

@@ -86,7 +86,9 @@ export interface FileRenameParameters extends Place {
 /** Parameters of `fileDownload`. */
 export interface FileDownloadParameters extends Place {
   /** Name of an existing file or folder in `path`. */
-  readonly name: string;
+  readonly name?: string | undefined;
+  /** Files and folders of the folder, for one archive. */
+  readonly names?: readonly string[] | undefined;
 }
 
 /** Parameters of `getLocalFileByUrl`. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { network } from './setting-values.ts';
+import { setting, source } from './setting-meta.ts';
+import { byteSize, network } from './setting-values.ts';
 
 /** Seconds whose milliseconds a timer can hold. */
 export const MAX_TIMER_SECONDS = 2_147_483;
@@ -35,7 +36,7 @@ export const documentsSchema = z.strictObject({
     ),
 });
 
-export const searchLimitsSchema = z.strictObject({
+const searchLimitsSchema = z.strictObject({
   entries: z
     .number()
     .int()
@@ -49,6 +50,23 @@ export const searchLimitsSchema = z.strictObject({
     .default(10)
     .describe('Longest time that one answer takes, as far as the store answers in time.'),
 });
+
+const zipLimitsSchema = z.strictObject({
+  entries: z.number().int().positive().max(1_000_000).default(10_000).describe('Most files and folders.'),
+  bytes: byteSize.prefault('4gb').describe('Most bytes of all files together.'),
+});
+
+/** How far single requests go. */
+export const limitSettings = {
+  searchLimits: setting(
+    searchLimitsSchema.prefault({}),
+    source('How far one answer of filesSearch walks; the next one goes on there.'),
+  ),
+  zipLimits: setting(
+    zipLimitsSchema.prefault({}),
+    source('How much fileDownload puts into one archive; what is more is refused (413).'),
+  ),
+} as const;
 
 export const tenantCacheSchema = z.strictObject({
   // The cache takes room for all of them when it is made.

@@ -6,10 +6,10 @@ import { pictureSettings } from './picture-settings.ts';
 import { global, setting, source, unused } from './setting-meta.ts';
 import {
   documentsSchema,
+  limitSettings,
   MAX_TIMER_SECONDS,
   pdfSchema,
   rateLimitsSchema,
-  searchLimitsSchema,
   tenantCacheSchema,
 } from './setting-groups.ts';
 import {
@@ -101,10 +101,7 @@ export const settingsShape = {
     count.default(1_000_000),
     source('Page size of listings when `mods[limit]` is absent.'),
   ),
-  searchLimits: setting(
-    searchLimitsSchema.prefault({}),
-    source('How far one answer of filesSearch walks; the next one goes on there.'),
-  ),
+  ...limitSettings,
   excludeDirectoryNames: setting(
     z.array(segment).default(['.tmb', '.quarantine']),
     source('Names of files and folders that are hidden from listings and out of reach of every action.'),

@@ -108,6 +108,8 @@ export class BrokenImageError extends errorOf('BROKEN_IMAGE') {}
 export class RemoteFailedError extends errorOf('REMOTE_FAILED') {}
 /** A document passes a limit of its conversion: size, depth, number of parts, time. */
 export class DocumentLimitError extends errorOf('DOCUMENT_LIMIT') {}
+/** What is asked for is too much for one archive. */
+export class ArchiveLimitError extends errorOf('ARCHIVE_LIMIT') {}
 /** The engine that makes documents failed by itself. */
 export class DocumentFailedError extends errorOf('DOCUMENT_FAILED') {}
 /** An access rule denies the action. */

@@ -39,6 +39,7 @@ export const errorTable = {
   METHOD_NOT_ALLOWED: { status: 405, message: 'This method is not allowed.' },
   REQUEST_TIMEOUT: { status: 408, message: 'The request took too long to arrive.' },
   CHANGED_MEANWHILE: { status: 412, message: 'The file has been changed meanwhile.' },
+  ARCHIVE_LIMIT: { status: 413, message: 'The archive would be too large.' },
   BODY_TOO_LARGE: { status: 413, message: 'The request body is too large.' },
   QUOTA_EXCEEDED: { status: 413, message: 'There is not enough room left here.' },
   RANGE_NOT_SATISFIABLE: { status: 416, message: 'The requested range is outside of the file.' },

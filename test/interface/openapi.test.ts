@@ -88,6 +88,7 @@ const useEveryAction = async (client: Client, service: Service, picture: Buffer)
   await client.fileMove({ from: 'f/b.png', path: '' });
   await client.fileRename({ name: 'b.png', newname: 'd' });
   await client.fileDownload({ name: 'd.png' });
+  await client.fileDownload({ names: ['d.png', 'f'] });
   await client.getLocalFileByUrl({ url: 'https://files.example/files/d.png' });
   await client.imageResize({ name: 'd.png', box: { w: 10, h: 5 } });
   await client.imageCrop({ name: 'd.png', box: { x: 0, y: 0, w: 4, h: 4 }, newname: 'e' });

@@ -83,3 +83,13 @@ export const visibleEntries = (
     hasWord(entry) &&
     isListable(entry);
 };
+
+/** Whether a request could name the entry: its path is not too long or too deep. */
+export const isBounded = (folder: SourcePath, name: string): boolean => {
+  try {
+    folder.child(name);
+    return true;
+  } catch {
+    return false;
+  }
+};

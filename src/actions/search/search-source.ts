@@ -2,10 +2,9 @@ import { setMaxListeners } from 'node:events';
 import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../content/extension.ts';
 import type { Entry } from '../../storage/adapter.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
 import { walkTree, type FolderView, type FoundEntry, type TreeWalkOptions } from '../../storage/tree-walk.ts';
 import { isOfStore } from '../listing/each-source.ts';
-import { visibleEntries, visibleFolders } from '../listing/visibility.ts';
+import { isBounded, visibleEntries, visibleFolders } from '../listing/visibility.ts';
 import { requireFolder, ruleExtension } from '../item.ts';
 import type { OpenSource } from '../open-source.ts';
 import { reservedPattern } from '../reserved.ts';
@@ -60,15 +59,6 @@ const factsTest = ({ modifiedAfter, modifiedBefore, minBytes, maxBytes }: Search
     (modifiedBefore === undefined || isWithin(modifiedAt, (time) => time < modifiedBefore)) &&
     (minBytes === undefined || isWithin(size, (bytes) => bytes >= minBytes)) &&
     (maxBytes === undefined || isWithin(size, (bytes) => bytes <= maxBytes));
-};
-
-const isBounded = (folder: SourcePath, name: string): boolean => {
-  try {
-    folder.child(name);
-    return true;
-  } catch {
-    return false;
-  }
 };
 
 /**

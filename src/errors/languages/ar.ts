@@ -28,6 +28,7 @@ export const arabic: Catalogue = {
     METHOD_NOT_ALLOWED: 'هذه الطريقة غير مسموح بها.',
     REQUEST_TIMEOUT: 'استغرق وصول الطلب وقتًا طويلًا جدًا.',
     CHANGED_MEANWHILE: 'تم تغيير الملف في هذه الأثناء.',
+    ARCHIVE_LIMIT: 'سيكون الأرشيف كبيرًا جدًا.',
     BODY_TOO_LARGE: 'محتوى الطلب كبير جدًا.',
     QUOTA_EXCEEDED: 'لا توجد مساحة كافية هنا.',
     RANGE_NOT_SATISFIABLE: 'النطاق المطلوب خارج الملف.',

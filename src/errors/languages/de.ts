@@ -28,6 +28,7 @@ export const german: Catalogue = {
     METHOD_NOT_ALLOWED: 'Diese Methode ist nicht erlaubt.',
     REQUEST_TIMEOUT: 'Die Anfrage brauchte zu lange, um anzukommen.',
     CHANGED_MEANWHILE: 'Die Datei wurde inzwischen geändert.',
+    ARCHIVE_LIMIT: 'Das Archiv würde zu groß.',
     BODY_TOO_LARGE: 'Der Inhalt der Anfrage ist zu groß.',
     QUOTA_EXCEEDED: 'Hier ist nicht genug Platz.',
     RANGE_NOT_SATISFIABLE: 'Der gewünschte Bereich liegt außerhalb der Datei.',

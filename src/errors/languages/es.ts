@@ -28,6 +28,7 @@ export const spanish: Catalogue = {
     METHOD_NOT_ALLOWED: 'Este método no está permitido.',
     REQUEST_TIMEOUT: 'La solicitud tardó demasiado en llegar.',
     CHANGED_MEANWHILE: 'El archivo ha cambiado entretanto.',
+    ARCHIVE_LIMIT: 'El archivo comprimido sería demasiado grande.',
     BODY_TOO_LARGE: 'El cuerpo de la solicitud es demasiado grande.',
     QUOTA_EXCEEDED: 'No queda espacio suficiente aquí.',
     RANGE_NOT_SATISFIABLE: 'El rango solicitado está fuera del archivo.',

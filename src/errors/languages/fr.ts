@@ -28,6 +28,7 @@ export const french: Catalogue = {
     METHOD_NOT_ALLOWED: 'Cette méthode n’est pas autorisée.',
     REQUEST_TIMEOUT: 'La requête a mis trop de temps à arriver.',
     CHANGED_MEANWHILE: 'Le fichier a été modifié entre-temps.',
+    ARCHIVE_LIMIT: 'L’archive serait trop volumineuse.',
     BODY_TOO_LARGE: 'Le corps de la requête est trop volumineux.',
     QUOTA_EXCEEDED: "Il n'y a plus assez de place ici.",
     RANGE_NOT_SATISFIABLE: 'La plage demandée est en dehors du fichier.',

@@ -28,6 +28,7 @@ export const italian: Catalogue = {
     METHOD_NOT_ALLOWED: 'Questo metodo non è consentito.',
     REQUEST_TIMEOUT: 'La richiesta ha impiegato troppo tempo ad arrivare.',
     CHANGED_MEANWHILE: 'Nel frattempo il file è stato modificato.',
+    ARCHIVE_LIMIT: 'L’archivio sarebbe troppo grande.',
     BODY_TOO_LARGE: 'Il contenuto della richiesta è troppo grande.',
     QUOTA_EXCEEDED: 'Qui non c’è più spazio sufficiente.',
     RANGE_NOT_SATISFIABLE: 'L’intervallo richiesto è fuori dal file.',

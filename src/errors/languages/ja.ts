@@ -28,6 +28,7 @@ export const japanese: Catalogue = {
     METHOD_NOT_ALLOWED: 'このメソッドは許可されていません。',
     REQUEST_TIMEOUT: 'リクエストの受信に時間がかかりすぎました。',
     CHANGED_MEANWHILE: 'ファイルはその間に変更されました。',
+    ARCHIVE_LIMIT: 'アーカイブが大きくなりすぎます。',
     BODY_TOO_LARGE: 'リクエストの内容が大きすぎます。',
     QUOTA_EXCEEDED: 'ここには十分な空き容量がありません。',
     RANGE_NOT_SATISFIABLE: '要求された範囲はファイルの外にあります。',

@@ -28,6 +28,7 @@ export const dutch: Catalogue = {
     METHOD_NOT_ALLOWED: 'Deze methode is niet toegestaan.',
     REQUEST_TIMEOUT: 'De aanvraag deed er te lang over om aan te komen.',
     CHANGED_MEANWHILE: 'Het bestand is intussen gewijzigd.',
+    ARCHIVE_LIMIT: 'Het archief zou te groot worden.',
     BODY_TOO_LARGE: 'De inhoud van de aanvraag is te groot.',
     QUOTA_EXCEEDED: 'Hier is niet genoeg ruimte meer.',
     RANGE_NOT_SATISFIABLE: 'Het gevraagde bereik ligt buiten het bestand.',

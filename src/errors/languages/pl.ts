@@ -28,6 +28,7 @@ export const polish: Catalogue = {
     METHOD_NOT_ALLOWED: 'Ta metoda jest niedozwolona.',
     REQUEST_TIMEOUT: 'Żądanie docierało zbyt długo.',
     CHANGED_MEANWHILE: 'Plik został w międzyczasie zmieniony.',
+    ARCHIVE_LIMIT: 'Archiwum byłoby zbyt duże.',
     BODY_TOO_LARGE: 'Treść żądania jest zbyt duża.',
     QUOTA_EXCEEDED: 'Nie ma tu już wystarczająco dużo miejsca.',
     RANGE_NOT_SATISFIABLE: 'Żądany zakres leży poza plikiem.',

@@ -28,6 +28,7 @@ export const portuguese: Catalogue = {
     METHOD_NOT_ALLOWED: 'Este método não é permitido.',
     REQUEST_TIMEOUT: 'O pedido demorou demais para chegar.',
     CHANGED_MEANWHILE: 'O arquivo foi alterado entretanto.',
+    ARCHIVE_LIMIT: 'O arquivo compactado ficaria muito grande.',
     BODY_TOO_LARGE: 'O conteúdo do pedido é grande demais.',
     QUOTA_EXCEEDED: 'Não há mais espaço suficiente aqui.',
     RANGE_NOT_SATISFIABLE: 'O intervalo pedido está fora do arquivo.',

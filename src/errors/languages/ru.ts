@@ -28,6 +28,7 @@ export const russian: Catalogue = {
     METHOD_NOT_ALLOWED: 'Этот метод не разрешён.',
     REQUEST_TIMEOUT: 'Запрос поступал слишком долго.',
     CHANGED_MEANWHILE: 'Файл тем временем был изменён.',
+    ARCHIVE_LIMIT: 'Архив получился бы слишком большим.',
     BODY_TOO_LARGE: 'Тело запроса слишком большое.',
     QUOTA_EXCEEDED: 'Здесь недостаточно свободного места.',
     RANGE_NOT_SATISFIABLE: 'Запрошенный диапазон вне файла.',

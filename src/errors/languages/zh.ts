@@ -28,6 +28,7 @@ export const chinese: Catalogue = {
     METHOD_NOT_ALLOWED: '不允许使用此方法。',
     REQUEST_TIMEOUT: '请求传输时间过长。',
     CHANGED_MEANWHILE: '文件在此期间已被更改。',
+    ARCHIVE_LIMIT: '压缩包过大。',
     BODY_TOO_LARGE: '请求正文过大。',
     QUOTA_EXCEEDED: '这里的可用空间不足。',
     RANGE_NOT_SATISFIABLE: '请求的范围超出文件。',

@@ -1,0 +1,132 @@
+import { Readable } from 'node:stream';
+import { ArchiveLimitError } from '../../errors/errors.ts';
+import type { Entry } from '../../storage/adapter.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { walkTree, type FolderView } from '../../storage/tree-walk.ts';
+import type { ActionContext } from '../action.ts';
+import { FileAnswer } from '../file-answer.ts';
+import { findItem, ruleExtension } from '../item.ts';
+import { isBounded, visibleEntries, visibleFolders } from '../listing/visibility.ts';
+import type { OpenSource } from '../open-source.ts';
+import { reservedPattern } from '../reserved.ts';
+import { zipStream, type OpenedFile, type ZipEntry } from './zip-stream.ts';
+
+const KEY = 'FILE_DOWNLOAD';
+
+/** Items of one folder that are sent together. */
+export interface DownloadOfMany {
+  readonly folder: SourcePath;
+  readonly names: readonly string[];
+}
+
+/** What is sent of a folder: what its listing shows, as far as the role may download it. */
+const viewOf =
+  ({ source: { settings }, access }: OpenSource) =>
+  (folder: SourcePath): FolderView => {
+    const isListed = access.allows('FILES', folder);
+    const isVisibleFolder = visibleFolders(settings, access, folder);
+    const isVisible = visibleEntries(settings, access, folder, {
+      folders: true,
+      onlyImages: false,
+      filterWord: undefined,
+    });
+    return {
+      enters: (entry) => isVisibleFolder(entry) && isBounded(folder, entry.name),
+      wants: (entry) =>
+        isListed &&
+        isVisible(entry) &&
+        isBounded(folder, entry.name) &&
+        access.allows(KEY, folder.child(entry.name), ruleExtension(folder.child(entry.name), entry.kind)),
+    };
+  };
+
+/** The entries of an archive, as far as its limits go. */
+class ArchivePlan {
+  readonly entries: ZipEntry[] = [];
+  readonly #open: OpenSource;
+  readonly #folder: SourcePath;
+  readonly #signal: AbortSignal;
+  #bytes = 0;
+  #seen = 0;
+
+  constructor(open: OpenSource, folder: SourcePath, signal: AbortSignal) {
+    this.#open = open;
+    this.#folder = folder;
+    this.#signal = signal;
+  }
+
+  /** @throws ArchiveLimitError */
+  add(path: SourcePath, { kind, size = 0, modifiedAt }: Pick<Entry, 'kind' | 'size' | 'modifiedAt'>): void {
+    const { zipLimits } = this.#open.source.settings;
+    this.#bytes += size;
+    if (this.entries.length === zipLimits.entries || this.#bytes > zipLimits.bytes)
+      throw new ArchiveLimitError();
+    const name = this.#folder.relative(path).toString();
+    this.entries.push(
+      kind === 'folder'
+        ? { name: `${name}/`, modifiedAt, open: undefined }
+        : { name, modifiedAt, open: () => this.#read(path) },
+    );
+  }
+
+  /** Adds what lies below a folder. @throws ArchiveLimitError */
+  async addBelow(folder: SourcePath): Promise<void> {
+    const { storage, source } = this.#open;
+    const { zipLimits, searchLimits } = source.settings;
+    const pages = walkTree(storage, folder, {
+      detail: 'full',
+      words: [],
+      never: reservedPattern(source.settings),
+      most: zipLimits.entries + 1,
+      view: viewOf(this.#open),
+      signal: this.#signal,
+    });
+    for await (const { found, seen } of pages) {
+      for (const { path, entry } of found) this.add(path, entry);
+      // Also of what is left out, there may be too much to walk through in one request.
+      this.#seen += seen;
+      if (this.#seen > searchLimits.entries) throw new ArchiveLimitError();
+    }
+  }
+
+  async #read(path: SourcePath): Promise<OpenedFile> {
+    const { stat, stream } = await this.#open.storage.read(path, { signal: this.#signal });
+    return { size: stat.size, modifiedAt: stat.modifiedAt, content: stream };
+  }
+}
+
+/**
+ * Sends several files and folders of a folder as one archive, nothing compressed, made while it is sent. An
+ * item that is missing or denied refuses the request; below folders, what listings hide and what is denied is
+ * left out. What fails or changes on the way breaks the answer off.
+ * @throws NotFoundError, AccessDeniedError, ArchiveLimitError beyond `zipLimits`
+ */
+export const downloadMany = async (
+  { signal }: ActionContext,
+  open: OpenSource,
+  { folder, names }: DownloadOfMany,
+): Promise<FileAnswer> => {
+  const named = names.map((name) => folder.child(name));
+  const paths = [...new Map(named.map((path) => [path.toString(), path])).values()];
+  // Before the store is asked: whoever is denied does not learn what exists.
+  for (const path of paths) open.access.require(KEY, path, ruleExtension(path, 'file'));
+  const plan = new ArchivePlan(open, folder, signal);
+  for (const path of paths) {
+    const { stat } = await findItem(open, path, signal);
+    if (stat.kind === 'folder') {
+      open.access.require(KEY, path);
+      open.access.require('FOLDERS', path);
+    }
+    plan.add(path, stat);
+    if (stat.kind === 'folder') await plan.addBelow(path);
+  }
+  const [only] = paths;
+  const name = (paths.length === 1 ? only?.name : folder.name) || open.source.title || open.source.name;
+  const { bytes } = open.source.settings.zipLimits;
+  return new FileAnswer({
+    filename: `${name}.zip`,
+    contentType: 'application/zip',
+    stat: { size: undefined, modifiedAt: undefined, etag: undefined },
+    open: () => Promise.resolve(Readable.from(zipStream(plan.entries, bytes), { objectMode: false })),
+  });
+};

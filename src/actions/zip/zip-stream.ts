@@ -1,0 +1,218 @@
+import type { Readable } from 'node:stream';
+import { crc32 } from 'node:zlib';
+import { ChangedMeanwhileError } from '../../errors/errors.ts';
+
+/** A file of an archive, opened when its bytes are wanted. */
+export interface OpenedFile {
+  /** Bytes, where they are known. */
+  readonly size: number | undefined;
+  /** Milliseconds since 1970. */
+  readonly modifiedAt: number | undefined;
+  /** Ended with the entry, whatever becomes of it. */
+  readonly content: Readable;
+}
+
+/** An entry of an archive. */
+export interface ZipEntry {
+  /** With slashes between folders, and one at the end of a folder. */
+  readonly name: string;
+  /** Milliseconds since 1970; for folders, which are not opened. */
+  readonly modifiedAt: number | undefined;
+  /** Undefined for a folder. */
+  readonly open: (() => Promise<OpenedFile>) | undefined;
+}
+
+const MAX_16 = 0xff_ff;
+const MAX_32 = 0xff_ff_ff_ff;
+/** Sizes stand behind the content, and names are UTF-8. */
+const FLAGS = 0x08_08;
+const VERSION = 20;
+const VERSION_64 = 45;
+/** Made by Unix: the upper half of the external attributes are its modes. */
+const UNIX = 3 << 8;
+const FILE_MODE = 0o100_644;
+const FOLDER_MODE = 0o40_755;
+const DOS_FOLDER = 0x10;
+
+/** What the directory at the end says of an entry. */
+interface Written {
+  readonly name: Buffer;
+  readonly isFolder: boolean;
+  readonly modifiedAt: number;
+  readonly offset: number;
+  readonly crc: number;
+  readonly size: number;
+}
+
+/** Little-endian numbers, each of 2, 4 or 8 bytes. */
+const fields = (...values: readonly (readonly [bytes: 2 | 4 | 8, value: number])[]): Buffer => {
+  const buffer = Buffer.alloc(values.reduce((length, [bytes]) => length + bytes, 0));
+  let at = 0;
+  for (const [bytes, value] of values) {
+    if (bytes === 2) buffer.writeUInt16LE(value, at);
+    else if (bytes === 4) buffer.writeUInt32LE(value, at);
+    else buffer.writeBigUInt64LE(BigInt(value), at);
+    at += bytes;
+  }
+  return buffer;
+};
+
+const YEAR_1980 = 1980;
+const YEAR_2107 = 2107;
+
+/** Time and date in the local time of the server, to two seconds, as the format has them. */
+const dosTime = (milliseconds: number): readonly [time: number, date: number] => {
+  const date = new Date(milliseconds);
+  const year = Math.min(Math.max(date.getFullYear(), YEAR_1980), YEAR_2107);
+  return [
+    (date.getHours() << 11) | (date.getMinutes() << 5) | (date.getSeconds() >> 1),
+    ((year - YEAR_1980) << 9) | ((date.getMonth() + 1) << 5) | date.getDate(),
+  ];
+};
+
+/** The exact time, in UTC; empty where it cannot be written. */
+const timeField = (milliseconds: number): Buffer => {
+  const seconds = Math.floor(milliseconds / 1000);
+  if (seconds < 0 || seconds > 0x7f_ff_ff_ff) return Buffer.alloc(0);
+  return Buffer.concat([fields([2, 0x54_55], [2, 5]), Buffer.of(1), fields([4, seconds])]);
+};
+
+const localHeader = ({ name, isFolder, modifiedAt }: Written, is64: boolean): Buffer => {
+  const [time, date] = dosTime(modifiedAt);
+  const extra = Buffer.concat([
+    is64 ? fields([2, 1], [2, 16], [8, 0], [8, 0]) : Buffer.alloc(0),
+    timeField(modifiedAt),
+  ]);
+  const size = is64 ? MAX_32 : 0;
+  return Buffer.concat([
+    fields([4, 0x04_03_4b_50], [2, is64 ? VERSION_64 : VERSION]),
+    fields([2, isFolder ? 0x08_00 : FLAGS], [2, 0], [2, time], [2, date]),
+    fields([4, 0], [4, size], [4, size], [2, name.length], [2, extra.length]),
+    name,
+    extra,
+  ]);
+};
+
+const descriptor = ({ crc, size }: Written, is64: boolean): Buffer =>
+  fields([4, 0x08_07_4b_50], [4, crc], [is64 ? 8 : 4, size], [is64 ? 8 : 4, size]);
+
+const directoryEntry = ({ name, isFolder, modifiedAt, offset, crc, size }: Written): Buffer => {
+  const [time, date] = dosTime(modifiedAt);
+  const large = [...(size >= MAX_32 ? [size, size] : []), ...(offset >= MAX_32 ? [offset] : [])];
+  const is64 = large.length > 0;
+  const extra = Buffer.concat([
+    is64 ? fields([2, 1], [2, large.length * 8]) : Buffer.alloc(0),
+    ...large.map((value) => fields([8, value])),
+    timeField(modifiedAt),
+  ]);
+  const version = is64 ? VERSION_64 : VERSION;
+  const mode = (isFolder ? FOLDER_MODE : FILE_MODE) * 0x1_00_00 + (isFolder ? DOS_FOLDER : 0);
+  const [shownSize, shownOffset] = [Math.min(size, MAX_32), Math.min(offset, MAX_32)];
+  return Buffer.concat([
+    fields([4, 0x02_01_4b_50], [2, UNIX | VERSION_64], [2, version]),
+    fields([2, isFolder ? 0x08_00 : FLAGS], [2, 0], [2, time], [2, date]),
+    fields([4, crc], [4, shownSize], [4, shownSize], [2, name.length], [2, extra.length]),
+    fields([2, 0], [2, 0], [2, 0], [4, mode], [4, shownOffset]),
+    name,
+    extra,
+  ]);
+};
+
+const endOf = (count: number, offset: number, size: number): Buffer => {
+  const end = fields(
+    [4, 0x06_05_4b_50],
+    [4, 0],
+    [2, Math.min(count, MAX_16)],
+    [2, Math.min(count, MAX_16)],
+    [4, Math.min(size, MAX_32)],
+    [4, Math.min(offset, MAX_32)],
+    [2, 0],
+  );
+  if (count < MAX_16 && offset < MAX_32 && size < MAX_32) return end;
+  return Buffer.concat([
+    fields([4, 0x06_06_4b_50], [8, 44], [2, UNIX | VERSION_64], [2, VERSION_64], [4, 0], [4, 0]),
+    fields([8, count], [8, count], [8, size], [8, offset]),
+    fields([4, 0x07_06_4b_50], [4, 0], [8, offset + size], [4, 1]),
+    end,
+  ]);
+};
+
+const changed = (detail: string): ChangedMeanwhileError => new ChangedMeanwhileError({ detail });
+
+/** One archive that is being written. */
+class ZipWriter {
+  readonly #directory: Written[] = [];
+  #offset = 0;
+  #left: number;
+
+  constructor(most: number) {
+    this.#left = most;
+  }
+
+  async *entry({ name, modifiedAt, open }: ZipEntry): AsyncGenerator<Uint8Array, void, undefined> {
+    const file = await open?.();
+    try {
+      const head: Written = {
+        name: Buffer.from(name),
+        isFolder: file === undefined,
+        modifiedAt: file?.modifiedAt ?? modifiedAt ?? Date.now(),
+        offset: this.#offset,
+        crc: 0,
+        size: 0,
+      };
+      const is64 = file !== undefined && (file.size ?? MAX_32) >= MAX_32;
+      yield this.#counted(localHeader(head, is64));
+      if (file === undefined) {
+        this.#directory.push(head);
+        return;
+      }
+      const written = { ...head, ...(yield* this.#content(file)) };
+      this.#directory.push(written);
+      yield this.#counted(descriptor(written, is64));
+    } finally {
+      // Also when the client has left before its first byte was asked for.
+      file?.content.destroy();
+    }
+  }
+
+  *end(): Generator<Uint8Array, void, undefined> {
+    const start = this.#offset;
+    for (const written of this.#directory) yield this.#counted(directoryEntry(written));
+    yield endOf(this.#directory.length, start, this.#offset - start);
+  }
+
+  async *#content(file: OpenedFile): AsyncGenerator<Uint8Array, Pick<Written, 'crc' | 'size'>, undefined> {
+    let crc = 0;
+    let size = 0;
+    for await (const chunk of file.content as AsyncIterable<Uint8Array>) {
+      crc = crc32(chunk, crc);
+      size += chunk.byteLength;
+      this.#left -= chunk.byteLength;
+      if (this.#left < 0) throw changed('an archive has become larger than its limit');
+      yield this.#counted(chunk);
+    }
+    if (file.size !== undefined && file.size !== size)
+      throw changed('a file of an archive has another length than its store said');
+    return { crc, size };
+  }
+
+  #counted<Bytes extends Uint8Array>(bytes: Bytes): Bytes {
+    this.#offset += bytes.byteLength;
+    return bytes;
+  }
+}
+
+/**
+ * An archive of these entries, nothing compressed, bit by bit: one file is open at a time, and memory grows
+ * with the number of entries alone (some 300 bytes each). A file that yields another length than it has said,
+ * or more than `most` bytes with those before it, fails the archive.
+ * @throws ChangedMeanwhileError, and what opening and reading throw
+ */
+export async function* zipStream(
+  entries: Iterable<ZipEntry>,
+  most: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const writer = new ZipWriter(most);
+  for (const entry of entries) yield* writer.entry(entry);
+  yield* writer.end();
+}
