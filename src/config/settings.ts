@@ -43,6 +43,12 @@ export const settingsShape = {
     z.boolean().default(true),
     global('Log failed requests with stack traces; answers are the same either way.'),
   ),
+  logRequests: setting(
+    z.boolean().default(false),
+    global(
+      'Log a line for every request, also for those that change nothing: small answers take about a third longer.',
+    ),
+  ),
   title: setting(z.string().default(''), unused('a title of the instance.')),
   defaultFilesKey: setting(
     z.string().min(1).default('default'),

@@ -14,7 +14,7 @@ import { type Logger, plainValue } from '../log/logger.ts';
 import { errorEnvelope, jsonResponse } from './envelope.ts';
 import type { ToldFailure } from './many-results.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
-import type { RequestFacts, RequestScope } from './request-scope.ts';
+import type { RequestScope } from './request-scope.ts';
 
 /**
  * What a failed hook means for its request: an `HttpError` stays, anything else is an internal error. That
@@ -38,12 +38,15 @@ export const fromHook = async <Value>(hook: string, call: () => Value | Promise<
 
 /** What answering errors needs. */
 export interface ErrorResponderOptions {
-  readonly settings: Pick<Settings, 'debug' | 'errorHttpStatus'>;
+  readonly settings: Pick<Settings, 'debug' | 'errorHttpStatus' | 'logRequests'>;
   readonly log: Logger;
 }
 
 /** What an error's answer needs to know of its request. */
-export type ErrorScope = Pick<RequestScope, 'ofAction' | 'isFile' | 'about' | 'editor' | 'language' | 'form'>;
+export type ErrorScope = Pick<
+  RequestScope,
+  'ofAction' | 'isFile' | 'about' | 'editor' | 'language' | 'form' | 'milliseconds'
+>;
 
 /**
  * Turns any thrown value into an answer and a log line. The scope says whether it was thrown by an action or
@@ -119,10 +122,10 @@ const logFailure = (
   error: unknown,
   status: number,
   { method, url }: HookRequest,
-  { id, ...about }: RequestFacts,
+  { about: { id, ...about }, milliseconds }: Pick<RequestScope, 'about' | 'milliseconds'>,
 ): void => {
   const ofService = status >= 500;
-  if (!ofService && !settings.debug) return;
+  if (!ofService && !settings.debug && !settings.logRequests) return;
   log[ofService ? 'error' : 'info']('A request failed.', {
     requestId: id,
     ...about,
@@ -130,6 +133,7 @@ const logFailure = (
     // Without the query: it may hold what the log must not.
     path: url.split('?', 1)[0],
     status,
+    milliseconds,
     detail: error instanceof StowageError ? error.detail : undefined,
     error: settings.debug && ofService ? error : plainValue(error, false),
   });
@@ -212,13 +216,13 @@ const textResponse = (
 export const createErrorResponder = (options: ErrorResponderOptions): ErrorResponder => {
   const { errorHttpStatus } = options.settings;
   return (error, request, scope) => {
-    const { ofAction, isFile, about, editor } = scope;
+    const { ofAction, isFile, editor } = scope;
     const failure = describe(error);
     const { code, status, details } = failure;
     const { messages, headers: ofWording } = wordingOf(failure, request, scope);
     const headers = { ...failure.headers, ...ofWording };
     const isGone = request.signal.aborted;
-    if (!isGone) logFailure(options, error, status, request, about);
+    if (!isGone) logFailure(options, error, status, request, scope);
     if (isFile) return textResponse(status, messages, lowerCase(headers));
     const inStatusLine = !ofAction || errorHttpStatus || alwaysInStatusLine.has(status);
     const plain = {

@@ -135,11 +135,18 @@ const answer = async (
       return signal;
     },
   };
-  const response = await runAction(action, context, input, request, (error) =>
-    toldFailure(error, request, scope),
-  );
-  if (action.changes) log.info('Changed.', scope.logFields(response));
-  return response;
+  scope.isChange = action.changes;
+  return runAction(action, context, input, request, (error) => toldFailure(error, request, scope));
+};
+
+/** Writes down what was changed, and with `logRequests` also what was only looked at. */
+const logAnswer = (
+  { settings, log }: PipelineDependencies,
+  scope: RequestScope,
+  response: ConnectorResponse,
+): void => {
+  if (scope.isChange) log.info('Changed.', scope.logFields(response));
+  else if (settings.logRequests) log.info('Answered.', scope.logFields(response));
 };
 
 const outcomeOf = (
@@ -173,6 +180,7 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
       response =
         (await answerFile(dependencies, request, cors, scope)) ??
         (await answer(dependencies, request, cors, scope));
+      logAnswer(dependencies, scope, response);
     } catch (error) {
       response = answerError(error, request, scope);
     }

@@ -27,6 +27,8 @@ const drops: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ABORT
 export class RequestScope {
   /** The request has come as far as the steps that concern an action. */
   ofAction = false;
+  /** The request asks for an action that changes something. */
+  isChange = false;
   /** The request asks for a file itself: its errors are short texts. */
   isFile = false;
   /** The editor that reads the answer, as far as the request has named one. */
@@ -49,6 +51,11 @@ export class RequestScope {
     this.#log = log;
   }
 
+  /** Milliseconds since the request came, in whole ones. */
+  get milliseconds(): number {
+    return Math.round(performance.now() - this.#startedAt);
+  }
+
   /** What the log says of the request and its answer. `bytes` is unknown of what is made while it is sent. */
   logFields({ status, headers }: Pick<ConnectorResponse, 'status' | 'headers'>): LogFields {
     const { id, ...about } = this.about;
@@ -57,7 +64,7 @@ export class RequestScope {
       requestId: id,
       ...about,
       status,
-      milliseconds: Math.round(performance.now() - this.#startedAt),
+      milliseconds: this.milliseconds,
       bytes: length === undefined ? undefined : Number(length),
     };
   }

@@ -46,6 +46,45 @@ describe('whatever a hook throws', () => {
   });
 });
 
+describe('the log of requests', () => {
+  const linesOf = async (logRequests: boolean): Promise<Record<string, unknown>[]> => {
+    const lines: Record<string, unknown>[] = [];
+    const sources = { files: { title: 'F', storageAdapter: 'memory', serve: 'public' as const } };
+    const app = createApp(
+      { sources, logRequests, debug: false },
+      { checkAuthentication: () => ({ role: 'editor', subject: 'ann' }) },
+      { logger: createLineLogger((line) => lines.push(JSON.parse(line) as Record<string, unknown>)) },
+    );
+    for (const path of ['folderCreate?name=trip', 'files?path=trip', 'files?path=gone', 'file/files/a.txt']) {
+      await (await app.fetch(new Request(`http://localhost/${path}`))).arrayBuffer();
+    }
+    await app.close();
+    return lines;
+  };
+  const known = { role: 'editor', subject: 'ann', source: '', milliseconds: expect.any(Number) as number };
+
+  it('has a line for each, where that is asked for', async () => {
+    expect(await linesOf(true)).toMatchObject([
+      { ...known, message: 'Changed.', action: 'folderCreate', item: 'trip', status: 200 },
+      {
+        ...known,
+        message: 'Answered.',
+        action: 'files',
+        item: 'trip',
+        status: 200,
+        bytes: expect.any(Number) as number,
+      },
+      { ...known, message: 'A request failed.', action: 'files', item: 'gone', status: 404 },
+      { message: 'A request failed.', action: 'file', source: 'files', item: 'a.txt', status: 404 },
+    ]);
+  });
+
+  it('has a line for each change otherwise', async () => {
+    const messages = (await linesOf(false)).map(({ message }) => message);
+    expect(messages).toEqual(['Changed.']);
+  });
+});
+
 describe('the log at a terminal', () => {
   it('is read by people, and not steered by what clients send', () => {
     const lines: string[] = [];
