@@ -84,7 +84,7 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
 
   it('are named by check-config, with what to install', async () => {
     const file = join(bareInstall.folder, 'config.json');
-    const main = join(bareInstall.folder, 'node_modules', 'stowage', 'dist', 'cli', 'main.js');
+    const main = join(bareInstall.folder, 'node_modules', 'stowage', 'dist', 'cli.js');
     const check = (settings: object): { status: number | null; stderr: string } => {
       writeFileSync(file, JSON.stringify({ ...config, ...settings }));
       return spawnSync(process.execPath, [main, 'check-config', '--config', file], { encoding: 'utf8' });

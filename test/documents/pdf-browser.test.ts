@@ -135,7 +135,7 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
 
   it('ends with a process that is killed, and the next one clears away what is left', async () => {
     const script = `
-      import { createDocuments } from ${JSON.stringify(fileURLToPath(new URL('../../dist/documents/create-documents.js', import.meta.url)))};
+      import { createDocuments } from ${JSON.stringify(fileURLToPath(new URL('../../dist/internals.js', import.meta.url)))};
       const log = { debug() {}, info() {}, warn() {}, error() {} };
       const documents = createDocuments({ remote: { fetch: async () => { throw new Error('no') } }, log });
       const job = { html: 'x', paper: {}, resources: { enabled: false, maxBytes: 1, timeoutMs: 5000 }, signal: new AbortController().signal };
