@@ -9,7 +9,8 @@ export default defineConfig({
     // How long expect.poll waits at most: a busy machine is no failure.
     expect: { poll: { timeout: 20_000 } },
     pool: 'forks',
-    maxWorkers: 2,
+    // Many tests wait for servers and browsers: on two cores a third worker uses that time.
+    maxWorkers: 3,
     sequence: { sequencer: LongFilesFirst },
   },
 });

@@ -9,15 +9,15 @@ import { nodesToTest } from './setup/other-node.mjs';
 import { npm } from './setup/process.mjs';
 import { runTests } from './setup/vitest.mjs';
 
-/** What keeps browsers, stores and other programs busy, more than Node itself: the minutes are better spent. */
+/**
+ * What keeps browsers, stores, image libraries and other programs busy more than Node itself, or asks what is decided above it: the
+ * minutes are better spent. What remains for the other Node are the edge, the bridges, the package, the configuration, the local disk.
+ */
 const ONCE = [
-  'test/client/**',
-  'test/documents/**',
-  'test/start/**',
-  'test/adapters/s3*.test.ts',
-  'test/adapters/webdav-*.test.ts',
-  'test/adapters/across-stores.test.ts',
-  'test/adapters/trash-stores.test.ts',
+  'test/{client,concurrency,docs,documents,events,images,interface,model,protocol,remote,remote-store}/**',
+  'test/{robustness,security,serving,sources,start}/**',
+  'test/adapters/{s3,webdav-,local-,across-,trash-}*.test.ts',
+  'test/cli/{doctor-*,init,thumbs}.test.ts',
 ];
 
 await installDependencies();

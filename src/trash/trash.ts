@@ -1,5 +1,5 @@
-import { NotFoundError } from '../errors/errors.ts';
-import type { EntryKind, OperationOptions, StorageAdapter } from '../storage/adapter.ts';
+import { NotFoundError, WrongKindError } from '../errors/errors.ts';
+import type { EntryKind, OperationOptions, PutOptions, StorageAdapter } from '../storage/adapter.ts';
 import { moveFolder } from '../storage/folders.ts';
 import type { StoreLocation } from '../storage/location.ts';
 import { measure } from '../storage/measure.ts';
@@ -30,11 +30,11 @@ const move = (
   kind: EntryKind,
   from: SourcePath,
   to: SourcePath,
-  { signal }: OperationOptions,
+  options: PutOptions,
 ): Promise<void> =>
   kind === 'folder'
-    ? moveFolder(storage, from, to, { signal })
-    : storage.moveFile(from, to, { createOnly: true, signal });
+    ? moveFolder(storage, from, to, { signal: options.signal })
+    : storage.moveFile(from, to, options);
 
 const isThere = async (
   storage: StorageAdapter,
@@ -84,7 +84,8 @@ export const putIntoTrash = (
   options: OperationOptions,
 ): Promise<TrashRecord> =>
   enter(storage, item, { ...by, replaced: false }, options, (target) =>
-    move(storage, item.kind, item.path, target, options),
+    // Nobody else knows the new folder. A move that may replace is one step where one that may only create is two.
+    move(storage, item.kind, item.path, target, { signal: options.signal }),
   );
 
 /** Copies a file into the trash that is about to be replaced. @throws NotFoundError, WrongKindError */
@@ -146,7 +147,30 @@ export const takeFromTrash = (
   record: TrashRecord,
   to: SourcePath,
   options: OperationOptions,
-): Promise<void> => move(storage, record.kind, trashedPath(record), to, options);
+): Promise<void> => move(storage, record.kind, trashedPath(record), to, { createOnly: true, ...options });
+
+/**
+ * Whether the very file lies at a path too: an earlier restoring was cut off between giving the name and taking away the other
+ * one. Where versions go by content, a file of the same content counts as well: nothing is lost by it.
+ */
+export const isBackAlready = async (
+  storage: StorageAdapter,
+  record: TrashRecord,
+  to: SourcePath,
+  options: OperationOptions,
+): Promise<boolean> => {
+  if (record.kind === 'folder') return false;
+  const etags = [trashedPath(record), to].map(async (path) => {
+    try {
+      return (await storage.stat(path, options)).etag;
+    } catch (error) {
+      if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
+      throw error;
+    }
+  });
+  const [here, there] = await Promise.all(etags);
+  return here !== undefined && here === there;
+};
 
 /** Removes something in the trash for good, or what is left of it after it was taken out. */
 export const eraseFromTrash = (storage: StorageAdapter, { id }: TrashRecord): Promise<void> =>

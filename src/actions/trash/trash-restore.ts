@@ -7,6 +7,7 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import {
   eraseFromTrash,
   findInTrash,
+  isBackAlready,
   takeFromTrash,
   trashedPath,
   trashLocation,
@@ -95,11 +96,14 @@ const restore = async (
       reservations: services.reservations,
       signal,
     };
-    const stored = await takeFreeName(search, async (path) => {
-      check(path);
-      await takeFromTrash(storage, record, path, { signal });
-      return path;
-    });
+    const original = folder.child(origin.name);
+    const stored = (await isBackAlready(storage, record, original, { signal }))
+      ? original
+      : await takeFreeName(search, async (path) => {
+          check(path);
+          await takeFromTrash(storage, record, path, { signal });
+          return path;
+        });
     await report(context, { ...change, path: stored });
     await eraseFromTrash(storage, record).catch((error: unknown) => {
       context.log.warn('The record of a restored item could not be removed.', { error });
