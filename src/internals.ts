@@ -1,6 +1,7 @@
 /**
- * What tests reach beyond the public surface. Bundles have no modules to import one by one, so this entry is built beside
- * the public ones, shares their code, and stays out of the published package. Not for use elsewhere.
+ * What tests reach beyond the public surface. Bundles have no modules to import one by one, so this entry is
+ * built beside the public ones, shares their code, and stays out of the published package. Not for use
+ * elsewhere.
  */
 export { compileRules } from './access/access.ts';
 export { accessKeyOf, defineAction } from './actions/action.ts';

@@ -269,6 +269,7 @@ const angleField = z
 /** Turns or mirrors an image, as the user sees it. */
 export const imageRotateAction = defineAction({
   name: 'imageRotate',
+  load: 'pictures',
   summary:
     'Turns an image clockwise, mirrors it, or both in this order; over the original or as another file.',
   changes: true,

@@ -86,6 +86,7 @@ class Search {
  */
 export const filesSearchAction = defineAction({
   name: 'filesSearch',
+  load: 'listings',
   summary: 'Finds files and folders by their names, in a folder and all below it.',
   changes: false,
   parameters: searchParameters,

@@ -125,12 +125,12 @@ const store = async (
     options: { readonly createOnly?: boolean },
   ): Promise<Omit<JustStored, 'replaced'>> => {
     access.require(KEY, target, extensionOf(target.name));
-    const place = async (): Promise<Omit<JustStored, 'replaced'>> => ({
+    const write = async (): Promise<Omit<JustStored, 'replaced'>> => ({
       path: target,
       stat: await placeStaged(upload.staged, upload.stagedIn, storage, target, { ...options, signal }),
     });
     const { createOnly } = options;
-    return putting(context, open, target, { bytes: upload.staged.size, createOnly }, place);
+    return putting(context, open, target, { bytes: upload.staged.size, createOnly }, write);
   };
   const { settings } = source;
   const strategy = settings.saveSameFileNameStrategy;

@@ -9,11 +9,12 @@ import { openSource } from './open-source.ts';
 import { safetyHeaders } from './serving/safety.ts';
 
 /**
- * Sends an image in the form of one of the source's presets, made when nobody has asked for it since the image
- * changed.
+ * Sends an image in the form of one of the source's presets, made when nobody has asked for it since the
+ * image changed.
  */
 export const imageVariantAction = defineAction({
   name: 'imageVariant',
+  load: 'pictures',
   summary: 'Sends an image in the form of a preset.',
   changes: false,
   parameters: z.object({

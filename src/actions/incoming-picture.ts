@@ -95,9 +95,9 @@ const storeOriginal = async (
   await storeByStrategy(
     { storage, folder, name, strategy: 'addNumber', settings, reservations, signal },
     async (target, options) => {
-      const place = (): Promise<Stat> =>
+      const write = (): Promise<Stat> =>
         placeStaged(staged, stagedIn, storage, target, { ...options, signal });
-      await putting(context, open, target, { bytes: staged.size, ...options }, place);
+      await putting(context, open, target, { bytes: staged.size, ...options }, write);
     },
   );
 };

@@ -75,8 +75,8 @@ const receivedPicture = async (
 
 /**
  * What is stored of a file that enters a source with these settings: with `sanitizeSvg`, drawings come out
- * cleaned and XML is checked, as uploads are; with `uploadImages`, pictures become what it says, in the format
- * that they have; all else as it is. Drawings and XML are read once more for it.
+ * cleaned and XML is checked, as uploads are; with `uploadImages`, pictures become what it says, in the
+ * format that they have; all else as it is. Drawings and XML are read once more for it.
  */
 export const incomingContent =
   (context: ActionContext, settings: Settings): NonNullable<CopyFileOptions['contentFor']> =>

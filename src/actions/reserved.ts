@@ -27,9 +27,10 @@ export const reservedPattern = (settings: ReservingSettings): RegExp => {
 
 /**
  * Compiles the test whether a name is reserved: one of `excludeDirectoryNames`, the thumbnail folder while
- * thumbnails or variants are on, the folder of originals while they are kept, or the trash. Reserved names are
- * hidden, out of reach for every action, and may not be given to anything. Letter case does not count, because
- * a store may hold `_thumbs` and answer to `_THUMBS`. Compile once per request, then about 20 ns a name.
+ * thumbnails or variants are on, the folder of originals while they are kept, or the trash. Reserved names
+ * are hidden, out of reach for every action, and may not be given to anything. Letter case does not count,
+ * because a store may hold `_thumbs` and answer to `_THUMBS`. Compile once per request, then about 20 ns a
+ * name.
  */
 export const reservedNames = (settings: ReservingSettings): ((name: string) => boolean) => {
   const pattern = reservedPattern(settings);

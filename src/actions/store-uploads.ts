@@ -149,11 +149,11 @@ export const storeUpload = async (
   const { stored, replaced } = await storeByStrategy(file, async (path, { createOnly }) => {
     access.require('FILE_UPLOAD', path, extensionOf(path.name));
     const options = { signal, ...(createOnly === undefined ? {} : { createOnly }) };
-    const place = async (): Promise<{ path: SourcePath; stat: Stat }> => ({
+    const write = async (): Promise<{ path: SourcePath; stat: Stat }> => ({
       path,
       stat: await placeStaged(upload.staged, upload.stagedIn, storage, path, options),
     });
-    return putting(context, open, path, { bytes: upload.staged.size, createOnly }, place);
+    return putting(context, open, path, { bytes: upload.staged.size, createOnly }, write);
   });
   const bytes = upload.staged.size;
   const one = { ...stored, bytes, seen, replaced, isReduced: upload.isReduced === true };

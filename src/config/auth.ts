@@ -31,7 +31,9 @@ const algorithmsOfCurve: Readonly<Record<string, readonly TokenAlgorithm[]>> = {
   secp521r1: ['ES512'],
 };
 
-/** What a public key can verify; empty for keys that no token is signed with, and RSA keys under 2048 bits. */
+/**
+ * What a public key can verify; empty for keys that no token is signed with, and RSA keys under 2048 bits.
+ */
 const algorithmsOfKey = (text: string): readonly TokenAlgorithm[] => {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = publicKeyIn(text) ?? {};
   if (type === 'rsa') return (details?.modulusLength ?? 0) < 2048 ? [] : rsa;

@@ -97,9 +97,9 @@ const rate = (what: string): z.ZodOptional<typeof rateSchema> =>
 /** How often one client may ask for what is expensive. */
 export const rateLimitsSchema = z.strictObject({
   uploads: rate('uploads, from forms, of edited pictures and of remote files'),
-  pictures: rate('edits of pictures'),
+  pictures: rate('edits and variants of pictures'),
   documents: rate('PDF and DOCX files'),
-  listings: rate('listings'),
+  listings: rate('listings and searches'),
   trustedProxies: z
     .array(network)
     .default([])

@@ -60,6 +60,9 @@ export const createWebhook = (
   let wake = (): void => undefined;
   let failures = 0;
 
+  const pause = (milliseconds: number): Promise<void> =>
+    delay(milliseconds, undefined, { signal, ref: false }).catch(() => undefined);
+
   const deliver = async ({ id, value, addedAt }: QueueEntry): Promise<void> => {
     try {
       const body = JSON.stringify(value);
@@ -77,20 +80,23 @@ export const createWebhook = (
         await queue.remove(id);
       }
       const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (failures - 1));
-      await delay(wait, undefined, { signal, ref: false }).catch(() => undefined);
+      await pause(wait);
     }
   };
 
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
       const arrival = new Promise<void>((resolve) => (wake = resolve));
-      const entry = await queue.first();
-      await (entry === undefined ? arrival : deliver(entry));
+      try {
+        const entry = await queue.first();
+        await (entry === undefined ? arrival : deliver(entry));
+      } catch (error) {
+        log.error('The queue of a webhook cannot be used; it is tried again.', { host, error });
+        await pause(LAST_RETRY_MS);
+      }
     }
   };
-  const running = run().catch((error: unknown) => {
-    log.error('The queue of a webhook cannot be read; nothing is delivered.', { host, error });
-  });
+  const running = run();
 
   return {
     take: async (event) => {

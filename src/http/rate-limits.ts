@@ -10,7 +10,9 @@ import type { HookRequest } from './message.ts';
 
 type Limits = NonNullable<Settings['rateLimits']>;
 
-/** Most clients whose requests are counted at a time; the one that was seen longest ago is forgotten first. */
+/**
+ * Most clients whose requests are counted at a time; the one that was seen longest ago is forgotten first.
+ */
 const MOST_CLIENTS = 100_000;
 const LOADS = ['uploads', 'pictures', 'documents', 'listings'] as const satisfies readonly Load[];
 
@@ -43,7 +45,12 @@ const optional = async <Module>(name: string, load: () => Promise<Module>): Prom
 const connect = async (url: string, log: Logger): Promise<Redis> => {
   const { Redis } = await optional('ioredis', () => import('ioredis'));
   // A request must not wait for a connection that is lost: counting here is better than no answer.
-  const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 1000 });
+  const redis = new Redis(url, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    connectTimeout: 2000,
+    commandTimeout: 1000,
+  });
   let isLost = false;
   redis.on('error', (error: unknown) => {
     if (!isLost) log.warn('Redis cannot be reached: this instance counts requests for itself.', { error });

@@ -19,7 +19,8 @@ export interface RequestInput {
 
 /**
  * Reads the parameters of a request and receives its files, which `scope` holds from then on.
- * @throws RateLimitedError, AccessDeniedError before the body is read, when nothing in it could make the action allowed.
+ * @throws RateLimitedError; AccessDeniedError before the body is read, when nothing in it could make the
+ *   action allowed.
  */
 export const readInput = async (
   request: ConnectorRequest,

@@ -100,9 +100,9 @@ export interface ImageEngine {
   edit(image: Buffer, plan: (seen: PictureSize) => Edit, signal?: AbortSignal): Promise<Buffer>;
 
   /**
-   * The picture as the policy wants it stored, whole and decodable. Pixels are written anew only when they are
-   * turned, scaled or get another format. Animations and pictures of several pages stay in a format that holds
-   * them, transparent ones when the policy asks for JPEG; icons stay as they are.
+   * The picture as the policy wants it stored, whole and decodable. Pixels are written anew only when they
+   * are turned, scaled or get another format. Animations and pictures of several pages stay in a format that
+   * holds them, transparent ones when the policy asks for JPEG; icons stay as they are.
    * @throws UnsupportedError for HEIC
    */
   receive(image: Buffer, policy: ReceivingPolicy, signal?: AbortSignal): Promise<Received>;

@@ -85,9 +85,9 @@ export const createThumbnailCache = (): ThumbnailCache => {
 };
 
 /**
- * Whether a stored thumbnail is that of the item as it is. One that is older than its item is stale, unless it
- * is the one that was made of this very item: some dates lie in the future. Where the store reports changes,
- * so is one whose item was put there later, with whatever date.
+ * Whether a stored thumbnail is that of the item as it is. One that is older than its item is stale, unless
+ * it is the one that was made of this very item: some dates lie in the future. Where the store reports
+ * changes, so is one whose item was put there later, with whatever date.
  */
 export const isMadeOf = (cache: ThumbnailCache, target: Target, made: Entry, item: Entry): boolean => {
   if (made.modifiedAt === undefined || item.modifiedAt === undefined) return true;

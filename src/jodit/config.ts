@@ -57,9 +57,9 @@ const browserOptions = (connection: Connection, language: string, headers: Heade
 };
 
 /**
- * The options of an editor for `Jodit.make`, `jodit-react` and the like; one object may serve several editors.
- * Options of your own go in as the second argument, so that events and parts of `filebrowser` and `uploader`
- * are joined.
+ * The options of an editor for `Jodit.make`, `jodit-react` and the like; one object may serve several
+ * editors. Options of your own go in as the second argument, so that events and parts of `filebrowser` and
+ * `uploader` are joined.
  */
 export const joditConfig = <Options extends object = object>(
   connection: Connection,

@@ -3,8 +3,8 @@ import { make, makeButton } from './element.ts';
 import type { Texts } from './texts/texts.ts';
 
 /**
- * A line above the files that says which folder is open, each part a way back. Jodit 4.15.13 shows the folders
- * in the open one, and nowhere its own name.
+ * A line above the files that says which folder is open, each part a way back. Jodit 4.15.13 shows the
+ * folders in the open one, and nowhere its own name.
  */
 export const showCurrentFolder = ({ state, container }: FileBrowser, texts: Texts): void => {
   const line = make('nav', 'stowage-folder', { attributes: { 'aria-label': texts.folder } });

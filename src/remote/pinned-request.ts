@@ -41,9 +41,9 @@ const lookupAmong =
   };
 
 /**
- * Sends one GET, or a POST, to one of the checked addresses, with Host and TLS server name of the URL. Nothing of the
- * process goes along: no proxy of the environment, no cookies, no credentials. Redirects are returned, not
- * followed. The signal bounds the whole exchange.
+ * Sends one GET, or a POST, to one of the checked addresses, with Host and TLS server name of the URL.
+ * Nothing of the process goes along: no proxy of the environment, no cookies, no credentials. Redirects are
+ * returned, not followed. The signal bounds the whole exchange.
  */
 export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): Promise<PinnedAnswer> =>
   new Promise((resolve, reject) => {

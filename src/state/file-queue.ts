@@ -16,7 +16,9 @@ export interface QueueEntry {
 
 /** A queue that outlives the process: first in, first out, bounded. */
 export interface DurableQueue {
-  /** Resolves when the value would survive a power failure. @throws when the queue is full, or the disk fails */
+  /**
+   * Resolves when the value would survive a power failure. @throws when the queue is full, or the disk fails
+   */
   add(value: unknown): Promise<void>;
   /** The oldest entry, which stays until it is removed; undefined when there is none. */
   first(): Promise<QueueEntry | undefined>;
@@ -35,6 +37,13 @@ const parsed = (text: string): unknown => {
     return undefined;
   }
 };
+
+/** Empty where nothing is. Any other failure may pass, and then the entry is still to be had. */
+const readIfThere = (path: string): Promise<string> =>
+  readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
 
 /**
  * A queue in a directory of its own: a file for each entry, written under another name, synced and renamed.
@@ -80,7 +89,7 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
     first: async () => {
       const names = await loading;
       for (let [name] = names; name !== undefined; [name] = names) {
-        const text = await readFile(join(folder, name), 'utf8').catch(() => '');
+        const text = await readIfThere(join(folder, name));
         const value = parsed(text);
         const id = name.slice(0, -'.json'.length);
         if (value !== undefined) return { id, addedAt: Number.parseInt(name, 36), value };

@@ -67,7 +67,9 @@ const readBounded = async (stream: Readable): Promise<string | undefined> => {
   return Buffer.concat(chunks).toString();
 };
 
-/** A record may have been written by anybody who reaches the store: its path is parsed as if sent by a client. */
+/**
+ * A record may have been written by anybody who reaches the store: its path is parsed as if sent by a client.
+ */
 const parseRecord = (id: TrashId, text: string): TrashRecord | undefined => {
   try {
     const { path: written, subject, ...rest } = schema.parse(JSON.parse(text));

@@ -49,7 +49,9 @@ const isThere = async (
   }
 };
 
-/** Writes the record, and then lets `bring` bring the item. When that brings nothing, the record goes again. */
+/**
+ * Writes the record, and then lets `bring` bring the item. When that brings nothing, the record goes again.
+ */
 const enter = async (
   storage: StorageAdapter,
   { path, kind }: Removed,
@@ -84,7 +86,8 @@ export const putIntoTrash = (
   options: OperationOptions,
 ): Promise<TrashRecord> =>
   enter(storage, item, { ...by, replaced: false }, options, (target) =>
-    // Nobody else knows the new folder. A move that may replace is one step where one that may only create is two.
+    // Nobody else knows the new folder, and a move that may replace is one step where one that may only
+    // create is two.
     move(storage, item.kind, item.path, target, { signal: options.signal }),
   );
 
@@ -150,8 +153,9 @@ export const takeFromTrash = (
 ): Promise<void> => move(storage, record.kind, trashedPath(record), to, { createOnly: true, ...options });
 
 /**
- * Whether the very file lies at a path too: an earlier restoring was cut off between giving the name and taking away the other
- * one. Where versions go by content, a file of the same content counts as well: nothing is lost by it.
+ * Whether the very file lies at a path too: an earlier restoring was cut off between giving the name and
+ * taking away the other one. Where versions go by content, a file of the same content counts as well: nothing
+ * is lost by it.
  */
 export const isBackAlready = async (
   storage: StorageAdapter,

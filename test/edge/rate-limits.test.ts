@@ -79,6 +79,23 @@ describe('rate limits', () => {
     expect((await fetch(`${url}ping`)).status).toBe(200);
   });
 
+  it.each([
+    ['listings', 'files'],
+    ['listings', 'folders'],
+    ['listings', 'filesSearch?query=a'],
+    ['pictures', 'imageResize?name=a.png&box[w]=1&box[h]=1'],
+    ['pictures', 'imageCrop?name=a.png&box[w]=1&box[h]=1'],
+    ['pictures', 'imageRotate?name=a.png&angle=90'],
+    ['pictures', 'imageVariant?name=a.png&preset=card'],
+    ['documents', 'generatePdf?html=a'],
+    ['documents', 'generateDocx?html=a'],
+    ['uploads', 'fileUploadRemote?url=https://example.com/a.png'],
+  ] as const)('named %s hold for %s, whatever came of the request', async (limit, query) => {
+    const url = await serve({ [limit]: { requests: 1, seconds: 60 } });
+    expect((await fetch(url + query)).status).not.toBe(429);
+    expect((await fetch(url + query)).status).toBe(429);
+  });
+
   it('end when their time is over', async () => {
     const url = await serve({ listings: { requests: 1, seconds: 1 } });
     expect((await list(url)).status).toBe(200);

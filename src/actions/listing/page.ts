@@ -60,8 +60,9 @@ export interface PageRequest {
 type StatMany = NonNullable<StorageAdapter['statMany']>;
 
 /**
- * The entries of a page as the store describes them. What was removed or became of another kind since its name was read stays, as it was read: a page must not
- * be shorter than asked while more entries follow, because clients take that for the end.
+ * The entries of a page as the store describes them. What was removed or became of another kind since its
+ * name was read stays, as it was read: a page must not be shorter than asked while more entries follow,
+ * because clients take that for the end.
  */
 export const withDetails = async (
   statMany: StatMany,

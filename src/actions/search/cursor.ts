@@ -41,7 +41,9 @@ const decode = (text: string): SearchCursor | undefined => {
 export const encodeCursor = ({ source, position = '' }: SearchCursor): string =>
   Buffer.from(JSON.stringify([source, position])).toString('base64url');
 
-/** A cursor that an answer gave; undefined when absent or empty. It says where to go on, and allows nothing. */
+/**
+ * A cursor that an answer gave; undefined when absent or empty. It says where to go on, and allows nothing.
+ */
 export const cursorField = z
   .string()
   .optional()

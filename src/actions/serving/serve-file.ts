@@ -172,8 +172,8 @@ const requireAllowed = async (
 };
 
 /**
- * Serves a file, or the thumbnail or variant of an entry, which is made when nobody has asked for it before. What
- * listings hide is not there.
+ * Serves a file, or the thumbnail or variant of an entry, which is made when nobody has asked for it before.
+ * What listings hide is not there.
  * @throws NotFoundError, AccessDeniedError, BusyError, errors of the store
  */
 export const serveFile = async (

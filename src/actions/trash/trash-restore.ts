@@ -68,7 +68,9 @@ const requireMakeable = async (
   }
 };
 
-/** Brings an item back into a folder, under its name or a numbered one. @throws NotFoundError when it is gone */
+/**
+ * Brings an item back into a folder, under its name or a numbered one. @throws NotFoundError when it is gone
+ */
 const restore = async (
   context: ActionContext,
   open: OpenSource,

@@ -28,8 +28,8 @@ export interface OpenFolder {
 export interface Confinement {
   openRoot(): Promise<OpenFolder>;
   /**
-   * The root without holding it, for free: every call finds it anew, and fails with ENOENT where it is gone. For work that
-   * has one call to make in it. Undefined where folders have to be compared afterwards.
+   * The root without holding it, for free: every call finds it anew, and fails with ENOENT where it is gone.
+   * For work that has one call to make in it. Undefined where folders have to be compared afterwards.
    */
   unheldRoot(): OpenFolder | undefined;
   /** Opens a folder inside another one. A link, even to a folder, is ENOTDIR. */

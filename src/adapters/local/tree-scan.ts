@@ -85,8 +85,8 @@ const keep = (folder: Folder, found: Step[], step: Step): void => {
 
 /**
  * One walk in the scanning thread: reads folder by folder what is found by its name, page by page, as they
- * are asked for. Memory: the folders beside those on the way, and a bounded number of what is found in each on
- * the way.
+ * are asked for. Memory: the folders beside those on the way, and a bounded number of what is found in each
+ * on the way.
  */
 export class TreeScan {
   readonly #request: WalkRequest;

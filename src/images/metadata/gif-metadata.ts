@@ -26,7 +26,9 @@ const isShown = (file: Buffer, at: number): boolean => {
   return file[at + 1] !== APPLICATION || SHOWN.has(file.toString('latin1', at + 3, at + 14));
 };
 
-/** A whole GIF file with nothing but its frames and their times; the same bytes when there is nothing else. */
+/**
+ * A whole GIF file with nothing but its frames and their times; the same bytes when there is nothing else.
+ */
 export const gifWithoutMetadata = (file: Buffer): Buffer => {
   let at = HEADER_BYTES + tableBytes(file[10] ?? 0);
   const parts = [file.subarray(0, at)];

@@ -5,7 +5,9 @@ import { blankLocationInResources } from './photoshop.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 const XMP_MARK = Buffer.from('http://ns.adobe.com/xap/1.0/\0', 'latin1');
-/** A packet that one segment cannot hold goes on in others, each with a checksum, its length and an offset. */
+/**
+ * A packet that one segment cannot hold goes on in others, each with a checksum, its length and an offset.
+ */
 const MORE_XMP_MARK = Buffer.from('http://ns.adobe.com/xmp/extension/\0', 'latin1');
 const MORE_XMP_HEADER = MORE_XMP_MARK.length + 40;
 const PHOTOSHOP_MARK = Buffer.from('Photoshop 3.0\0', 'latin1');

@@ -12,7 +12,9 @@ const MENTIONED = /gps/iu;
 const XMP_KEYWORD = 'XML:com.adobe.xmp';
 const RAW_PROFILE = /^raw profile type /iu;
 const TEXTS: ReadonlySet<string> = new Set(['tEXt', 'zTXt', 'iTXt']);
-/** What belongs to the pixels: colours, transparency, frames. Chunks without which nothing shows are capital. */
+/**
+ * What belongs to the pixels: colours, transparency, frames. Chunks without which nothing shows are capital.
+ */
 const SHOWN: ReadonlySet<string> = new Set(
   'cHRM gAMA iCCP sBIT sRGB cICP mDCV cLLI bKGD hIST tRNS pHYs sPLT acTL fcTL fdAT'.split(' '),
 );
