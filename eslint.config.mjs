@@ -40,6 +40,14 @@ export default tseslint.config(
         { selector: 'TSEnumDeclaration', message: 'Use a const table.' },
         { selector: 'Program > VariableDeclaration[kind="let"]', message: 'No module-level mutable state.' },
       ],
+      'no-restricted-imports': [
+        'error',
+        {
+          name: 'zod',
+          importNames: ['z'],
+          message: "Use `import * as z from 'zod'`: of the object `z`, the bundler can leave nothing out.",
+        },
+      ],
     },
   },
   {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Access } from '../access/access.ts';
 import type { Slots } from '../concurrency/slots.ts';
 import type { Documents } from '../documents/documents.ts';

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { fileCopyNames, folderCopyNames } from '../content/numbered-names.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { copyFolder } from '../storage/folders.ts';

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { z } from 'zod';
+import * as z from 'zod';
 import { extensionOf } from '../content/extension.ts';
 import { BrokenImageError, ChangedMeanwhileError, InvalidParametersError } from '../errors/errors.ts';
 import { type Edit, MAX_RESULT_PIXELS, type PictureBox, type PictureSize } from '../images/engine.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { choice } from '../parameters/fields.ts';
 import { EditorAnswer } from './file-answer.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { extensionOf } from '../content/extension.ts';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
 import { remoteFileName } from '../remote/remote-file-name.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { InvalidParametersError, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import { type ActionContext, defineAction } from './action.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';

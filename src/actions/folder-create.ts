@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { AlreadyExistsError } from '../errors/errors.ts';
 import { newNameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction, messagesSchema } from './action.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Access } from '../access/access.ts';
 import { extensionOf } from '../content/extension.ts';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { extensionOf } from '../content/extension.ts';
 import { FileTooLargeError, InvalidParametersError, NotFoundError } from '../errors/errors.ts';
 import type { ReceivingPolicy } from '../images/engine.ts';

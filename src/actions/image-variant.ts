@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { mimeTypeOf } from '../content/mime-type.ts';
 import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
 import { nameField, pathField, sourceField, textField } from '../parameters/fields.ts';

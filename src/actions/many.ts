@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { createLimiter } from '../concurrency/limiter.ts';
 import type { ActionContext } from './action.ts';
 import { ManyAnswer, type ItemOutcome } from './file-answer.ts';

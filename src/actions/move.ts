@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { EntryKind } from '../storage/adapter.ts';
 import type { Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Access } from '../access/access.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import type { Source } from '../sources/source.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { nameField, newNameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction, doneSchema } from './action.ts';
 import { requireItem, ruleExtension } from './item.ts';

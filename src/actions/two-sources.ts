@@ -1,5 +1,5 @@
 import { AlreadyExistsError, IntoItselfError } from '../errors/errors.ts';
-import { z } from 'zod';
+import * as z from 'zod';
 import { itemPathField, pathField, sourceField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { containsLocation, isSameLocation } from '../storage/location.ts';

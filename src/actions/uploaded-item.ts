@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { mimeTypeOf } from '../content/mime-type.ts';
 import { sourceHeader } from './listing/each-source.ts';
 import type { ActionContext } from './action.ts';

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** Text in the options of an adapter. */
 export const textOption = z.string({

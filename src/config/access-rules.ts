@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ConfigError } from '../errors/errors.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { freezeDeep, isPlainObject, withoutNulls } from './plain-values.ts';

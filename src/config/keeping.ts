@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { eventTypes } from '../events/event.ts';
 import { global, setting, source } from './setting-meta.ts';
 import { byteSize, count } from './setting-values.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isRuleKey, isUnknownRuleKey, ruleKeyProblems } from './access-rules.ts';
 import { merge, withoutNulls, type PlainObject } from './plain-values.ts';
 import { problemsOf } from './problems.ts';
@@ -33,6 +33,9 @@ export interface Checked<Data> {
   readonly problems: readonly string[];
 }
 
+/** Configurations are parsed a few times: writing code for it first would take a tenth of the start. */
+export const ONCE: z.core.ParseContext<z.core.$ZodIssue> = { jitless: true };
+
 /** Checks an object that holds settings as written. `where` is where it lies in the configuration. */
 export const checkWritten = <Schema extends z.ZodObject>(
   schema: Schema,
@@ -43,7 +46,7 @@ export const checkWritten = <Schema extends z.ZodObject>(
     path[0] === 'accessControl' ? isRuleKey(key) : (keysAt(schema, path)?.includes(key) ?? true);
   // Of a plain object comes a plain object.
   const written = withoutNulls(input, isKnown) as PlainObject;
-  const { data, error } = schema.safeParse(written);
+  const { data, error } = schema.safeParse(written, ONCE);
   const issues =
     error?.issues.filter(({ path }) => path[0] !== 'accessControl' || !isUnknownRuleKey(path[2])) ?? [];
   const problems = [
@@ -65,5 +68,5 @@ export const overrideSettings = (settings: Settings, overrides: PlainObject): Se
     ),
   );
   // Checked settings pass the schema unchanged, so only the overrides are converted here.
-  return settingsSchema.parse(merge({ ...settings }, effective));
+  return settingsSchema.parse(merge({ ...settings }, effective), ONCE);
 };

@@ -1,8 +1,8 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories } from '../storage/registry.ts';
 import { DEFAULT_BASEURL, type SourceEnvironment } from './environment.ts';
-import { checkWritten } from './load-settings.ts';
+import { checkWritten, ONCE } from './load-settings.ts';
 import { freezeDeep, isPlainObject, type PlainObject } from './plain-values.ts';
 import { mustBe, problemAt } from './problems.ts';
 import { resolveReferences } from './references.ts';
@@ -71,7 +71,7 @@ export const loadConfig = (
     environment.signingSecret === undefined ? {} : { signingSecret: environment.signingSecret };
   const { data = {}, problems } = checkWritten(topSchema, { ...fromEnvironment, ...rest });
   // Sources are checked even when the settings above them are wrong, so that one start shows every fault.
-  const settings = settingsSchema.strip().parse(problems.length === 0 ? data : {});
+  const settings = settingsSchema.strip().parse(problems.length === 0 ? data : {}, ONCE);
   const checked = checkSources(written ?? environmentSource(environment), settings, factories);
   const all = [...resolved.problems, ...resolved.presentable([...problems, ...checked.problems])];
   if (all.length > 0) throw new ConfigError(all);

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
+import * as z from 'zod';
 import { readVariable } from './environment.ts';
 import { isPlainObject } from './plain-values.ts';
 import { cannotBeRead, problemAt } from './problems.ts';

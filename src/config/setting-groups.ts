@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { setting, source } from './setting-meta.ts';
 import { byteSize, network } from './setting-values.ts';
 

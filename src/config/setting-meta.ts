@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What the reference page and the JSON schema say of a setting, besides its type and default. */
 export interface SettingMeta {

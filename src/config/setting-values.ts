@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { isSegment } from '../storage/source-path.ts';
 import { baseurlProblem, parseByteSize, parseOrigin, withSlash } from './values.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { accessRuleSchema } from './access-rules.ts';
 import { authSchema } from './auth.ts';
 import { keepingShape } from './keeping.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { s3OptionsSchema } from '../adapters/s3/options.ts';
 import { webdavOptionsSchema } from '../adapters/webdav/options.ts';
 import { ConfigError } from '../errors/errors.ts';

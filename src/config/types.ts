@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { s3OptionsSchema } from '../adapters/s3/options.ts';
 import type { webdavOptionsSchema } from '../adapters/webdav/options.ts';
 import type { TextReference } from './references.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { StowageError } from '../errors/errors.ts';
 import { isSegment, SourcePath } from '../storage/source-path.ts';
 

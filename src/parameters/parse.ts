@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { InvalidParametersError, UnprocessableError } from '../errors/errors.ts';
 import type { RawParameters } from './raw.ts';
 

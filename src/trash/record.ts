@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { z } from 'zod';
+import * as z from 'zod';
 import { NotFoundError, StowageError, WrongKindError } from '../errors/errors.ts';
 import type { EntryKind, OperationOptions, StorageAdapter } from '../storage/adapter.ts';
 import { SourcePath } from '../storage/source-path.ts';

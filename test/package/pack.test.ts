@@ -94,12 +94,13 @@ describe('the packed package', () => {
       'openapi.json',
       'dist/index.js',
       'dist/cli.js',
+      'dist/bundled-licences.txt',
     ]) {
       expect(files).toContain(wanted);
     }
     const strange = files.filter(
       (path) =>
-        !/^(?:dist\/(?!internals)(?:[\w-]+(?:\.global)?\.js|jodit\.css|.+\.d\.ts)|docs\/.+\.md|examples\/(?:[\w.[\]-]+\/)*[\w.-]+|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
+        !/^(?:dist\/(?!internals)(?:[\w-]+(?:\.global)?\.js|jodit\.css|bundled-licences\.txt|.+\.d\.ts)|docs\/.+\.md|examples\/(?:[\w.[\]-]+\/)*[\w.-]+|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
           path,
         ),
     );

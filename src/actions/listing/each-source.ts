@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { z } from 'zod';
+import * as z from 'zod';
 import { NotFoundError, StowageError, WrongKindError } from '../../errors/errors.ts';
 import type { Source } from '../../sources/source.ts';
 import type { SourcePath } from '../../storage/source-path.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { sortOrders } from '../../config/setting-values.ts';
 import { foldersPositions } from './order.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isSegment } from '../../storage/source-path.ts';
 
 /** Where a search goes on. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { pathField, sourceField } from '../../parameters/fields.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { countField, flagField, isBlank } from '../listing/fields.ts';

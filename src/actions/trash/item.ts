@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { TrashRecord } from '../../trash/trash.ts';
 import { findInTrash } from '../../trash/trash.ts';
 import type { ActionContext } from '../action.ts';

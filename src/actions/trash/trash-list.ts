@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { sourceField } from '../../parameters/fields.ts';
 import { trashContents, type TrashRecord } from '../../trash/trash.ts';
 import { type ActionContext, defineAction } from '../action.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { createLimiter } from '../../concurrency/limiter.ts';
 import { NotFoundError } from '../../errors/errors.ts';
 import { sourceField } from '../../parameters/fields.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { fileCopyNames, folderCopyNames } from '../../content/numbered-names.ts';
 import { sourceField } from '../../parameters/fields.ts';
 import { requireNameable } from '../../storage/copy-tree.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ConnectorRequest, ConnectorResponse, Handle, ParsedBody } from '../message.ts';
@@ -160,7 +160,7 @@ export const send = async (
   }
   // HTTP/2 can stop the one request and keep the connection.
   if (unread && stream !== undefined) {
-    stream.close(constants.NGHTTP2_NO_ERROR);
+    stream.close();
     // Without a reader the stream would never end.
     request.resume();
   }
