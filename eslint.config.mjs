@@ -39,12 +39,8 @@ export default tseslint.config(
         'error',
         { selector: 'TSEnumDeclaration', message: 'Use a const table.' },
         { selector: 'Program > VariableDeclaration[kind="let"]', message: 'No module-level mutable state.' },
-      ],
-      'no-restricted-imports': [
-        'error',
         {
-          name: 'zod',
-          importNames: ['z'],
+          selector: 'ImportDeclaration[source.value="zod"] > ImportSpecifier',
           message: "Use `import * as z from 'zod'`: of the object `z`, the bundler can leave nothing out.",
         },
       ],
