@@ -76,19 +76,29 @@ const answerName = ({ name, answer }: DescribedAction): string => {
   return `answers.${membersOf(answer.data) === '' ? 'Success' : `${capitalised(name)}Data`}`;
 };
 
-const answerType = ({ name, answer }: DescribedAction): string =>
-  'contentType' in answer || membersOf(answer.data) === ''
+const answerType = ({ name, answer }: DescribedAction): string => {
+  const saved = 'contentType' in answer ? answer.saved : undefined;
+  const data = 'data' in answer ? answer.data : saved?.data;
+  return data === undefined || membersOf(data) === ''
     ? ''
-    : `/** What \`${name}\` answers. */
+    : `/** What \`${name}\` answers${saved === undefined ? '' : ` when it is given \`${saved.by}\``}. */
 export interface ${capitalised(name)}Data extends Success {
-${membersOf(answer.data)}
+${membersOf(data)}
 }`;
+};
+
+const savedMember = ({ name, answer }: DescribedAction): string =>
+  'contentType' in answer && answer.saved !== undefined
+    ? `/** The answer when \`${answer.saved.by}\` is given. */
+readonly saved: { readonly by: '${answer.saved.by}'; readonly answer: answers.${capitalised(name)}Data };`
+    : '';
 
 const entryOf = (action: DescribedAction): string =>
   `/** ${action.summary} */
 readonly ${action.name}: {
 readonly parameters: parameters.${parametersName(action)};
 readonly answer: ${answerName(action)};
+${savedMember(action)}
 };`;
 
 const kindOf = ({ name, answer }: DescribedAction): string =>

@@ -8,8 +8,13 @@ export interface DescribedAction extends Pick<Action, 'name' | 'summary' | 'meth
   readonly answersEditors: boolean;
   /** What a client should send; the service takes more spellings than this. */
   readonly parameters: JsonSchema;
-  /** The shape of `data`, or the media type of the file that is answered. */
-  readonly answer: { readonly data: JsonSchema } | { readonly contentType: string };
+  /**
+   * The shape of `data`, or the media type of the file that is answered; then `saved` is the shape of `data` where
+   * the parameter `by` has the file saved instead.
+   */
+  readonly answer:
+    | { readonly data: JsonSchema }
+    | { readonly contentType: string; readonly saved?: { readonly by: string; readonly data: JsonSchema } };
 }
 
 type Properties = Readonly<Record<string, JsonSchema>>;
@@ -44,6 +49,12 @@ const forClients = (schema: JsonSchema): JsonSchema => {
 export const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema =>
   forClients(z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as JsonSchema);
 
+const answerOf = ({ result, changesWith: by = '' }: Action): DescribedAction['answer'] => {
+  if (!('contentType' in result)) return { data: schemaOf(result, 'output') };
+  const { contentType, data } = result;
+  return { contentType, ...(data === undefined ? {} : { saved: { by, data: schemaOf(data, 'output') } }) };
+};
+
 const parametersOf = ({ name, parameters }: Action): JsonSchema => {
   if (!(parameters instanceof z.ZodObject)) throw new Error(`The parameters of ${name} are no object.`);
   const { required: _claimed, ...schema } = schemaOf(parameters, 'input');
@@ -60,8 +71,7 @@ export const capitalised = (name: string): string => `${name.charAt(0).toUpperCa
 /** Every action of the registry, in its order. */
 export const describedActions = (): readonly DescribedAction[] =>
   [...createActions().values()].map((action) => {
-    const { name, summary, methods, takesFiles, answersEditors = false, result } = action;
-    const answer =
-      'contentType' in result ? { contentType: result.contentType } : { data: schemaOf(result, 'output') };
-    return { name, summary, methods, takesFiles, answersEditors, parameters: parametersOf(action), answer };
+    const { name, summary, methods, takesFiles, answersEditors = false } = action;
+    const parameters = parametersOf(action);
+    return { name, summary, methods, takesFiles, answersEditors, parameters, answer: answerOf(action) };
   });

@@ -31,9 +31,16 @@ const fileBody = { type: 'string', contentMediaType: 'application/octet-stream' 
 const succeeded = ({ name, answer, answersEditors }: DescribedAction): Part =>
   'contentType' in answer
     ? {
-        description: 'The file, as an attachment.',
-        headers: { 'Content-Disposition': { schema: { type: 'string' }, required: true } },
-        content: { [answer.contentType]: { schema: fileBody } },
+        description: `The file, as an attachment${answer.saved === undefined ? '' : `; with \`${answer.saved.by}\`, where it was saved`}.`,
+        headers: {
+          'Content-Disposition': { schema: { type: 'string' }, ...(answer.saved ? {} : { required: true }) },
+        },
+        content: {
+          [answer.contentType]: { schema: fileBody },
+          ...(answer.saved === undefined
+            ? {}
+            : { 'application/json': { schema: success(reference('schemas', dataName(name))) } }),
+        },
       }
     : {
         description: 'Done.',
@@ -71,10 +78,13 @@ const ownSchemas = ({
   takesFiles,
   parameters,
   answer,
-}: DescribedAction): readonly [string, JsonSchema][] => [
-  [parametersName(name), takesFiles ? withFiles(parameters) : parameters],
-  ...('data' in answer ? [[dataName(name), withCode(answer.data)] as [string, JsonSchema]] : []),
-];
+}: DescribedAction): readonly [string, JsonSchema][] => {
+  const data = 'data' in answer ? answer.data : answer.saved?.data;
+  return [
+    [parametersName(name), takesFiles ? withFiles(parameters) : parameters],
+    ...(data === undefined ? [] : [[dataName(name), withCode(data)] as [string, JsonSchema]]),
+  ];
+};
 
 const withFiles = (parameters: JsonSchema): JsonSchema => ({
   ...parameters,

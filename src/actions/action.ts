@@ -8,6 +8,7 @@ import type { PictureSizes } from '../images/picture-sizes.ts';
 import type { Thumbnails } from '../images/thumbnails.ts';
 import type { Links } from '../links/links.ts';
 import type { Logger } from '../log/logger.ts';
+import type { RawParameters } from '../parameters/raw.ts';
 import type { Quotas } from '../quotas/quotas.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
@@ -80,6 +81,8 @@ export type ActionResult = ActionData | FileAnswer | MadeFileAnswer | EditorAnsw
 /** The result of an action that answers a file instead of the JSON envelope. */
 export interface FileResult {
   readonly contentType: string;
+  /** Shape of the answer's `data` without `code`, for requests that give the parameter `changesWith`. */
+  readonly data?: z.ZodType;
 }
 
 /** What an action costs most of, where that is much: `rateLimits` has a limit for each. */
@@ -102,6 +105,8 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   readonly keys: readonly string[];
   /** False: nothing changes, HEAD works as GET. */
   readonly changes: boolean;
+  /** A parameter with which an action that changes nothing does: whoever gives it asks for a change. */
+  readonly changesWith?: string;
   /** True: file parts of a form are kept for the action; otherwise they are skipped. */
   readonly takesFiles: boolean;
   /** True: the text fields of a form may hold as much as a file. */
@@ -131,6 +136,15 @@ export const mayAllowAction = (
 ): boolean => {
   const keys = actions.get(name)?.keys ?? [accessKeyOf(name)];
   return keys.some((key) => access.mayAllow(key, folder));
+};
+
+/** Whether a request with these parameters asks for a change. A blank text counts as absent. */
+export const asksForChange = (
+  { changes, changesWith }: Pick<Action, 'changes' | 'changesWith'>,
+  parameters: RawParameters,
+): boolean => {
+  const value = changesWith === undefined ? undefined : parameters[changesWith];
+  return changes || (typeof value === 'string' ? value.trim() !== '' : value !== undefined);
 };
 
 /** What most actions have in common. */

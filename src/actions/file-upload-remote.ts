@@ -9,15 +9,13 @@ import { defineAction, type ActionContext } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
 import { FileTooLargeError, QuotaExceededError } from '../errors/errors.ts';
 import type { EditorAnswer } from './file-answer.ts';
-import { expectedName, prepareThumbnail } from './incoming-picture.ts';
-import { requireFolder } from './item.ts';
-import { newFileName } from './new-name.ts';
+import { prepareThumbnail } from './incoming-picture.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 import { quotaOf, roomIn } from './room.ts';
 import {
+  checkUploadTarget,
   prepareUpload,
   reportUpload,
-  requireUntaken,
   storeUpload,
   type PlannedUpload,
   type StoredUpload,
@@ -39,24 +37,6 @@ const result = z.object({
   isImage: z.boolean(),
   items: z.array(uploadedItemSchema).describe('The one file.'),
 });
-
-/** Refuses what can be refused before a byte is fetched. Returns the name as the URL has it. */
-const checkBeforeFetch = async (
-  context: ActionContext,
-  open: OpenSource,
-  { path: folder, url }: RemoteUploadParameters,
-): Promise<string> => {
-  const filename = remoteFileName(url);
-  const name = newFileName(open.source.settings, expectedName(open.source.settings, filename));
-  for (const key of ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD']) {
-    open.access.require(key, folder.child(name), extensionOf(name));
-  }
-  await requireFolder(open, folder, context.signal);
-  if (open.source.settings.saveSameFileNameStrategy === 'error') {
-    await requireUntaken(context, open, folder, [name]);
-  }
-  return filename;
-};
 
 /** Fetches the file into the store, where it waits without a name. */
 const fetchStaged = async (
@@ -100,7 +80,8 @@ const run = async (
 ): Promise<z.output<typeof result> | EditorAnswer> => {
   const open = await openSource(context, input.source);
   const { source, storage } = open;
-  const filename = await checkBeforeFetch(context, open, input);
+  const filename = remoteFileName(input.url);
+  await checkUploadTarget(context, open, input.path, filename, ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD']);
   const staged = await fetchStaged(context, open, input.url);
   // Cleaning may stage other content than was fetched.
   const stagedFiles = [staged];

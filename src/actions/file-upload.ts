@@ -1,23 +1,13 @@
 import * as z from 'zod';
-import { extensionOf } from '../content/extension.ts';
 import { InvalidParametersError } from '../errors/errors.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
-import type { SourcePath } from '../storage/source-path.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
 import type { EditorAnswer } from './file-answer.ts';
-import { prepareThumbnail } from './incoming-picture.ts';
-import { requireFolder } from './item.ts';
 import { openSource, type OpenSource } from './open-source.ts';
-import {
-  type PlannedUpload,
-  prepareUpload,
-  requireUntaken,
-  type StoredUpload,
-  storeUploads,
-} from './store-uploads.ts';
-import { filesOf, naming, type UploadedFile } from './uploaded-file.ts';
-import { uploadedItem, uploadedItemSchema } from './uploaded-item.ts';
+import { type StoredUpload, uploadInto } from './store-uploads.ts';
+import { filesOf, type UploadedFile } from './uploaded-file.ts';
+import { type UploadAnswer, uploadAnswer, uploadAnswerSchema } from './uploaded-item.ts';
 
 const parameters = z.object({
   source: sourceField,
@@ -47,14 +37,6 @@ const requireFiles = (
   throw new InvalidParametersError(url === undefined ? 'No files were sent.' : MEANT_REMOTE);
 };
 
-const result = z.object({
-  baseurl: z.string(),
-  messages: z.array(z.string()).describe('One per file.'),
-  files: z.array(z.string()).describe('Paths relative to the root of the source.'),
-  isImages: z.array(z.boolean()).describe('Parallel to `files`.'),
-  items: z.array(uploadedItemSchema).describe('Parallel to `files`.'),
-});
-
 /** What the answer says of a stored file. */
 const messageOf = ({ path, isReduced }: StoredUpload): string =>
   `The file "${path.name}" was uploaded.` +
@@ -62,48 +44,11 @@ const messageOf = ({ path, isReduced }: StoredUpload): string =>
     ? ' Scripts, references or other parts that are not allowed in drawings were removed from it.'
     : '');
 
-const storeAll = async (
-  context: ActionContext,
-  open: OpenSource,
-  folder: SourcePath,
-  files: readonly UploadedFile[],
-): Promise<readonly StoredUpload[]> => {
-  const planned: PlannedUpload[] = [];
-  try {
-    for (const file of files) {
-      planned.push(await naming(file.filename, () => prepareUpload(context, open, folder, file)));
-    }
-    await requireFolder(open, folder, context.signal);
-    if (open.source.settings.saveSameFileNameStrategy === 'error') {
-      const names = planned.map(({ name }) => name);
-      await requireUntaken(context, open, folder, names);
-    }
-    return await storeUploads(context, open, folder, planned);
-  } finally {
-    await Promise.all(planned.map(({ upload }) => upload.staged.discard()));
-  }
-};
-
-const run = async (
-  context: ActionContext,
-  input: UploadParameters,
-): Promise<z.output<typeof result> | EditorAnswer> => {
+const run = async (context: ActionContext, input: UploadParameters): Promise<UploadAnswer | EditorAnswer> => {
   const open = await openSource(context, input.source);
-  const { baseurl, settings } = open.source;
   const files = requireFiles(context, open, input);
-  const stored = await storeAll(context, open, input.path, files);
-  for (const one of stored) {
-    const { path, replaced } = one;
-    if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
-    await prepareThumbnail(context, open, one);
-  }
-  return answerFor(input.responseType, {
-    baseurl,
-    messages: stored.map(messageOf),
-    files: stored.map(({ path }) => path.toString()),
-    isImages: stored.map(({ path }) => settings.imageExtensions.includes(extensionOf(path.name) ?? '')),
-    items: stored.map((one) => uploadedItem(context, open, one)),
-  });
+  const stored = await uploadInto(context, open, input.path, files);
+  return answerFor(input.responseType, uploadAnswer(context, open, stored, messageOf));
 };
 
 /** Stores uploaded files: all are checked before the first is stored. */
@@ -115,6 +60,6 @@ export const fileUploadAction = defineAction({
   takesFiles: true,
   answersEditors: true,
   parameters,
-  result,
+  result: uploadAnswerSchema,
   run,
 });

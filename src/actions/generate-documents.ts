@@ -11,6 +11,8 @@ import { announce, report } from './changes.ts';
 import { MadeFileAnswer } from './file-answer.ts';
 import { findItem } from './item.ts';
 import { openedSource, sourceFor } from './open-source.ts';
+import { type DocumentTarget, saveDocument, savedNameField } from './save-document.ts';
+import { type UploadAnswer, uploadAnswerSchema } from './uploaded-item.ts';
 import { filesOfPublicUrl, type PublicFile } from './public-url.ts';
 
 /** What a document is made of. */
@@ -91,18 +93,40 @@ const made = async <Document>(
   return document;
 };
 
+/** A document that an action makes. */
+interface Making {
+  readonly extension: string;
+  readonly contentType: string;
+  readonly make: () => Promise<Uint8Array>;
+}
+
+/** Answers with the document; with a name it is saved instead. */
+const answerWith = async (
+  context: ActionContext,
+  { source, path, name }: Omit<DocumentTarget, 'name'> & { readonly name?: string | undefined },
+  { extension, contentType, make }: Making,
+): Promise<MadeFileAnswer | UploadAnswer> => {
+  if (name !== undefined) {
+    return saveDocument(context, { source, path, name }, () => made(context, name, make));
+  }
+  const filename = `document.${extension}`;
+  return new MadeFileAnswer({ filename, contentType, make: () => made(context, filename, make) });
+};
+
+/** What both actions have in common. */
+const shared = { load: 'documents', changes: false, changesWith: 'name', takesLongText: true } as const;
+
 const PDF = 'application/pdf';
 
 /** Renders HTML as a PDF file. */
 export const generatePdfAction = defineAction({
+  ...shared,
   name: 'generatePdf',
-  load: 'documents',
-  summary: 'Renders HTML as document.pdf.',
-  changes: false,
-  takesLongText: true,
+  summary: 'Renders HTML as document.pdf; with a name, as a file of a source.',
   parameters: z.object({
     source: sourceField,
     path: pathField,
+    name: savedNameField('pdf'),
     html: htmlField,
     options: z
       .object({
@@ -111,16 +135,13 @@ export const generatePdfAction = defineAction({
       })
       .optional(),
   }),
-  result: { contentType: PDF },
+  result: { contentType: PDF, data: uploadAnswerSchema },
   run: async (context, input) => {
     context.access.require('GENERATE_PDF', input.path);
     const paper = { format: input.options?.format, orientation: input.options?.page_orientation };
     const job = { ...documentJob(context, input), paper };
-    return new MadeFileAnswer({
-      filename: 'document.pdf',
-      contentType: PDF,
-      make: () => made(context, 'document.pdf', () => context.services.documents.pdf(job)),
-    });
+    const make = (): Promise<Uint8Array> => context.services.documents.pdf(job);
+    return answerWith(context, input, { extension: 'pdf', contentType: PDF, make });
   },
 });
 
@@ -128,20 +149,20 @@ const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.doc
 
 /** Converts HTML into a DOCX file. */
 export const generateDocxAction = defineAction({
+  ...shared,
   name: 'generateDocx',
-  load: 'documents',
-  summary: 'Converts HTML into document.docx.',
-  changes: false,
-  takesLongText: true,
-  parameters: z.object({ source: sourceField, path: pathField, html: htmlField }),
-  result: { contentType: DOCX },
+  summary: 'Converts HTML into document.docx; with a name, into a file of a source.',
+  parameters: z.object({
+    source: sourceField,
+    path: pathField,
+    name: savedNameField('docx'),
+    html: htmlField,
+  }),
+  result: { contentType: DOCX, data: uploadAnswerSchema },
   run: async (context, input) => {
     context.access.require('GENERATE_DOCX', input.path);
     const job = documentJob(context, input);
-    return new MadeFileAnswer({
-      filename: 'document.docx',
-      contentType: DOCX,
-      make: () => made(context, 'document.docx', () => context.services.documents.docx(job)),
-    });
+    const make = (): Promise<Uint8Array> => context.services.documents.docx(job);
+    return answerWith(context, input, { extension: 'docx', contentType: DOCX, make });
   },
 });

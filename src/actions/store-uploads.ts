@@ -8,12 +8,20 @@ import { placeStaged } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
 import { announce, report } from './changes.ts';
 import { cleanedUpload, incomingName, pictureOf } from './incoming-policy.ts';
-import { expectedName, keepOriginal, policyFor, receiveUpload, withdraw } from './incoming-picture.ts';
+import {
+  expectedName,
+  keepOriginal,
+  policyFor,
+  prepareThumbnail,
+  receiveUpload,
+  withdraw,
+} from './incoming-picture.ts';
+import { requireFolder } from './item.ts';
 import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
 import { newFileName } from './new-name.ts';
 import { putting } from './removal.ts';
-import { fileTooLarge, type UploadedFile } from './uploaded-file.ts';
+import { fileTooLarge, naming, type UploadedFile } from './uploaded-file.ts';
 
 /** An uploaded file that passed every check, with the name it is to get. */
 export interface PlannedUpload {
@@ -110,6 +118,24 @@ export const requireUntaken = async (
   }
 };
 
+/**
+ * Refuses what can be refused of an upload before its bytes are there: its name, by the rules of all the keys,
+ * and its folder.
+ */
+export const checkUploadTarget = async (
+  context: ActionContext,
+  open: OpenSource,
+  folder: SourcePath,
+  filename: string,
+  keys: readonly string[] = ['FILE_UPLOAD'],
+): Promise<void> => {
+  const { settings } = open.source;
+  const name = newFileName(settings, expectedName(settings, filename));
+  for (const key of keys) open.access.require(key, folder.child(name), extensionOf(name));
+  await requireFolder(open, folder, context.signal);
+  if (settings.saveSameFileNameStrategy === 'error') await requireUntaken(context, open, folder, [name]);
+};
+
 /** A file that has got its name. */
 export interface StoredUpload {
   readonly path: SourcePath;
@@ -194,4 +220,36 @@ export const storeUploads = async (
   }
   for (const one of stored) await reportUpload(context, open, one);
   return stored;
+};
+
+/**
+ * Stores uploaded files in a folder, and has the thumbnails of pictures follow: all files are checked before the
+ * first is stored. What is made of them is discarded here, they themselves by the caller.
+ */
+export const uploadInto = async (
+  context: ActionContext,
+  open: OpenSource,
+  folder: SourcePath,
+  files: readonly UploadedFile[],
+): Promise<readonly StoredUpload[]> => {
+  const planned: PlannedUpload[] = [];
+  try {
+    for (const file of files) {
+      planned.push(await naming(file.filename, () => prepareUpload(context, open, folder, file)));
+    }
+    await requireFolder(open, folder, context.signal);
+    if (open.source.settings.saveSameFileNameStrategy === 'error') {
+      const names = planned.map(({ name }) => name);
+      await requireUntaken(context, open, folder, names);
+    }
+    const stored = await storeUploads(context, open, folder, planned);
+    for (const one of stored) {
+      const { path, replaced } = one;
+      if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
+      await prepareThumbnail(context, open, one);
+    }
+    return stored;
+  } finally {
+    await Promise.all(planned.map(({ upload }) => upload.staged.discard()));
+  }
 };

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { extensionOf } from '../content/extension.ts';
 import { mimeTypeOf } from '../content/mime-type.ts';
 import { sourceHeader } from './listing/each-source.ts';
 import type { ActionContext } from './action.ts';
@@ -34,5 +35,33 @@ export const uploadedItem = (
     bytes,
     mime: mimeTypeOf(path.name),
     ...seen,
+  };
+};
+
+/** What an upload answers. */
+export const uploadAnswerSchema = z.object({
+  baseurl: z.string(),
+  messages: z.array(z.string()).describe('One per file.'),
+  files: z.array(z.string()).describe('Paths relative to the root of the source.'),
+  isImages: z.array(z.boolean()).describe('Parallel to `files`.'),
+  items: z.array(uploadedItemSchema).describe('Parallel to `files`.'),
+});
+
+export type UploadAnswer = z.output<typeof uploadAnswerSchema>;
+
+/** Describes stored files, each with a message of its own. */
+export const uploadAnswer = (
+  context: ActionContext,
+  open: OpenSource,
+  stored: readonly StoredUpload[],
+  messageOf: (stored: StoredUpload) => string,
+): UploadAnswer => {
+  const { baseurl, settings } = open.source;
+  return {
+    baseurl,
+    messages: stored.map(messageOf),
+    files: stored.map(({ path }) => path.toString()),
+    isImages: stored.map(({ path }) => settings.imageExtensions.includes(extensionOf(path.name) ?? '')),
+    items: stored.map((one) => uploadedItem(context, open, one)),
   };
 };

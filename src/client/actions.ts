@@ -104,15 +104,19 @@ export interface Actions {
     readonly parameters: parameters.ImageLoadParameters;
     readonly answer: answers.ImageLoadData;
   };
-  /** Renders HTML as document.pdf. */
+  /** Renders HTML as document.pdf; with a name, as a file of a source. */
   readonly generatePdf: {
     readonly parameters: parameters.GeneratePdfParameters;
     readonly answer: Response;
+    /** The answer when `name` is given. */
+    readonly saved: { readonly by: 'name'; readonly answer: answers.GeneratePdfData };
   };
-  /** Converts HTML into document.docx. */
+  /** Converts HTML into document.docx; with a name, into a file of a source. */
   readonly generateDocx: {
     readonly parameters: parameters.GenerateDocxParameters;
     readonly answer: Response;
+    /** The answer when `name` is given. */
+    readonly saved: { readonly by: 'name'; readonly answer: answers.GenerateDocxData };
   };
   /** Turns an image clockwise, mirrors it, or both in this order; over the original or as another file. */
   readonly imageRotate: {

@@ -316,6 +316,62 @@ export interface ImageLoadData extends Success {
   readonly name: string;
 }
 
+/** What `generatePdf` answers when it is given `name`. */
+export interface GeneratePdfData extends Success {
+  readonly baseurl: string;
+  /** One per file. */
+  readonly messages: readonly string[];
+  /** Paths relative to the root of the source. */
+  readonly files: readonly string[];
+  /** Parallel to `files`. */
+  readonly isImages: readonly boolean[];
+  /** Parallel to `files`. */
+  readonly items: readonly {
+    /** Name of the source. */
+    readonly source: string;
+    /** The folder, as listings write it: `/` at the root. */
+    readonly path: string;
+    /** The name that the file has got. */
+    readonly name: string;
+    /** The link of the file; signed in sources that ask for it. */
+    readonly url: string;
+    readonly bytes: number;
+    /** Media type by the extension. */
+    readonly mime: string;
+    /** Of a picture as it is seen, where its header says so. */
+    readonly width?: number | undefined;
+    readonly height?: number | undefined;
+  }[];
+}
+
+/** What `generateDocx` answers when it is given `name`. */
+export interface GenerateDocxData extends Success {
+  readonly baseurl: string;
+  /** One per file. */
+  readonly messages: readonly string[];
+  /** Paths relative to the root of the source. */
+  readonly files: readonly string[];
+  /** Parallel to `files`. */
+  readonly isImages: readonly boolean[];
+  /** Parallel to `files`. */
+  readonly items: readonly {
+    /** Name of the source. */
+    readonly source: string;
+    /** The folder, as listings write it: `/` at the root. */
+    readonly path: string;
+    /** The name that the file has got. */
+    readonly name: string;
+    /** The link of the file; signed in sources that ask for it. */
+    readonly url: string;
+    readonly bytes: number;
+    /** Media type by the extension. */
+    readonly mime: string;
+    /** Of a picture as it is seen, where its header says so. */
+    readonly width?: number | undefined;
+    readonly height?: number | undefined;
+  }[];
+}
+
 /** What `imageRotate` answers. */
 export interface ImageRotateData extends Success {
   /** Public URL of the written file. */

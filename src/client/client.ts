@@ -82,16 +82,31 @@ type Arguments<Parameters> =
     ? [parameters?: Parameters, options?: CallOptions]
     : [parameters: Parameters, options?: CallOptions];
 
+/** A method that saves its file instead of answering it when it is given `By`. */
+interface Saving<Parameters, By extends PropertyKey, Answer, Saved> {
+  (parameters: Parameters & Readonly<Record<By, string>>, options?: CallOptions): Promise<Saved>;
+  (parameters: Parameters & Readonly<Partial<Record<By, undefined>>>, options?: CallOptions): Promise<Answer>;
+  (parameters: Parameters, options?: CallOptions): Promise<Answer | Saved>;
+}
+
+type Method<Action> = Action extends {
+  readonly parameters: infer Parameters;
+  readonly answer: infer Answer;
+  readonly saved: { readonly by: infer By extends PropertyKey; readonly answer: infer Saved };
+}
+  ? Saving<Parameters, By, Answer, Saved>
+  : Action extends { readonly parameters: infer Parameters; readonly answer: infer Answer }
+    ? (...args: Arguments<Parameters>) => Promise<Answer>
+    : never;
+
 /**
  * A method for every action. Actions that answer JSON resolve to its `data`; actions that answer a file
- * resolve to the response, whose body is still to be read.
+ * resolve to the response, whose body is still to be read, or to `data` where they were asked to save it.
  * Several items that were asked for resolve to their results, whatever has become of each.
  * @throws ConnectorError for every other answer that is not a success; what `fetch` throws when there is no answer
  */
 export type Client = {
-  readonly [Name in keyof Actions]: (
-    ...args: Arguments<Actions[Name]['parameters']>
-  ) => Promise<Actions[Name]['answer']>;
+  readonly [Name in keyof Actions]: Method<Actions[Name]>;
 };
 
 interface Envelope {

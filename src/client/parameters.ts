@@ -189,6 +189,8 @@ export interface ImageLoadParameters extends Place {
 
 /** Parameters of `generatePdf`. */
 export interface GeneratePdfParameters extends Place {
+  /** Saves the document in the folder under this name, as uploads are, and answers about that. */
+  readonly name?: string | undefined;
   /** The content, as HTML. Scripts in it never run. */
   readonly html: string;
   readonly options?:
@@ -203,6 +205,8 @@ export interface GeneratePdfParameters extends Place {
 
 /** Parameters of `generateDocx`. */
 export interface GenerateDocxParameters extends Place {
+  /** Saves the document in the folder under this name, as uploads are, and answers about that. */
+  readonly name?: string | undefined;
   /** The content, as HTML. Scripts in it never run. */
   readonly html: string;
 }

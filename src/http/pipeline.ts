@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { ActionContext } from '../actions/action.ts';
+import { type ActionContext, asksForChange } from '../actions/action.ts';
 import {
   answerOptions,
   type CorsVerdict,
@@ -115,8 +115,9 @@ const answer = async (
 
   // 8. Do it.
   const action = findAction(actions, input.actionName);
-  requireMethodOf(action, request, settings.onlyPOST);
-  if (settings.refuseCrossSite && action.changes) refuseUnknownSender(request, cors);
+  const isChange = asksForChange(action, input.parameters);
+  requireMethodOf(action, request, { onlyPOST: settings.onlyPOST, isChange });
+  if (settings.refuseCrossSite && isChange) refuseUnknownSender(request, cors);
   const context: ActionContext = {
     sources,
     access,
@@ -135,7 +136,7 @@ const answer = async (
       return signal;
     },
   };
-  scope.isChange = action.changes;
+  scope.isChange = isChange;
   return runAction(action, context, input, request, (error) => toldFailure(error, request, scope));
 };
 

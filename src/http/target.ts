@@ -81,12 +81,16 @@ export const requireKnownMethod = ({ method }: HookRequest, onlyPOST: boolean): 
 };
 
 /**
- * Refuses methods that the action does not serve. HEAD works where GET does and nothing changes.
+ * Refuses methods that the action does not serve. HEAD works where GET does and the request asks for no change.
  * @throws StowageError METHOD_NOT_ALLOWED
  */
-export const requireMethodOf = (action: Action, { method }: HookRequest, onlyPOST: boolean): void => {
+export const requireMethodOf = (
+  action: Action,
+  { method }: HookRequest,
+  { onlyPOST, isChange }: { readonly onlyPOST: boolean; readonly isChange: boolean },
+): void => {
   const allowed = onlyPOST ? action.methods.filter((name) => name === 'POST') : action.methods;
-  const head = allowed.includes('GET') && !action.changes;
+  const head = allowed.includes('GET') && !isChange;
   if (allowed.some((name) => name === method) || (method === 'HEAD' && head)) return;
   const names = allowed.flatMap((name) => (name === 'GET' && head ? ['GET', 'HEAD'] : [name]));
   refuse([...names, 'OPTIONS'].join(', '));

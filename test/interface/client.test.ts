@@ -34,6 +34,9 @@ describe('the client', () => {
   it('has types of its own for every action', () => {
     const client = createClient({ url: '/connector' });
     expectTypeOf(client.fileDownload).returns.resolves.toEqualTypeOf<Response>();
+    const saved = () => client.generatePdf({ html: '', name: 'a' });
+    expectTypeOf(saved).returns.resolves.toHaveProperty('files').toEqualTypeOf<readonly string[]>();
+    expectTypeOf(() => client.generatePdf({ html: '' })).returns.resolves.toEqualTypeOf<Response>();
     expectTypeOf(client.imageLoad).returns.resolves.toHaveProperty('content').toEqualTypeOf<string>();
     expectTypeOf(client.files).toBeCallableWith();
     expectTypeOf(client.files).parameter(0).toExtend<{ readonly path?: string | undefined } | undefined>();

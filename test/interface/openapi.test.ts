@@ -103,6 +103,7 @@ const useEveryAction = async (client: Client, service: Service, picture: Buffer)
   await client.folderMove({ from: 'g', path: 'f' });
   await client.folderRemove({ name: 'f' });
   await client.generateDocx({ html: '<p>text</p>' });
+  await client.generateDocx({ html: '<p>text</p>', name: 'saved' });
   const { items } = await client.trashList();
   await client.trashRestore({ id: items[0]?.id ?? '', path: 'again' });
   await client.trashRemove({ id: items[1]?.id ?? '' });

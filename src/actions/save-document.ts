@@ -1,0 +1,61 @@
+import { Readable } from 'node:stream';
+import { extensionOf } from '../content/extension.ts';
+import { sanitizeName } from '../content/file-name.ts';
+import { mimeTypeOf } from '../content/mime-type.ts';
+import { optionalTextField } from '../parameters/fields.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { stageContent } from '../storage/staging.ts';
+import type { ActionContext } from './action.ts';
+import { openSource } from './open-source.ts';
+import { checkUploadTarget, uploadInto } from './store-uploads.ts';
+import { type UploadAnswer, uploadAnswer } from './uploaded-item.ts';
+
+const UNKNOWN_TYPE = mimeTypeOf('');
+
+/** Undefined for the name of another kind of file. An unknown extension is a part of the name: `Draft 2.1`. */
+const documentName = (text: string, extension: string): string | undefined => {
+  const name = sanitizeName(text);
+  if (name === '' || extensionOf(name) === extension) return name;
+  return mimeTypeOf(name) === UNKNOWN_TYPE ? sanitizeName(`${name}.${extension}`) : undefined;
+};
+
+/** `name`: the document is saved under it instead of being answered. It gets the extension where it has none. */
+export const savedNameField = (extension: string) =>
+  optionalTextField
+    .refine(
+      (name) => name === undefined || documentName(name, extension) !== undefined,
+      `must end in ".${extension}"`,
+    )
+    .transform((name) => (name === undefined ? undefined : documentName(name, extension)))
+    .describe('Saves the document in the folder under this name, as uploads are, and answers about that.');
+
+/** Where a document goes. */
+export interface DocumentTarget {
+  readonly source: string | undefined;
+  readonly path: SourcePath;
+  readonly name: string;
+}
+
+/**
+ * Saves a document as if it had been uploaded: by the same rules, limits and strategy. It is made when nothing
+ * speaks against its name and folder.
+ * @throws what `make` throws, and every refusal of uploads
+ */
+export const saveDocument = async (
+  context: ActionContext,
+  { source, path, name }: DocumentTarget,
+  make: () => Promise<Uint8Array>,
+): Promise<UploadAnswer> => {
+  const open = await openSource(context, source);
+  await checkUploadTarget(context, open, path, name);
+  const content = Readable.from([await make()], { objectMode: false });
+  const { storage } = open;
+  const staged = await stageContent(storage, content, { signal: context.signal });
+  try {
+    const file = { field: 'name', filename: name, staged, stagedIn: storage };
+    const stored = await uploadInto(context, open, path, [file]);
+    return uploadAnswer(context, open, stored, (one) => `The document "${one.path.name}" was saved.`);
+  } finally {
+    await staged.discard();
+  }
+};
