@@ -46,6 +46,7 @@ export interface Item {
   readonly isImage?: boolean;
   /** With `mods[details]`. */
   readonly modified?: string;
+  readonly etag?: string;
   readonly width?: number;
   readonly height?: number;
 }

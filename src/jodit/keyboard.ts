@@ -97,19 +97,28 @@ const describeTiles = (browser: FileBrowser, texts: Texts): void => {
   container.setAttribute('role', 'listbox');
   container.setAttribute('aria-multiselectable', 'true');
   nameForReaders(container, browser.container, texts.files);
+  let lastName: string | undefined;
   const reach = (wanted: HTMLElement | undefined): void => {
     for (const tile of tilesOf(browser)) tile.tabIndex = tile === wanted ? 0 : -1;
+    lastName = wanted?.dataset['name'] ?? lastName;
   };
   let isInUse = false;
+  // What had the focus has gone with the old list.
+  const keepFocus = (wanted: HTMLElement | undefined): void => {
+    if (isInUse && document.activeElement === document.body) wanted?.focus();
+  };
   browser.container.addEventListener('keydown', () => (isInUse = true));
   browser.container.addEventListener('pointerdown', () => (isInUse = false));
   whenFilled(container, () => {
     const tiles = tilesOf(browser);
-    const reached = tiles.find(({ tabIndex }) => tabIndex === 0) ?? tiles[0];
+    // The tile of a picture that was changed is a new one.
+    const named = tiles.find(({ dataset }) => dataset['name'] === lastName);
+    const reached = tiles.find(({ tabIndex }) => tabIndex === 0) ?? named ?? tiles[0];
     reach(reached);
-    // What had the focus has gone with the old list.
-    if (isInUse && document.activeElement === document.body) reached?.focus();
+    keepFocus(reached);
   });
+  // In an empty folder.
+  whenFilled(browser.tree.container, () => keepFocus(tilesOf(browser)[0] ?? rowsOf(browser)[0]));
   container.addEventListener('focusin', ({ target }) => {
     const tile = tilesOf(browser).find((one) => one === target);
     if (tile !== undefined) reach(tile);

@@ -10,19 +10,25 @@ const urlOf = ({ source, file, fileIsAbsolute, fileURL }: Item): string => {
 };
 
 /**
- * Two faults of items in Jodit 4.15.13: their URLs are names joined as text, so that `50%.jpg` and `a#b.jpg`
+ * Three faults of items in Jodit 4.15.13: their URLs are names joined as text, so that `50%.jpg` and `a#b.jpg`
  * cannot be opened; and two files of the same name and second in two folders are taken for one, so that the
- * second folder shows and inserts the picture of the first.
+ * second folder shows and inserts the picture of the first; and a picture that was changed within the second
+ * of its last change keeps its old thumbnail on the screen.
  */
 const mendItem = (item: Item): void => {
-  const { sourceName, time, thumb } = item;
+  const { sourceName, time, thumb, etag, modified } = item;
   const fileURL = urlOf(item);
-  Object.defineProperty(item, 'fileURL', { value: fileURL });
-  Object.defineProperty(item, 'uniqueHashKey', { value: [sourceName, fileURL, time, thumb].join(' ') });
-  if (thumb === undefined) {
-    const imageURL = item.fileIsAbsolute === true ? fileURL : `${fileURL}?_tmst=${encodeURIComponent(time)}`;
-    Object.defineProperty(item, 'imageURL', { value: imageURL });
-  }
+  const version = etag ?? modified ?? time;
+  // Behind the signature of a link it does no harm.
+  const versioned = (url: string): string =>
+    `${url}${url.includes('?') ? '&' : '?'}_tmst=${encodeURIComponent(version)}`;
+  const shown = thumb === undefined ? fileURL : item.imageURL.replace(/[?&]_tmst=[^&]*$/u, '');
+  const values = {
+    fileURL,
+    uniqueHashKey: [sourceName, fileURL, version, thumb].join(' '),
+    imageURL: versioned(shown),
+  };
+  for (const [name, value] of Object.entries(values)) Object.defineProperty(item, name, { value });
 };
 
 /** Asks for details, and gives each file an address and an identity of its own. */

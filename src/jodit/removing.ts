@@ -1,11 +1,9 @@
 import type { FileBrowser, FolderEvent, Item } from './editor.ts';
 import { escapeHtml } from './element.ts';
+import { type DoToMany, NAMED } from './many.ts';
 import { ask } from './question.ts';
 import { counted, fill, type Texts } from './texts/texts.ts';
 import type { Removed, ReportRemoval } from './undo.ts';
-
-/** Names that a question lists; of more it says how many. */
-const NAMED = 8;
 
 const questionOf = (texts: Texts, names: readonly string[]): string => {
   const listed = names.slice(0, NAMED).map((name) => `<li>${escapeHtml(name)}</li>`);
@@ -17,28 +15,6 @@ const questionOf = (texts: Texts, names: readonly string[]): string => {
 
 const nameOf = ({ file, name }: Item): string => name ?? file ?? '';
 
-/** Removes files one after the other, and says what came of it. */
-const removeInTurn = async (
-  browser: FileBrowser,
-  remove: FileBrowser['dataProvider']['fileRemove'],
-  report: ReportRemoval,
-  items: readonly Item[],
-): Promise<void> => {
-  const removed: Removed[] = [];
-  for (const item of items) {
-    const [source, path, name] = [item.sourceName, item.path, nameOf(item)];
-    try {
-      await remove(path, name, source);
-      removed.push({ source, path, name });
-    } catch (error) {
-      browser.status(error);
-    }
-  }
-  browser.state.activeElements = [];
-  browser.e.fire('update.filebrowser');
-  await report(removed);
-};
-
 /** Whether the running click is one on the menu of a file. */
 const isMenuClick = (): boolean => {
   const target = window.event?.target;
@@ -46,11 +22,15 @@ const isMenuClick = (): boolean => {
 };
 
 /**
- * Asks before anything goes, by name. Jodit 4.15.13 asks "Are you sure?", and the menu of a file removes
- * without a question; of several selected files it removes only the last one, because all requests start at
- * the same time and each cancels the one before.
+ * Asks before anything goes, by name, removes all of it by one request, and says once what came of it. Jodit
+ * 4.15.13 asks "Are you sure?", and the menu of a file removes without a question; of several selected files
+ * it removes only the last one, because all requests start at the same time and each cancels the one before.
  */
-export const askBeforeRemoving = (browser: FileBrowser, texts: Texts, report: ReportRemoval): void => {
+export const askBeforeRemoving = (
+  browser: FileBrowser,
+  texts: Texts,
+  { doToMany, report }: { readonly doToMany: DoToMany; readonly report: ReportRemoval },
+): void => {
   const { dataProvider, state } = browser;
   const remove = dataProvider.fileRemove;
   const agrees = (question: string): Promise<boolean> => ask(browser, question, texts.remove);
@@ -58,7 +38,16 @@ export const askBeforeRemoving = (browser: FileBrowser, texts: Texts, report: Re
     // Jodit lists a file that was clicked twice with Ctrl twice.
     const items = [...new Set(state.activeElements)];
     if (items.length === 0 || !(await agrees(questionOf(texts, items.map(nameOf))))) return;
-    await removeInTurn(browser, remove, report, items);
+    const wanted = items.map((item) => ({ source: item.sourceName, path: item.path, name: nameOf(item) }));
+    const outcome = await doToMany<Removed>(wanted, {
+      fieldsOf: ({ source, path }) => ({ action: 'fileRemove', source, path }),
+      list: 'names',
+      nameOf: ({ name }) => name,
+      one: ({ source, path, name }) => remove(path, name, source),
+    });
+    state.activeElements = [];
+    browser.e.fire('update.filebrowser');
+    await report(outcome);
   };
   const removeFolder = async ({ path, name, source }: FolderEvent): Promise<void> => {
     const question = escapeHtml(fill(texts.deleteFolder, { name }));
@@ -66,7 +55,7 @@ export const askBeforeRemoving = (browser: FileBrowser, texts: Texts, report: Re
     try {
       await dataProvider.folderRemove(path, name, source);
       browser.e.fire('update.filebrowser');
-      await report([{ source, path, name }]);
+      await report({ done: [{ source, path, name }], failed: [] });
     } catch (error) {
       browser.status(error);
     }

@@ -12,6 +12,8 @@ export interface UploadRow {
 export interface UploadPanel {
   readonly element: HTMLElement;
   add(names: readonly string[], cancel: () => void): UploadRow;
+  /** Shows that something takes its time, of which there is no measure. */
+  wait(label: string, cancel: () => void): Pick<UploadRow, 'done'>;
 }
 
 const megabytes = (locale: string): ((bytes: number) => string) => {
@@ -31,24 +33,32 @@ const megabytes = (locale: string): ((bytes: number) => string) => {
 export const createUploadPanel = (texts: Texts): UploadPanel => {
   const element = make('div', 'stowage-uploads', { attributes: { dir: texts.direction } });
   const size = megabytes(texts.locale);
+  const addRow = (label: string, cancel: () => void) => {
+    const bar = make('progress', 'stowage-upload__bar', { attributes: { max: '1', 'aria-label': label } });
+    const amount = make('span', 'stowage-upload__amount');
+    const row = make('div', 'stowage-upload', {
+      children: [
+        make('span', 'stowage-upload__label', { text: label, attributes: { role: 'status' } }),
+        bar,
+        amount,
+        makeButton('stowage-upload__cancel', cancel, { text: texts.cancel }),
+      ],
+    });
+    element.append(row);
+    return { row, bar, amount };
+  };
   return {
     element,
+    wait: (label, cancel) => {
+      const { row } = addRow(label, cancel);
+      return { done: () => row.remove() };
+    },
     add: (names, cancel) => {
       const label =
         names.length === 0
           ? texts.fetching
           : counted(texts, texts.uploading, names.length, { name: names[0] ?? '' });
-      const bar = make('progress', 'stowage-upload__bar', { attributes: { max: '1', 'aria-label': label } });
-      const amount = make('span', 'stowage-upload__amount');
-      const row = make('div', 'stowage-upload', {
-        children: [
-          make('span', 'stowage-upload__label', { text: label, attributes: { role: 'status' } }),
-          bar,
-          amount,
-          makeButton('stowage-upload__cancel', cancel, { text: texts.cancel }),
-        ],
-      });
-      element.append(row);
+      const { row, bar, amount } = addRow(label, cancel);
       return {
         progress: (sent, total) => {
           if (sent < total) {

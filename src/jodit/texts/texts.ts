@@ -21,6 +21,18 @@ export interface Texts {
   readonly andMore: Plural;
   readonly remove: string;
   readonly filesDeleted: Plural;
+  readonly someDeleted: string;
+  readonly filesMoved: Plural;
+  readonly someMoved: string;
+  readonly filesCut: Plural;
+  readonly controlV: string;
+  readonly download: string;
+  readonly downloading: string;
+  readonly turnLeft: string;
+  readonly turnRight: string;
+  readonly turned: string;
+  readonly brokeOff: string;
+  readonly tryAgain: string;
   readonly undo: string;
   readonly restored: Plural;
   readonly folder: string;
