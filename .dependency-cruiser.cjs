@@ -37,7 +37,10 @@ module.exports = {
     only('sources', '^src/sources/', ['^src/(storage|concurrency|config|errors|content|log)/']),
     only('links', '^src/links/', ['^src/(sources|storage/source-path|config)']),
     only('access', '^src/access/', ['^src/(storage/source-path|errors|content)', '^src/config/']),
-    only('images', '^src/images/', ['^src/(storage|concurrency|sources|config|errors|content|log)/']),
+    only('images', '^src/images/', [
+      '^src/(storage|concurrency|sources|config|errors|content|log)/',
+      '^src/adapter-support/temporary-folder\\.ts$',
+    ]),
     only('trash', '^src/trash/', ['^src/(storage|concurrency|errors|log)/']),
     only('quotas', '^src/quotas/', ['^src/(storage|concurrency|errors|log)/']),
     only('state', '^src/state/', ['^src/errors/']),
@@ -47,7 +50,7 @@ module.exports = {
     only('docx', '^src/docx/', []),
     only('documents', '^src/documents/', [
       '^src/(docx|remote|errors|content|log|images|concurrency)/',
-      '^src/adapter-support/process-mark\\.ts$',
+      '^src/adapter-support/temporary-folder\\.ts$',
     ]),
     only('parameters', '^src/parameters/', ['^src/(storage/source-path|errors|content)']),
     only('actions', '^src/actions/', [

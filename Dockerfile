@@ -30,6 +30,14 @@ RUN if [ -n "${CHROMIUM}" ]; then \
     && apt-get install -y --no-install-recommends chromium-headless-shell fonts-liberation fonts-dejavu-core \
     && rm -rf /var/lib/apt/lists/*; \
   fi
+# Debian packages of programs that draw thumbnails of PDF files and videos: "poppler-utils ffmpeg".
+ARG PROGRAMS=""
+# hadolint ignore=DL3008,SC2086
+RUN if [ -n "${PROGRAMS}" ]; then \
+    apt-get update \
+    && apt-get install -y --no-install-recommends ${PROGRAMS} \
+    && rm -rf /var/lib/apt/lists/*; \
+  fi
 RUN groupadd --system --gid 10001 stowage \
   && useradd --system --uid 10001 --gid stowage --home-dir /nonexistent --no-create-home --shell /usr/sbin/nologin stowage \
   && install -d -o stowage -g stowage /data

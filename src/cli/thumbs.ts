@@ -1,6 +1,7 @@
 import { createThumbnails } from '../images/create-thumbnails.ts';
 import type { BatchOutcome } from '../images/thumbnails.ts';
 import { createImagePool } from '../images/image-pool.ts';
+import { drawingPrograms } from '../images/previews/drawing-program.ts';
 import { reservedNames } from '../actions/reserved.ts';
 import { checkConfiguration } from '../connector.ts';
 import { readThreadPoolSize } from '../config/environment.ts';
@@ -34,7 +35,8 @@ interface Contents {
 const readFolder = async (source: Source, folder: SourcePath, signal: AbortSignal): Promise<Contents> => {
   const isReserved = reservedNames(source.settings);
   const { extensions, imageExtensions } = source.settings;
-  const shown = new Set(imageExtensions.filter((one) => extensions.includes(one)));
+  const drawn = [...imageExtensions, ...drawingPrograms(source.settings).keys()];
+  const shown = new Set(drawn.filter((one) => extensions.includes(one)));
   const pictures: Entry[] = [];
   const folders: SourcePath[] = [];
   for await (const page of (await source.storage()).list(folder, { signal })) {

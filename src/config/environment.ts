@@ -1,3 +1,5 @@
+import { delimiter, isAbsolute } from 'node:path';
+
 /** A variable of the process; one that is set to nothing counts as not set. */
 export const readVariable = (name: string): string | undefined => process.env[name] || undefined;
 
@@ -33,8 +35,16 @@ export const readSigningSecret = (): readonly string[] | undefined => {
   return keys.length === 0 ? undefined : keys;
 };
 
-/** Variables that a browser needs. All others may be secrets, and the browser shows pages of strangers. */
-const BROWSER_VARIABLES = /^(?:PATH|LANG|LC_.*|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|FONTCONFIG_.*|SYSTEMROOT)$/iu;
+/** Variables that other programs need. All others may be secrets, and those programs read files of strangers. */
+const PROGRAM_VARIABLES = /^(?:PATH|LANG|LC_.*|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|FONTCONFIG_.*|SYSTEMROOT)$/iu;
+
+/** All that programs that this process starts may know of its environment. */
+export const readProgramEnvironment = (): Readonly<Record<string, string | undefined>> =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => PROGRAM_VARIABLES.test(name)));
+
+/** The folders in which the system looks for programs. */
+export const readProgramFolders = (): readonly string[] =>
+  (process.env['PATH'] ?? '').split(delimiter).filter((folder) => isAbsolute(folder));
 
 /**
  * The Chromium browser that prints PDF files: its path where `STOWAGE_CHROMIUM` is set, and all that it may
@@ -42,9 +52,7 @@ const BROWSER_VARIABLES = /^(?:PATH|LANG|LC_.*|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|F
  */
 export const readBrowser = () => ({
   path: readVariable('STOWAGE_CHROMIUM'),
-  environment: Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => BROWSER_VARIABLES.test(name)),
-  ),
+  environment: readProgramEnvironment(),
 });
 
 /**

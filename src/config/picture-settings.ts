@@ -1,5 +1,6 @@
+import { isAbsolute } from 'node:path';
 import * as z from 'zod';
-import { setting, source } from './setting-meta.ts';
+import { global, setting, source } from './setting-meta.ts';
 import { segment, whole } from './setting-values.ts';
 
 /** What happens to pictures that come into a source. */
@@ -70,6 +71,27 @@ const imagePresetsSchema = z
   .refine((presets) => Object.keys(presets).length <= 20, 'must not be more than 20')
   .default({});
 
+const program = z
+  .string()
+  .refine(
+    (text) => isAbsolute(text) || /^[^\s/\\]+$/u.test(text),
+    'must be the name of a program, or its whole path',
+  );
+
+const thumbProgramsSchema = z.strictObject({
+  pdf: program
+    .optional()
+    .describe('`pdftoppm` of poppler, or its whole path: draws the first page of PDF files.'),
+  video: program
+    .optional()
+    .describe('`ffmpeg`, or its whole path: draws a frame of the first seconds of videos.'),
+  seconds: whole
+    .min(1)
+    .max(600)
+    .default(20)
+    .describe('Longest time that a program takes for one file; then it is ended, and the icon stays.'),
+});
+
 /** The settings about what pictures become. */
 export const pictureSettings = {
   uploadImages: setting(
@@ -88,6 +110,12 @@ export const pictureSettings = {
     z.number().min(1).max(4).default(1),
     source(
       'Pixels of a thumbnail for each of `thumbSize`: 2 for sharp thumbnails on fine screens. Thumbnails that exist keep their size until their image changes.',
+    ),
+  ),
+  thumbPrograms: setting(
+    thumbProgramsSchema.prefault({}),
+    global(
+      'Programs that draw thumbnails of PDF files and videos, `{ "pdf": "pdftoppm", "video": "ffmpeg" }`. Without one such files have icons.',
     ),
   ),
 } as const;

@@ -15,6 +15,7 @@ import { createImagePool, type ImagePool } from './image-pool.ts';
 import { createFollowers } from './thumbnail-followers.ts';
 import { createBacklog, type Backlog } from './thumbnail-backlog.ts';
 import { createThumbnailCache } from './thumbnail-cache.ts';
+import { createPreviews } from './previews/create-previews.ts';
 import { createThumbnailMaker } from './thumbnail-maker.ts';
 import { createPlanner } from './thumbnail-plan.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -59,11 +60,26 @@ interface Views {
   readonly left: readonly Entry[];
 }
 
+/** How long a listing waits for programs that draw; then it shows icons, and they draw after it. */
+const DRAWING_PATIENCE_MS = 2000;
+/** How long programs draw after one listing; the next one goes on from there. */
+const DRAWING_REST_MS = 120_000;
+
 /**
  * Shows every entry, making at most the source's quota of new thumbnails: the first ones in the order of the
  * listing.
  */
-const showAll = async (view: FolderView, { settings }: Source, entries: readonly Entry[]): Promise<Views> => {
+const showAll = async (
+  view: FolderView,
+  { settings }: Source,
+  entries: readonly Entry[],
+  signal?: AbortSignal,
+): Promise<Views> => {
+  let patience: AbortSignal | undefined;
+  const untilImpatient = (): AbortSignal => {
+    patience ??= AbortSignal.timeout(DRAWING_PATIENCE_MS);
+    return signal === undefined ? patience : AbortSignal.any([signal, patience]);
+  };
   const views: View[] = [];
   const left: Entry[] = [];
   const makings: (() => Promise<void>)[] = [];
@@ -74,14 +90,23 @@ const showAll = async (view: FolderView, { settings }: Source, entries: readonly
       views.push(found);
       continue;
     }
-    views.push(settings.thumbPlaceholder ? view.placeholder(index) : { kind: 'absent' });
-    if (makings.length >= settings.safeThumbsCountInOneTime) {
+    const isDrawn = view.isDrawn(index);
+    views.push(isDrawn || settings.thumbPlaceholder ? view.placeholder(index) : { kind: 'absent' });
+    const leave = (): void => {
       const entry = entries[index];
       if (entry !== undefined && left.length < MAX_LEFT) left.push(entry);
+    };
+    if (makings.length >= settings.safeThumbsCountInOneTime) {
+      leave();
       continue;
     }
     makings.push(async () => {
-      views[index] = await found();
+      try {
+        views[index] = await found(isDrawn ? untilImpatient() : signal);
+      } catch (error) {
+        if (!isDrawn || patience?.aborted !== true || signal?.aborted === true) throw error;
+        leave();
+      }
     });
   }
   await sideBySide(makings, PARALLEL_PER_LISTING);
@@ -93,9 +118,14 @@ const makeRest =
   (context: FolderViewContext, source: Source, folder: SourcePath, entries: readonly Entry[]) =>
   async (signal: AbortSignal): Promise<void> => {
     const view = await openFolderView(context, source, folder, entries, signal);
+    let drawingMs = 0;
     for (let index = 0; index < entries.length; index += 1) {
       const found = view.look(index);
-      if (typeof found === 'function') await found();
+      const isDrawn = view.isDrawn(index);
+      if (typeof found !== 'function' || (isDrawn && drawingMs > DRAWING_REST_MS)) continue;
+      const start = performance.now();
+      await found();
+      if (isDrawn) drawingMs += performance.now() - start;
       signal.throwIfAborted();
     }
   };
@@ -156,8 +186,9 @@ const makeAllWith =
       const found = view.look(index);
       if (typeof found !== 'function') return onEnd(picture, 'current');
       signal.throwIfAborted();
-      const { kind } = await found();
-      onEnd(picture, kind === 'made' ? 'made' : kind === 'icon' ? 'broken' : 'failed');
+      const made = await found();
+      const isBroken = made.kind === 'icon' && made.isFailure !== true;
+      onEnd(picture, made.kind === 'made' ? 'made' : isBroken ? 'broken' : 'failed');
     };
     // Waits for all of them: what ends before the others have would leave them behind.
     const makings = pictures.map((picture, index) => async () => {
@@ -175,7 +206,7 @@ const describeWith = (context: FolderViewContext, backlog: Backlog): Thumbnails[
       return namesOnDemand(source, entries, context.svgGenerator !== undefined);
     try {
       const view = await openFolderView(context, source, folder, entries, signal);
-      const { views, left } = await showAll(view, source, entries);
+      const { views, left } = await showAll(view, source, entries, signal);
       if (left.length > 0 && hold !== undefined) {
         const key = context.cache.keyOf({ storage: await source.storage(), path: folder });
         backlog.add(key, makeRest(context, source, folder, left), hold());
@@ -207,7 +238,7 @@ const describeWith = (context: FolderViewContext, backlog: Backlog): Thumbnails[
 export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
   const { log, svgGenerator, pool = createImagePool() } = options;
   const cache = createThumbnailCache();
-  const maker = createThumbnailMaker(pool, cache, log);
+  const maker = createThumbnailMaker({ pool, previews: createPreviews(log), cache, log });
   const backlog = createBacklog();
   const context: FolderViewContext = { cache, maker, log, svgGenerator };
   return {

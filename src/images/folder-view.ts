@@ -66,8 +66,11 @@ export const ENTRIES_PER_TURN = 2000;
 export type View =
   | { readonly kind: 'self' }
   | { readonly kind: 'made'; readonly name: string }
-  | { readonly kind: 'icon'; readonly icon: Icon }
+  | { readonly kind: 'icon'; readonly icon: Icon; readonly isFailure?: true }
   | { readonly kind: 'absent' };
+
+/** Makes what shows an entry. The signal ends the wait for it, besides that of the request. */
+export type Making = (signal?: AbortSignal) => Promise<View>;
 
 /** One look at a folder by one request. */
 export interface FolderView {
@@ -75,7 +78,9 @@ export interface FolderView {
    * How the entry of this place in the listing is shown as things stand; a function when something has to be
    * made first.
    */
-  look(index: number): View | (() => Promise<View>);
+  look(index: number): View | Making;
+  /** Whether a program draws the entry, which takes longer than to scale an image down. */
+  isDrawn(index: number): boolean;
   /** The icon of the entry's kind; `absent` when the source has no icons. */
   placeholder(index: number): View;
   /** Makes sure that the icon is stored; false when the store does not take it. */
@@ -156,21 +161,23 @@ const settle = async (view: View | (() => Promise<View>)): Promise<View> =>
 const showPicture = (
   context: FolderContext,
   entry: Entry,
-  { name, format }: Extract<Plan, { kind: 'picture' }>,
-): View | (() => Promise<View>) => {
+  { name, format, program }: Extract<Plan, { kind: 'picture' }>,
+): View | Making => {
   if (isFresh(context, name, entry)) return { kind: 'made', name };
   if (isKnownBroken(context.cache, targetOf(context, name), entry))
     return showIcon(context, entry, context.planner.planIcon(entry));
   const { thumbSize, thumbDensity, quality } = context.source.settings;
   const side = Math.round(thumbSize * thumbDensity);
   const spec = { width: side, height: side, fit: 'inside', quality, format } as const;
-  return async () => {
-    const image = { path: context.folder.child(entry.name), entry, spec };
-    const outcome: Outcome = await context.maker.picture(targetOf(context, name), image, context.request);
+  return async (signal = context.request.signal) => {
+    const image = { path: context.folder.child(entry.name), entry, spec, program };
+    const request = { ...context.request, signal };
+    const outcome: Outcome = await context.maker.picture(targetOf(context, name), image, request);
     if (outcome === 'made') return { kind: 'made', name };
-    return outcome === 'broken'
-      ? settle(showIcon(context, entry, context.planner.planIcon(entry)))
-      : { kind: 'self' };
+    // What a program would draw is nothing that a page can show as a picture.
+    if (outcome === 'failed' && program === undefined) return { kind: 'self' };
+    const icon = await settle(showIcon(context, entry, context.planner.planIcon(entry)));
+    return outcome === 'failed' && icon.kind === 'icon' ? { ...icon, isFailure: true } : icon;
   };
 };
 
@@ -229,6 +236,10 @@ export const openFolderView = async (
       const [entry, plan] = [entries[index], plans[index]];
       if (entry === undefined || plan === undefined) return { kind: 'absent' };
       return plan.kind === 'picture' ? showPicture(context, entry, plan) : showIcon(context, entry, plan);
+    },
+    isDrawn: (index) => {
+      const plan = plans[index];
+      return plan?.kind === 'picture' && plan.program !== undefined;
     },
     placeholder: (index) => {
       const entry = entries[index];

@@ -6,7 +6,7 @@ import type { Target } from './thumbnail-cache.ts';
 import type { ThumbnailMaker } from './thumbnail-maker.ts';
 import { createPlanner } from './thumbnail-plan.ts';
 import { hasThumbnailFolder, variantNameOf } from './thumbnail-name.ts';
-import type { Place, Thumbnails } from './thumbnails.ts';
+import type { SourceLocation, Thumbnails } from './thumbnails.ts';
 
 /** What followers work with. */
 export interface FollowersContext {
@@ -17,27 +17,29 @@ export interface FollowersContext {
 }
 
 /**
- * The thumbnails that may belong to a place: of an image its picture, with a generator also the item's own
+ * The thumbnails that may belong to a location: of an image its picture, with a generator also the item's own
  * icons.
  */
 const targetsOf = async (
   { hasGenerator }: FollowersContext,
-  place: Place,
+  location: SourceLocation,
 ): Promise<{ pictures: readonly Target[]; icons: readonly Target[] }> => {
-  const { settings } = place.source;
-  if (!hasThumbnailFolder(settings) || place.path.isRoot) return { pictures: [], icons: [] };
+  const { settings } = location.source;
+  if (!hasThumbnailFolder(settings) || location.path.isRoot) return { pictures: [], icons: [] };
   const planner = createPlanner(settings, hasGenerator);
-  const thumbs = place.path.parent.child(settings.thumbFolderName);
-  const storage = await place.source.storage();
+  const thumbs = location.path.parent.child(settings.thumbFolderName);
+  const storage = await location.source.storage();
   const at = (name: string): Target => ({ storage, path: thumbs.child(name) });
-  const unknown = { name: place.path.name, size: undefined, modifiedAt: undefined };
+  const unknown = { name: location.path.name, size: undefined, modifiedAt: undefined };
   const plan = planner.plan({ ...unknown, kind: 'file' });
   const icons = (['file', 'folder'] as const).map((kind) => planner.planIcon({ ...unknown, kind }));
   if (plan.kind !== 'picture') {
     return { pictures: [], icons: icons.flatMap((icon) => (icon.kind === 'item' ? [at(icon.name)] : [])) };
   }
-  const variants = Object.entries(settings.imagePresets).map(([preset, { format }]) => {
-    const { name } = variantNameOf(place.path.name, format, settings.imageExtensions);
+  // What a program draws has no variants.
+  const presets = plan.program === undefined ? Object.entries(settings.imagePresets) : [];
+  const variants = presets.map(([preset, { format }]) => {
+    const { name } = variantNameOf(location.path.name, format, settings.imageExtensions);
     return { storage, path: thumbs.child(preset).child(name) };
   });
   return {
@@ -61,8 +63,8 @@ const dropAll = async ({ maker }: FollowersContext, targets: readonly Target[]):
   }
 };
 
-const drop = async (context: FollowersContext, place: Place): Promise<void> => {
-  const { pictures, icons } = await targetsOf(context, place);
+const drop = async (context: FollowersContext, location: SourceLocation): Promise<void> => {
+  const { pictures, icons } = await targetsOf(context, location);
   await dropAll(context, [...pictures, ...icons]);
 };
 
@@ -70,7 +72,7 @@ const drop = async (context: FollowersContext, place: Place): Promise<void> => {
  * Whether the thumbnail is at least as new as its image: only then a copy of it, which looks new, tells the
  * truth.
  */
-const isCurrent = async ({ storage, path }: Target, image: Place): Promise<boolean> => {
+const isCurrent = async ({ storage, path }: Target, image: SourceLocation): Promise<boolean> => {
   const [made, shown] = await Promise.all([storage.stat(path), storage.stat(image.path)]);
   return (
     (made.modifiedAt ?? Infinity) >= (shown.modifiedAt ?? 0) &&
@@ -100,7 +102,7 @@ type TargetPair = readonly [from: Target | undefined, to: Target | undefined];
 const pairsOf = (old: readonly Target[], next: readonly Target[]): readonly TargetPair[] =>
   Array.from({ length: Math.max(old.length, next.length) }, (_, index) => [old[index], next[index]]);
 
-const move = async (context: FollowersContext, from: Place, to: Place): Promise<void> => {
+const move = async (context: FollowersContext, from: SourceLocation, to: SourceLocation): Promise<void> => {
   const [old, next] = await Promise.all([targetsOf(context, from), targetsOf(context, to)]);
   for (const pair of pairsOf(old.pictures, next.pictures)) {
     const moved = await take(context, pair, async ({ storage, path }, target) => {
@@ -116,7 +118,7 @@ const move = async (context: FollowersContext, from: Place, to: Place): Promise<
   await dropAll(context, [...old.icons, ...next.icons]);
 };
 
-const copy = async (context: FollowersContext, from: Place, to: Place): Promise<void> => {
+const copy = async (context: FollowersContext, from: SourceLocation, to: SourceLocation): Promise<void> => {
   const [old, next] = await Promise.all([targetsOf(context, from), targetsOf(context, to)]);
   for (const pair of pairsOf(old.pictures, next.pictures)) {
     const copied = await take(context, pair, async ({ storage, path }, target) => {
@@ -156,15 +158,15 @@ const removeIfEmpty = async (storage: StorageAdapter, folder: SourcePath): Promi
  * thumbnails away, and the folders that hold nothing else. Costs nothing where no thumbnail was made of late,
  * else one question to the store.
  */
-const sweepBelow = async ({ maker }: FollowersContext, place: Place): Promise<void> => {
-  if (!hasThumbnailFolder(place.source.settings) || place.path.isRoot) return;
-  const storage = await place.source.storage();
-  const written = await maker.forgetBelow({ storage, path: place.path });
-  if (written.length === 0 || !(await exists(storage, place.path))) return;
+const sweepBelow = async ({ maker }: FollowersContext, location: SourceLocation): Promise<void> => {
+  if (!hasThumbnailFolder(location.source.settings) || location.path.isRoot) return;
+  const storage = await location.source.storage();
+  const written = await maker.forgetBelow({ storage, path: location.path });
+  if (written.length === 0 || !(await exists(storage, location.path))) return;
   for (const thumbs of written) {
     if (!(await exists(storage, thumbs))) continue;
     await storage.removeFolder(thumbs);
-    for (let folder = thumbs.parent; place.path.contains(folder); folder = folder.parent) {
+    for (let folder = thumbs.parent; location.path.contains(folder); folder = folder.parent) {
       if (!(await removeIfEmpty(storage, folder))) break;
     }
   }
@@ -182,12 +184,12 @@ export const createFollowers = (
     }
   };
   return {
-    removed: (place) =>
+    removed: (location) =>
       quietly(async () => {
-        await drop(context, place);
-        await sweepBelow(context, place);
+        await drop(context, location);
+        await sweepBelow(context, location);
       }),
-    changed: (place) => quietly(() => drop(context, place)),
+    changed: (location) => quietly(() => drop(context, location)),
     moved: (from, to) =>
       quietly(async () => {
         await move(context, from, to);

@@ -6,6 +6,8 @@ import { SourcePath } from '../storage/source-path.ts';
 import { MAX_PICTURE_BYTES } from './engine.ts';
 import type { ThumbnailSpec } from './engine.ts';
 import { collect, type ImagePool } from './image-pool.ts';
+import type { Previews } from './previews/create-previews.ts';
+import type { DrawingProgram } from './previews/drawing-program.ts';
 import { createSingleFlight, type SingleFlight } from './single-flight.ts';
 import { versionOf, type ThumbnailCache, type Target } from './thumbnail-cache.ts';
 
@@ -25,17 +27,22 @@ export interface MakingRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What a thumbnail is made of, and how. */
+export interface ImageToShow {
+  readonly path: SourcePath;
+  readonly entry: Entry;
+  readonly spec: ThumbnailSpec;
+  /** Draws the file, which is no image itself. */
+  readonly program?: DrawingProgram | undefined;
+}
+
 /**
  * Makes single thumbnails: each once at a time, bounded over the whole connector. Its promises reject only
  * for the request's signal.
  */
 export interface ThumbnailMaker {
-  /** Reads the image, scales it down and stores it. */
-  picture(
-    target: Target,
-    image: { readonly path: SourcePath; readonly entry: Entry; readonly spec: ThumbnailSpec },
-    request: MakingRequest,
-  ): Promise<Outcome>;
+  /** Reads the image, or has the program draw the file, scales it down and stores it. */
+  picture(target: Target, image: ImageToShow, request: MakingRequest): Promise<Outcome>;
   /** Stores markup for this version of an item. */
   markup(
     target: Target,
@@ -58,14 +65,21 @@ const isExpected = (error: unknown): boolean =>
 
 interface MakerContext {
   readonly pool: ImagePool;
+  readonly previews: Previews;
   readonly cache: ThumbnailCache;
   readonly log: Logger;
   readonly flights: SingleFlight<Outcome>;
 }
 
+/** A thumbnail of one version of an item. */
+interface Job {
+  readonly target: Target;
+  readonly version: string;
+}
+
 const store = async (
   { cache, log }: MakerContext,
-  { target, version }: { readonly target: Target; readonly version: string },
+  { target, version }: Job,
   content: Buffer,
   signal: AbortSignal,
 ): Promise<Outcome> => {
@@ -84,11 +98,7 @@ const store = async (
   }
 };
 
-const failed = (
-  { cache, log }: MakerContext,
-  { target, version }: { readonly target: Target; readonly version: string },
-  error: unknown,
-): Outcome => {
+const failed = ({ cache, log }: MakerContext, { target, version }: Job, error: unknown): Outcome => {
   if (error instanceof BrokenImageError) {
     cache.note(target, { version, outcome: 'broken' });
     log.debug('An item cannot be drawn.', { path: target.path.toString(), error });
@@ -102,7 +112,7 @@ const failed = (
 /** Runs the work of a target unless it is known how it ends. */
 const once = async (
   context: MakerContext,
-  job: { readonly target: Target; readonly version: string },
+  job: Job,
   { since, signal }: MakingRequest,
   produce: (signal: AbortSignal) => Promise<Outcome>,
 ): Promise<Outcome> => {
@@ -137,23 +147,53 @@ const forgetBelow = async (context: MakerContext, folder: Target): Promise<reado
   return [...folders.values()];
 };
 
+/** Makes a thumbnail of an image, within the memory for files from before it is read. */
+const showImage = async (
+  context: MakerContext,
+  job: Job,
+  { path, entry, spec }: ImageToShow,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  const { pool } = context;
+  if ((entry.size ?? 0) > MAX_PICTURE_BYTES) throw new BrokenImageError('The image file is too large.');
+  const work = async (): Promise<Outcome> => {
+    const { stream } = await job.target.storage.read(path, { signal });
+    const image = await collect(stream, MAX_PICTURE_BYTES, signal);
+    return store(context, job, await pool.engine.thumbnail(image, spec, signal), signal);
+  };
+  return pool.hold('thumbnails', entry.size, work, signal);
+};
+
+/** Makes a thumbnail of what a program draws. */
+const showDrawn = (
+  context: MakerContext,
+  job: Job,
+  { path, entry, spec, program }: ImageToShow & { readonly program: DrawingProgram },
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  const { pool, previews } = context;
+  const file = { storage: job.target.storage, path, size: entry.size };
+  const side = Math.max(spec.width ?? 0, spec.height ?? 0);
+  return previews.hold(async () => {
+    const drawn = await previews.draw(program, file, side, signal);
+    return store(context, job, await pool.engine.thumbnail(drawn, spec, signal), signal);
+  }, signal);
+};
+
 /** Makes the maker of one connector. */
-export const createThumbnailMaker = (pool: ImagePool, cache: ThumbnailCache, log: Logger): ThumbnailMaker => {
-  const flights = createSingleFlight<Outcome>();
-  const context: MakerContext = { pool, cache, log, flights };
+export const createThumbnailMaker = (
+  shared: Pick<MakerContext, 'pool' | 'previews' | 'cache' | 'log'>,
+): ThumbnailMaker => {
+  const context: MakerContext = { ...shared, flights: createSingleFlight<Outcome>() };
   return {
-    picture: (target, { path, entry, spec }, request) => {
-      const job = { target, version: versionOf(entry) };
-      const size = entry.size ?? 0;
-      return once(context, job, request, async (signal) => {
-        if (size > MAX_PICTURE_BYTES) throw new BrokenImageError('The image file is too large.');
-        const work = async (): Promise<Outcome> => {
-          const { stream } = await target.storage.read(path, { signal });
-          const image = await collect(stream, MAX_PICTURE_BYTES, signal);
-          return store(context, job, await pool.engine.thumbnail(image, spec, signal), signal);
-        };
-        return pool.hold('thumbnails', entry.size, work, signal);
-      });
+    picture: (target, image, request) => {
+      const job = { target, version: versionOf(image.entry) };
+      const { program } = image;
+      return once(context, job, request, (signal) =>
+        program === undefined
+          ? showImage(context, job, image, signal)
+          : showDrawn(context, job, { ...image, program }, signal),
+      );
     },
     markup: (target, { version, draw }, request) => {
       const job = { target, version };

@@ -3,14 +3,20 @@ import { extensionOf } from '../content/extension.ts';
 import type { Entry } from '../storage/adapter.ts';
 import type { ThumbnailFormat } from './engine.ts';
 import { fileIcon, folderIcon, itemIconName, type Icon } from './icon.ts';
-import { thumbnailNameOf } from './thumbnail-name.ts';
+import { drawingPrograms, type DrawingProgram } from './previews/drawing-program.ts';
+import { previewNameOf, thumbnailNameOf } from './thumbnail-name.ts';
 
 /** How an entry is shown, before anybody has looked what exists. */
 export type Plan =
   /** By itself: SVG images, and items without icons. */
   | { readonly kind: 'self' }
-  /** By a scaled-down picture in the thumbnail folder. */
-  | { readonly kind: 'picture'; readonly name: string; readonly format: ThumbnailFormat }
+  /** By a scaled-down picture in the thumbnail folder: of an image, or of what a program draws of the file. */
+  | {
+      readonly kind: 'picture';
+      readonly name: string;
+      readonly format: ThumbnailFormat;
+      readonly program?: DrawingProgram;
+    }
   /** By the icon of its extension or of folders. */
   | { readonly kind: 'icon'; readonly icon: Icon }
   /** By an icon of its own, drawn by the host's generator. */
@@ -33,6 +39,7 @@ export interface Planner {
 export const createPlanner = (settings: Settings, hasGenerator: boolean): Planner => {
   const size = { width: settings.svgThumbWidth, height: settings.svgThumbHeight };
   const images = new Set(settings.imageExtensions);
+  const programs = drawingPrograms(settings);
   // One plan object per icon, not per entry: a big folder has very many of the one and very few of the other.
   const iconPlans = new Map<string, IconPlan>();
   const iconPlan = (key: string, draw: () => Icon): IconPlan => {
@@ -56,6 +63,8 @@ export const createPlanner = (settings: Settings, hasGenerator: boolean): Planne
     hasItemIcons: hasGenerator && settings.generateSvgThumbs,
     plan: (entry) => {
       const extension = (entry.kind === 'file' && extensionOf(entry.name)) || '';
+      const program = programs.get(extension);
+      if (program !== undefined) return { kind: 'picture', ...previewNameOf(entry.name), program };
       if (!images.has(extension)) return planIcon(entry);
       if (extension === 'svg') return { kind: 'self' };
       return { kind: 'picture', ...thumbnailNameOf(entry.name, settings.imageExtensions) };

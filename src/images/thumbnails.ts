@@ -3,7 +3,7 @@ import type { Entry } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 
 /** A file in a source. */
-export interface Place {
+export interface SourceLocation {
   readonly source: Source;
   readonly path: SourcePath;
 }
@@ -101,16 +101,16 @@ export interface Thumbnails {
   /**
    * The image was removed: its thumbnail goes too. These followers log failures of the store and never throw.
    */
-  removed(place: Place): Promise<void>;
+  removed(location: SourceLocation): Promise<void>;
   /**
-   * The image has another place now: its thumbnail goes along; a stale one at the target is replaced or
+   * The image has another location now: its thumbnail goes along; a stale one at the target is replaced or
    * removed.
    */
-  moved(from: Place, to: Place): Promise<void>;
+  moved(from: SourceLocation, to: SourceLocation): Promise<void>;
   /** As `moved`, for a copy. */
-  copied(from: Place, to: Place): Promise<void>;
+  copied(from: SourceLocation, to: SourceLocation): Promise<void>;
   /** The image has new content: its thumbnail is dropped and made anew by the next listing. */
-  changed(place: Place): Promise<void>;
+  changed(location: SourceLocation): Promise<void>;
 }
 
 /** Paths of a picture's variants by the names of their presets. */

@@ -18,6 +18,14 @@ useFolders();
 
 const settings: readonly Row[] = [
   [
+    'a program for thumbnails that is not there',
+    () => ({ ...healthy(), thumbPrograms: { pdf: 'no-such-program' } }),
+    'programs',
+    'broken',
+    /thumbnails \(pdf\): no-such-program cannot be run/u,
+    /apt-get install poppler-utils/u,
+  ],
+  [
     'writing for everybody',
     () => ({ ...healthy(), accessControl: [] }),
     'strangers',

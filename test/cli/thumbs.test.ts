@@ -65,6 +65,31 @@ describe('stowage thumbs', () => {
     expect((await thumbs('photos', 'trip/deep')).stdout).toBe('1 made, 0 were there, 0 cannot be drawn.\n');
   });
 
+  it('has PDF files drawn by the program that is named, and names those that it cannot draw', async () => {
+    const program = join(folder.path, 'program');
+    const drawn = join(folder.path, 'drawn.jpg');
+    await writeFile(drawn, await photo());
+    await writeFile(
+      program,
+      `#!/bin/sh\nwhile [ $# -gt 1 ]; do shift; done\ngrep -q draw "$1" && cat '${drawn}'\n`,
+      {
+        mode: 0o700,
+      },
+    );
+    config = await folder.config({
+      thumbPrograms: { pdf: program },
+      sources: { photos: { title: 'Photos', root, serve: 'public' } },
+    });
+    for (const name of ['a.pdf', 'trip/b.pdf']) await writeFile(join(root, name), '%PDF-1.4 draw');
+    await writeFile(join(root, 'c.pdf'), '%PDF-1.4');
+    expect(await thumbs('photos')).toMatchObject({
+      status: 0,
+      stdout: '2 made, 0 were there, 1 cannot be drawn.\n',
+      stderr: 'cannot be drawn: c.pdf\n',
+    });
+    expect((await thumbs('photos')).stdout).toBe('0 made, 2 were there, 1 cannot be drawn.\n');
+  });
+
   it('ends when it is asked to, with nothing half made, and goes on when it runs again', async () => {
     const bytes = await photo(3000);
     await writeFile(join(root, '0.jpg'), bytes);

@@ -2,7 +2,7 @@ import { withFaults } from 'stowage/testing';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { MemoryAdapter } from '../../dist/internals.js';
-import type { Place } from '../../dist/images/thumbnails.js';
+import type { SourceLocation } from '../../dist/images/thumbnails.js';
 import { bytesAt, createGallery, entriesOf, pathOf, put, type Gallery } from './gallery.ts';
 import { colourAt, isNear } from './pictures.ts';
 
@@ -11,7 +11,10 @@ const flat = (background: string): Promise<Buffer> =>
     .png()
     .toBuffer();
 
-const at = (gallery: Gallery, path: string): Place => ({ source: gallery.source, path: pathOf(path) });
+const at = (gallery: Gallery, path: string): SourceLocation => ({
+  source: gallery.source,
+  path: pathOf(path),
+});
 
 const thumbsIn = async ({ storage }: Gallery, folder = ''): Promise<string[]> => {
   try {

@@ -4,6 +4,7 @@ import { readBrowser, readVariable } from '../../config/environment.ts';
 import { isPlainObject } from '../../config/plain-values.ts';
 import type { ConnectorConfig, SourceConfig } from '../../config/types.ts';
 import { findBrowser } from '../../documents/pdf/executable.ts';
+import { findProgram } from '../../images/previews/find-program.ts';
 import { documentPackages, installedVersion, neededVersions, packagesOf } from '../packages.ts';
 import { ask } from './public-address.ts';
 import { Findings, reasonOf } from './finding.ts';
@@ -74,6 +75,22 @@ const checkBrowser = async (findings: Findings): Promise<void> => {
         : 'Correct STOWAGE_CHROMIUM, or unset it.';
     if (path === undefined) findings.risk('browser', text, fix);
     else findings.broken('browser', text, fix);
+  }
+};
+
+/** Programs that the configuration names: without one its files have icons. */
+const checkPrograms = async ({ settings }: ConnectorConfig, findings: Findings): Promise<void> => {
+  for (const kind of ['pdf', 'video'] as const) {
+    const command = settings.thumbPrograms[kind];
+    if (command === undefined) continue;
+    const path = await findProgram(command);
+    if (path !== undefined) findings.ok('programs', `thumbnails (${kind}): ${path}`);
+    else
+      findings.broken(
+        'programs',
+        `thumbnails (${kind}): ${command} cannot be run`,
+        `apt-get install ${kind === 'pdf' ? 'poppler-utils' : 'ffmpeg'}, or correct thumbPrograms.${kind}.`,
+      );
   }
 };
 
@@ -152,6 +169,7 @@ export const checkMachine = async (
   await checkPackages(config, findings);
   await checkPictures(findings);
   await checkBrowser(findings);
+  await checkPrograms(config, findings);
   await checkTemporary(config.sources, findings);
   checkZone(findings);
   const clocks = await Promise.all(config.sources.map((source) => checkClock(source, signal)));

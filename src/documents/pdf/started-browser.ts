@@ -1,32 +1,19 @@
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { processState, readProcessMark } from '../../adapter-support/process-mark.ts';
+import { readFile } from 'node:fs/promises';
+import {
+  makeTemporaryFolder,
+  removeTemporaryFolder,
+  sweepTemporaryFolders,
+} from '../../adapter-support/temporary-folder.ts';
 import type { Browser, CDPSession, PuppeteerNode } from 'puppeteer-core';
 import type { BrowserExecutable } from './executable.ts';
 
 const PREFIX = 'stowage-browser-';
 
-/** Removes the profiles that killed processes have left. */
-const sweep = async (): Promise<void> => {
-  for (const name of await readdir(tmpdir())) {
-    if (!name.startsWith(PREFIX) || (await processState(name.slice(PREFIX.length))) !== 'gone') continue;
-    await rm(join(tmpdir(), name), { recursive: true, force: true });
-  }
-};
-
-/**
- * Makes a private folder that a browser may write to, and removes what dead processes have left of theirs.
- */
+/** Makes a private folder that a browser may write to, and removes what dead processes have left of theirs. */
 const createProfile = async (): Promise<string> => {
-  // Leftovers of another user cannot be removed; they are no reason not to start.
-  await sweep().catch(() => undefined);
-  return mkdtemp(join(tmpdir(), `${PREFIX}${await readProcessMark()}-`));
+  await sweepTemporaryFolders(PREFIX);
+  return makeTemporaryFolder(PREFIX);
 };
-
-/** Removes a profile whose browser has ended. Never throws. */
-const removeProfile = (profile: string): Promise<void> =>
-  rm(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch(() => undefined);
 
 /**
  * Bytes of memory that belong to a process alone, without program code and other mapped files. Undefined
@@ -118,7 +105,7 @@ export const startBrowser = async (
     });
     return await watched(browser, profile);
   } catch (error) {
-    await removeProfile(profile);
+    await removeTemporaryFolder(profile);
     throw error;
   }
 };
@@ -147,7 +134,7 @@ const watched = async (browser: Browser, profile: string): Promise<StartedBrowse
     await Promise.race([browser.close(), pause(CLOSE_MS)]).catch(() => undefined);
     killGroup(browser);
     gone.abort();
-    await removeProfile(profile);
+    await removeTemporaryFolder(profile);
   };
   return {
     browser,
