@@ -21,6 +21,7 @@ import { createEvents } from './events/events.ts';
 import { createSinks } from './events/sinks.ts';
 import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
+import { createSearchCursors } from './actions/search/cursor.ts';
 import { createLinks, type Links, type UrlFor } from './links/links.ts';
 import { fromHook } from './http/error-response.ts';
 import { createProxyRole } from './http/proxy-role.ts';
@@ -187,6 +188,7 @@ const createServices = (
 ): ActionServices => {
   const remote = createRemoteFetcher({ log });
   const locations = createLocationLocks();
+  const quotas = createQuotas(log);
   const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
   return {
     links: createLinks(settings.signingSecret ?? []),
@@ -195,8 +197,8 @@ const createServices = (
     pictureSizes: createPictureSizes(pool),
     reservations: createNameReservations(),
     locations,
-    trash: createTrashKeeper(locations, log),
-    quotas: createQuotas(log),
+    trash: createTrashKeeper(locations, log, (storage) => quotas.forget(storage)),
+    quotas,
     events: createEvents({
       before: hooks.beforeEvent && ((event) => fromHook('beforeEvent', () => hooks.beforeEvent?.(event))),
       after: hooks.onEvent && ((event) => hooks.onEvent?.(event)),
@@ -204,6 +206,7 @@ const createServices = (
       log,
     }),
     largeListings: new LargeListings(),
+    searchCursors: createSearchCursors(settings.signingSecret ?? []),
     searches: createSlots(SEARCHES_AT_ONCE, SEARCHES_MAY_WAIT),
     omittedEntries: new OmittedEntries(),
     remote,

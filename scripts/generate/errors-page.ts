@@ -21,7 +21,8 @@ Messages come in ${Object.keys(catalogues)
     .map((language) => code(language))
     .join(', ')}: in the language of the parameter \`language\`, else the best of
 \`Accept-Language\`, else English. \`Content-Language\` says which. What only English says more exactly follows the translation.
-A form of several files is stored whole or not at all: when one file is refused, another message says so and names it.
+A form of several files is stored whole or not at all: when one file is refused, another message says so and names it. Only a file that has replaced an
+older one already stays when the storing of another fails.
 
 Over HTTP/1.1 the first message is also the reason phrase of the status line, in English where a translation is not ASCII. With
 \`errorHttpStatus: false\` errors of actions come with the status line 200, and only \`data.code\` holds the number.

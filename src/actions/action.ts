@@ -17,6 +17,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { TrashKeeper } from '../trash/keeper.ts';
 import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';
 import type { LargeListings } from './listing/large-listings.ts';
+import type { SearchCursors } from './search/cursor.ts';
 import type { OmittedEntries } from './listing/omitted.ts';
 import type { NameReservations } from './naming.ts';
 import type { UploadedFile } from './uploaded-file.ts';
@@ -33,6 +34,7 @@ export interface ActionServices {
   readonly largeListings: LargeListings;
   /** Searches take turns: each walks through whole trees. */
   readonly searches: Slots;
+  readonly searchCursors: SearchCursors;
   readonly omittedEntries: OmittedEntries;
   /** The only way to fetch what users name. */
   readonly remote: RemoteFetcher;

@@ -22,19 +22,22 @@ const parameters = transferParameters;
 
 type CopyParameters = z.output<typeof parameters>;
 
-/** Copies an item inside its source. */
+/** Copies an item inside its source. `ask` comes when nothing inside of it is denied. */
 const copyInside = async (
   context: ActionContext,
   open: OpenSource,
   { path: from, stat }: Item,
   to: SourcePath,
+  ask: () => Promise<unknown>,
 ): Promise<void> => {
   const { signal } = context;
   if (stat.kind === 'file') {
+    await ask();
     await open.storage.copyFile(from, to, { createOnly: true, signal });
     return;
   }
   await requireContents(context, open, { verb: 'COPY', from, to });
+  await ask();
   await copyFolder(open.storage, from, to, { signal });
 };
 
@@ -69,13 +72,16 @@ const copyOne = async (
     fromSource: open.source,
     bytes: item.stat.size,
   } as const;
-  await announce(context, { ...change, path: folder.child(name) });
+  let asked: Promise<unknown> | undefined;
+  const ask = (): Promise<unknown> => (asked ??= announce(context, { ...change, path: folder.child(name) }));
   const take = async (path: SourcePath): Promise<SourcePath> => {
     check(path);
     const locations = { from: { ...open, path: from }, to: { ...target, path } };
-    await (isSame
-      ? copyInside(context, open, item, path)
-      : transferItem(context, { verb: 'COPY', kind, ...locations }));
+    if (isSame) await copyInside(context, open, item, path, ask);
+    else {
+      await ask();
+      await transferItem(context, { verb: 'COPY', kind, ...locations });
+    }
     return path;
   };
   const need = (): Promise<Measure> => measured(context, open, from, kind);

@@ -5,7 +5,7 @@ import { type ActionContext, defineAction } from './action.ts';
 import { isOfStore, listingMessages, unreachable } from './listing/each-source.ts';
 import { listingItemSchemaWith } from './listing/item.ts';
 import { openedSource, sourcesFor } from './open-source.ts';
-import { encodeCursor, type SearchCursor } from './search/cursor.ts';
+import type { SearchCursor } from './search/cursor.ts';
 import { foundItems, type FoundItem } from './search/found-items.ts';
 import { searchParameters, type SearchParameters } from './search/parameters.ts';
 import { SEARCH_KEY, SearchBudget, searchSource } from './search/search-source.ts';
@@ -18,7 +18,8 @@ const itemSchema = listingItemSchemaWith({
 
 /** One search over its sources, one after the other. */
 class Search {
-  readonly items: FoundItem[] = [];
+  readonly #lists: Iterable<FoundItem>[] = [];
+  #found = 0;
   readonly messages: string[] = [];
   readonly #context: ActionContext;
   readonly #search: SearchParameters;
@@ -35,7 +36,10 @@ class Search {
    * Returns where to go on, if anywhere. @throws the first failure where no source could be searched
    */
   async over(sources: readonly Source[]): Promise<SearchCursor | undefined> {
-    const { cursor } = this.#search;
+    const { cursor: sealed } = this.#search;
+    const cursor = sealed === undefined ? undefined : this.#context.services.searchCursors.open(sealed);
+    if (sealed !== undefined && cursor === undefined)
+      throw new InvalidParametersError(['cursor: must be what an answer gave']);
     const begin = cursor === undefined ? 0 : sources.findIndex(({ key }) => key === cursor.source);
     if (begin === -1) throw new InvalidParametersError(['cursor: must be of the same search']);
     for (const [index, source] of sources.slice(begin).entries()) {
@@ -50,7 +54,12 @@ class Search {
   }
 
   get #room(): number {
-    return this.#search.limit - this.items.length;
+    return this.#search.limit - this.#found;
+  }
+
+  /** What has been found; made while it is taken. */
+  *items(): Generator<FoundItem, void, undefined> {
+    for (const list of this.#lists) yield* list;
   }
 
   /** Returns where to go on in the source. */
@@ -62,7 +71,8 @@ class Search {
       open.access.require(SEARCH_KEY, search.path);
       const wanted = { search, after, room: this.#room, budget: this.#budget, signal };
       const { found, position, unreadable } = await searchSource(open, wanted);
-      this.items.push(...(await foundItems(this.#context, open, found, search.mods.details ?? false)));
+      this.#lists.push(...(await foundItems(this.#context, open, found, search.mods.details ?? false)));
+      this.#found += found.length;
       this.#searched += 1;
       if (unreadable > 0)
         log.warn('A search leaves out folders that cannot be read.', { source: source.name, unreadable });
@@ -104,10 +114,10 @@ export const filesSearchAction = defineAction({
     try {
       const search = new Search(context, input);
       const cursor = sources.length === 0 ? undefined : await search.over(sources);
-      const { items, messages } = search;
+      const { messages } = search;
       return {
-        items,
-        cursor: cursor === undefined ? undefined : encodeCursor(cursor),
+        items: search.items(),
+        cursor: cursor === undefined ? undefined : context.services.searchCursors.seal(cursor),
         messages: messages.length === 0 ? undefined : messages,
       };
     } finally {

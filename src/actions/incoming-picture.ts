@@ -81,7 +81,7 @@ const storeOriginal = async (
   open: OpenSource,
   stored: SourcePath,
   { filename, staged, stagedIn }: UploadedFile,
-): Promise<void> => {
+): Promise<JustStored | undefined> => {
   const {
     source: { settings },
     storage,
@@ -89,17 +89,19 @@ const storeOriginal = async (
   const { signal } = context;
   const { reservations } = context.services;
   const folderName = settings.uploadImages?.keepOriginal ?? false;
-  if (folderName === false) return;
+  if (folderName === false) return undefined;
   const name = sanitizeName(`${splitExtension(stored.name).stem}.${splitExtension(filename).extension}`);
   const folder = stored.parent.child(folderName);
-  await storeByStrategy(
+  const { stored: kept, replaced } = await storeByStrategy(
     { storage, folder, name, strategy: 'addNumber', settings, reservations, signal },
     async (target, options) => {
       const write = (): Promise<Stat> =>
         placeStaged(staged, stagedIn, storage, target, { ...options, signal });
-      await putting(context, open, target, { bytes: staged.size, ...options }, write);
+      const stat = await putting(context, open, target, { bytes: staged.size, ...options }, write);
+      return { path: target, stat };
     },
   );
+  return { ...kept, replaced };
 };
 
 /** A file that has just been stored, with its version. */
@@ -134,17 +136,17 @@ export const withdraw = async (
 /**
  * Stores a picture as it came in the hidden folder beside what was made of it, under the same name with its
  * own extension. Never replaces another: a taken name gets a number. When it fails, what was made is
- * withdrawn.
+ * withdrawn. Returns the original, where one is kept.
  */
 export const keepOriginal = async (
   context: ActionContext,
   open: OpenSource,
   stored: JustStored,
   original: UploadedFile | undefined,
-): Promise<void> => {
-  if (original === undefined) return;
+): Promise<JustStored | undefined> => {
+  if (original === undefined) return undefined;
   try {
-    await storeOriginal(context, open, stored.path, original);
+    return await storeOriginal(context, open, stored.path, original);
   } catch (error) {
     await withdraw(context, open, [stored]);
     throw error;

@@ -117,13 +117,13 @@ export const relocate = async (
     { storage, path: to },
   ];
   const change = { type: `${kind}.moved`, source, path: to, from, bytes: stat.size } as const;
-  await announce(context, change);
   const run = isSameLocation(origin, target) && from.parent.equals(to.parent) ? changeLetterCase : moveItem;
   await services.locations.hold([origin, target], { signal }, async (hasWaited) => {
     // Stores make a missing folder in passing.
     if (hasWaited) await requireFolder(open, to.parent, signal, 'destination folder');
     // Thumbnails of what is inside a folder travel inside.
     if (kind === 'folder') await requireContents(context, open, { verb, from, to });
+    await announce(context, change);
     await run(storage, kind, from, to, signal);
     await services.thumbnails.moved({ source, path: from }, { source, path: to });
   });

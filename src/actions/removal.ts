@@ -8,7 +8,7 @@ import type { ActionContext } from './action.ts';
 import { announce, report } from './changes.ts';
 import { isFree } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
-import { freeing, storing } from './room.ts';
+import { freeing, quotaOf, storing } from './room.ts';
 
 /** What a source keeps of removed items; undefined: nothing. */
 export const trashPolicyOf = ({ trash }: Pick<Settings, 'trash'>): TrashPolicy | undefined =>
@@ -47,44 +47,43 @@ const by = ({ role, subject }: ActionContext['requester']): Remover => ({
   subject,
 });
 
+/** Whether the old content of replaced files goes into the trash. */
+const keepsReplaced = ({ source: { settings } }: OpenSource): boolean =>
+  trashPolicyOf(settings) !== undefined && settings.trash?.keepReplaced === true;
+
 /**
- * Has a file replaced by `put`. Where the source keeps what is replaced, its old content is copied into the
- * trash before; nobody else replaces it meanwhile, so that no version is lost between the two. A copy whose
- * original was not replaced is removed again.
+ * Has a file replaced by `put`, and its old content copied into the trash before. A copy whose original was
+ * not replaced is removed again.
  */
-const replacing = async <Stored>(
+const keeping = async <Stored>(
   context: ActionContext,
   { source, storage }: OpenSource,
   path: SourcePath,
   put: () => Promise<Stored>,
 ): Promise<Stored> => {
-  const policy = trashPolicyOf(source.settings);
-  if (policy === undefined || source.settings.trash?.keepReplaced !== true) return put();
   const { services, requester, signal } = context;
-  return services.locations.hold([{ storage, path }], { signal }, async () => {
-    if (await isFree({ storage, signal }, path)) return put();
-    const kept = await copyIntoTrash(storage, path, by(requester), { signal });
-    try {
-      const stored = await put();
-      services.trash.tend(storage, policy, context.holdSources, kept.bytes);
-      return stored;
-    } catch (error) {
-      await eraseFromTrash(storage, kept).catch(() => undefined);
-      throw error;
-    }
-  });
+  if (await isFree({ storage, signal }, path)) return put();
+  const kept = await copyIntoTrash(storage, path, by(requester), { signal });
+  try {
+    const stored = await put();
+    const policy = trashPolicyOf(source.settings);
+    if (policy !== undefined) services.trash.tend(storage, policy, context.holdSources, kept.bytes);
+    return stored;
+  } catch (error) {
+    await eraseFromTrash(storage, kept).catch(() => undefined);
+    throw error;
+  }
 };
 
-/** What a new file takes: over an old one that is not kept, only what it is larger. */
+/** What a file takes that may replace another: over one that is not kept, only what it is larger. */
 const needOf = async (
   { signal }: ActionContext,
-  { source, storage }: OpenSource,
+  open: OpenSource,
   path: SourcePath,
-  { bytes, createOnly }: Putting,
+  bytes: number,
 ): Promise<Measure> => {
-  if (createOnly === true || (await isFree({ storage, signal }, path))) return { bytes, files: 1 };
-  if (trashPolicyOf(source.settings) !== undefined && source.settings.trash?.keepReplaced === true)
-    return { bytes, files: 1 };
+  const { storage } = open;
+  if (keepsReplaced(open) || (await isFree({ storage, signal }, path))) return { bytes, files: 1 };
   return { bytes: bytes - ((await storage.stat(path, { signal })).size ?? 0), files: 0 };
 };
 
@@ -96,19 +95,27 @@ export interface Putting {
 
 /**
  * Gives a file its name by `put`: within the quota of the source, and with the trash for what it replaces.
- * Every new content of a file comes this way.
+ * Every new content of a file comes this way. Where either looks at what it replaces, nobody else replaces it
+ * meanwhile: no version is lost between the two, and the difference is counted once.
  * @throws QuotaExceededError; what `put` throws; errors of the store
  */
-export const putting = <Stored>(
+export const putting = async <Stored>(
   context: ActionContext,
   open: OpenSource,
   path: SourcePath,
-  file: Putting,
+  { bytes, createOnly }: Putting,
   put: () => Promise<Stored>,
-): Promise<Stored> =>
-  storing(
-    context,
-    open,
-    () => needOf(context, open, path, file),
-    () => (file.createOnly === true ? put() : replacing(context, open, path, put)),
+): Promise<Stored> => {
+  if (createOnly === true) return storing(context, open, () => ({ bytes, files: 1 }), put);
+  const keeps = keepsReplaced(open);
+  if (!keeps && quotaOf(open, context.holdSources) === undefined) return put();
+  const { storage } = open;
+  return context.services.locations.hold([{ storage, path }], context, () =>
+    storing(
+      context,
+      open,
+      () => needOf(context, open, path, bytes),
+      () => (keeps ? keeping(context, open, path, put) : put()),
+    ),
   );
+};

@@ -1,7 +1,9 @@
+import type { Settings } from '../config/settings.ts';
 import type { EntryKind, StorageAdapter } from '../storage/adapter.ts';
 import { measure, type Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Quotas, QuotaTarget } from '../quotas/quotas.ts';
+import { isTrashRecord } from '../trash/trash-folder.ts';
 import type { ActionContext } from './action.ts';
 import type { OpenSource } from './open-source.ts';
 
@@ -12,17 +14,33 @@ export const quotaOf = (
 ): QuotaTarget | undefined => {
   const { quota, createThumb, thumbFolderName } = source.settings;
   if (quota?.bytes === undefined && quota?.files === undefined) return undefined;
-  return { storage, limits: quota, derivedName: createThumb ? thumbFolderName : undefined, hold };
+  const derivedName = createThumb ? thumbFolderName : undefined;
+  return { storage, limits: quota, derivedName, ignores: isTrashRecord, hold };
 };
 
-/** The bytes that a source can still take; infinite without a quota. @throws errors of the first count */
+/**
+ * Whether a new file takes as many bytes as are sent: over an older one it takes only the difference, and of
+ * a picture less may be stored.
+ */
+export const isStoredAsSent = ({
+  saveSameFileNameStrategy,
+  uploadImages,
+}: Pick<Settings, 'saveSameFileNameStrategy' | 'uploadImages'>): boolean =>
+  saveSameFileNameStrategy !== 'replace' && uploadImages === undefined;
+
+/**
+ * The bytes that a source can still take when `bytes` of them are wanted; infinite without a quota. @throws
+ * errors of the count
+ */
 export const roomIn = async (
   quotas: Quotas,
   target: QuotaTarget | undefined,
+  bytes: number,
   signal: AbortSignal,
 ): Promise<number> => {
   if (target?.limits.bytes === undefined) return Infinity;
-  return Math.max(0, target.limits.bytes - (await quotas.usage(target, signal)).bytes);
+  const used = await quotas.usage(target, signal, { bytes, files: 1 });
+  return Math.max(0, target.limits.bytes - used.bytes);
 };
 
 /** Measures an item as quotas count it. */

@@ -7,9 +7,10 @@ import type { SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
 import { announce, report } from './changes.ts';
-import { cleanedUpload, incomingName, pictureOf } from './incoming-policy.ts';
+import { cleanedUpload, pictureOf } from './incoming-policy.ts';
 import {
   expectedName,
+  type JustStored,
   keepOriginal,
   policyFor,
   prepareThumbnail,
@@ -33,33 +34,17 @@ export interface PlannedUpload {
   readonly original?: UploadedFile | undefined;
 }
 
-/**
- * Checks an uploaded picture and makes of it what the source wants to be stored. Its name follows its format.
- */
+/** Makes of a picture what the source wants to be stored. Its name follows its format. */
 const preparePicture = async (
   context: ActionContext,
   open: OpenSource,
-  folder: SourcePath,
   upload: UploadedFile,
   policy: ReceivingPolicy,
+  check: (name: string) => string,
 ): Promise<PlannedUpload> => {
-  const { access, source } = open;
-  const nameOf = (filename: string): string => {
-    const name = newFileName(source.settings, filename);
-    access.require('FILE_UPLOAD', folder.child(name), extensionOf(name));
-    return name;
-  };
-  const { maxUploadFileSize } = source.settings;
-  if (upload.staged.size > maxUploadFileSize) throw fileTooLarge(upload.filename, maxUploadFileSize);
-  const wanted = nameOf(expectedName(source.settings, upload.filename));
-  const bytes = upload.staged.size;
-  const created = { type: 'file.created', source, path: folder.child(wanted), bytes } as const;
-  const changed = (await announce(context, created)) ?? upload.filename;
-  if (changed !== upload.filename) nameOf(expectedName(source.settings, changed));
-  const named = { ...upload, filename: changed };
-  const { filename, ...received } = await receiveUpload(context, open, named, policy);
+  const { filename, ...received } = await receiveUpload(context, open, upload, policy);
   try {
-    return { ...received, name: nameOf(filename) };
+    return { ...received, name: check(filename) };
   } catch (error) {
     await received.upload.staged.discard();
     throw error;
@@ -80,20 +65,24 @@ export const prepareUpload = async (
   upload: UploadedFile,
 ): Promise<PlannedUpload> => {
   const { source, access } = open;
+  const { settings } = source;
   const { filename, staged } = upload;
-  const policy = policyFor(source.settings, filename);
-  if (policy !== undefined) return preparePicture(context, open, folder, upload, policy);
-  // The edge stops at the largest limit of the sources; here the source's own holds.
-  const arrived = { name: filename, kind: 'file', size: staged.size, modifiedAt: undefined } as const;
+  const bytes = staged.size;
   const check = (wanted: string): string => {
-    const allowed = incomingName(source.settings, { ...arrived, name: wanted });
+    const allowed = newFileName(settings, wanted);
     access.require('FILE_UPLOAD', folder.child(allowed), extensionOf(allowed));
     return allowed;
   };
-  const first = check(filename);
-  const created = { type: 'file.created', source, path: folder.child(first), bytes: staged.size } as const;
-  const changed = await announce(context, created);
-  const name = changed === undefined ? first : check(changed);
+  const first = check(expectedName(settings, filename));
+  // The edge stops at the largest limit of the sources; here the source's own holds.
+  if (bytes > settings.maxUploadFileSize) throw fileTooLarge(filename, settings.maxUploadFileSize);
+  const change = { type: 'file.created', source, path: folder.child(first), bytes } as const;
+  const changed = await announce(context, change);
+  // What the host calls a picture is one: it is treated by the name that it gets.
+  const named = changed === undefined ? upload : { ...upload, filename: changed };
+  const name = changed === undefined ? first : check(expectedName(settings, changed));
+  const policy = policyFor(settings, named.filename);
+  if (policy !== undefined) return preparePicture(context, open, named, policy, check);
   const cleaned = await cleanedUpload(context, open, upload, name);
   const isImage = mimeTypeOf(name).startsWith('image/');
   const seen = isImage ? await context.services.images.measure(pictureOf(cleaned)) : undefined;
@@ -145,6 +134,8 @@ export interface StoredUpload {
   readonly replaced: boolean;
   /** Less is stored than was uploaded. */
   readonly isReduced: boolean;
+  /** The picture as it came, where it is kept. */
+  readonly original: JustStored | undefined;
 }
 
 /**
@@ -182,9 +173,8 @@ export const storeUpload = async (
     return putting(context, open, path, { bytes: upload.staged.size, createOnly }, write);
   });
   const bytes = upload.staged.size;
-  const one = { ...stored, bytes, seen, replaced, isReduced: upload.isReduced === true };
-  await keepOriginal(context, open, one, original);
-  return one;
+  const kept = await keepOriginal(context, open, { ...stored, replaced }, original);
+  return { ...stored, bytes, seen, replaced, isReduced: upload.isReduced === true, original: kept };
 };
 
 /** Reports a stored file. */
@@ -194,6 +184,19 @@ export const reportUpload = (
   { path, bytes, replaced }: StoredUpload,
 ): Promise<void> =>
   report(context, { type: replaced ? 'file.replaced' : 'file.created', source, path, bytes });
+
+/** Takes back what was stored of a form that has failed; what has replaced an older file stays. */
+const takeBack = async (
+  context: ActionContext,
+  open: OpenSource,
+  stored: readonly StoredUpload[],
+): Promise<void> => {
+  const files = stored.flatMap((one) =>
+    one.original === undefined || one.replaced ? [one] : [one, one.original],
+  );
+  await withdraw(context, open, files);
+  for (const one of stored) if (one.replaced) await reportUpload(context, open, one);
+};
 
 /**
  * Stores the files of one request in a folder, in their order; none replaces another of them, whatever the
@@ -210,12 +213,16 @@ export const storeUploads = async (
   const keyOf = (name: string): string => foldedFor(open.storage, name);
   try {
     for (const plan of planned) {
-      const one = await storeUpload(context, open, folder, plan, used.has(keyOf(plan.name)));
+      const store = (): Promise<StoredUpload> =>
+        storeUpload(context, open, folder, plan, used.has(keyOf(plan.name)));
+      // Its name says to the client that nothing was uploaded, which is not so where a file was replaced.
+      const isAll = stored.every(({ replaced }) => !replaced);
+      const one = await (isAll ? naming(plan.upload.filename, store) : store());
       stored.push(one);
       used.add(keyOf(one.path.name));
     }
   } catch (error) {
-    await withdraw(context, open, stored);
+    await takeBack(context, open, stored);
     throw error;
   }
   for (const one of stored) await reportUpload(context, open, one);

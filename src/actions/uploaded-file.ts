@@ -1,5 +1,5 @@
 import { sanitizeName } from '../content/file-name.ts';
-import { FileTooLargeError, StowageError } from '../errors/errors.ts';
+import { FileRefusedByHost, FileTooLargeError, isHttpError, StowageError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { StagedFile, StorageAdapter } from '../storage/adapter.ts';
 import type { ActionContext } from './action.ts';
@@ -52,7 +52,9 @@ export const naming = async <Result>(filename: string, work: () => Promise<Resul
   try {
     return await work();
   } catch (error) {
-    if (error instanceof StowageError) error.addDetails({ name: sanitizeName(filename) });
+    const details = { name: sanitizeName(filename) };
+    if (isHttpError(error)) throw new FileRefusedByHost(error, details, error);
+    if (error instanceof StowageError) error.addDetails(details);
     throw error;
   }
 };

@@ -399,6 +399,8 @@ export interface TrashListData extends Success {
     /** True: it was not removed but replaced by newer content. */
     readonly replaced: boolean;
   }[];
+  /** One sentence for each source that cannot be reached now and is left out. */
+  readonly messages?: readonly string[] | undefined;
 }
 
 /** What `trashRestore` answers. */

@@ -178,6 +178,16 @@ export class HttpError extends Error {
   }
 }
 
+/** The host's refusal of one file of a form. */
+export class FileRefusedByHost extends HttpError {
+  readonly details: ErrorDetails;
+
+  constructor({ status, message }: HttpError, details: ErrorDetails, cause: unknown) {
+    super(status, message, { cause });
+    this.details = details;
+  }
+}
+
 /**
  * Whether a hook rejects the request. Known by its shape: a test runner, or a second copy of this package,
  * makes errors that are instances of other classes.

@@ -3,7 +3,7 @@ import type { Logger } from '../log/logger.ts';
 import { createRemotePoster } from '../remote/post.ts';
 import { createAuditFile } from './audit-file.ts';
 import type { EventSink } from './event.ts';
-import { createWebhook } from './webhook.ts';
+import { createWebhook, type WebhookSettings } from './webhook.ts';
 
 /** Where the settings want events to go. */
 export const createSinks = (
@@ -14,5 +14,13 @@ export const createSinks = (
   // Checked with the configuration.
   if (stateDirectory === undefined) return sinks;
   const poster = createRemotePoster();
-  return [...sinks, ...webhooks.map((one) => createWebhook(one, { poster, stateDirectory, log }))];
+  // Several may have one address, with other secrets or types: each has a queue of its own.
+  const numberOf = ({ url }: WebhookSettings, index: number): number =>
+    webhooks.slice(0, index).filter((other) => other.url === url).length;
+  return [
+    ...sinks,
+    ...webhooks.map((one, index) =>
+      createWebhook(one, { poster, stateDirectory, log, number: numberOf(one, index) }),
+    ),
+  ];
 };

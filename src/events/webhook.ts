@@ -27,6 +27,8 @@ export interface WebhookParts {
   readonly poster: RemotePoster;
   readonly stateDirectory: string;
   readonly log: Logger;
+  /** How many before it have the same address. */
+  readonly number: number;
 }
 
 /** The signature of a delivery: over the time and the body, so that an old one cannot be sent again. */
@@ -50,10 +52,11 @@ const headersFor = (secret: string, id: string, body: string): Readonly<Record<s
  */
 export const createWebhook = (
   { url, secret, events, allowPrivate }: WebhookSettings,
-  { poster, stateDirectory, log }: WebhookParts,
+  { poster, stateDirectory, log, number }: WebhookParts,
 ): EventSink => {
   const { host } = new URL(url);
-  const folder = createHash('sha256').update(url).digest('hex').slice(0, 32);
+  const address = number === 0 ? url : `${url} ${String(number)}`;
+  const folder = createHash('sha256').update(address).digest('hex').slice(0, 32);
   const queue = createFileQueue(join(stateDirectory, 'webhooks', folder), MAX_WAITING);
   const closing = new AbortController();
   const { signal } = closing;

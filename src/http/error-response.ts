@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { editorFailure, type Editor } from '../actions/editor-answers.ts';
 import type { Settings } from '../config/settings.ts';
-import { InternalError, isHttpError, StowageError } from '../errors/errors.ts';
+import { FileRefusedByHost, InternalError, isHttpError, StowageError } from '../errors/errors.ts';
 import {
   acceptedLanguage,
   languageOf,
@@ -94,7 +94,7 @@ const describe = (error: unknown): Failure => {
     code: codeOfHook(status),
     status,
     messages: [text],
-    details: undefined,
+    details: error instanceof FileRefusedByHost ? error.details : undefined,
     isHosts: true,
     headers: {},
   };
@@ -171,7 +171,8 @@ const wordingOf = (failure: Failure, request: HookRequest, scope: ErrorScope): W
   const { form } = scope;
   // While a form arrives, more files may follow.
   const ofSeveral = form.files > 1 || (form.files === 1 && !form.isRead);
-  const more = ofSeveral && OF_A_FILE.has(failure.code) ? [nothingUploaded(language, failure.details)] : [];
+  const isOfFile = OF_A_FILE.has(failure.code) || failure.details?.['name'] !== undefined;
+  const more = ofSeveral && isOfFile ? [nothingUploaded(language, failure.details)] : [];
   if (failure.isHosts) return { messages: [...failure.messages, ...more], headers: {} };
   return { messages: [...messagesIn(language, failure), ...more], headers };
 };

@@ -7,7 +7,7 @@ import { newFileName } from '../actions/new-name.ts';
 import { openedSource, sourceFor } from '../actions/open-source.ts';
 import { editorOf, isEditorField, type Editor } from '../actions/editor-answers.ts';
 import { fileTooLarge, isFilesField, naming, type UploadedFile } from '../actions/uploaded-file.ts';
-import { roomIn, quotaOf } from '../actions/room.ts';
+import { isStoredAsSent, quotaOf, roomIn } from '../actions/room.ts';
 import { AccessDeniedError, QuotaExceededError } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Quotas } from '../quotas/quotas.ts';
@@ -198,12 +198,12 @@ const roomFor = async (
   const name = textOf(query, fields, 'source');
   if (name === undefined && sources.all.length > 1) return Infinity;
   const source = sourceFor(sources, name);
-  const isNew = source.settings.saveSameFileNameStrategy !== 'replace';
-  // What goes over an older file takes only the difference.
-  if (!isNew || (actionName ?? fields.text('action')) !== 'fileUpload') return Infinity;
+  const isUpload = (actionName ?? fields.text('action')) === 'fileUpload';
+  if (!isUpload || !isStoredAsSent(source.settings)) return Infinity;
   const target = quotaOf({ source, storage: await source.storage() }, holdSources);
-  const room = await roomIn(quotas, target, request.signal);
-  if (Number(request.headers['content-length'] ?? 0) > room + FORM_BYTES) throw new QuotaExceededError();
+  const length = Number(request.headers['content-length'] ?? Infinity);
+  const room = await roomIn(quotas, target, length, request.signal);
+  if (Number.isFinite(length) && length > room + FORM_BYTES) throw new QuotaExceededError();
   return room;
 };
 

@@ -21,6 +21,8 @@ export interface QuotaTarget {
   readonly limits: QuotaLimits;
   /** Folders of this name hold what the service has made and can make again: they do not count. */
   readonly derivedName: string | undefined;
+  /** Files that the service keeps for itself: they do not count. */
+  readonly ignores: (path: SourcePath) => boolean;
   /** Keeps the store open during a count; returns the way to give it back. */
   readonly hold: () => () => void;
 }
@@ -39,8 +41,11 @@ interface Account {
  * this process does, and counted again every hour of use.
  */
 export interface Quotas {
-  /** @throws the failure of the first count, the signal's reason */
-  usage(target: QuotaTarget, signal: AbortSignal): Promise<Measure>;
+  /**
+   * What the store holds. Where `need` does not fit in, a count that is due is waited for: things may have
+   * left the store. @throws the failure of the count, the signal's reason
+   */
+  usage(target: QuotaTarget, signal: AbortSignal, need?: Measure): Promise<Measure>;
   /**
    * Takes room for as long as `work` lasts, and for good when it succeeds. What is taken is taken for
    * everybody: of two who want the last room one gets it.
@@ -55,14 +60,10 @@ export interface Quotas {
   close(): Promise<void>;
 }
 
-const requireRoom = (
-  used: Measure,
-  need: Measure,
-  { bytes = Infinity, files = Infinity }: QuotaLimits,
-): void => {
+const fits = (used: Measure, need: Measure, { bytes = Infinity, files = Infinity }: QuotaLimits): boolean => {
   const isTooLarge = need.bytes > 0 && used.bytes + need.bytes > bytes;
   const isTooMany = need.files > 0 && used.files + need.files > files;
-  if (isTooLarge || isTooMany) throw new QuotaExceededError();
+  return !isTooLarge && !isTooMany;
 };
 
 const newAccount = (): Account => ({
@@ -84,11 +85,16 @@ const add = (account: Account, bytes: number, files: number): void => {
 
 const count = async (
   account: Account,
-  { storage, derivedName }: QuotaTarget,
+  { storage, derivedName, ignores }: QuotaTarget,
   signal: AbortSignal,
 ): Promise<void> => {
   account.added = { bytes: 0, files: 0 };
-  const found = await measure(storage, SourcePath.root, 'folder', { signal, derivedName });
+  const found = await measure(storage, SourcePath.root, 'folder', {
+    signal,
+    derivedName,
+    ignores,
+    isTolerant: true,
+  });
   const { bytes, files } = account.added;
   // What came meanwhile may be in the count already: too much is better than too little.
   account.used = { bytes: found.bytes + Math.max(0, bytes), files: found.files + Math.max(0, files) };
@@ -127,10 +133,10 @@ export const createQuotas = (log: Logger): Quotas => {
     return account;
   };
 
-  const usage = async (target: QuotaTarget, signal: AbortSignal): Promise<Measure> => {
+  const usage: Quotas['usage'] = async (target, signal, need = { bytes: 0, files: 0 }) => {
     const account = tend(target);
-    if (account.used === undefined && account.counting !== undefined)
-      await orAborted(account.counting, signal);
+    const isKnown = account.used !== undefined && fits(account.used, need, target.limits);
+    if (!isKnown && account.counting !== undefined) await orAborted(account.counting, signal);
     // A count that was aborted because the service ends.
     if (account.used === undefined) throw new QuotaExceededError();
     return account.used;
@@ -139,10 +145,10 @@ export const createQuotas = (log: Logger): Quotas => {
   return {
     usage,
     withRoom: async (target, need, signal, work) => {
-      const used = await usage(target, signal);
+      const used = await usage(target, signal, need);
       const account = accountOf(target.storage);
       // Nothing may be awaited between the last look and this.
-      requireRoom(account.used ?? used, need, target.limits);
+      if (!fits(account.used ?? used, need, target.limits)) throw new QuotaExceededError();
       add(account, need.bytes, need.files);
       try {
         return await work();

@@ -51,6 +51,7 @@ const readIfThere = (path: string): Promise<string> =>
  */
 export const createFileQueue = (folder: string, most: number): DurableQueue => {
   let count = 0;
+  let lastAt = 0;
   const loading = (async (): Promise<string[]> => {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const names = await readdir(folder);
@@ -77,7 +78,9 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
     add: async (value) => {
       // Named before anything is awaited, so that names have the order of the calls.
       count += 1;
-      const time = Date.now().toString(36).padStart(9, '0');
+      // Also where the clock is set back.
+      lastAt = Math.max(lastAt, Date.now());
+      const time = lastAt.toString(36).padStart(9, '0');
       const number = (count % 36 ** 6).toString(36).padStart(6, '0');
       const name = `${time}-${number}-${randomBytes(8).toString('hex')}.json`;
       const names = await loading;

@@ -1,4 +1,4 @@
-import { IntoItselfError } from '../errors/errors.ts';
+import { IntoItselfError, NotFoundError, StorageDeniedError, WrongKindError } from '../errors/errors.ts';
 import type { Entry, ListOptions, OperationOptions, StorageAdapter } from './adapter.ts';
 import { copyTree } from './copy-tree.ts';
 import { containsLocation } from './location.ts';
@@ -15,12 +15,14 @@ export interface WalkedEntry {
 export interface WalkOptions extends ListOptions {
   /** False for a folder that is not walked into. Default: all are. */
   readonly enters?: (path: SourcePath, entry: Entry) => boolean;
+  /** Leaves out folders below that vanish meanwhile, or that the store lets nobody read. */
+  readonly isTolerant?: boolean;
 }
 
 /**
  * All that lies below a folder, each folder before what it holds. One listing is open at a time, however deep
  * the tree is; memory grows with the number of folders that lie beside those on the way.
- * @throws NotFoundError also when a folder below vanishes during the walk
+ * @throws NotFoundError also when a folder below vanishes during the walk, unless it is tolerant
  */
 export async function* walkFolder(
   adapter: StorageAdapter,
@@ -29,7 +31,8 @@ export async function* walkFolder(
 ): AsyncGenerator<WalkedEntry, void, undefined> {
   const waiting: SourcePath[] = [folder];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    for await (const page of adapter.list(next, options)) {
+    const pages = adapter.list(next, options);
+    for await (const page of options.isTolerant === true && next !== folder ? ifReadable(pages) : pages) {
       for (const entry of page) {
         options.signal?.throwIfAborted();
         const path = next.below(entry.name);
@@ -37,6 +40,17 @@ export async function* walkFolder(
         if (entry.kind === 'folder' && options.enters?.(path, entry) !== false) waiting.push(path);
       }
     }
+  }
+}
+
+async function* ifReadable(
+  pages: AsyncIterable<readonly Entry[]>,
+): AsyncGenerator<readonly Entry[], void, undefined> {
+  try {
+    yield* pages;
+  } catch (error) {
+    const isGone = error instanceof NotFoundError || error instanceof WrongKindError;
+    if (!isGone && !(error instanceof StorageDeniedError)) throw error;
   }
 }
 

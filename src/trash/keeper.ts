@@ -29,8 +29,12 @@ export interface TrashKeeper {
 const isDue = ({ sweptAt, bytes }: Knowledge, { maxBytes }: TrashPolicy): boolean =>
   Date.now() - sweptAt > HOUR_MS || (maxBytes !== undefined && bytes !== undefined && bytes > maxBytes);
 
-/** Makes a keeper that has not begun anything. */
-export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeeper => {
+/** Makes a keeper that has not begun anything. `onErased` hears of stores out of which a sweep has removed something. */
+export const createTrashKeeper = (
+  locks: LocationLocks,
+  log: Logger,
+  onErased: (storage: StorageAdapter) => void,
+): TrashKeeper => {
   const known = new WeakMap<StorageAdapter, Knowledge>();
   const running = new Set<Promise<void>>();
   const closing = new AbortController();
@@ -43,7 +47,8 @@ export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeepe
         knowledge.arrived = 0;
         // Unknown when it fails: then the next sweep is due in an hour.
         knowledge.bytes = undefined;
-        const kept = await sweepTrash(storage, policy, locks, { signal: closing.signal });
+        const { erased, kept } = await sweepTrash(storage, policy, locks, { signal: closing.signal });
+        if (erased > 0) onErased(storage);
         // What has come meanwhile may be counted twice: that costs a sweep, which counts again.
         if (kept !== undefined) knowledge.bytes = kept + knowledge.arrived;
       }

@@ -40,16 +40,16 @@ export const eraseId = async (storage: StorageAdapter, id: TrashId): Promise<voi
 
 /**
  * Removes what is older than the policy allows, and then the oldest until the rest has room.
- * @returns the bytes that are kept; undefined where no limit asks for them
+ * @returns how many were removed, and the bytes that are kept: undefined where no limit asks for them
  */
 export const sweepTrash = async (
   storage: StorageAdapter,
   { retentionDays, maxBytes }: TrashPolicy,
   locks: LocationLocks,
   { signal }: OperationOptions,
-): Promise<number | undefined> => {
+): Promise<{ readonly erased: number; readonly kept: number | undefined }> => {
   const oldest = Date.now() - retentionDays * DAY_MS;
-  let kept = 0;
+  let [kept, erased] = [0, 0];
   let isFull = false;
   for (const id of await listIds(storage, { signal })) {
     signal?.throwIfAborted();
@@ -60,8 +60,9 @@ export const sweepTrash = async (
       isDue = isFull;
       if (!isDue) kept += bytes;
     }
-    if (isDue)
-      await locks.hold([{ storage, path: trashPaths.of(id) }], { signal }, () => eraseId(storage, id));
+    if (!isDue) continue;
+    await locks.hold([{ storage, path: trashPaths.of(id) }], { signal }, () => eraseId(storage, id));
+    erased += 1;
   }
-  return maxBytes === undefined ? undefined : kept;
+  return { erased, kept: maxBytes === undefined ? undefined : kept };
 };

@@ -24,12 +24,18 @@ export const isTrashId = (text: string): text is TrashId => ID.test(text);
 /** When it was removed, in milliseconds since 1970. */
 export const timeOf = (id: TrashId): number => Number.parseInt(id, 36);
 
+const RECORD = 'record.json';
+
+/** Whether a file is a record of the trash: what the service keeps for itself. */
+export const isTrashRecord = ({ name, segments }: SourcePath): boolean =>
+  name === RECORD && segments.length === 3 && segments[0] === TRASH_FOLDER;
+
 /** Where things of the trash lie. */
 export const trashPaths = {
   all: trash,
   /** All that belongs to one id. */
   of: (id: TrashId): SourcePath => trash.child(id),
-  record: (id: TrashId): SourcePath => trash.child(id).child('record.json'),
+  record: (id: TrashId): SourcePath => trash.child(id).child(RECORD),
   /** What was removed, under its own name. */
   item: (id: TrashId, name: string): SourcePath => trash.child(id).child('item').child(name),
 };

@@ -106,6 +106,41 @@ describe('events', () => {
     expect(after).toEqual([]);
   });
 
+  it('are not asked about a folder in which something is denied', async () => {
+    const { service, before } = await start(
+      {},
+      {
+        accessControl: [{ path: 'f/kept', FILE_MOVE: false, FILE_COPY: false, FILE_REMOVE: false }],
+        trash: {},
+      },
+    );
+    await service.source('files').put({ 'f/kept/a.txt': 'a', 'to/': '' });
+    for (const [action, fields] of [
+      ['folderMove', { from: 'f', path: 'to' }],
+      ['folderCopy', { from: 'f', path: 'to' }],
+      ['folderRemove', { name: 'f' }],
+    ] as const)
+      expect([action, (await service.call(action, fields)).status]).toEqual([action, 403]);
+    expect(before).toEqual([]);
+  });
+
+  it('names the file that the host refuses of a form, and leaves nothing of the others', async () => {
+    const { service } = await start({
+      beforeEvent: ({ path }) => {
+        if (path === 'b.txt') throw new HttpError(409, 'Not this one.');
+      },
+    });
+    const answer = await service.upload([
+      ['files[0]', 'a.txt', 'a'],
+      ['files[1]', 'b.txt', 'b'],
+    ]);
+    expect([answer.status, answer.messages]).toEqual([
+      409,
+      ['Not this one.', 'Nothing was uploaded because of "b.txt".'],
+    ]);
+    expect(await service.source('files').paths()).toEqual([]);
+  });
+
   it('can be refused by the host: then nothing changes', async () => {
     const refuse = ({ type }: ServiceEvent): never => {
       throw new HttpError(409, `Not now: ${type}`);

@@ -50,10 +50,10 @@ const scratch = async (): Promise<string> => {
 
 const start = async (
   folder: string,
-  webhook: object,
+  webhook: object | readonly object[],
 ): Promise<{ upload: (name: string) => Promise<number>; stop: () => Promise<void> }> => {
   const files = { title: 'Files', root: join(folder, 'files'), baseurl: 'https://files.example/' };
-  const webhooks = [{ secret, ...webhook }] as never;
+  const webhooks = [webhook].flat().map((one) => ({ secret, ...one })) as never;
   const stateDirectory = join(folder, 'state');
   const app = createApp(
     { createThumb: false, sources: { files }, webhooks, stateDirectory },
@@ -117,6 +117,34 @@ describe('webhooks', () => {
     expect(await second.upload('c.txt')).toBe(200);
     await expect.poll(receiver.paths).toEqual(['a.txt', 'b.txt', 'c.txt']);
     await expect.poll(() => waitingIn(folder)).toBe(0);
+  });
+
+  it('have one address and other secrets or types: each gets its own', async () => {
+    const folder = await scratch();
+    let isDown = true;
+    const receiver = await startReceiver(() => (isDown ? 503 : 200));
+    const other = 'another secret that is long enough: 32';
+    const webhooks = [
+      { url: receiver.url, secret, allowPrivate: true },
+      { url: receiver.url, secret: other, allowPrivate: true, events: ['file.created'] },
+    ];
+    const first = await start(folder, webhooks);
+    expect(await first.upload('a.txt')).toBe(200);
+    await first.stop();
+    expect(await waitingIn(folder)).toBe(2);
+    receiver.deliveries.length = 0;
+    isDown = false;
+    await start(folder, webhooks);
+    await expect.poll(() => waitingIn(folder)).toBe(0);
+    const signedBy = ({ headers, body }: Delivery): number =>
+      [secret, other].findIndex(
+        (one) =>
+          headers['x-stowage-signature'] ===
+          `sha256=${createHmac('sha256', one)
+            .update(`${String(headers['x-stowage-timestamp'])}.${body}`)
+            .digest('hex')}`,
+      );
+    expect(receiver.deliveries.map(signedBy).sort()).toEqual([0, 1]);
   });
 
   it('get only what they ask for, and never anything at a private address by default', async () => {

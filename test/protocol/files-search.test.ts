@@ -193,6 +193,44 @@ describe('filesSearch', () => {
     }
   });
 
+  it('tells nothing in its cursors of what is denied', async () => {
+    const service = await startService({
+      searchLimits: { entries: 100 },
+      accessControl: [{ path: 'private', FILES: false, FOLDERS: false }],
+    });
+    const files: Record<string, string> = { 'z/secret.txt': '' };
+    for (let index = 0; index < 1500; index += 1) files[`private/secret-${String(index)}.txt`] = '';
+    await service.source('files').put(files);
+    const seen: string[] = [];
+    const cursors: string[] = [];
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const page: Awaited<ReturnType<typeof search>> = await search(service, { query: 'secret', cursor });
+      seen.push(...page.names);
+      cursor = page.cursor;
+      if (cursor !== undefined) cursors.push(cursor);
+    }
+    expect(seen).toEqual(['files:z:secret.txt']);
+    expect(cursors.length).toBeGreaterThan(0);
+    for (const cursor of cursors) {
+      for (const encoding of ['base64url', 'latin1'] as const)
+        expect(Buffer.from(cursor, encoding).toString('latin1')).not.toMatch(/secret|private/u);
+    }
+  });
+
+  it('gives cursors that every instance with its `signingSecret` takes, and no other', async () => {
+    const files = { 'a/x.txt': '1', 'b/x.txt': '2' };
+    const keys = ['first key of 32 bytes: 0123456789', 'second key of 32 bytes: 0123456789'];
+    const first = await withFiles(files, { signingSecret: keys[1] });
+    const [rotated, other] = [
+      await withFiles(files, { signingSecret: keys }),
+      await withFiles(files, { signingSecret: keys[0] }),
+    ];
+    const { cursor = '' } = await search(first, { query: 'x', limit: '1' });
+    const rest = { query: 'x', limit: '1', cursor };
+    expect((await search(rotated, rest)).names).toEqual(['files:b:x.txt']);
+    expect((await other.call('filesSearch', rest)).status).toBe(400);
+  });
+
   it('goes on where it was when entries have come and gone meanwhile', async () => {
     const service = await withFiles({ 'a/x1.txt': '', 'a/x2.txt': '', 'b/x3.txt': '', 'c/x4.txt': '' });
     const first = await search(service, { query: 'x', limit: '2' });

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { photo } from '../images/pictures.ts';
+import { startSite } from '../remote/loopback.ts';
 import { formOf, startService, type Answer, type Service, type ServiceOptions } from './service.ts';
 
 const text = (bytes: number): string => 'x'.repeat(bytes);
@@ -11,6 +12,10 @@ const start = (quota: object, options: ServiceOptions = {}): Promise<Service> =>
 
 const upload = (service: Service, name: string, bytes: number, fields = {}): Promise<Answer> =>
   service.upload([['files[0]', name, text(bytes)]], fields);
+
+/** Another service over the folder of the first, which counts for itself. */
+const createSecond = (service: Service, quota: object): Promise<Service> =>
+  start(quota, { sources: { files: { root: service.source('files').root } }, trash: {} });
 
 const quotaOf = async (service: Service, source = ''): Promise<unknown> =>
   (await service.call('permissions', { source })).data['quota'];
@@ -134,7 +139,66 @@ describe('quota', () => {
     await service.call('fileRemove', { name: 'a.txt' });
     expect(refused(await upload(service, 'b.txt', 200))).toEqual(QUOTA);
     await service.call('trashEmpty');
-    await expect.poll(async () => (await upload(service, 'b.txt', 200)).status).toBe(200);
+    // What is due to be counted again is counted before anything is refused.
+    expect((await upload(service, 'b.txt', 200)).status).toBe(200);
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 200, usedFiles: 1 });
+  });
+
+  it('frees what the trash itself gives up, and does not count its records', async () => {
+    const service = await start({ bytes: 1000, files: 1 }, { trash: { maxBytes: 500 } });
+    expect((await upload(service, 'a.txt', 400)).status).toBe(200);
+    await service.call('fileRemove', { name: 'a.txt' });
+    const again = await createSecond(service, { bytes: 1000, files: 1 });
+    expect(await quotaOf(again)).toMatchObject({ usedBytes: 400, usedFiles: 1 });
+    await service.call('trashEmpty');
+    expect((await upload(service, 'large.txt', 900)).status).toBe(200);
+    await service.call('fileRemove', { name: 'large.txt' });
+    await expect
+      .poll(async () => (await service.source('files').paths()).filter((path) => path.endsWith('.txt')))
+      .toEqual([]);
+    expect((await upload(service, 'b.txt', 900)).status).toBe(200);
+  });
+
+  it('counts a file once that several replace at the same moment, also from another server', async () => {
+    const service = await start(
+      { bytes: 1000 },
+      { saveSameFileNameStrategy: 'replace', allowPrivateNetworkUploads: true },
+    );
+    await upload(service, 'a.txt', 10);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => upload(service, 'a.txt', 600)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 600, usedFiles: 1 });
+    const site = await startSite((_request, response) => response.end(text(700)));
+    onTestFinished(() => site.close());
+    expect((await service.call('fileUploadRemote', { url: `${site.origin}/a.txt` })).status).toBe(200);
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 700, usedFiles: 1 });
+  });
+
+  it('counts of a picture what is stored, not what was sent', async () => {
+    const large = await photo(2400, 2400);
+    const service = await start({ bytes: 20_000 }, { uploadImages: { maxWidth: 20 } });
+    expect(large.length).toBeGreaterThan(40_000);
+    const answer = await service.upload([['files[0]', 'a.jpg', new Uint8Array(large)]]);
+    expect(answer.status).toBe(200);
+    const [{ bytes } = { bytes: 0 }] = answer.data['items'] as { bytes: number }[];
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: bytes, usedFiles: 1 });
+  });
+
+  it('leaves nothing of a form that does not fit in as a whole, and names the file', async () => {
+    const picture = new Uint8Array(await photo(200, 100));
+    const uploadImages = { maxWidth: 20, keepOriginal: '_originals' };
+    const service = await start({ files: 3 }, { uploadImages });
+    const answer = await service.upload([
+      ['files[0]', 'a.jpg', picture],
+      ['files[1]', 'b.jpg', picture],
+    ]);
+    expect(refused(answer)).toEqual(QUOTA);
+    expect(answer.messages).toEqual([
+      'There is not enough room left here.',
+      'Nothing was uploaded because of "b.jpg".',
+    ]);
+    expect((await service.source('files').paths()).filter((path) => !path.endsWith('/'))).toEqual([]);
+    expect(await quotaOf(service)).toMatchObject({ usedFiles: 0 });
   });
 
   it('does not count thumbnails', async () => {

@@ -1,5 +1,6 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
 import { startService, type Answer, type Service, type ServiceOptions } from './service.ts';
 
@@ -75,6 +76,20 @@ describe('trashList', () => {
     expect([answer.status, itemsOf(answer)]).toEqual([200, []]);
     const { data } = await service.call('permissions');
     expect(data['permissions']).toMatchObject({ allowTrashList: false, allowTrashRestore: false });
+  });
+
+  it('leaves out a source whose store fails, and says so', async () => {
+    registerStorageAdapter('dead-trash', {
+      create: () => Promise.reject(new Error('not now')),
+    });
+    const sources = { one: {}, dead: { storageAdapter: 'dead-trash', root: undefined } };
+    const service = await startWithTrash({ sources });
+    await service.source('one').put({ 'a.txt': 'a' });
+    await service.call('fileRemove', { source: 'one', name: 'a.txt' });
+    const answer = await service.call('trashList');
+    expect([answer.status, itemsOf(answer).map(({ name }) => name)]).toEqual([200, ['a.txt']]);
+    expect(answer.messages).toEqual(['The source "dead" cannot be reached now.']);
+    expect((await service.call('trashList', { source: 'dead' })).status).toBe(500);
   });
 
   it('gives pages, over all sources or one', async () => {

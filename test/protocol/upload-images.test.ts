@@ -5,7 +5,7 @@ import { located } from '../images/located.ts';
 import { animation, colourAt, fromRgba, isNear, QUARTERS, quarters, turned } from '../images/pictures.ts';
 import { startSite } from '../remote/loopback.ts';
 import { startImages, type ImageService } from './images.ts';
-import { type Answer, type Fields, formOf, type ServiceOptions } from './service.ts';
+import { type Answer, type Fields, formOf, type ServiceOptions, startService } from './service.ts';
 
 type Wanted = Readonly<Record<string, unknown>>;
 
@@ -197,6 +197,18 @@ describe('uploadImages', () => {
     ]);
     expect(mixed.status).toBe(400);
     expect(await started.service.source('files').paths()).toEqual([]);
+  });
+
+  it('takes a file for the picture that the host calls it', async () => {
+    const service = await startService(
+      { extensions: EXTENSIONS, uploadImages: { maxWidth: 40 } },
+      { beforeEvent: ({ path }) => path.replace('.txt', '.jpg') },
+    );
+    expect((await service.upload([['files[0]', 'a.txt', 'no picture']])).status).toBe(400);
+    const picture = new Uint8Array(await quarters(80, 40).jpeg().toBuffer());
+    expect((await service.upload([['files[0]', 'b.txt', picture]])).status).toBe(200);
+    expect(await service.source('files').paths()).toEqual(['b.jpg']);
+    expect(await sharp(await service.source('files').bytes('b.jpg')).metadata()).toMatchObject({ width: 40 });
   });
 
   it('keeps originals in a folder that nobody can reach', async () => {

@@ -1,3 +1,4 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import { isSegment } from '../../storage/source-path.ts';
 
@@ -10,48 +11,73 @@ export interface SearchCursor {
 }
 
 /** What can stand in a cursor: a position is a path and a slash. */
-const MOST_LETTERS = 16_384;
+const MOST_LETTERS = 32_768;
 const MOST_POSITION = 4096;
+const CIPHER = 'aes-256-gcm';
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
 
 const content = z.tuple([z.string(), z.string().max(MOST_POSITION)]);
 
-/** Names joined by slashes, perhaps with one more: what else a forger writes leads nowhere. */
+/** Names joined by slashes, perhaps with one more: what leads anywhere else is refused. */
 const isPosition = (text: string): boolean =>
   text
     .replace(/\/$/u, '')
     .split('/')
     .every((name) => isSegment(name.normalize('NFC')));
 
-const decode = (text: string): SearchCursor | undefined => {
-  if (text.length > MOST_LETTERS || !/^[\w-]+$/u.test(text)) return undefined;
-  let written: unknown;
-  try {
-    written = JSON.parse(Buffer.from(text, 'base64url').toString());
-  } catch {
-    return undefined;
-  }
-  const parsed = content.safeParse(written);
-  if (!parsed.success) return undefined;
-  const [source, position] = parsed.data;
+const parsed = (text: string): SearchCursor | undefined => {
+  const [source, position] = content.parse(JSON.parse(text));
   if (position === '') return { source, position: undefined };
   return isPosition(position) ? { source, position } : undefined;
 };
 
-/** The cursor as clients get it: opaque to them. */
-export const encodeCursor = ({ source, position = '' }: SearchCursor): string =>
-  Buffer.from(JSON.stringify([source, position])).toString('base64url');
-
 /**
- * A cursor that an answer gave; undefined when absent or empty. It says where to go on, and allows nothing.
+ * Writes cursors as clients get them. A walk may stop at something that the client must not hear of, so they
+ * are encrypted: by the first of the keys, which any of them opens; without keys by one of this process.
  */
+export interface SearchCursors {
+  seal(cursor: SearchCursor): string;
+  /** Undefined for what no answer gave. What it says allows nothing. */
+  open(text: string): SearchCursor | undefined;
+}
+
+/** The cursors of one connector. */
+export const createSearchCursors = (secrets: readonly string[]): SearchCursors => {
+  const keys = secrets.map((secret) => createHash('sha256').update(`search cursor ${secret}`).digest());
+  const own = keys[0] ?? randomBytes(32);
+  const openBy = (key: Buffer, bytes: Buffer): SearchCursor | undefined => {
+    const [iv, tag] = [bytes.subarray(0, IV_BYTES), bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES)];
+    try {
+      const cipher = createDecipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES }).setAuthTag(tag);
+      const text = Buffer.concat([cipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), cipher.final()]);
+      return parsed(text.toString());
+    } catch {
+      return undefined;
+    }
+  };
+  return {
+    seal: ({ source, position = '' }) => {
+      const iv = randomBytes(IV_BYTES);
+      const cipher = createCipheriv(CIPHER, own, iv, { authTagLength: TAG_BYTES });
+      const sealed = [cipher.update(JSON.stringify([source, position])), cipher.final()];
+      return Buffer.concat([iv, cipher.getAuthTag(), ...sealed]).toString('base64url');
+    },
+    open: (text) => {
+      if (text.length > MOST_LETTERS || !/^[\w-]+$/u.test(text)) return undefined;
+      const bytes = Buffer.from(text, 'base64url');
+      for (const key of keys.length === 0 ? [own] : keys) {
+        const cursor = openBy(key, bytes);
+        if (cursor !== undefined) return cursor;
+      }
+      return undefined;
+    },
+  };
+};
+
+/** A cursor that an answer gave; undefined when absent or empty. */
 export const cursorField = z
   .string()
   .optional()
-  .transform((text, context): SearchCursor | undefined => {
-    if (text === undefined || text === '') return undefined;
-    const cursor = decode(text);
-    if (cursor !== undefined) return cursor;
-    context.issues.push({ code: 'custom', input: text, message: 'must be what an answer gave' });
-    return z.NEVER;
-  })
+  .transform((text) => (text === '' ? undefined : text))
   .describe('Goes on where the answer ended that gave it; all other parameters stay the same.');

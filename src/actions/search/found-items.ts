@@ -1,3 +1,4 @@
+import { TimeSlice } from '../../concurrency/patient-sort.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { FoundEntry } from '../../storage/tree-walk.ts';
@@ -13,7 +14,7 @@ import type { OpenSource } from '../open-source.ts';
 export type FoundItem = ListingItem & {
   readonly source: string;
   readonly path: string;
-  readonly url?: string;
+  readonly url: string | undefined;
 };
 
 interface Group {
@@ -32,12 +33,13 @@ const groupsOf = (found: readonly FoundEntry[]): readonly Group[] => {
   return groups;
 };
 
+/** Gathers what the items of a group say, and has them made while they are written. */
 const itemsOf = async (
   { services, signal }: ActionContext,
   open: OpenSource,
   { folder, entries: found }: Group,
   isDetailed: boolean,
-): Promise<readonly FoundItem[]> => {
+): Promise<Iterable<FoundItem>> => {
   const { source, storage } = open;
   const { settings } = source;
   const statMany =
@@ -51,21 +53,32 @@ const itemsOf = async (
     : undefined;
   const linkTo = linksBelow(services.links, source, folder);
   const { name, path } = sourceHeader(source, folder);
-  return Array.from(listingItems(settings, entries, thumbs, { linkTo, details }), (item) =>
-    item.type === 'folder'
-      ? { ...item, source: name, path }
-      : { ...item, source: name, path, url: services.links.to(source, folder.below(item.name)) },
-  );
+  const items = listingItems(settings, entries, thumbs, { linkTo, details });
+  return {
+    *[Symbol.iterator]() {
+      for (const item of items) {
+        const url = item.type === 'folder' ? undefined : services.links.to(source, folder.below(item.name));
+        yield Object.assign(item, { source: name, path, url });
+      }
+    },
+  };
 };
 
-/** What has been found in a source, as listings show it, in its order. */
+/**
+ * What has been found in a source, as listings show it, in its order: lists of items that are made while they
+ * are taken, so that many searches do not hold up the event loop together.
+ */
 export const foundItems = async (
   context: ActionContext,
   open: OpenSource,
   found: readonly FoundEntry[],
   isDetailed: boolean,
-): Promise<readonly FoundItem[]> => {
-  const items: FoundItem[] = [];
-  for (const group of groupsOf(found)) items.push(...(await itemsOf(context, open, group, isDetailed)));
-  return items;
+): Promise<readonly Iterable<FoundItem>[]> => {
+  const lists: Iterable<FoundItem>[] = [];
+  const slice = new TimeSlice(context.signal);
+  for (const group of groupsOf(found)) {
+    lists.push(await itemsOf(context, open, group, isDetailed));
+    if (slice.due) await slice.rest();
+  }
+  return lists;
 };

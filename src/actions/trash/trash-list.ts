@@ -1,7 +1,9 @@
 import * as z from 'zod';
 import { sourceField } from '../../parameters/fields.ts';
+import type { Source } from '../../sources/source.ts';
 import { trashContents, type TrashRecord } from '../../trash/trash.ts';
 import { type ActionContext, defineAction } from '../action.ts';
+import { isOfStore, listingMessages, unreachable } from '../listing/each-source.ts';
 import { countField } from '../listing/fields.ts';
 import { openedSource, sourcesFor, type OpenSource } from '../open-source.ts';
 import { trashPolicyOf } from '../removal.ts';
@@ -15,9 +17,46 @@ interface Found {
   readonly record: TrashRecord;
 }
 
-async function* visibleIn(open: OpenSource, signal: AbortSignal): AsyncGenerator<Found, void, undefined> {
-  for await (const record of trashContents(open.storage, { signal })) {
-    if (isVisible(open, record) && isAllowed(open, 'TRASH_LIST', record)) yield { open, record };
+/** The sources of one answer, and those whose stores fail on the way. */
+class Trashes {
+  readonly #context: ActionContext;
+  readonly #sources: readonly Source[];
+  readonly #failures = new Map<Source, unknown>();
+
+  constructor(context: ActionContext, sources: readonly Source[]) {
+    this.#context = context;
+    this.#sources = sources;
+  }
+
+  contents(): AsyncGenerator<Found, void, undefined> {
+    return newestFirst(this.#sources.map((source) => this.#visibleIn(source)));
+  }
+
+  /** A sentence for each source that failed. @throws the first failure where all of them did */
+  messages(): readonly string[] | undefined {
+    const failed = this.#sources.filter((source) => this.#failures.has(source));
+    const [first] = failed;
+    if (first === undefined) return undefined;
+    if (failed.length === this.#sources.length) throw this.#failures.get(first);
+    return failed.map(unreachable);
+  }
+
+  async *#visibleIn(source: Source): AsyncGenerator<Found, void, undefined> {
+    const { services, signal, log, holdSources } = this.#context;
+    const policy = trashPolicyOf(source.settings);
+    if (policy === undefined) return;
+    try {
+      const open = await openedSource(this.#context, source);
+      services.trash.tend(open.storage, policy, holdSources);
+      for await (const record of trashContents(open.storage, { signal })) {
+        if (isVisible(open, record) && isAllowed(open, 'TRASH_LIST', record)) yield { open, record };
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isOfStore(error)) throw error;
+      log.warn('A listing leaves out a source whose store failed.', { source: source.name, error });
+      this.#failures.set(source, error);
+    }
   }
 }
 
@@ -44,18 +83,6 @@ async function* newestFirst(
   }
 }
 
-const openTrashes = async (context: ActionContext, name: string | undefined): Promise<OpenSource[]> => {
-  const opened: OpenSource[] = [];
-  for (const source of sourcesFor(context.sources, name)) {
-    const policy = trashPolicyOf(source.settings);
-    if (policy === undefined) continue;
-    const open = await openedSource(context, source);
-    context.services.trash.tend(open.storage, policy, context.holdSources);
-    opened.push(open);
-  }
-  return opened;
-};
-
 /** Lists what was removed and can be restored, as far as the role could see it where it was. */
 export const trashListAction = defineAction({
   name: 'trashList',
@@ -66,19 +93,23 @@ export const trashListAction = defineAction({
     offset: countField.describe('How many items come before the page.'),
     limit: countField.describe('The most items of a page; never more than 1000.'),
   }),
-  result: z.object({ items: z.array(trashItemSchema) }),
+  result: z.object({ items: z.array(trashItemSchema), messages: listingMessages }),
   run: async (context, { source, offset = 0, limit = MOST }) => {
     const most = Math.min(limit, MOST);
     const items: z.output<typeof trashItemSchema>[] = [];
+    const sources = sourcesFor(context.sources, source);
     if (most === 0) return { items };
-    const opened = await openTrashes(context, source);
+    const trashes = new Trashes(
+      context,
+      sources.filter(({ settings }) => trashPolicyOf(settings) !== undefined),
+    );
     let passed = 0;
-    for await (const { open, record } of newestFirst(opened.map((one) => visibleIn(one, context.signal)))) {
+    for await (const { open, record } of trashes.contents()) {
       passed += 1;
       if (passed <= offset) continue;
       items.push(trashItem(open, record));
       if (items.length === most) break;
     }
-    return { items };
+    return { items, messages: trashes.messages() };
   },
 });

@@ -83,13 +83,13 @@ const restore = async (
   const check = (path: SourcePath): void => access.require(makingKey(kind), path, ruleExtension(path, kind));
   check(folder.child(origin.name));
   const change = { type: `${kind}.restored`, source, from: origin, bytes: record.bytes } as const;
-  await announce(context, { ...change, path: folder.child(origin.name) });
   const locations = [trashLocation(storage, record), { storage, path: folder.child(origin.name) }];
   return services.locations.hold(locations, { signal }, async () => {
     // Whoever was faster has it.
     if ((await findInTrash(storage, record.id, { signal })) === undefined) throw missing('file or folder');
     await requireMakeable(context, open, folder);
     if (kind === 'folder') await requireContents(context, open, record, folder.child(origin.name));
+    await announce(context, { ...change, path: folder.child(origin.name) });
     const search = {
       storage,
       folder,
