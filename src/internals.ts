@@ -15,6 +15,7 @@ export { zipStream } from './actions/zip/zip-stream.ts';
 export { processState, readProcessMark } from './adapter-support/process-mark.ts';
 export { spool } from './adapter-support/spool.ts';
 export { fromSystemError, systemCode } from './adapter-support/system-errors.ts';
+export { lookByQuietPath } from './adapters/local/quiet-path.ts';
 export { HandleConfinement } from './adapters/local/confinement.ts';
 export { createLocalFactory, openLocalAdapter } from './adapters/local/factory.ts';
 export { putBack } from './adapters/local/naming.ts';

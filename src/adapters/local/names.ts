@@ -64,8 +64,8 @@ export class NameFilter {
    * Counts an entry that is left out for another reason: a link, a special file, a name of bytes that are not
    * text.
    */
-  omit(): void {
-    this.#omitted += 1;
+  omit(count = 1): void {
+    this.#omitted += count;
   }
 
   /**

@@ -56,8 +56,9 @@ class ScanJob {
   /** @throws errors of the system */
   nextPage(): ScanPage {
     const stretch = this.#readNames();
-    const columns = this.#lookAt(stretch);
+    const { columns, strange } = this.#folder.lookAtMany((folder) => this.#lookAt(folder, stretch));
     this.#folder.verify();
+    this.#filter.omit(strange);
     const count = columns.names.length;
     return {
       type: 'page',
@@ -109,7 +110,9 @@ class ScanJob {
     return { names, kinds, isLast: false };
   }
 
-  #lookAt({ names, kinds }: Stretch): Columns {
+  /** What the names are, and how many of them are nothing that is listed. */
+  #lookAt(folder: string, { names, kinds }: Stretch): { columns: Columns; strange: number } {
+    let strange = 0;
     const columns: Columns = {
       names: [],
       kinds: new Uint8Array(names.length),
@@ -123,11 +126,11 @@ class ScanJob {
         columns.kinds[columns.names.push(name) - 1] = kind;
         continue;
       }
-      const stats = fs.lstatSync(`${this.#folder.self}/${raw}`, { throwIfNoEntry: false });
+      const stats = fs.lstatSync(`${folder}/${raw}`, { throwIfNoEntry: false });
       const entry = stats === undefined ? undefined : entryOf(name, stats);
       if (entry === undefined) {
         // What is merely gone is not left out.
-        if (kind === UNKNOWN) this.#filter.omit();
+        if (kind === UNKNOWN) strange += 1;
         continue;
       }
       const row = columns.names.push(name) - 1;
@@ -136,7 +139,7 @@ class ScanJob {
       columns.times[row] = entry.modifiedAt ?? 0;
       columns.changeTimes[row] = entry.changedAt ?? 0;
     }
-    return columns;
+    return { columns, strange };
   }
 }
 

@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import { O_PATH } from './confinement.ts';
+import { lookByQuietPath } from './quiet-path.ts';
 
 const CHILD = O_PATH | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
 
@@ -17,6 +18,11 @@ export interface FolderToScan {
 /** A folder that this thread has open, as the adapter's `OpenFolder`, by calls that wait for the disk. */
 export interface ScannedFolder {
   readonly self: string;
+  /**
+   * Looks at many entries by the paths that are cheapest, and once more where others have moved folders
+   * meanwhile: `look` must do nothing but look.
+   */
+  readonly lookAtMany: <Seen>(look: (folder: string) => Seen) => Seen;
   /** To be called after looking at entries. @throws ENOENT when what was seen may lie in another folder */
   readonly verify: () => void;
   readonly close: () => void;
@@ -33,8 +39,10 @@ const openByHandles = ({ root, diskNames }: FolderToScan): ScannedFolder => {
       fs.closeSync(parent);
     }
   }
+  const self = `/proc/self/fd/${handle}`;
   return {
-    self: `/proc/self/fd/${handle}`,
+    self,
+    lookAtMany: (look) => lookByQuietPath(self, look) ?? look(self),
     verify: () => undefined,
     close: () => fs.closeSync(handle),
   };
@@ -50,8 +58,10 @@ const openByPaths = ({ root, diskNames }: FolderToScan): ScannedFolder => {
     return `${stats.dev}:${stats.ino}`;
   };
   const opened = chain.map(lookAt);
+  const self = chain.at(-1) ?? '';
   return {
-    self: chain.at(-1) ?? '',
+    self,
+    lookAtMany: (look) => look(self),
     verify: () => {
       if (chain.every((path, index) => lookAt(path) === opened[index])) return;
       throw systemError('ENOENT', 'the folder was replaced while it was listed');
