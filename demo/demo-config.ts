@@ -23,6 +23,9 @@ const changes = (
   'IMAGE_RESIZE IMAGE_CROP IMAGE_SAVE'
 ).split(' ');
 
+/** What is deleted or edited can be brought back for a month. */
+const trash = { retentionDays: 30, keepReplaced: true } as const;
+
 /**
  * Two sources, pictures and documents; the folder `archive` of each shows what a denied action looks like.
  */
@@ -33,7 +36,7 @@ export const demoConfig = ({ dataDir, origins }: DemoPlaces): ConfigInput => ({
   maxUploadFileSize: '32mb',
   accessControl: [{ path: '/archive', ...Object.fromEntries(changes.map((key) => [key, false])) }],
   sources: {
-    photos: { title: 'Photos', root: path.join(dataDir, 'photos'), serve: 'public' },
-    documents: { title: 'Documents', root: path.join(dataDir, 'documents'), serve: 'public' },
+    photos: { title: 'Photos', root: path.join(dataDir, 'photos'), serve: 'public', trash },
+    documents: { title: 'Documents', root: path.join(dataDir, 'documents'), serve: 'public', trash },
   },
 });

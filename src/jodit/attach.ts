@@ -1,25 +1,54 @@
-import { createCalls } from './calls.ts';
+import { type Calls, createCalls } from './calls.ts';
 import type { Connection } from './connection.ts';
 import { offerDownload } from './downloading.ts';
-import type { Editor } from './editor.ts';
+import { offerUndoOfEdits, takeBackEdits, type WithUndo } from './edit-undo.ts';
+import type { Editor, FileBrowser } from './editor.ts';
 import { extendFileMenu } from './file-menu.ts';
 import { showCurrentFolder } from './folder-line.ts';
 import { useKeyboard } from './keyboard.ts';
 import { leaveLostFolders, mendListing, showEditedPictures } from './listing.ts';
 import { createDoToMany } from './many.ts';
 import { createMoveItems, dragNoFiles, moveByKeys, moveDragged } from './moving.ts';
-import { createNotices, messageBox } from './notices.ts';
+import { createNotices, messageBox, type Notices } from './notices.ts';
 import { rememberPermissions } from './permissions.ts';
 import { createUploadedSizes, sizeInsertedPictures } from './pictures.ts';
 import { warnOfMissingPlugins } from './plugins.ts';
 import { askBeforeRemoving } from './removing.ts';
 import { letServerCheckNames } from './renaming.ts';
+import { createReveal } from './reveal.ts';
+import { searchFolders } from './search.ts';
+import { watchSources } from './sources.ts';
 import { textsFor } from './texts/languages.ts';
+import type { Texts } from './texts/texts.ts';
+import { addToToolbar } from './toolbar-parts.ts';
 import { createTools } from './toolbar.ts';
+import { createTrash } from './trash.ts';
+import { showTrash } from './trash-view.ts';
 import { turningEntries } from './turning.ts';
 import { reportRemovals } from './undo.ts';
 import { createUploadPanel } from './upload-panel.ts';
 import { uploadVisibly } from './uploading.ts';
+
+/** What the connector can beyond Jodit: search everywhere, keep what was removed, and take edits back. */
+const searchAndRestore = (
+  browser: FileBrowser,
+  connection: Connection,
+  basics: { readonly calls: Calls; readonly notices: Notices; readonly texts: Texts },
+): WithUndo => {
+  const { calls } = basics;
+  const surroundings = {
+    ...basics,
+    sources: watchSources(browser, calls),
+    trash: createTrash(calls),
+    reveal: createReveal(browser),
+    withDetails: connection.details ?? true,
+  };
+  addToToolbar(browser, {
+    filter: connection.search === false ? undefined : searchFolders(browser, surroundings),
+    'stowage-trash': connection.trash === false ? undefined : showTrash(browser, surroundings),
+  });
+  return offerUndoOfEdits(browser, surroundings);
+};
 
 /**
  * Joins an editor, when it is ready, to what this room adds and mends. Once for an editor; everything goes
@@ -52,11 +81,13 @@ export const attach = (editor: Editor, connection: Connection, language: string)
   moveDragged(browser, moveItems);
   moveByKeys(browser, moveItems, { notices, texts });
   offerDownload(browser, { calls, panel, texts, isAllowed, addTool: createTools(browser) });
-  extendFileMenu(browser, turningEntries(browser, calls, { texts, isAllowed }));
   letServerCheckNames(browser);
   mendListing(browser, connection.details ?? true);
   leaveLostFolders(browser);
   showEditedPictures(browser);
+  const withUndo = searchAndRestore(browser, connection, { calls, notices, texts });
+  takeBackEdits(browser, withUndo);
+  extendFileMenu(browser, turningEntries(browser, calls, { texts, isAllowed, withUndo }));
   dragNoFiles(browser);
   showCurrentFolder(browser, texts);
   useKeyboard(browser, texts);

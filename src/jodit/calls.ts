@@ -31,9 +31,9 @@ export class Refusal extends Error {
 /** Asks the connector for what Jodit has no request for. */
 export interface Calls {
   /** The answer, whatever it says. @throws Error with a text for people when there is none */
-  send(fields: Fields): Promise<Answer>;
-  /** The data of a success. @throws Refusal */
-  ask(fields: Fields): Promise<Data>;
+  send(fields: Fields, signal?: AbortSignal): Promise<Answer>;
+  /** The data of a success. @throws Refusal; the reason of the signal */
+  ask(fields: Fields, signal?: AbortSignal): Promise<Data>;
   /** A file. @throws Refusal; the reason of the signal */
   fetchFile(fields: Fields, signal: AbortSignal): Promise<Blob>;
 }
@@ -81,11 +81,12 @@ export const createCalls = (connection: Connection, language: string, texts: Tex
       throw new Error(texts.unreachable, { cause: error });
     }
   };
-  const send = async (fields: Fields): Promise<Answer> => answerOf(await request(fields), texts);
+  const send = async (fields: Fields, signal?: AbortSignal): Promise<Answer> =>
+    answerOf(await request(fields, signal), texts);
   return {
     send,
-    ask: async (fields) => {
-      const answer = await send(fields);
+    ask: async (fields, signal) => {
+      const answer = await send(fields, signal);
       if (answer.success) return answer.data;
       throw new Refusal(answer);
     },

@@ -18,6 +18,16 @@ export interface Connection {
    * sizes of pictures. Costs the connector a look into each picture that it has not seen yet. Default: true.
    */
   readonly details?: boolean | undefined;
+  /**
+   * `false`: the file browser has no view of the trash. Default: it has one where the connector keeps what is
+   * removed, and the person may see it.
+   */
+  readonly trash?: boolean | undefined;
+  /**
+   * `false`: the field of the file browser filters the open folder, as Jodit does. Default: it searches all
+   * folders and sources where the connector offers that.
+   */
+  readonly search?: boolean | undefined;
   readonly pictures?:
     | {
         /**

@@ -43,15 +43,26 @@ export interface Item {
   readonly name?: string;
   readonly thumb?: string;
   readonly size?: string;
+  readonly changed?: string;
   readonly isImage?: boolean;
   /** With `mods[details]`. */
   readonly modified?: string;
   readonly etag?: string;
   readonly width?: number;
   readonly height?: number;
+  /** Of what a search has found: its source and folder, for people. */
+  readonly where?: string;
 }
 
 type Mods = Readonly<Record<string, unknown>>;
+
+type EditPicture = (
+  path: string,
+  source: string,
+  name: string,
+  newName: string | undefined,
+  ...rest: readonly unknown[]
+) => Promise<boolean | string>;
 
 /** Asks the connector; every method may be replaced. */
 export interface DataProvider {
@@ -62,11 +73,13 @@ export interface DataProvider {
   folderRemove: (path: string, name: string, source: string) => Promise<string>;
   fileRename: (path: string, name: string, newName: string, source: string) => Promise<string>;
   folderRename: (path: string, name: string, newName: string, source: string) => Promise<string>;
-  crop: (...values: readonly unknown[]) => Promise<boolean | string>;
-  resize: (...values: readonly unknown[]) => Promise<boolean | string>;
+  crop: EditPicture;
+  resize: EditPicture;
   permissions: (path: string, source: string) => Promise<Readonly<Record<string, boolean>> | null>;
   canI: (action: string) => boolean;
-  readonly options: Readonly<Record<'fileMove' | 'folderMove', { data: Record<string, unknown> }>>;
+  readonly options: Readonly<Record<'fileMove' | 'folderMove', { data: Record<string, unknown> }>> & {
+    readonly sort?: (one: Item, other: Item, sortBy: string) => number;
+  };
 }
 
 /** What an uploader of Jodit reads from the answer to an upload. */
@@ -98,8 +111,10 @@ export type HeadersOption =
 export interface BrowserState {
   currentPath: string;
   currentSource: string;
+  filterWord: string;
+  readonly sortBy: string;
   activeElements: readonly Item[];
-  readonly elements: readonly Item[];
+  elements: readonly Item[];
   readonly sources: readonly ListedSource[];
   on(events: string | readonly string[], handler: () => void): unknown;
 }
@@ -126,6 +141,7 @@ export interface Dialog {
 
 /** `editor.filebrowser`. */
 export interface FileBrowser extends View {
+  readonly o: { buttons: readonly unknown[] };
   readonly dataProvider: DataProvider;
   readonly state: BrowserState;
   readonly files: { readonly container: HTMLElement; getFullElName(name: string): string };

@@ -107,7 +107,7 @@ const describeTiles = (browser: FileBrowser, texts: Texts): void => {
   const keepFocus = (wanted: HTMLElement | undefined): void => {
     if (isInUse && document.activeElement === document.body) wanted?.focus();
   };
-  browser.container.addEventListener('keydown', () => (isInUse = true));
+  browser.container.addEventListener('keydown', () => (isInUse = true), { capture: true });
   browser.container.addEventListener('pointerdown', () => (isInUse = false));
   whenFilled(container, () => {
     const tiles = tilesOf(browser);

@@ -31,15 +31,23 @@ export const tileTemplate = ({ locale }: Texts): TileTemplate => {
     const date = new Date(modified ?? Number.NaN);
     return Number.isNaN(date.getTime()) ? time : times.format(date);
   };
+  const factsOf = (item: Item, name: string, options: TileOptions): (readonly string[])[] => {
+    const { showFileName = true, showFileSize = true, showFileChangeTime = true } = options;
+    // A search is about where things are, and a tile is small.
+    const more =
+      item.where === undefined
+        ? [
+            ['filesize', showFileSize ? (item.size ?? '') : ''],
+            ['filechanged', showFileChangeTime ? timeOf(item) : ''],
+          ]
+        : [['where', item.where]];
+    return [['filename', showFileName ? name : ''], ...more].filter(([, text]) => text !== '');
+  };
   return function (item, _source, sourceName) {
-    const { showFileName = true, showFileSize = true, showFileChangeTime = true } = this.options;
+    const { showFileName = true } = this.options;
     const className = this.files.getFullElName('item');
     const name = item.name ?? item.file ?? '';
-    const facts = [
-      ['filename', showFileName ? name : ''],
-      ['filesize', showFileSize ? (item.size ?? '') : ''],
-      ['filechanged', showFileChangeTime ? timeOf(item) : ''],
-    ].filter(([, text]) => text !== '');
+    const facts = factsOf(item, name, this.options);
     const info = facts.map(
       ([fact = '', text = '']) => `<span class="${className}-info-${fact}">${escapeHtml(text)}</span>`,
     );
@@ -53,7 +61,7 @@ export const tileTemplate = ({ locale }: Texts): TileTemplate => {
       'data-url': item.fileURL,
       class: className,
       href: item.fileURL,
-      title: name,
+      title: item.where === undefined ? name : `${name}\n${item.where}`,
       draggable: 'true',
       role: 'option',
       tabindex: '-1',

@@ -1,4 +1,5 @@
 import type { Calls } from './calls.ts';
+import type { WithUndo } from './edit-undo.ts';
 import type { FileBrowser, Item } from './editor.ts';
 import type { MenuEntry } from './file-menu.ts';
 import type { IsAllowed } from './permissions.ts';
@@ -11,13 +12,18 @@ import { fill, type Texts } from './texts/texts.ts';
 export const turningEntries = (
   browser: FileBrowser,
   calls: Calls,
-  { texts, isAllowed }: { readonly texts: Texts; readonly isAllowed: IsAllowed },
+  {
+    texts,
+    isAllowed,
+    withUndo,
+  }: { readonly texts: Texts; readonly isAllowed: IsAllowed; readonly withUndo: WithUndo },
 ): readonly MenuEntry[] => {
   const turn = async ({ sourceName: source, path, name, file }: Item, angle: '90' | '270'): Promise<void> => {
     try {
       const named = name ?? file ?? '';
-      await calls.ask({ action: 'imageRotate', source, path, name: named, angle });
-      browser.status(fill(texts.turned, { name: named }), true);
+      const turned = (): Promise<unknown> =>
+        calls.ask({ action: 'imageRotate', source, path, name: named, angle });
+      await withUndo({ source, path, name: named }, turned, fill(texts.turned, { name: named }));
       browser.e.fire('update.filebrowser');
     } catch (error) {
       browser.status(error);

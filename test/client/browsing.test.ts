@@ -102,7 +102,7 @@ describe.skipIf(chromium === undefined)(`Browsing with the real client${needsChr
   test('finds files by a part of their name, whatever the case', async () => {
     const { editor } = client();
     await editor.openFiles();
-    await editor.page.locator('.jodit-dialog input[placeholder="Filter"]').click();
+    await editor.page.locator('.jodit-dialog input[placeholder="Search"]').click();
     await editor.page.keyboard.type('BRÜCKE');
     await eventually(() => editor.names()).toEqual(['Straße & Brücke.jpg']);
     for (let count = 0; count < 'BRÜCKE'.length; count += 1) await editor.page.keyboard.press('Backspace');

@@ -1,6 +1,52 @@
 /** The forms of a text about a number, by the plural categories of the language; `other` for the rest. */
 export type Plural = Readonly<Partial<Record<Intl.LDMLPluralRule, string>>> & { readonly other: string };
 
+/** The texts of the view of the trash. */
+export interface TrashTexts {
+  readonly title: string;
+  readonly back: string;
+  readonly source: string;
+  readonly nothing: string;
+  readonly items: Plural;
+  readonly more: string;
+  readonly name: string;
+  readonly where: string;
+  readonly when: string;
+  readonly size: string;
+  readonly who: string;
+  readonly actions: string;
+  readonly folder: string;
+  readonly earlier: string;
+  readonly restore: string;
+  readonly restoreItem: string;
+  readonly restored: string;
+  readonly restoredAs: string;
+  readonly show: string;
+  readonly erase: string;
+  readonly eraseItem: string;
+  readonly eraseQuestion: string;
+  readonly erased: string;
+  readonly empty: string;
+  readonly emptyQuestion: string;
+  readonly emptied: Plural;
+}
+
+/** The texts of the search. */
+export interface SearchTexts {
+  readonly field: string;
+  readonly running: string;
+  readonly found: Plural;
+  readonly foundSoFar: Plural;
+  readonly nothing: string;
+  readonly nothingSoFar: string;
+  readonly within: string;
+  readonly everywhere: string;
+  readonly folders: string;
+  readonly open: string;
+  readonly end: string;
+  readonly more: string;
+}
+
 /** Every text of this room in one language. `{name}` and the like are filled in. */
 export interface Texts {
   /** Of `Intl`: plural rules, numbers, times. */
@@ -35,6 +81,10 @@ export interface Texts {
   readonly tryAgain: string;
   readonly undo: string;
   readonly restored: Plural;
+  readonly trash: TrashTexts;
+  readonly search: SearchTexts;
+  readonly imageChanged: string;
+  readonly imageBack: string;
   readonly folder: string;
   readonly folders: string;
   readonly files: string;
