@@ -56,8 +56,10 @@ module.exports = {
     only('actions', '^src/actions/', [
       '^src/(storage|trash|events|quotas|concurrency|sources|links|access|parameters|images|documents|remote|config|errors|content|log)/',
     ]),
+    // The protocol of uploads in parts: knows HTTP, and of the service only what it is handed.
+    only('tus', '^src/tus/', ['^src/(errors|log|concurrency|adapter-support|config)/']),
     only('http', '^src/http/', [
-      '^src/(links|parameters|access|actions|quotas|sources|config|errors|content|log|storage|concurrency)/',
+      '^src/(tus|links|parameters|access|actions|quotas|sources|config|errors|content|log|storage|concurrency)/',
     ]),
     only('client', '^src/client/', []),
     only('jodit', '^src/jodit/', []),

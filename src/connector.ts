@@ -11,6 +11,7 @@ import { createS3Factory } from './adapters/s3/factory.ts';
 import { createWebdavFactory } from './adapters/webdav/factory.ts';
 import { createSlots } from './concurrency/slots.ts';
 import { readBrowser, readSourceEnvironment, readThreadPoolSize } from './config/environment.ts';
+import { requireStateDirectory } from './config/keeping.ts';
 import { loadConfig } from './config/load.ts';
 import { loadSources } from './config/sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
@@ -45,6 +46,7 @@ import { stageContent } from './storage/staging.ts';
 import { registeredFactories } from './storage/register.ts';
 import type { StorageFactories, StorageFactory } from './storage/registry.ts';
 import { createTrashKeeper } from './trash/keeper.ts';
+import { createResumableUploads } from './tus/resumable-uploads.ts';
 
 /** What a host may hand to a connector besides configuration and hooks. */
 export interface ConnectorOptions {
@@ -149,8 +151,7 @@ const prepare = (
     throw new ConfigError(['auth: must not be set together with the hook checkAuthentication']);
   if (config.settings.auth?.jwt !== undefined && !canReadTokens())
     throw new ConfigError(['auth.jwt: needs the npm package "jose": npm install jose']);
-  if (config.settings.webhooks.length > 0 && config.settings.stateDirectory === undefined)
-    throw new ConfigError(['stateDirectory: is required with webhooks']);
+  requireStateDirectory(config.settings);
   const actions = createActions();
   const actionKeys = [...new Set([...reportedActions, ...actions.keys()])].map(accessKeyOf);
   return { config, factories, actions, actionKeys, warnings: warningsOf(config, hooks, actionKeys) };
@@ -214,6 +215,10 @@ const createServices = (
   };
 };
 
+interface Closable {
+  close(): Promise<void>;
+}
+
 const createUrlFor =
   ({ publicUrl }: ConnectorConfig['settings'], statics: SourceGroup, links: Links): UrlFor =>
   (name, path, { lifetime, base = publicUrl ?? '' } = {}) => {
@@ -221,6 +226,18 @@ const createUrlFor =
     if (source === undefined) throw new UnknownSourceError();
     return links.to(source, SourcePath.parse(path), lifetime);
   };
+
+/** First what still stores something, then who is told of it, then what it is stored in. */
+const closeInOrder = async (
+  { thumbnails, trash, quotas, events, documents }: ActionServices,
+  storing: readonly (Closable | undefined)[],
+  stores: readonly (Closable | undefined)[],
+): Promise<void> => {
+  await Promise.all(storing.map(async (one) => one?.close()));
+  await Promise.all([thumbnails.close(), trash.close(), quotas.close()]);
+  await events.close();
+  await Promise.all([...stores, documents].map(async (one) => one?.close()));
+};
 
 /**
  * Builds a connector: checks the configuration and begins to open the configured stores.
@@ -247,6 +264,7 @@ export const createConnector = <Native>(
     createSourceGroup(loadSources(sources, settings, factories), { factories, log, tenant: id }),
   );
   const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, log);
+  const resumable = createResumableUploads(settings, log);
   let closed: Promise<void> | undefined;
   const handle = createPipeline({
     settings,
@@ -272,20 +290,13 @@ export const createConnector = <Native>(
     isOriginAllowed: hooks.allowedOrigins,
     stageUpload: stageContent,
     rateLimits,
+    resumable,
   });
   return {
     handle,
     urlFor: createUrlFor(settings, statics, services.links),
     unavailableSources: async (timeoutMs) =>
       closed === undefined ? unavailableIn(statics, timeoutMs, log) : statics.all.map(({ name }) => name),
-    close: () => {
-      closed ??= Promise.all([services.thumbnails.close(), services.trash.close(), services.quotas.close()])
-        .then(() => services.events.close())
-        .then(() =>
-          Promise.all([statics.close(), tenants.close(), services.documents.close(), rateLimits?.close()]),
-        )
-        .then(() => undefined);
-      return closed;
-    },
+    close: () => (closed ??= closeInOrder(services, [resumable], [statics, tenants, rateLimits])),
   };
 };

@@ -100,3 +100,4 @@ export { copyFolder, moveFolder, walkFolder } from './storage/folders.ts';
 export { moveFileTo, moveTree } from './storage/move-tree.ts';
 export { SourcePath, isSegment } from './storage/source-path.ts';
 export { stageContent } from './storage/staging.ts';
+export { UnfinishedUploads } from './tus/unfinished-uploads.ts';

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { ConfigError } from '../errors/errors.ts';
 import { eventTypes } from '../events/event.ts';
 import { global, setting, source } from './setting-meta.ts';
 import { byteSize, count } from './setting-values.ts';
@@ -52,6 +53,33 @@ const webhookSchema = z.strictObject({
     .describe('Let the address be private or local. It is refused otherwise.'),
 });
 
+/** Uploads in parts, which go on after a broken connection. */
+const tusSchema = z.strictObject({
+  directory: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Where the parts lie: of this process alone, on a local disk. Default: `tus` in `stateDirectory`.',
+    ),
+  hours: z
+    .number()
+    .positive()
+    .max(720)
+    .default(24)
+    .describe('How long an unfinished upload is kept after its last byte.'),
+  maxUploads: z
+    .number()
+    .int()
+    .positive()
+    .max(10_000)
+    .default(200)
+    .describe('Most unfinished uploads; another is refused (503).'),
+  maxBytes: byteSize
+    .prefault('10gb')
+    .describe('Most bytes of all unfinished uploads together, as announced; more are refused (503).'),
+});
+
 /** The settings about what is kept of what happens: what was removed, and who did it. */
 export const keepingShape = {
   trash: setting(
@@ -64,6 +92,12 @@ export const keepingShape = {
     quotaSchema.optional(),
     source('The most that the source may hold, its trash included; what would pass it is refused (413).'),
   ),
+  tus: setting(
+    tusSchema.optional(),
+    global(
+      'Take uploads in parts (tus 1.0) at `/tus`, which go on after a broken connection. Absent: off. Needs the package "@tus/server", and `stateDirectory` or `directory`.',
+    ),
+  ),
   audit: setting(auditSchema.optional(), global('Write every change, and who made it, into a file.')),
   webhooks: setting(
     z.array(webhookSchema).max(100).default([]),
@@ -72,7 +106,26 @@ export const keepingShape = {
   stateDirectory: setting(
     z.string().min(1).optional(),
     global(
-      'A directory for what must outlive the process: webhooks that wait. Of this process alone, on a local disk.',
+      'A directory for what must outlive the process: webhooks that wait, unfinished uploads. Of this process alone, on a local disk.',
     ),
   ),
+};
+
+/**
+ * Refuses settings that need a directory and have none.
+ * @throws ConfigError
+ */
+export const requireStateDirectory = ({
+  webhooks,
+  tus,
+  stateDirectory,
+}: {
+  readonly webhooks: readonly unknown[];
+  readonly tus?: { readonly directory?: string | undefined } | undefined;
+  readonly stateDirectory?: string | undefined;
+}): void => {
+  if (stateDirectory !== undefined) return;
+  if (webhooks.length > 0) throw new ConfigError(['stateDirectory: is required with webhooks']);
+  if (tus !== undefined && tus.directory === undefined)
+    throw new ConfigError(['stateDirectory: is required with tus, or else tus.directory']);
 };

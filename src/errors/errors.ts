@@ -134,6 +134,10 @@ export class MethodNotAllowedError extends errorOf('METHOD_NOT_ALLOWED') {}
 export class RequestTimeoutError extends errorOf('REQUEST_TIMEOUT') {}
 /** The stored file is not the version that the caller named. */
 export class ChangedMeanwhileError extends errorOf('CHANGED_MEANWHILE') {}
+/** A part of an upload does not begin where the parts before it end. */
+export class OffsetConflictError extends errorOf('OFFSET_CONFLICT') {}
+/** A request of an upload in parts that speaks no version of the protocol, or another. */
+export class TusVersionError extends errorOf('TUS_VERSION') {}
 /** A JSON, urlencoded or field text beyond its limit. */
 export class BodyTooLargeError extends errorOf('BODY_TOO_LARGE') {}
 /** A source holds as much as its `quota` allows. */

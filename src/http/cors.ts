@@ -29,6 +29,10 @@ const vary = { vary: 'Origin' } as const;
 const exposedHeaders =
   'Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Request-Id, X-App-Version';
 
+/** What clients of uploads in parts read besides. */
+const tusHeaders =
+  'Location, Tus-Extension, Tus-Resumable, Tus-Version, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset';
+
 /** The host of an origin or URL, as browsers send it; undefined for anything else. */
 export const hostOf = (origin: string | undefined): string | undefined => {
   if (origin === undefined) return undefined;
@@ -78,7 +82,7 @@ const NOT_ACCEPTED = 'the hook allowedOrigins did not accept it.';
  * is asked. Each origin whose pages are turned away is named once in the log, up to a hundred of them.
  */
 export const createOriginCheck = (
-  settings: Pick<Settings, 'allowCrossOrigin' | 'allowedOrigins'>,
+  settings: Pick<Settings, 'allowCrossOrigin' | 'allowedOrigins' | 'tus'>,
   hook: OriginHook | undefined,
   log: Pick<Logger, 'warn'>,
 ): OriginCheck => {
@@ -91,7 +95,8 @@ export const createOriginCheck = (
     };
   }
   const name = createForeignOriginLog(log, hook === undefined ? NOT_LISTED : NOT_ACCEPTED);
-  const { allowedOrigins } = settings;
+  const { allowedOrigins, tus } = settings;
+  const exposed = tus === undefined ? exposedHeaders : `${exposedHeaders}, ${tusHeaders}`;
   const isAccepted: OriginHook =
     hook ?? ((origin) => allowedOrigins === null || allowedOrigins.includes(origin));
   return async (request) => {
@@ -111,7 +116,7 @@ export const createOriginCheck = (
         ...vary,
         'access-control-allow-origin': origin,
         'access-control-allow-credentials': 'true',
-        'access-control-expose-headers': exposedHeaders,
+        'access-control-expose-headers': exposed,
       },
       origin: 'accepted',
     };
@@ -131,19 +136,20 @@ const allowedHeaders = (asked: string | undefined): string => {
 };
 
 /**
- * Answers OPTIONS: a preflight of an accepted origin with what it may do, other requests with `Allow`.
+ * Answers OPTIONS: a preflight of an accepted origin with what it may do (`methods`), other requests with `Allow`.
  * @throws StowageError ORIGIN_REFUSED for the preflight of a refused origin.
  */
 export const answerOptions = (
   request: HookRequest,
   verdict: CorsVerdict,
   allow: string,
+  methods = 'GET, POST, OPTIONS',
 ): ConnectorResponse => {
   if (verdict.origin === 'refused') throw new OriginRefusedError();
   const preflight =
     verdict.origin === 'accepted'
       ? {
-          'access-control-allow-methods': 'GET, POST, OPTIONS',
+          'access-control-allow-methods': methods,
           'access-control-allow-headers': allowedHeaders(request.headers['access-control-request-headers']),
           'access-control-max-age': '86400',
         }

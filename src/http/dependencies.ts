@@ -3,6 +3,7 @@ import type { Action, ActionServices } from '../actions/action.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Logger } from '../log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
+import type { ResumableUploads } from '../tus/resumable-uploads.ts';
 import type { BodyTimes } from './body/pour.ts';
 import type { OriginHook } from './cors.ts';
 import type { HookRequest, Identity, RequestObserver } from './message.ts';
@@ -33,6 +34,8 @@ export interface PipelineDependencies {
   readonly isOriginAllowed?: OriginHook | undefined;
   readonly stageUpload: StageUpload;
   readonly rateLimits?: RateLimits | undefined;
+  /** Uploads in parts; undefined: they are off. */
+  readonly resumable?: ResumableUploads | undefined;
   /** How long bodies may take; else as long as `bodyTimes` says. */
   readonly times?: BodyTimes | undefined;
 }

@@ -1,5 +1,5 @@
-import { setMaxListeners } from 'node:events';
-import { type ActionContext, asksForChange } from '../actions/action.ts';
+import { asksForChange } from '../actions/action.ts';
+import { createActionContext, createAdmission, holderOf } from './action-context.ts';
 import {
   answerOptions,
   type CorsVerdict,
@@ -16,10 +16,11 @@ import { readInput, type RequestInput } from './read-input.ts';
 import { type RequestFacts, RequestScope } from './request-scope.ts';
 import { findAction, requireAccess, runAction } from './run-action.ts';
 import { authorize, leaseSources } from './requester.ts';
-import type { Admit } from './upload-receiver.ts';
 import { answerFile } from './served-file.ts';
+import { answerTus } from './tus-route.ts';
 import {
   allowedMethods,
+  ownSegments,
   parseTarget,
   refuseGetIfOnlyPost,
   requireKnownMethod,
@@ -53,19 +54,6 @@ const describeInput = (about: RequestFacts, { actionName, parameters }: RequestI
   about.item = text('from') || [text('path'), text('name')].filter((part) => part !== '').join('/');
 };
 
-/** Counts a request once, as soon as it is known which action it asks for. @see Admit */
-const createAdmission = (
-  { actions, rateLimits }: PipelineDependencies,
-  request: ConnectorRequest,
-  { about }: RequestScope,
-): Admit => {
-  let counted: Promise<void> | undefined;
-  return async (actionName = '') => {
-    const load = rateLimits && actions.get(actionName)?.load;
-    if (load !== undefined) await (counted ??= rateLimits?.count(load, request, about.subject));
-  };
-};
-
 /** The eight steps of the protocol, in their order. */
 const answer = async (
   dependencies: PipelineDependencies,
@@ -73,7 +61,7 @@ const answer = async (
   cors: CorsVerdict,
   scope: RequestScope,
 ): Promise<ConnectorResponse> => {
-  const { settings, actions, services, log, stageUpload: stage, times } = dependencies;
+  const { settings, actions, services, stageUpload: stage, times } = dependencies;
   const { method } = request;
   const target = readTarget(dependencies, request);
 
@@ -91,7 +79,7 @@ const answer = async (
   scope.ofAction = true;
 
   // 4. The sources that serve this request.
-  const lease = await leaseSources(dependencies, request, target);
+  const lease = await leaseSources(dependencies, request, ownSegments(target));
   scope.holdLease(lease);
   const { sources } = lease;
 
@@ -100,11 +88,8 @@ const answer = async (
 
   // 6. What they ask for.
   const admit = createAdmission(dependencies, request, scope);
-  const holdSources = (): (() => void) => {
-    const longer = lease.extend();
-    return () => longer.release();
-  };
   const { quotas } = services;
+  const holdSources = holderOf(lease);
   const receiving = { sources, access, actions, stage, times, admit, quotas, holdSources };
   const input = await readInput(request, target, receiving, scope);
 
@@ -118,24 +103,7 @@ const answer = async (
   const isChange = asksForChange(action, input.parameters);
   requireMethodOf(action, request, { onlyPOST: settings.onlyPOST, isChange });
   if (settings.refuseCrossSite && isChange) refuseUnknownSender(request, cors);
-  const context: ActionContext = {
-    sources,
-    access,
-    requester: { requestId: scope.about.id, role: access.role, subject: scope.about.subject },
-    uploads: input.uploads,
-    services,
-    log,
-    holdSources,
-    atEnd: (work) => scope.atEnd(work),
-    // Made when somebody asks for it: signals are expensive, and many actions have no use for one.
-    get signal() {
-      const { signal } = request;
-      // Copies of a folder and files of a form listen to it: more than Node's warning expects, each with a
-      // bound.
-      setMaxListeners(0, signal);
-      return signal;
-    },
-  };
+  const context = createActionContext(dependencies, { access, lease, scope }, input.uploads, request);
   scope.isChange = isChange;
   return runAction(action, context, input, request, (error) => toldFailure(error, request, scope));
 };
@@ -152,14 +120,14 @@ const logAnswer = (
 
 const outcomeOf = (
   { actions }: PipelineDependencies,
-  { about, isFile }: RequestScope,
+  { about, isFile, isTus }: RequestScope,
   { status, headers }: ConnectorResponse,
 ): RequestOutcome => {
   const { action } = about;
   const length = headers['content-length'];
   return {
     // Whatever stands in a request may be its action, and would be another series of measurements.
-    action: action !== undefined && (isFile || actions.has(action)) ? action : undefined,
+    action: action !== undefined && (isFile || isTus || actions.has(action)) ? action : undefined,
     status,
     bytes: length === undefined ? undefined : Number(length),
   };
@@ -180,6 +148,7 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     try {
       response =
         (await answerFile(dependencies, request, cors, scope)) ??
+        (await answerTus(dependencies, request, cors, scope)) ??
         (await answer(dependencies, request, cors, scope));
       logAnswer(dependencies, scope, response);
     } catch (error) {
@@ -190,7 +159,7 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     return {
       status: response.status,
       statusText: response.statusText,
-      headers: Object.assign(withCorsHeaders(response.headers, cors), always, {
+      headers: Object.assign(withCorsHeaders(response.headers, cors), scope.headers, always, {
         'x-request-id': scope.about.id,
       }),
       body: request.method === 'HEAD' ? undefined : response.body,

@@ -31,6 +31,10 @@ export class RequestScope {
   isChange = false;
   /** The request asks for a file itself: its errors are short texts. */
   isFile = false;
+  /** The request is part of an upload in parts. */
+  isTus = false;
+  /** Go with the answer, also with that of an error. */
+  readonly headers: Record<string, string> = {};
   /** The editor that reads the answer, as far as the request has named one. */
   editor: Editor | undefined;
   /** The parameter `language`, as far as the request has sent it. */

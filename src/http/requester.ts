@@ -8,7 +8,6 @@ import type { ConnectorRequest, Identity } from './message.ts';
 import type { PipelineDependencies } from './dependencies.ts';
 import type { RequestScope } from './request-scope.ts';
 import { segmentsOf } from './served-path.ts';
-import type { Target } from './target.ts';
 
 const identityFrom = (result: unknown): Identity => {
   if (typeof result === 'string') return { role: result };
@@ -24,10 +23,10 @@ const identityFrom = (result: unknown): Identity => {
 const addressOf = (
   { isMounted = false }: PipelineDependencies,
   { mount = '', url, headers, isExact = false }: ConnectorRequest,
-  { action, prefix }: Target,
+  ownSegments: number,
 ): RequestAddress => {
   const segments = isMounted && !isExact ? segmentsOf(url).filter((segment) => segment !== '') : [];
-  const left = action === undefined || prefix !== undefined ? segments : segments.slice(0, -1);
+  const left = segments.slice(0, Math.max(0, segments.length - ownSegments));
   const hosts = [
     headers['host'] ?? headers[':authority'],
     hostOf(headers['origin']),
@@ -45,14 +44,17 @@ export const leaseConfigured = (
   request: ConnectorRequest,
 ): Promise<SourceLease> => fromHook('resolveSources', () => resolveSources(request));
 
-/** The sources that serve a request, with their addresses as it sees them. The lease is the caller's. */
+/**
+ * The sources that serve a request, with their addresses as it sees them. `ownSegments`: how many at the end of the
+ * path are no part of a mount. The lease is the caller's.
+ */
 export const leaseSources = async (
   dependencies: PipelineDependencies,
   request: ConnectorRequest,
-  target: Target,
+  ownSegments: number,
 ): Promise<SourceLease> => {
   const lease = await leaseConfigured(dependencies, request);
-  const address = addressOf(dependencies, request, target);
+  const address = addressOf(dependencies, request, ownSegments);
   return { ...lease, sources: seenFrom(address, lease.sources, dependencies.settings.publicUrl) };
 };
 

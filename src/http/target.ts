@@ -51,6 +51,10 @@ export const withinMount = ({ action, query }: Target, isAction: (name: string) 
   return isAction(last) ? { action: last, query } : { action: undefined, prefix: action, query };
 };
 
+/** How many segments at the end of its path are no part of a mount: that of the action, where the path names one. */
+export const ownSegments = ({ action, prefix }: Target): number =>
+  action === undefined || prefix !== undefined ? 0 : 1;
+
 /**
  * The action's name among the parameters of a query or body; undefined when it is absent or empty.
  * @throws InvalidParametersError when it is given several times or is not text.

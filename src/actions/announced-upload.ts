@@ -1,0 +1,55 @@
+import * as z from 'zod';
+import { extensionOf } from '../content/extension.ts';
+import { QuotaExceededError } from '../errors/errors.ts';
+import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { ActionContext } from './action.ts';
+import { expectedName } from './incoming-picture.ts';
+import { requireFolder } from './item.ts';
+import { newFileName } from './new-name.ts';
+import { openSource } from './open-source.ts';
+import { isStoredAsSent, quotaOf, roomIn } from './room.ts';
+import { requireUntaken } from './store-uploads.ts';
+import { fileTooLarge } from './uploaded-file.ts';
+
+/** What is said of a file before its bytes come. */
+export const announcedUploadFields = z.object({
+  source: sourceField,
+  path: pathField,
+  filename: textField
+    .refine((name) => !name.includes('\0'), 'must not hold NUL')
+    .transform((name) => name.split(/[\\/]/u).at(-1) ?? ''),
+});
+
+/** Where a file will be stored when its bytes have come. */
+export interface CheckedUpload {
+  readonly source: string;
+  readonly tenant: string | undefined;
+  readonly path: SourcePath;
+  readonly filename: string;
+}
+
+/**
+ * Refuses a file of which only name and size are known, as fileUpload would when its bytes have come: by rules,
+ * type, name, size, folder and quota. What depends on the content, and what may change until then, is checked by
+ * fileUpload.
+ * @throws the errors of fileUpload
+ */
+export const checkAnnounced = async (
+  context: ActionContext,
+  { source: name, path, filename }: z.output<typeof announcedUploadFields>,
+  bytes: number,
+): Promise<CheckedUpload> => {
+  const open = await openSource(context, name);
+  const { source, access } = open;
+  const { settings } = source;
+  const { services, signal } = context;
+  const expected = newFileName(settings, expectedName(settings, filename));
+  access.require('FILE_UPLOAD', path.child(expected), extensionOf(expected));
+  if (bytes > settings.maxUploadFileSize) throw fileTooLarge(filename, settings.maxUploadFileSize);
+  await requireFolder(open, path, signal);
+  if (settings.saveSameFileNameStrategy === 'error') await requireUntaken(context, open, path, [expected]);
+  const quota = isStoredAsSent(settings) ? quotaOf(open, context.holdSources) : undefined;
+  if (bytes > (await roomIn(services.quotas, quota, bytes, signal))) throw new QuotaExceededError();
+  return { source: source.name, tenant: source.tenant, path, filename };
+};

@@ -1,0 +1,37 @@
+import type { Readable } from 'node:stream';
+
+/** Whose an upload is: nobody else gets to see or continue it. */
+export interface Owner {
+  /** Of the source that it goes to. */
+  readonly tenant: string | undefined;
+  readonly role: string;
+  readonly subject: string | undefined;
+}
+
+/** Where a file is to be stored when it has arrived, as its creation was checked. */
+export interface Destination {
+  /** Name of the source. */
+  readonly source: string;
+  /** Folder inside of it. */
+  readonly path: string;
+  readonly filename: string;
+}
+
+/** What is known of an upload from its beginning. */
+export interface AnnouncedUpload {
+  /** Random, 160 bits. */
+  readonly id: string;
+  readonly bytes: number;
+  /** As the client has sent it: HEAD answers it. */
+  readonly metadata: Readonly<Record<string, string | null>>;
+  readonly owner: Owner;
+  readonly destination: Destination;
+}
+
+/** A file that has arrived whole. */
+export interface ArrivedFile {
+  readonly destination: Destination;
+  readonly bytes: number;
+  /** The bytes from the start; the caller owns the stream. */
+  readonly open: () => Readable;
+}
