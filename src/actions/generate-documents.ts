@@ -2,12 +2,12 @@ import * as z from 'zod';
 import { extensionOf } from '../content/extension.ts';
 import { mimeTypeOf } from '../content/mime-type.ts';
 import type { DocumentJob, ReadOwn } from '../documents/documents.ts';
-import { orientations, paperFormats } from '../documents/pdf/paper.ts';
 import { AccessDeniedError, FileTooLargeError, NotFoundError } from '../errors/errors.ts';
-import { choice, pathField, sourceField, textField } from '../parameters/fields.ts';
+import { pathField, sourceField, textField } from '../parameters/fields.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { announce, report } from './changes.ts';
+import { documentOptionsField, pageSetupOf } from './document-options.ts';
 import { MadeFileAnswer } from './file-answer.ts';
 import { findItem } from './item.ts';
 import { openedSource, sourceFor } from './open-source.ts';
@@ -69,11 +69,16 @@ const ownFiles =
  */
 export const documentJob = (
   context: ActionContext,
-  input: { readonly source: string | undefined; readonly html: string },
+  input: {
+    readonly source: string | undefined;
+    readonly html: string;
+    readonly options?: Parameters<typeof pageSetupOf>[0];
+  },
 ): DocumentJob => {
   const { pdf, maxFileSize, timeoutLimit } = sourceFor(context.sources, input.source).settings;
   return {
     html: input.html,
+    page: pageSetupOf(input.options),
     resources: { enabled: pdf.isRemoteEnabled, maxBytes: maxFileSize, timeoutMs: timeoutLimit * 1000 },
     readOwn: ownFiles(context),
     signal: context.signal,
@@ -128,18 +133,12 @@ export const generatePdfAction = defineAction({
     path: pathField,
     name: savedNameField('pdf'),
     html: htmlField,
-    options: z
-      .object({
-        format: choice(paperFormats).describe('A4 when absent.'),
-        page_orientation: choice(orientations).describe('portrait when absent.'),
-      })
-      .optional(),
+    options: documentOptionsField,
   }),
   result: { contentType: PDF, data: uploadAnswerSchema },
   run: async (context, input) => {
     context.access.require('GENERATE_PDF', input.path);
-    const paper = { format: input.options?.format, orientation: input.options?.page_orientation };
-    const job = { ...documentJob(context, input), paper };
+    const job = documentJob(context, input);
     const make = (): Promise<Uint8Array> => context.services.documents.pdf(job);
     return answerWith(context, input, { extension: 'pdf', contentType: PDF, make });
   },
@@ -157,6 +156,7 @@ export const generateDocxAction = defineAction({
     path: pathField,
     name: savedNameField('docx'),
     html: htmlField,
+    options: documentOptionsField,
   }),
   result: { contentType: DOCX, data: uploadAnswerSchema },
   run: async (context, input) => {

@@ -199,6 +199,16 @@ export interface GeneratePdfParameters extends Place {
         readonly format?: 'A4' | 'A3' | 'Letter' | 'Legal' | 'Tabloid' | undefined;
         /** portrait when absent. */
         readonly page_orientation?: 'portrait' | 'landscape' | undefined;
+        /** One to four lengths as in CSS: "20mm", "1in 2cm". */
+        readonly margin?: string | undefined;
+        /** Text above the text of every page, with {page}, {pages}, {title} and {date}. */
+        readonly header?: string | undefined;
+        /** center when absent. */
+        readonly header_align?: 'left' | 'center' | 'right' | undefined;
+        /** Text below the text of every page, with {page}, {pages}, {title} and {date}. */
+        readonly footer?: string | undefined;
+        /** center when absent. */
+        readonly footer_align?: 'left' | 'center' | 'right' | undefined;
       }
     | undefined;
 }
@@ -209,6 +219,24 @@ export interface GenerateDocxParameters extends Place {
   readonly name?: string | undefined;
   /** The content, as HTML. Scripts in it never run. */
   readonly html: string;
+  readonly options?:
+    | {
+        /** A4 when absent. */
+        readonly format?: 'A4' | 'A3' | 'Letter' | 'Legal' | 'Tabloid' | undefined;
+        /** portrait when absent. */
+        readonly page_orientation?: 'portrait' | 'landscape' | undefined;
+        /** One to four lengths as in CSS: "20mm", "1in 2cm". */
+        readonly margin?: string | undefined;
+        /** Text above the text of every page, with {page}, {pages}, {title} and {date}. */
+        readonly header?: string | undefined;
+        /** center when absent. */
+        readonly header_align?: 'left' | 'center' | 'right' | undefined;
+        /** Text below the text of every page, with {page}, {pages}, {title} and {date}. */
+        readonly footer?: string | undefined;
+        /** center when absent. */
+        readonly footer_align?: 'left' | 'center' | 'right' | undefined;
+      }
+    | undefined;
 }
 
 /** Parameters of `imageRotate`. */

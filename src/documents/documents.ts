@@ -1,4 +1,4 @@
-import type { Paper } from './pdf/paper.ts';
+import type { PageSetup } from './page-setup.ts';
 
 /** What a document may load from outside while it is made. */
 export interface ResourceRules {
@@ -35,11 +35,9 @@ export interface DocumentJob {
   readonly resources: ResourceRules;
   /** Asked before anything is loaded from outside. */
   readonly readOwn?: ReadOwn;
+  /** What the caller wants of the pages; it wins over what the document says. */
+  readonly page?: PageSetup;
   readonly signal: AbortSignal;
-}
-
-export interface PdfJob extends DocumentJob {
-  readonly paper: Paper;
 }
 
 /**
@@ -51,7 +49,7 @@ export interface PdfJob extends DocumentJob {
  * documents wait, DocumentLimitError when a limit is passed, DocumentFailedError, the signal's reason.
  */
 export interface Documents {
-  pdf(job: PdfJob): Promise<Uint8Array>;
+  pdf(job: DocumentJob): Promise<Uint8Array>;
   docx(job: DocumentJob): Promise<Uint8Array>;
   /** Stops what is under way and leaves no process behind. */
   close(): Promise<void>;

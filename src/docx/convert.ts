@@ -1,15 +1,16 @@
 import type { Located } from './css/selector.ts';
 import { initialStyle } from './css/style.ts';
 import { computeStyle } from './css/cascade.ts';
+import { pageLayout, type PageWishes } from './css/page-style.ts';
 import { readSheet, StyleRules } from './css/stylesheet.ts';
 import { readAnchors } from './flow/links.ts';
 import { topContext } from './flow/block-context.ts';
 import { FlowBuilder } from './flow/flow-builder.ts';
 import { ListRegistry } from './flow/flow-parts.ts';
-import type { Flow, Picture } from './flow/model.ts';
+import type { Flow, ParagraphBlock, Picture } from './flow/model.ts';
+import { pageLine, TAKEN, type PageLine } from './flow/page-line.ts';
 import type { ElementNode, HtmlDocument, SheetReference } from './html/nodes.ts';
 import { parseHtml } from './html/parse-html.ts';
-import { TEXT_WIDTH } from './write/units.ts';
 import { writeDocx } from './write/write-docx.ts';
 
 export type { Picture, PictureType } from './flow/model.ts';
@@ -25,6 +26,12 @@ export interface ConverterLoader {
   /** A picture by its `http`, `https` or `data` address. */
   picture(url: string): Promise<Picture | undefined>;
   sheet(url: string): Promise<string | undefined>;
+}
+
+/** What the caller wants of the pages: size and margins in points, and what stands on every page. */
+export interface DocxPage extends PageWishes {
+  readonly header?: PageLine | undefined;
+  readonly footer?: PageLine | undefined;
 }
 
 /** A path alone may lead to a source of the request. */
@@ -92,7 +99,7 @@ const loadPictures = async (
   return (node) => byUrl.get(sources.get(node) ?? '');
 };
 
-const buildFlow = async (html: string, loader: ConverterLoader): Promise<Flow> => {
+const buildFlow = async (html: string, loader: ConverterLoader, wishes: DocxPage): Promise<Flow> => {
   const page = parseHtml(html);
   const sheets = new SheetReader(loader);
   for (const reference of page.sheets) await sheets.add(reference, page.base);
@@ -100,17 +107,29 @@ const buildFlow = async (html: string, loader: ConverterLoader): Promise<Flow> =
   const lists = new ListRegistry();
   const anchors = readAnchors(page.body);
   const { rules } = sheets;
-  const builder = new FlowBuilder({ rules, lists, base: page.base, pictureOf, anchors, marked: new Set() });
+  const layout = pageLayout(rules.pages, wishes);
+  const { width, height, margin } = layout;
+  const taken = (side: number, wish: PageLine | undefined): number =>
+    wish === undefined ? side : Math.max(side, TAKEN);
+  const pageHeight = height - taken(margin.top, wishes.header) - taken(margin.bottom, wishes.footer);
+  const { base, title, lang } = page;
+  const builder = new FlowBuilder({ rules, lists, base, pageHeight, pictureOf, anchors, marked: new Set() });
   const body: Located = { node: page.body, parent: undefined, index: 0, siblings: [page.body] };
   const style = computeStyle(body, { ...initialStyle, lang: page.lang, rtl: page.rtl }, sheets.rules);
-  const context = topContext(style, TEXT_WIDTH);
+  const context = topContext(style, width - margin.left - margin.right);
   builder.addContent(body, style, context);
-  return { title: page.title, lang: page.lang, blocks: builder.finish(context), lists: lists.definitions };
+  const line = (wish: PageLine | undefined): ParagraphBlock | undefined => wish && pageLine(wish, title);
+  const [header, footer] = [line(wishes.header), line(wishes.footer)];
+  const blocks = builder.finish(context);
+  return { page: layout, header, footer, title, lang, blocks, lists: lists.definitions };
 };
 
 /**
  * Converts a page into the bytes of a DOCX file. Meant for a thread of its own: it takes as long as it takes.
  * @throws DocxLimitError when the page has too many parts or is nested too deeply
  */
-export const convertToDocx = async (html: string, loader: ConverterLoader): Promise<Uint8Array> =>
-  writeDocx(await buildFlow(html, loader));
+export const convertToDocx = async (
+  html: string,
+  loader: ConverterLoader,
+  page: DocxPage = {},
+): Promise<Uint8Array> => writeDocx(await buildFlow(html, loader, page));

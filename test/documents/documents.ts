@@ -6,7 +6,7 @@ import {
   readBrowser,
 } from '../../dist/internals.js';
 import type { DocumentsParts } from '../../dist/documents/create-documents.js';
-import type { Documents, PdfJob } from '../../dist/documents/documents.js';
+import type { DocumentJob, Documents } from '../../dist/documents/documents.js';
 import type { RemoteFetcher } from '../../dist/remote/remote.js';
 
 const log = createSilentLogger();
@@ -31,9 +31,8 @@ export const startDocuments = (parts: Partial<DocumentsParts> = {}): Documents =
 };
 
 /** A job with generous bounds. */
-export const jobOf = (html: string, changes: Partial<PdfJob> = {}): PdfJob => ({
+export const jobOf = (html: string, changes: Partial<DocumentJob> = {}): DocumentJob => ({
   html,
-  paper: { format: undefined, orientation: undefined },
   resources: { enabled: true, maxBytes: 1_000_000, timeoutMs: 5000 },
   signal: new AbortController().signal,
   ...changes,

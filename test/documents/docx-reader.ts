@@ -59,12 +59,17 @@ export interface Docx {
   readonly links: ReadonlyMap<string, string>;
   readonly media: ReadonlyMap<string, Uint8Array>;
   readonly core: Xml;
+  /** Empty when there is none. */
+  readonly header: Xml;
+  readonly footer: Xml;
 }
 
 /** Opens a DOCX file; every part must be well-formed. */
 export const readDocx = (bytes: Uint8Array): Docx => {
   const files = unzipSync(bytes);
   const part = (name: string): Xml => parseXml(Buffer.from(files[name] ?? []).toString('utf8'));
+  const optional = (name: string): Xml =>
+    name in files ? part(name) : { name: '', attributes: {}, children: [], text: '' };
   for (const name of Object.keys(files)) if (/\.(?:xml|rels)$/u.test(name)) part(name);
   const body = first(part('word/document.xml'), 'w:body');
   const relations = all(part('word/_rels/document.xml.rels'), 'Relationship');
@@ -76,6 +81,8 @@ export const readDocx = (bytes: Uint8Array): Docx => {
     links: new Map(relations.map(({ attributes }) => [attributes['Id'] ?? '', attributes['Target'] ?? ''])),
     media: new Map(Object.entries(files).filter(([name]) => name.startsWith('word/media/'))),
     core: part('docProps/core.xml'),
+    header: optional('word/header1.xml'),
+    footer: optional('word/footer1.xml'),
   };
 };
 

@@ -21,7 +21,7 @@ describe('a thread that is ended before its document is done', () => {
     async () => {
       for (let lag = 0; lag < 120; lag += 10) {
         const thread = new ConverterThread(64);
-        const document = thread.convert('<p>text</p>', () => Promise.resolve(undefined));
+        const document = thread.convert('<p>text</p>', {}, () => Promise.resolve(undefined));
         document.catch(() => undefined);
         await pause(lag);
         await thread.end();

@@ -138,7 +138,7 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
       import { createDocuments } from ${JSON.stringify(fileURLToPath(new URL('../../dist/internals.js', import.meta.url)))};
       const log = { debug() {}, info() {}, warn() {}, error() {} };
       const documents = createDocuments({ remote: { fetch: async () => { throw new Error('no') } }, log });
-      const job = { html: 'x', paper: {}, resources: { enabled: false, maxBytes: 1, timeoutMs: 5000 }, signal: new AbortController().signal };
+      const job = { html: 'x', resources: { enabled: false, maxBytes: 1, timeoutMs: 5000 }, signal: new AbortController().signal };
       await documents.pdf(job);
       console.log('printed');
       setInterval(() => undefined, 1000);`;

@@ -179,7 +179,7 @@ describe.skipIf(missing)(`what a PDF does load ${missing}`, () => {
     expect(pageSizes(free).map((size) => size.map(Math.round))).toEqual([[210, 148]]);
     const page = await sharp(await drawPage(free)).metadata();
     expect(await pixelsOf(free, BLUE)).toBeGreaterThan(page.width * page.height * 0.95);
-    const chosen = await documents.pdf(jobOf(html, { paper: { format: 'A4', orientation: 'portrait' } }));
+    const chosen = await documents.pdf(jobOf(html, { page: { format: 'A4', orientation: 'portrait' } }));
     expect(pageSizes(chosen).map((size) => size.map(Math.round))).toEqual([[210, 297]]);
     await documents.close();
   });

@@ -52,6 +52,36 @@ export const textOf = (pdf: Uint8Array): Promise<string> =>
       .trim();
   });
 
+/** A word of a PDF file and where it stands, in points from the left and upper edge of its page. */
+export interface Word {
+  readonly page: number;
+  readonly text: string;
+  readonly left: number;
+  readonly top: number;
+  readonly right: number;
+  readonly bottom: number;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&', apos: "'" };
+
+/** All words with their places. */
+export const wordsOf = (pdf: Uint8Array): Promise<readonly Word[]> =>
+  withFile(pdf, 'a.pdf', async (path) => {
+    const { stdout } = await run('pdftotext', ['-bbox', path, '-'], { maxBuffer: 1 << 26 });
+    return stdout.split('<page ').flatMap((content, page) =>
+      [...content.matchAll(/<word xMin="(.*)" yMin="(.*)" xMax="(.*)" yMax="(.*)">(.*)<\/word>/gu)].map(
+        ([, left, top, right, bottom, text = '']) => ({
+          page,
+          text: text.replaceAll(/&(\w+);/gu, (entity, name: string) => ENTITIES[name] ?? entity),
+          left: Number(left),
+          top: Number(top),
+          right: Number(right),
+          bottom: Number(bottom),
+        }),
+      ),
+    );
+  });
+
 /** A page of a PDF file as pixels. */
 export const drawPage = (pdf: Uint8Array, page = 1, dpi = 50): Promise<Buffer> =>
   withFile(pdf, 'a.pdf', async (path, folder) => {

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import type { DocxPage } from '../../docx/convert.ts';
 import { DocumentFailedError, DocumentLimitError } from '../../errors/errors.ts';
 import type { FromThread, LoadedResource, ResourceRequest, ToThread } from './messages.ts';
 
@@ -45,7 +46,7 @@ export class ConverterThread {
    * Converts one document. To be called again only after the promise is settled.
    * @throws DocumentLimitError, DocumentFailedError
    */
-  convert(html: string, load: LoadResource): Promise<Uint8Array> {
+  convert(html: string, page: DocxPage, load: LoadResource): Promise<Uint8Array> {
     const worker = this.#worker;
     return new Promise<Uint8Array>((resolve, reject) => {
       const settle = (): void => {
@@ -75,7 +76,7 @@ export class ConverterThread {
       worker.on('message', onMessage);
       worker.on('error', onError);
       worker.on('exit', onExit);
-      this.#send({ type: 'convert', html });
+      this.#send({ type: 'convert', html, page });
     });
   }
 

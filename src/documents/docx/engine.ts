@@ -1,3 +1,4 @@
+import type { DocxPage } from '../../docx/convert.ts';
 import { DocumentFailedError, DocumentLimitError, ShuttingDownError } from '../../errors/errors.ts';
 import { createTaskQueue } from '../../concurrency/task-queue.ts';
 import { createSharpLoader } from '../../images/sharp-library.ts';
@@ -6,6 +7,7 @@ import { startDeadline, type Deadline } from '../../remote/deadline.ts';
 import type { RemoteFetcher } from '../../remote/remote.ts';
 import { createDocumentResources } from '../document-resources.ts';
 import type { DocumentJob } from '../documents.ts';
+import { isSizeChosen, pageSizeOf, type PageSetup } from '../page-setup.ts';
 import { requireInstalled } from '../optional-package.ts';
 import { Drawings } from './drawing/drawings.ts';
 import type { DocxLimits } from './limits.ts';
@@ -26,6 +28,12 @@ export interface DocxEngine {
   readonly convert: (job: DocumentJob) => Promise<Uint8Array>;
   readonly close: () => Promise<void>;
 }
+
+/** Without a chosen size the document's own rules decide. */
+const docxPage = (setup: PageSetup = {}): DocxPage => {
+  const { margin, header, footer } = setup;
+  return { size: isSizeChosen(setup) ? pageSizeOf(setup) : undefined, margin, header, footer };
+};
 
 const tooLong = (): Error => new DocumentLimitError('The document takes too long to make.');
 
@@ -58,7 +66,7 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
     });
     const thread = pool.take();
     try {
-      const bytes = await deadline.race(thread.convert(job.html, load));
+      const bytes = await deadline.race(thread.convert(job.html, docxPage(job.page), load));
       pool.giveBack(thread);
       return bytes;
     } catch (error) {

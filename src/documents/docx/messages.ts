@@ -1,4 +1,4 @@
-import type { Picture } from '../../docx/convert.ts';
+import type { DocxPage, Picture } from '../../docx/convert.ts';
 
 /** What a converter thread may ask for. */
 export type ResourceRequest = { readonly kind: 'picture' | 'sheet'; readonly url: string };
@@ -8,7 +8,7 @@ export type LoadedResource = Picture | string | undefined;
 
 /** To the thread. */
 export type ToThread =
-  | { readonly type: 'convert'; readonly html: string }
+  | { readonly type: 'convert'; readonly html: string; readonly page: DocxPage }
   | { readonly type: 'loaded'; readonly id: number; readonly resource: LoadedResource };
 
 /** From the thread. After `ready`, `done` and `failed` it waits for the next document. */

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { convertToDocx, DocxLimitError, type ConverterLoader } from '../../docx/convert.ts';
+import { convertToDocx, DocxLimitError, type ConverterLoader, type DocxPage } from '../../docx/convert.ts';
 import type { FromThread, LoadedResource, ResourceRequest, ToThread } from './messages.ts';
 
 /** Talks to the service; the thread itself reaches neither network nor disk. */
@@ -23,9 +23,9 @@ const serve = (port: NonNullable<typeof parentPort>): void => {
       return typeof text === 'string' ? text : undefined;
     },
   };
-  const convert = async (html: string): Promise<void> => {
+  const convert = async (html: string, page: DocxPage): Promise<void> => {
     try {
-      send({ type: 'done', bytes: await convertToDocx(html, loader) });
+      send({ type: 'done', bytes: await convertToDocx(html, loader, page) });
     } catch (error) {
       const limit = error instanceof DocxLimitError ? error.message : undefined;
       send({ type: 'failed', limit, detail: error instanceof Error ? (error.stack ?? error.message) : '' });
@@ -34,7 +34,7 @@ const serve = (port: NonNullable<typeof parentPort>): void => {
     }
   };
   port.on('message', (message: ToThread) => {
-    if (message.type === 'convert') void convert(message.html);
+    if (message.type === 'convert') void convert(message.html, message.page);
     else {
       waiting.get(message.id)?.(message.resource);
       waiting.delete(message.id);

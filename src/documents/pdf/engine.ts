@@ -3,7 +3,7 @@ import { createTaskQueue } from '../../concurrency/task-queue.ts';
 import type { Logger } from '../../log/logger.ts';
 import { startDeadline } from '../../remote/deadline.ts';
 import type { RemoteFetcher } from '../../remote/remote.ts';
-import type { PdfJob } from '../documents.ts';
+import type { DocumentJob } from '../documents.ts';
 import { importOptional } from '../optional-package.ts';
 import { BrowserKeeper } from './browser-keeper.ts';
 import { findBrowser } from './executable.ts';
@@ -31,7 +31,7 @@ export interface BrowserChoice {
 
 /** Makes PDF files with a browser. */
 export interface PdfEngine {
-  readonly print: (job: PdfJob) => Promise<Uint8Array>;
+  readonly print: (job: DocumentJob) => Promise<Uint8Array>;
   readonly close: () => Promise<void>;
 }
 
@@ -75,7 +75,7 @@ const createLauncher = ({ browser, log }: PdfEngineParts): (() => Promise<Starte
 
 const tooLong = (): Error => new DocumentLimitError('The document takes too long to make.');
 
-const printWithin = async (parts: PrinterParts, job: PdfJob): Promise<Uint8Array> => {
+const printWithin = async (parts: PrinterParts, job: DocumentJob): Promise<Uint8Array> => {
   const deadline = startDeadline(job.resources.timeoutMs + parts.limits.renderMs, job.signal, tooLong);
   try {
     // A browser may die of another document, or be killed by the system: that is worth a second try, and no

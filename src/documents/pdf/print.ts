@@ -2,16 +2,17 @@ import type { BrowserContext, Page } from 'puppeteer-core';
 import { DocumentLimitError } from '../../errors/errors.ts';
 import type { DocumentResources } from '../document-resources.ts';
 import { DOCUMENT_URL, guardPage } from './page-guard.ts';
-import { isChosen, pageSizeOf, type Paper } from './paper.ts';
+import { pageSizeOf, type PageSetup } from '../page-setup.ts';
+import { MARGIN, pageStyle } from './page-style.ts';
 import { tidyPage } from './tidy-page.ts';
 
-/** White space around the text where the document's `@page` rules do not say otherwise. */
-const MARGIN = '15mm';
+/** Pixels of a point: the library takes numbers as pixels. */
+const PIXELS = 96 / 72;
 
 /** One document on its way to paper. */
 export interface PrintJob {
   readonly html: string;
-  readonly paper: Paper;
+  readonly page: PageSetup;
   readonly resources: DocumentResources;
   readonly maxPdfBytes: number;
   /** Waits for a slot, for the part of the work that keeps the browser busy. */
@@ -29,19 +30,23 @@ const collect = async (stream: ReadableStream<Uint8Array>, maxBytes: number): Pr
   return Buffer.concat(chunks, length);
 };
 
-const printLoaded = async (page: Page, { paper, maxPdfBytes }: PrintJob): Promise<Uint8Array> => {
-  const { width, height } = pageSizeOf(paper);
-  if (isChosen(paper)) await page.addStyleTag({ content: `@page { size: ${width} ${height} !important }` });
+const printLoaded = async (page: Page, job: PrintJob): Promise<Uint8Array> => {
+  const { width, height } = pageSizeOf(job.page);
+  // Style sheets from elsewhere may hold such rules too.
+  const mayChooseSize = /@page|@import|<link/iu.test(job.html);
+  const content = pageStyle(job.page, { title: await page.title(), mayChooseSize });
+  if (content !== '') await page.addStyleTag({ content });
+  const margin = MARGIN * PIXELS;
   const pdf = await page.createPDFStream({
-    width,
-    height,
-    margin: { top: MARGIN, right: MARGIN, bottom: MARGIN, left: MARGIN },
+    width: width * PIXELS,
+    height: height * PIXELS,
+    margin: { top: margin, right: margin, bottom: margin, left: margin },
     printBackground: true,
     outline: true,
     preferCSSPageSize: true,
     timeout: 0,
   });
-  return collect(pdf, maxPdfBytes);
+  return collect(pdf, job.maxPdfBytes);
 };
 
 /**

@@ -5,7 +5,7 @@ import type { Logger } from '../../log/logger.ts';
 import { raceSignal, type Deadline } from '../../remote/deadline.ts';
 import type { RemoteFetcher } from '../../remote/remote.ts';
 import { createDocumentResources } from '../document-resources.ts';
-import type { PdfJob } from '../documents.ts';
+import type { DocumentJob } from '../documents.ts';
 import type { BrowserKeeper, BrowserLease } from './browser-keeper.ts';
 import type { PdfLimits } from './limits.ts';
 import { printDocument } from './print.ts';
@@ -38,18 +38,18 @@ const closeContext = async (context: BrowserContext, started: StartedBrowser): P
 const printIn = async (
   { remote, log, limits, slots }: PrinterParts,
   started: StartedBrowser,
-  job: PdfJob,
+  job: DocumentJob,
   deadline: Deadline,
 ): Promise<Uint8Array> => {
   const context = await started.browser.createBrowserContext();
   try {
     const { signal } = deadline;
     const resources = createDocumentResources(remote, { ...job, signal }, log);
-    const { html, paper } = job;
+    const { html, page = {} } = job;
     return await deadline.race(
       printDocument(context, {
         html,
-        paper,
+        page,
         resources,
         maxPdfBytes: limits.maxPdfBytes,
         inSlot: (work) => slots.run(work, 1, signal),
@@ -78,7 +78,7 @@ const leaseWithin = async (keeper: BrowserKeeper, deadline: Deadline): Promise<B
  */
 export const printOnce = async (
   parts: PrinterParts,
-  job: PdfJob,
+  job: DocumentJob,
   deadline: Deadline,
 ): Promise<Uint8Array | undefined> => {
   const { started, release } = await leaseWithin(parts.keeper, deadline);

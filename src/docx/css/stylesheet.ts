@@ -14,6 +14,8 @@ interface Rule {
 export interface SheetText {
   readonly imports: readonly string[];
   readonly rules: readonly (readonly [selectors: string, body: string])[];
+  /** What the rules for `@page`, without those for single pages, hold beside boxes. */
+  readonly pages: readonly string[];
 }
 
 const unquoted = (text: string): string =>
@@ -50,7 +52,29 @@ const readStatement = (prelude: string, imports: string[]): void => {
   if (target !== undefined && isForPaper(media)) imports.push(unquoted(target));
 };
 
-const readBlocks = (text: string, sheet: { imports: string[]; rules: [string, string][] }): void => {
+/** A sheet that is being read. */
+interface SheetDraft {
+  readonly imports: string[];
+  readonly rules: [selectors: string, body: string][];
+  readonly pages: string[];
+}
+
+/** Longer rules for pages are passed over, and so are more of them. */
+const [MAX_PAGE_RULE, MAX_PAGE_RULES] = [2000, 100];
+
+/** Boxes in the margin, such as `@top-center { }`, have no counterpart. */
+const withoutBoxes = (body: string): string =>
+  body.replaceAll(/@[\w-]+\s*\{(?:"[^"]*"|'[^']*'|[^}"'])*\}/gu, ';');
+
+const readAtRule = (prelude: string, body: string, sheet: SheetDraft): void => {
+  const media = /^@media\b([\s\S]*)$/iu.exec(prelude)?.[1];
+  if (media !== undefined && isForPaper(media)) readBlocks(body, sheet);
+  if (!/^@page$/iu.test(prelude) || body.length > MAX_PAGE_RULE || sheet.pages.length >= MAX_PAGE_RULES)
+    return;
+  sheet.pages.push(withoutBoxes(body));
+};
+
+const readBlocks = (text: string, sheet: SheetDraft): void => {
   for (let at = 0; at < text.length && sheet.rules.length < MAX_RULES;) {
     const open = text.indexOf('{', at);
     const semicolon = text.indexOf(';', at);
@@ -63,20 +87,18 @@ const readBlocks = (text: string, sheet: { imports: string[]; rules: [string, st
     const end = blockEnd(text, open);
     const prelude = text.slice(at, open).trim();
     const body = text.slice(open + 1, end);
-    const media = /^@media\b([\s\S]*)$/iu.exec(prelude)?.[1];
-    if (media !== undefined) {
-      if (isForPaper(media)) readBlocks(body, sheet);
-    } else if (!prelude.startsWith('@')) sheet.rules.push([prelude, body]);
+    if (prelude.startsWith('@')) readAtRule(prelude, body, sheet);
+    else sheet.rules.push([prelude, body]);
     at = end + 1;
   }
 };
 
 /**
- * Reads a style sheet. Rules for other media than print, and at-rules besides `@media` and `@import`, are
- * left out.
+ * Reads a style sheet. Rules for other media than print, and at-rules besides `@media`, `@import` and
+ * `@page`, are left out.
  */
 export const readSheet = (text: string): SheetText => {
-  const sheet = { imports: [], rules: [] };
+  const sheet: SheetDraft = { imports: [], rules: [], pages: [] };
   readBlocks(text.replaceAll(/\/\*[\s\S]*?(?:\*\/|$)/gu, ' ').replaceAll(/<!--|-->/gu, ' '), sheet);
   return sheet;
 };
@@ -84,10 +106,17 @@ export const readSheet = (text: string): SheetText => {
 /** Finds the rules that apply to an element. */
 export class StyleRules {
   readonly #byKey = new Map<string, Rule[]>();
+  readonly #pages: string[] = [];
   #count = 0;
+
+  /** What all rules for `@page` hold, in their order. */
+  get pages(): readonly string[] {
+    return this.#pages;
+  }
 
   /** Adds the rules of a sheet. Later ones win over earlier ones of equal weight. */
   add(sheet: SheetText): void {
+    this.#pages.push(...sheet.pages);
     for (const [list, body] of sheet.rules) {
       const declarations = parseDeclarations(body);
       for (const selector of declarations.length === 0 ? [] : parseSelectors(list)) {

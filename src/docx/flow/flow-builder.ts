@@ -193,7 +193,8 @@ export class FlowBuilder {
       return;
     }
     if (!style.visible) return;
-    const inline = pictureInline(picture, located.node, style, { width: context.width, link });
+    const { pageHeight } = this.#parts;
+    const inline = pictureInline(picture, located.node, style, { width: context.width, pageHeight, link });
     const standsAlone = style.float === undefined && isBlock(style);
     if (!standsAlone) {
       this.#line.addPicture(inline);

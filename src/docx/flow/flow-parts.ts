@@ -33,6 +33,8 @@ export interface FlowParts {
   readonly rules: StyleRules;
   readonly lists: ListRegistry;
   readonly base: string | undefined;
+  /** Room for text on a page from top to bottom, in points. */
+  readonly pageHeight: number;
   /** Places that links of the page lead to, by their names, with the names of their bookmarks. */
   readonly anchors: ReadonlyMap<string, string>;
   /** Bookmarks that have got their place. */

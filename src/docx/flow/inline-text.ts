@@ -3,7 +3,7 @@ import { withoutInvalid } from '../xml-text.ts';
 import type { Inline, MarkInline, PictureInline, TextFormat, TextInline } from './model.ts';
 
 /** What letters in an element look like. */
-const textFormat = (style: Style): TextFormat => ({
+export const textFormat = (style: Style): TextFormat => ({
   size: style.fontSize,
   family: style.fontFamily,
   color: style.color,

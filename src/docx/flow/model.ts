@@ -1,3 +1,4 @@
+import type { PageLayout } from '../css/page-style.ts';
 import type { Border, Sides, TextAlign } from '../css/style.ts';
 
 /** How letters look. Lengths are points, colours six hexadecimal digits. */
@@ -33,6 +34,13 @@ export interface MarkInline {
   readonly name: string;
 }
 
+/** A number that the word processor knows. */
+export interface NumberInline {
+  readonly kind: 'number';
+  readonly of: 'page' | 'pages';
+  readonly format: TextFormat;
+}
+
 export interface BreakInline {
   readonly kind: 'break';
 }
@@ -60,7 +68,7 @@ export interface PictureInline {
   readonly link: string | undefined;
 }
 
-export type Inline = TextInline | BreakInline | PictureInline | MarkInline;
+export type Inline = TextInline | BreakInline | PictureInline | MarkInline | NumberInline;
 
 export type HeadingLevel = 1 | 2 | 3 | 4 | 5 | 6;
 
@@ -140,6 +148,9 @@ export interface ListDefinition {
 
 /** A document before it is written. */
 export interface Flow {
+  readonly page: PageLayout;
+  readonly header: ParagraphBlock | undefined;
+  readonly footer: ParagraphBlock | undefined;
   readonly title: string | undefined;
   readonly lang: string | undefined;
   readonly blocks: readonly Block[];

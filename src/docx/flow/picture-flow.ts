@@ -5,17 +5,17 @@ import type { Block, Picture, PictureInline } from './model.ts';
 
 /** Points of a pixel. */
 const PIXEL = 0.75;
-/** Room on a page, in points; nothing is higher. */
-const MAX_HEIGHT = 690;
+/** What a page has besides a picture that fills it, in points. */
+const REST = 8;
 
 interface Size {
   readonly width: number;
   readonly height: number;
 }
 
-/** Makes a size fit into a width and the page, keeping its proportions. */
-const fitted = ({ width, height }: Size, room: number): Size => {
-  const scale = Math.min(1, room / width, MAX_HEIGHT / height);
+/** Makes a size fit into a room, keeping its proportions. */
+const fitted = ({ width, height }: Size, room: Size): Size => {
+  const scale = Math.min(1, room.width / width, room.height / height);
   return { width: Math.max(1, width * scale), height: Math.max(1, height * scale) };
 };
 
@@ -39,11 +39,11 @@ export const pictureInline = (
   picture: Picture,
   node: ElementNode,
   style: Style,
-  place: { readonly width: number; readonly link: string | undefined },
+  place: { readonly width: number; readonly pageHeight: number; readonly link: string | undefined },
 ): PictureInline => ({
   kind: 'picture',
   picture,
-  ...fitted(shownSize(picture, style, place.width), place.width),
+  ...fitted(shownSize(picture, style, place.width), { width: place.width, height: place.pageHeight - REST }),
   float: style.float,
   alt: (node.attributes.get('alt') ?? node.attributes.get('aria-label'))?.trim() ?? '',
   link: place.link,
@@ -57,7 +57,9 @@ export const withFittingPictures = (blocks: readonly Block[], room: number): rea
       : {
           ...block,
           inlines: block.inlines.map((inline) =>
-            inline.kind === 'picture' ? { ...inline, ...fitted(inline, room) } : inline,
+            inline.kind === 'picture'
+              ? { ...inline, ...fitted(inline, { width: room, height: inline.height }) }
+              : inline,
           ),
         },
   );

@@ -66,6 +66,9 @@ const mergeCells = (cells: readonly TableCell[]): readonly TableCell[] => {
   return [...byPlace.values()];
 };
 
+/** The highest that an empty row gets, in points. */
+const MAX_ROW = 600;
+
 /** Builds a table with all that is in it. */
 export const buildTable = (
   parts: FlowParts,
@@ -98,7 +101,10 @@ export const buildTable = (
   });
   const table: TableBlock = {
     kind: 'table',
-    rows: grid.rows.map((row) => ({ isHeader: row.isHeader, height: pointsOf(row.style.height) })),
+    rows: grid.rows.map((row) => {
+      const height = pointsOf(row.style.height);
+      return { isHeader: row.isHeader, height: height && Math.min(height, MAX_ROW, 0.9 * parts.pageHeight) };
+    }),
     cells: mergeCells(cells),
     columnWidths: widths,
     border: style.border,

@@ -3,6 +3,7 @@ import {
   ExternalHyperlink,
   ImageRun,
   InternalHyperlink,
+  PageNumber,
   Tab,
   TextRun,
   TextWrappingType,
@@ -103,6 +104,11 @@ const runsOf = (inline: Inline, base: BaseFormat, rtlParagraph: boolean): readon
   switch (inline.kind) {
     case 'text':
       return textRuns(inline, base, rtlParagraph);
+    case 'number': {
+      const { CURRENT, TOTAL_PAGES } = PageNumber;
+      const children = [inline.of === 'page' ? CURRENT : TOTAL_PAGES];
+      return [new TextRun({ ...runOptions('', inline.format, base), children })];
+    }
     case 'break':
       return [new TextRun({ break: 1 })];
     case 'picture':

@@ -82,7 +82,7 @@ const writeTable = (block: TableBlock): Table => {
         children,
         cantSplit: true,
         ...(rows[index]?.isHeader === true ? { tableHeader: true } : {}),
-        ...(height === undefined ? {} : { height: { value: twips(Math.min(height, 600)), rule: 'atLeast' } }),
+        ...(height === undefined ? {} : { height: { value: twips(height), rule: 'atLeast' } }),
       });
     }),
     width: { size: twips(columnWidths.reduce((sum, width) => sum + width, 0)), type: 'dxa' },

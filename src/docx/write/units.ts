@@ -13,11 +13,6 @@ export const eighths = (points: number): number => Math.min(96, Math.max(2, Math
 export const pixels = (points: number): number => Math.max(1, Math.round(points / 0.75));
 export const emus = (points: number): number => Math.round(points * 12_700);
 
-/** The page: A4 with margins of an inch, in points. */
-export const PAGE = { width: 595.3, height: 841.9, margin: 72 } as const;
-/** Room for a line. */
-export const TEXT_WIDTH = PAGE.width - 2 * PAGE.margin;
-
 const STYLES: Readonly<Record<string, IBorderOptions['style']>> = {
   dotted: 'dotted',
   dashed: 'dashed',

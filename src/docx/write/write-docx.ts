@@ -1,13 +1,42 @@
-import { Document, Packer } from 'docx';
-import type { Flow } from '../flow/model.ts';
+import { Document, Footer, Header, Packer, type ISectionOptions } from 'docx';
+import type { Flow, ParagraphBlock } from '../flow/model.ts';
 import { documentNumbering } from './numbering.ts';
+import { paragraph } from './paragraph.ts';
 import { documentStyles } from './styles.ts';
 import { writeBlocks } from './table.ts';
-import { PAGE, twips } from './units.ts';
+import { twips } from './units.ts';
+
+/** Between the edge of the paper and the header or footer, in points; margins give way to what stands there. */
+const EDGE = 20;
+
+const pageOptions = ({
+  page: { width, height, margin },
+}: Flow): NonNullable<ISectionOptions['properties']> => {
+  // The library turns the sides around for pages that lie on their side.
+  const [short, long] = width > height ? [height, width] : [width, height];
+  return {
+    page: {
+      size: {
+        width: twips(short),
+        height: twips(long),
+        ...(width > height ? { orientation: 'landscape' as const } : {}),
+      },
+      margin: {
+        top: twips(margin.top),
+        right: twips(margin.right),
+        bottom: twips(margin.bottom),
+        left: twips(margin.left),
+        header: twips(EDGE),
+        footer: twips(EDGE),
+      },
+    },
+  };
+};
 
 /** Writes a document as the bytes of a DOCX file. */
-export const writeDocx = async ({ blocks, lists, title, lang }: Flow): Promise<Uint8Array> => {
-  const margin = twips(PAGE.margin);
+export const writeDocx = async (flow: Flow): Promise<Uint8Array> => {
+  const { blocks, lists, title, lang, header, footer } = flow;
+  const line = (block: ParagraphBlock) => ({ children: [paragraph(block)] });
   const document = new Document({
     creator: 'Stowage',
     ...(title === undefined ? {} : { title }),
@@ -16,12 +45,9 @@ export const writeDocx = async ({ blocks, lists, title, lang }: Flow): Promise<U
     compatabilityModeVersion: 15,
     sections: [
       {
-        properties: {
-          page: {
-            size: { width: twips(PAGE.width), height: twips(PAGE.height) },
-            margin: { top: margin, right: margin, bottom: margin, left: margin },
-          },
-        },
+        properties: pageOptions(flow),
+        ...(header === undefined ? {} : { headers: { default: new Header(line(header)) } }),
+        ...(footer === undefined ? {} : { footers: { default: new Footer(line(footer)) } }),
         children: writeBlocks(blocks),
       },
     ],

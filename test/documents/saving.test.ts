@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { createRouter, HttpError, type ServiceEvent } from 'stowage';
 import { createClient } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readDocx, textIn } from '../documents/docx-reader.ts';
-import { noBrowser } from '../documents/pdf-tools.ts';
-import { Folder, startService, type Fields, type Service, type ServiceOptions } from './service.ts';
+import { readDocx, textIn } from './docx-reader.ts';
+import { noBrowser } from './pdf-tools.ts';
+import { Folder, startService, type Fields, type Service, type ServiceOptions } from '../protocol/service.ts';
 
 const TYPE = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
 const html = '<h1>Minutes</h1>';

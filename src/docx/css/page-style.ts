@@ -1,0 +1,77 @@
+import { parseDeclarations } from './declarations.ts';
+import { parseLength, pointsOf, ROOT_SIZE } from './length.ts';
+import type { Sides } from './style.ts';
+
+/** What the caller wants of the pages, in points. It wins over the document. */
+export interface PageWishes {
+  readonly size?: { readonly width: number; readonly height: number } | undefined;
+  readonly margin?: Sides<number> | undefined;
+}
+
+/** Size and margins of all pages, in points. */
+export interface PageLayout {
+  readonly width: number;
+  readonly height: number;
+  readonly margin: Sides<number>;
+}
+
+const MM = 72 / 25.4;
+/** Names of paper, in portrait. */
+const PAPER: ReadonlyMap<string, readonly [width: number, height: number]> = new Map([
+  ['a5', [148 * MM, 210 * MM]],
+  ['a4', [210 * MM, 297 * MM]],
+  ['a3', [297 * MM, 420 * MM]],
+  ['b5', [176 * MM, 250 * MM]],
+  ['b4', [250 * MM, 353 * MM]],
+  ['letter', [612, 792]],
+  ['legal', [612, 1008]],
+  ['ledger', [792, 1224]],
+]);
+const A4 = [210 * MM, 297 * MM] as const;
+/** An inch. */
+const MARGIN = 72;
+/** Word takes pages of up to 22 inches; text needs some room. */
+const [SMALLEST, LARGEST, LEAST_ROOM] = [72, 1584, 20 * MM];
+
+type Size = readonly [width: number, height: number];
+
+/** The value of `size`: lengths, or a name of paper, an orientation, or both. */
+const readSize = (value: string): Size | undefined => {
+  const words = value.toLowerCase().split(/\s+/u);
+  const lengths = words.map((word) => pointsOf(parseLength(word, ROOT_SIZE)));
+  const [width, height = width] = lengths;
+  if (words.length <= 2 && width !== undefined && height !== undefined) {
+    return [width, height].every((side) => side >= SMALLEST && side <= LARGEST) ? [width, height] : undefined;
+  }
+  const paper = words.map((word) => PAPER.get(word)).find((size) => size !== undefined) ?? A4;
+  return words.includes('landscape') ? [paper[1], paper[0]] : paper;
+};
+
+const leavesRoom = ([width, height]: Size, { top, right, bottom, left }: Sides<number>): boolean =>
+  Math.min(top, right, bottom, left) >= 0 &&
+  width - left - right >= LEAST_ROOM &&
+  height - top - bottom >= LEAST_ROOM;
+
+/**
+ * The pages of a document, by the wishes of the caller, else by its rules for `@page`, else A4 with margins of an
+ * inch. Margins of the document that leave no room for text do not count.
+ * @param rules what stands between the braces of `@page { }`
+ */
+export const pageLayout = (rules: readonly string[], wishes: PageWishes): PageLayout => {
+  const declarations = rules.flatMap(parseDeclarations);
+  const values = new Map(declarations.map(({ property, value }) => [property, value]));
+  for (const { property, value, important } of declarations) if (important) values.set(property, value);
+  const asked = wishes.size === undefined ? readSize(values.get('size') ?? '') : undefined;
+  const size: Size = wishes.size === undefined ? (asked ?? A4) : [wishes.size.width, wishes.size.height];
+  const [width, height] = size;
+  const side = (name: keyof Sides<number>, whole: number): number =>
+    pointsOf(parseLength(values.get(`margin-${name}`) ?? '', ROOT_SIZE), whole) ?? MARGIN;
+  const own = {
+    top: side('top', height),
+    right: side('right', width),
+    bottom: side('bottom', height),
+    left: side('left', width),
+  };
+  const usual = { top: MARGIN, right: MARGIN, bottom: MARGIN, left: MARGIN };
+  return { width, height, margin: wishes.margin ?? (leavesRoom(size, own) ? own : usual) };
+};

@@ -1,0 +1,52 @@
+import { initialStyle } from '../css/style.ts';
+import { withoutInvalid } from '../xml-text.ts';
+import { textFormat } from './inline-text.ts';
+import type { Inline, ParagraphBlock } from './model.ts';
+
+/** A header or footer: text, and what stands for the number of the page, of all pages, and for the title. */
+export interface PageLine {
+  readonly parts: readonly (string | { readonly field: 'page' | 'pages' | 'title' })[];
+  readonly align: 'left' | 'center' | 'right';
+}
+
+/** Of the letters, in points. */
+const SIZE = 9;
+/** Above and below, in points. */
+const SPACE = 8;
+/** Most characters of the title. */
+const MAX_TITLE = 200;
+
+const sides = <Value>(value: Value) => ({ top: value, right: value, bottom: value, left: value });
+
+/** What a line takes of the paper at its edge, in points, when it is short. */
+export const TAKEN = 48;
+
+/** The paragraph that stands above or below the text of every page. */
+export const pageLine = ({ parts, align }: PageLine, title = ''): ParagraphBlock => {
+  const format = { ...textFormat(initialStyle), size: SIZE };
+  const inline = (part: PageLine['parts'][number]): Inline => {
+    if (typeof part !== 'string' && part.field !== 'title') return { kind: 'number', of: part.field, format };
+    const text = typeof part === 'string' ? part : [...title].slice(0, MAX_TITLE).join('');
+    return { kind: 'text', text: withoutInvalid(text.replaceAll(/\s+/gu, ' ')), format, link: undefined };
+  };
+  return {
+    kind: 'paragraph',
+    inlines: parts.map(inline),
+    format: {
+      heading: undefined,
+      align,
+      rtl: false,
+      indentStart: 0,
+      indentEnd: 0,
+      firstLine: 0,
+      lineHeight: undefined,
+      item: undefined,
+      background: undefined,
+      border: sides(undefined),
+      padding: sides(0),
+      pageBreakBefore: false,
+    },
+    before: SPACE,
+    after: SPACE,
+  };
+};
