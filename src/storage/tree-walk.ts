@@ -4,6 +4,7 @@ import { holdsWords } from '../content/letter-case.ts';
 import { NotFoundError, StorageDeniedError, UnsupportedError, WrongKindError } from '../errors/errors.ts';
 import type { Entry, OperationOptions, StorageAdapter } from './adapter.ts';
 import type { SourcePath } from './source-path.ts';
+import { byKey, firstOf, keyOf } from './walk-order.ts';
 
 /** What whoever walks wants of one folder. */
 export interface FolderView {
@@ -105,7 +106,7 @@ interface Step {
   readonly found: FoundEntry | undefined;
   readonly enters: boolean;
   /** The folder on the way to where the walk goes on: what has been reported is not reported again. */
-  readonly resumed: { readonly after: string | undefined } | undefined;
+  readonly resumed: { readonly after: string } | undefined;
   scan?: Promise<Scan>;
 }
 
@@ -115,19 +116,6 @@ interface Scan {
   readonly seen: number;
   next: number;
 }
-
-const keyOf = ({ name, kind }: Entry): string => (kind === 'folder' ? `${name}/` : name);
-
-const byKey = (left: Step, right: Step): number =>
-  left.key < right.key ? -1 : left.key === right.key ? 0 : 1;
-
-/** The first name of a position, and where the walk goes on below it. */
-const firstOf = (after: string): { readonly key: string; readonly below: string | undefined } => {
-  const slash = after.indexOf('/');
-  if (slash === -1) return { key: after, below: undefined };
-  const below = after.slice(slash + 1);
-  return { key: after.slice(0, slash + 1), below: below === '' ? undefined : below };
-};
 
 /** A walk through a store that lists folder by folder. */
 class FolderByFolder {
@@ -148,7 +136,7 @@ class FolderByFolder {
   }
 
   async *walk(folder: SourcePath): AsyncGenerator<WalkPage, void, undefined> {
-    const root = await this.#scan(folder, '', this.#options.after);
+    const root = await this.#scan(folder, '', this.#options.after ?? '');
     const way = [root];
     let found: FoundEntry[] = [];
     let seen = root.seen;
@@ -192,7 +180,7 @@ class FolderByFolder {
   }
 
   #begin(step: Step, prefix: string): void {
-    const scan = this.#scan(step.path, prefix, step.resumed?.after).catch((error: unknown): Scan => {
+    const scan = this.#scan(step.path, prefix, step.resumed?.after ?? '').catch((error: unknown): Scan => {
       // Gone since it was listed.
       const isGone = error instanceof NotFoundError || error instanceof WrongKindError;
       if (!isGone && !(error instanceof StorageDeniedError)) throw error;
@@ -205,9 +193,9 @@ class FolderByFolder {
     scan.then(forget, forget);
   }
 
-  async #scan(folder: SourcePath, prefix: string, after: string | undefined): Promise<Scan> {
+  async #scan(folder: SourcePath, prefix: string, after: string): Promise<Scan> {
     const { detail, most, never } = this.#options;
-    const first = after === undefined ? undefined : firstOf(after);
+    const first = after === '' ? undefined : firstOf(after);
     const view = this.#options.view(folder);
     const found = new FirstInOrder<Step>(most, byKey);
     const entered: Step[] = [];
@@ -241,7 +229,7 @@ class FolderByFolder {
     if (this.#slice.due) await this.#slice.rest();
     const steps = [...(await found.sorted(this.#slice)), ...entered];
     // What lies behind the way to where the walk goes on was counted when the walk first came there.
-    const seen = first?.below === undefined ? behind : 0;
+    const seen = first === undefined || first.below === '' ? behind : 0;
     return { steps: await sortPatiently(steps, byKey, this.#slice), seen, next: 0 };
   }
 }

@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import { systemCode } from '../../adapter-support/system-errors.ts';
 import { holdsWords } from '../../content/letter-case.ts';
 import type { Entry } from '../../storage/adapter.ts';
+import { byKey, firstOf, keyOf } from '../../storage/walk-order.ts';
 import { NameFilter, type SeenName } from './names.ts';
 import { openScanned, type ScannedFolder } from './scanned-folder.ts';
 import type { TreePage, WalkRequest } from './scan-thread.ts';
@@ -56,17 +57,6 @@ const folderAt = (diskNames: readonly string[], prefix: string, after: string): 
   bar: undefined,
   isCounted: false,
 });
-
-const keyOf = (name: string, kind: Entry['kind']): string => (kind === 'folder' ? `${name}/` : name);
-
-const byKey = (left: Step, right: Step): number =>
-  left.key < right.key ? -1 : left.key === right.key ? 0 : 1;
-
-/** The first name of a position, and where the walk goes on below it. */
-const firstOf = (after: string): { readonly key: string; readonly below: string } => {
-  const end = after.indexOf('/') + 1;
-  return end === 0 ? { key: after, below: '' } : { key: after.slice(0, end), below: after.slice(end) };
-};
 
 const lookAt = (opened: ScannedFolder, raw: string, name: string): Entry | undefined => {
   const stats = fs.lstatSync(`${opened.self}/${raw}`, { throwIfNoEntry: false });
@@ -260,7 +250,7 @@ export class TreeScan {
     const entry: Looked | undefined =
       isSure && listedKind !== undefined ? { name, kind: listedKind } : lookAt(opened, raw, name);
     if (entry === undefined) return undefined;
-    const key = keyOf(name, entry.kind);
+    const key = keyOf(entry);
     if (firstKey !== undefined && key < firstKey) return undefined;
     const isResumed = key === firstKey;
     const isFound = isWanted && !isResumed;
