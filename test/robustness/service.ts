@@ -38,7 +38,7 @@ const untilReady = async (port: number, child: ChildProcess): Promise<void> => {
 };
 
 /**
- * Starts `stowage serve` over one folder, with settings when given; the configuration is written to
+ * Starts `stowage serve` over one folder, with settings when given (its own `sources` go before the folder); the configuration is written to
  * `configFile`.
  */
 export const startService = async (
@@ -47,7 +47,7 @@ export const startService = async (
   settings: Readonly<Record<string, unknown>> = {},
 ): Promise<Service> => {
   const sources = { files: { title: 'Files', root, baseurl: 'http://127.0.0.1/files/' } };
-  await writeFile(configFile, JSON.stringify({ ...settings, sources }));
+  await writeFile(configFile, JSON.stringify({ sources, ...settings }));
   const port = await freePort();
   const child = spawn(
     process.execPath,

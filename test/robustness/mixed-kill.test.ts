@@ -1,0 +1,189 @@
+import { randomInt } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { GetObjectCommand } from '@aws-sdk/client-s3';
+import { createClient, type Client } from 'stowage/client';
+import { expect, onTestFinished, test } from 'vitest';
+import { makeBucket, optionsFor } from '../adapters/servers/bucket.ts';
+import { radosgwMissing, startRadosgw } from '../adapters/servers/radosgw.ts';
+import { MixedLoad, type StoreView } from './mixed-load.ts';
+import { startService, type Service } from './service.ts';
+
+/** `STOWAGE_KILLS=200 npx vitest run test/robustness/mixed-kill.test.ts` for the long form, for S3 too. */
+const KILLS = Number(process.env['STOWAGE_KILLS'] ?? 2);
+const LONG_FORM = process.env['STOWAGE_KILLS'] !== undefined;
+
+interface Store {
+  readonly source: object;
+  /** All files past the service, without those that are still arriving. */
+  readonly view: () => Promise<StoreView>;
+}
+
+const HIDDEN = '.stowage-tmp';
+
+/** Without the service's own folder, which it sweeps meanwhile. */
+const filesBelow = async (root: string, folder: string): Promise<[string, Buffer][]> => {
+  const found: [string, Buffer][] = [];
+  for (const entry of await readdir(path.join(root, folder), { withFileTypes: true })) {
+    const name = path.join(folder, entry.name);
+    if (entry.isDirectory() && name !== HIDDEN) found.push(...(await filesBelow(root, name)));
+    else if (entry.isFile()) found.push([name, await readFile(path.join(root, name))]);
+  }
+  return found;
+};
+
+const localStore = async (scratch: string): Promise<Store> => {
+  const root = path.join(scratch, 'files');
+  await mkdir(root);
+  return {
+    source: { root },
+    view: async () => new Map(await filesBelow(root, '')),
+  };
+};
+
+const s3Store = async (): Promise<Store> => {
+  const gateway = await startRadosgw();
+  const bucket = await makeBucket(gateway);
+  onTestFinished(async () => {
+    bucket.client.destroy();
+    await gateway.stop();
+  });
+  return {
+    source: { storageAdapter: 's3', s3: optionsFor(gateway, bucket.name) },
+    view: async () => {
+      const view = new Map<string, Buffer>();
+      for (const key of await bucket.keys('')) {
+        if (key.endsWith('/') || key.includes(`${HIDDEN}/`)) continue;
+        const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.name, Key: key }));
+        view.set(key, Buffer.from((await Body?.transformToByteArray()) ?? []));
+      }
+      return view;
+    },
+  };
+};
+
+interface Report {
+  readonly type: string;
+  readonly path: string;
+}
+
+/** Somebody who is told of every change; remembers each delivery once. */
+const startReceiver = async (): Promise<{ url: string; reports: () => Report[]; again: () => number }> => {
+  const deliveries = new Map<string, Report>();
+  let again = 0;
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const id = String(request.headers['x-stowage-delivery']);
+      if (deliveries.has(id)) again += 1;
+      else deliveries.set(id, JSON.parse(Buffer.concat(chunks).toString()) as Report);
+      response.writeHead(204).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${String(port)}/`,
+    reports: () => [...deliveries.values()],
+    again: () => again,
+  };
+};
+
+const killing = async (store: Store, scratch: string): Promise<void> => {
+  const stateDirectory = path.join(scratch, 'state');
+  const receiver = await startReceiver();
+  const settings = {
+    createThumb: false,
+    trash: {},
+    quota: { bytes: '1gb' },
+    stateDirectory,
+    webhooks: [{ url: receiver.url, secret: 'a secret that is long enough: 32 bytes', allowPrivate: true }],
+    sources: { files: { title: 'Files', baseurl: 'http://127.0.0.1/files/', ...store.source } },
+  };
+  let service: Service | undefined;
+  onTestFinished(async () => service?.kill());
+  const start = async (): Promise<Client> => {
+    service = await startService(path.join(scratch, 'config.json'), '', settings);
+    return createClient({ url: `http://127.0.0.1:${String(service.port)}` });
+  };
+  const load = new MixedLoad();
+  const requireSame = async (client: Client): Promise<void> => {
+    const view = await store.view();
+    expect(load.check(view)).toEqual([]);
+    await load.tidy(client);
+    const { items } = await client.trashList({});
+    expect(items.map(({ name }) => name).sort()).toEqual(load.trashed().sort());
+  };
+  /** What the service has counted is what lies there, but for its own records. */
+  const requireCounted = async (client: Client): Promise<void> => {
+    const files = [...(await store.view())].filter(([name]) => !name.endsWith('/record.json'));
+    const usedBytes = files.reduce((sum, [, content]) => sum + content.length, 0);
+    expect((await client.permissions({})).quota).toMatchObject({ usedBytes, usedFiles: files.length });
+  };
+
+  await load.begin(await start());
+  for (let kills = 0; kills < KILLS; kills += 1) {
+    const client = await start();
+    await requireSame(client);
+    await requireCounted(client);
+    // Calm work first: what is counted along the way must be what another count finds.
+    const calm = new AbortController();
+    const working = load.run(client, calm.signal);
+    await delay(randomInt(50, 150));
+    calm.abort();
+    await working;
+    await requireCounted(client);
+    const doomed = load.run(client, new AbortController().signal);
+    await delay(randomInt(0, 300));
+    await service?.kill();
+    await doomed;
+  }
+  await requireSame(await start());
+  const waiting = async (): Promise<string[]> =>
+    (await readdir(stateDirectory, { recursive: true })).filter((name) => name.endsWith('.json'));
+  await expect.poll(waiting, { timeout: 60_000 }).toEqual([]);
+  expect(load.checkEvents(receiver.reports())).toEqual([]);
+  const { answered, cut, both } = load.counts;
+  expect(cut).toBeGreaterThan(0);
+  if (LONG_FORM) {
+    process.stdout.write(
+      `${String(KILLS)} kills: ${String(answered)} requests answered, ${String(cut)} cut off, ${String(both)} left in both ` +
+        `locations; ${String(receiver.reports().length)} events, ${String(receiver.again())} of them delivered again\n`,
+    );
+  }
+};
+
+const scratchFolder = async (): Promise<string> => {
+  const scratch = await mkdtemp(path.join(tmpdir(), 'stowage-mixed-kill-'));
+  onTestFinished(() => rm(scratch, { recursive: true, force: true }));
+  return scratch;
+};
+
+const timeout = 60_000 + KILLS * 20_000;
+
+test(
+  'A service that is killed under mixed load loses nothing that it has answered',
+  { timeout },
+  async () => {
+    const scratch = await scratchFolder();
+    await killing(await localStore(scratch), scratch);
+  },
+);
+
+test.skipIf(!LONG_FORM || radosgwMissing !== undefined)(
+  `so on S3 (with STOWAGE_KILLS alone; ${radosgwMissing ?? 'Ceph is there'})`,
+  { timeout },
+  async () => {
+    const scratch = await scratchFolder();
+    await killing(await s3Store(), scratch);
+  },
+);
