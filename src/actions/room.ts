@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import type { EntryKind, StorageAdapter } from '../storage/adapter.ts';
+import type { EntryKind } from '../storage/adapter.ts';
 import { measure, type Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Quotas, QuotaTarget } from '../quotas/quotas.ts';
@@ -83,7 +83,3 @@ export const freeing = async <T>(
   context.services.quotas.free(open.storage, freed);
   return taken;
 };
-
-/** What has left the store is not known: it is counted again. */
-export const recount = ({ services }: ActionContext, storage: StorageAdapter): void =>
-  services.quotas.forget(storage);

@@ -4,7 +4,8 @@ import type { LocationLocks } from '../storage/location-locks.ts';
 import { readRecord } from './record.ts';
 import { isTrashId, timeOf, trashPaths, type TrashId } from './trash-folder.ts';
 
-const DAY_MS = 24 * 60 * 60 * 1000;
+const HOUR_MS = 60 * 60 * 1000;
+const DAY_MS = 24 * HOUR_MS;
 
 /** How long and how much a source keeps; see the setting `trash`. */
 export interface TrashPolicy {
@@ -38,8 +39,25 @@ export const eraseId = async (storage: StorageAdapter, id: TrashId): Promise<voi
   await storage.removeFolder(trashPaths.of(id)).catch(ignoreMissing);
 };
 
+/** Whether an erasing was cut off: the item has lost its record, and nobody could reach it any more. */
+const isLeftover = async (
+  storage: StorageAdapter,
+  id: TrashId,
+  { signal }: OperationOptions,
+): Promise<boolean> => {
+  // A record is written first, so that a new one may be about to come.
+  if (Date.now() - timeOf(id) < HOUR_MS) return false;
+  try {
+    await storage.stat(trashPaths.record(id), { signal });
+    return false;
+  } catch (error) {
+    if (error instanceof NotFoundError) return true;
+    throw error;
+  }
+};
+
 /**
- * Removes what is older than the policy allows, and then the oldest until the rest has room.
+ * Removes leftovers, and what is older than the policy allows, and then the oldest until the rest has room.
  * @returns how many were removed, and the bytes that are kept: undefined where no limit asks for them
  */
 export const sweepTrash = async (
@@ -53,7 +71,7 @@ export const sweepTrash = async (
   let isFull = false;
   for (const id of await listIds(storage, { signal })) {
     signal?.throwIfAborted();
-    let isDue = timeOf(id) < oldest;
+    let isDue = timeOf(id) < oldest || (await isLeftover(storage, id, { signal }));
     if (!isDue && maxBytes !== undefined) {
       const bytes = (await readRecord(storage, id, { signal }))?.bytes ?? 0;
       isFull ||= kept + bytes > maxBytes;

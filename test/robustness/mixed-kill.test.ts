@@ -4,7 +4,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { GetObjectCommand } from '@aws-sdk/client-s3';
 import { createClient, type Client } from 'stowage/client';
 import { expect, onTestFinished, test } from 'vitest';
@@ -127,25 +126,28 @@ const killing = async (store: Store, scratch: string): Promise<void> => {
   const requireCounted = async (client: Client): Promise<void> => {
     const files = [...(await store.view())].filter(([name]) => !name.endsWith('/record.json'));
     const usedBytes = files.reduce((sum, [, content]) => sum + content.length, 0);
-    expect((await client.permissions({})).quota).toMatchObject({ usedBytes, usedFiles: files.length });
+    const counted = async () => (await client.permissions({})).quota;
+    // The first count is not waited for.
+    await expect.poll(async () => (await counted())?.usedBytes, { timeout: 30_000 }).toBeDefined();
+    expect(await counted()).toMatchObject({ usedBytes, usedFiles: files.length });
   };
 
-  await load.begin(await start());
   for (let kills = 0; kills < KILLS; kills += 1) {
     const client = await start();
+    if (kills === 0) await load.begin(client);
     await requireSame(client);
     await requireCounted(client);
     // Calm work first: what is counted along the way must be what another count finds.
     const calm = new AbortController();
     const working = load.run(client, calm.signal);
-    await delay(randomInt(50, 150));
+    await load.untilAnswered(10);
     calm.abort();
     await working;
     await requireCounted(client);
-    const doomed = load.run(client, new AbortController().signal);
-    await delay(randomInt(0, 300));
+    const cutOff = load.run(client, new AbortController().signal);
+    await load.untilAnswered(randomInt(0, 40));
     await service?.kill();
-    await doomed;
+    await cutOff;
   }
   await requireSame(await start());
   const waiting = async (): Promise<string[]> =>

@@ -1,4 +1,5 @@
 import { createHash, randomInt } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'stowage/client';
 
 /** Where a file is: its path, the same in the trash, or gone. */
@@ -40,6 +41,8 @@ export type Faults = readonly string[];
 /** Uploads, moves, removes, restores and erases files of its own, some at once, and knows where each must be. */
 export class MixedLoad {
   readonly #files = new Map<string, Tracked>();
+  /** Paths of second copies. */
+  readonly #extra: string[] = [];
   #made = 0;
   /** Requests that were answered, and those that were cut off. */
   readonly counts = { answered: 0, cut: 0, both: 0 };
@@ -51,6 +54,12 @@ export class MixedLoad {
         while (!signal.aborted) if (!(await this.#step(client))) return;
       }),
     );
+  }
+
+  /** Waits until so many more requests have been answered, or one was cut off. */
+  async untilAnswered(more: number): Promise<void> {
+    const { answered, cut } = this.counts;
+    while (this.counts.answered < answered + more && this.counts.cut === cut) await delay(1);
   }
 
   /** Makes the folders of the load. */
@@ -114,11 +123,10 @@ export class MixedLoad {
     this.#files.set(name, file);
     const files = [new File([contentOf(name)], name)];
     const wanted = new Map<Tracked, State>([[file, { in: 'source', path: `${path}/${name}` }]]);
-    return this.#send(
-      wanted,
-      'file.created',
-      async () => void (await client.fileUpload({ path, files })) ?? {},
-    );
+    return this.#send(wanted, 'file.created', async () => {
+      await client.fileUpload({ path, files });
+      return {};
+    });
   }
 
   async #move(client: Client): Promise<boolean> {
@@ -166,7 +174,10 @@ export class MixedLoad {
     file.pending = file.state;
     const id = await this.#idOf(client, file.name);
     if (id === undefined) return false;
-    return this.#send(new Map([[file, wanted]]), event, async () => void (await request(id)) ?? {});
+    return this.#send(new Map([[file, wanted]]), event, async () => {
+      await request(id);
+      return {};
+    });
   }
 
   #restore(client: Client): Promise<boolean> {
@@ -202,10 +213,13 @@ export class MixedLoad {
       if (id !== '' && item === undefined) continue;
       const name = item ?? path.split('/').at(-1) ?? '';
       if (content.toString() !== contentOf(name)) faults.push(`${path} is not whole`);
+      const file = this.#files.get(name);
+      const isErased = file?.state === 'gone' || file?.pending === 'gone';
+      // The record goes first: the rest of what was being erased is swept later.
+      if (id !== '' && !records.has(id) && isErased) continue;
+      const lost = `without a record: ${path}`;
       const state: State =
-        id === ''
-          ? { in: 'source', path }
-          : { in: 'trash', path: records.get(id) ?? `without a record: ${path}` };
+        id === '' ? { in: 'source', path } : { in: 'trash', path: records.get(id) ?? lost };
       found.set(name, [...(found.get(name) ?? []), state]);
     }
     for (const file of this.#files.values()) faults.push(...this.#settle(file, found.get(file.name) ?? []));
@@ -228,13 +242,19 @@ export class MixedLoad {
       return [`${name} was on its way between ${allowed.join(' and ')} and is at ${texts.join() || 'none'}`];
     if (texts.length === 0 && !allowed.includes('gone')) return [`${name} is lost (${allowed.join()})`];
     if (texts.length > 1) this.counts.both += 1;
-    // In both after a crash, where moves copy: the one outside of the trash is whole.
-    file.state = found.find((one) => one !== 'gone' && one.in === 'source') ?? found[0] ?? 'gone';
+    // In both after a crash, where a move gives the new name before it takes the old one.
+    const kept = found.find((one) => one !== 'gone' && one.in === 'source') ?? found[0] ?? 'gone';
+    file.state = kept;
+    this.#extra.push(
+      ...found.flatMap((one) => (one !== kept && one !== 'gone' && one.in === 'source' ? [one.path] : [])),
+    );
     return [];
   }
 
-  /** Erases the copies in the trash of files that a crash has left in both locations. */
+  /** Erases one of each two copies that a crash has left. */
   async tidy(client: Client): Promise<void> {
+    for (const path of this.#extra.splice(0))
+      await client.fileRemove({ path: folderOf(path), name: path.split('/').at(-1) ?? '' });
     const { items } = await client.trashList({});
     for (const { id, name } of items) {
       const state = this.#files.get(name)?.state ?? 'gone';

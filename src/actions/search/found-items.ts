@@ -57,7 +57,9 @@ const itemsOf = async (
   return {
     *[Symbol.iterator]() {
       for (const item of items) {
-        const url = item.type === 'folder' ? undefined : services.links.to(source, folder.below(item.name));
+        // A link with a signature is the item's own name already.
+        const link = linkTo === undefined ? services.links.to(source, folder.below(item.name)) : item.file;
+        const url = item.type === 'folder' ? undefined : link;
         yield Object.assign(item, { source: name, path, url });
       }
     },

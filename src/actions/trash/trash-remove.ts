@@ -6,25 +6,28 @@ import {
   eraseFromTrash,
   findInTrash,
   trashContents,
+  trashedPath,
   trashLocation,
   type TrashRecord,
 } from '../../trash/trash.ts';
 import { type ActionContext, defineAction, doneSchema } from '../action.ts';
 import { missing } from '../item.ts';
 import { openSource, type OpenSource } from '../open-source.ts';
-import { recount } from '../room.ts';
+import { freeing } from '../room.ts';
 import { trashPolicyOf } from '../removal.ts';
 import { isAllowed, isVisible, requireTrashed, trashIdField } from './item.ts';
 
 const AT_ONCE = 8;
 
 /** @throws NotFoundError when it was restored or removed meanwhile */
-const erase = (context: ActionContext, { storage }: OpenSource, record: TrashRecord): Promise<void> =>
-  context.services.locations.hold([trashLocation(storage, record)], context, async () => {
+const erase = (context: ActionContext, open: OpenSource, record: TrashRecord): Promise<void> => {
+  const { storage } = open;
+  const item = { path: trashedPath(record), kind: record.kind };
+  return context.services.locations.hold([trashLocation(storage, record)], context, async () => {
     if ((await findInTrash(storage, record.id, context)) === undefined) throw missing('file or folder');
-    await eraseFromTrash(storage, record);
-    recount(context, storage);
+    await freeing(context, open, item, () => eraseFromTrash(storage, record));
   });
+};
 
 /** Removes one item of the trash for good. */
 export const trashRemoveAction = defineAction({

@@ -12,6 +12,8 @@ import { reservedPattern } from '../reserved.ts';
 import { zipStream, type OpenedFile, type ZipEntry } from './zip-stream.ts';
 
 const KEY = 'FILE_DOWNLOAD';
+/** Smaller files are read in one go. */
+const SMALL_BYTES = 256 * 1024;
 
 /** Items of one folder that are sent together. */
 export interface DownloadOfMany {
@@ -90,8 +92,9 @@ class ArchivePlan {
   }
 
   async #read(path: SourcePath): Promise<OpenedFile> {
-    const { stat, stream } = await this.#open.storage.read(path, { signal: this.#signal });
-    return { size: stat.size, modifiedAt: stat.modifiedAt, content: stream };
+    const read = await this.#open.storage.read(path, { signal: this.#signal, bytesUpTo: SMALL_BYTES });
+    const { size, modifiedAt } = read.stat;
+    return { size, modifiedAt, content: read.bytes ?? read.stream };
   }
 }
 

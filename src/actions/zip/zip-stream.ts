@@ -8,8 +8,8 @@ export interface OpenedFile {
   readonly size: number | undefined;
   /** Milliseconds since 1970. */
   readonly modifiedAt: number | undefined;
-  /** Ended with the entry, whatever becomes of it. */
-  readonly content: Readable;
+  /** All of a small file; a stream is ended with the entry, whatever becomes of it. */
+  readonly content: Readable | Uint8Array;
 }
 
 /** An entry of an archive. */
@@ -171,7 +171,7 @@ class ZipWriter {
       yield this.#counted(descriptor(written, is64));
     } finally {
       // Also when the client has left before its first byte was asked for.
-      file?.content.destroy();
+      if (file !== undefined && !(file.content instanceof Uint8Array)) file.content.destroy();
     }
   }
 
@@ -184,7 +184,9 @@ class ZipWriter {
   async *#content(file: OpenedFile): AsyncGenerator<Uint8Array, Pick<Written, 'crc' | 'size'>, undefined> {
     let crc = 0;
     let size = 0;
-    for await (const chunk of file.content as AsyncIterable<Uint8Array>) {
+    const { content } = file;
+    const chunks = content instanceof Uint8Array ? [content] : (content as AsyncIterable<Uint8Array>);
+    for await (const chunk of chunks) {
       crc = crc32(chunk, crc);
       size += chunk.byteLength;
       this.#left -= chunk.byteLength;
