@@ -6,6 +6,7 @@ import type { Editor, FileBrowser } from './editor.ts';
 import { extendFileMenu } from './file-menu.ts';
 import { showCurrentFolder } from './folder-line.ts';
 import { useKeyboard } from './keyboard.ts';
+import { createLargeFiles } from './large-files.ts';
 import { leaveLostFolders, mendListing, showEditedPictures } from './listing.ts';
 import { createDoToMany } from './many.ts';
 import { createMoveItems, dragNoFiles, moveByKeys, moveDragged } from './moving.ts';
@@ -67,8 +68,9 @@ export const attach = (editor: Editor, connection: Connection, language: string)
   browser.e.on('beforeOpen', () => browser.container.append(panel.element));
   browser.e.on('afterClose', () => notices.element.append(panel.element));
   const sizes = createUploadedSizes();
+  const large = createLargeFiles(connection, texts);
   for (const { uploader } of [editor, browser]) {
-    uploadVisibly(uploader, { texts, panel, notices, onStored: sizes.remember });
+    uploadVisibly(uploader, { texts, panel, notices, large, onStored: sizes.remember });
   }
 
   browser.container.classList.add('stowage-browser');

@@ -89,6 +89,7 @@ export interface UploadAnswer {
     readonly messages?: readonly string[];
     readonly baseurl?: string;
     readonly files?: readonly string[];
+    readonly isImages?: readonly boolean[];
     readonly items?: readonly { readonly url?: string; readonly width?: number; readonly height?: number }[];
   };
 }

@@ -1,5 +1,6 @@
 import { envelopeText } from './answers.ts';
 import type { HeadersOption, UploadAnswer, Uploader } from './editor.ts';
+import { type LargeFiles, together } from './large-files.ts';
 import type { Notices } from './notices.ts';
 import type { Texts } from './texts/texts.ts';
 import type { UploadPanel } from './upload-panel.ts';
@@ -9,6 +10,7 @@ export interface UploadSurroundings {
   readonly texts: Texts;
   readonly panel: UploadPanel;
   readonly notices: Notices;
+  readonly large: LargeFiles;
   /** Told of every successful answer. */
   readonly onStored: (answer: UploadAnswer) => void;
 }
@@ -51,35 +53,89 @@ const send = (
     request.send(body as XMLHttpRequestBodyInit);
   });
 
+/** One upload while it runs. */
+interface Running {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  readonly progress: (sent: number, total: number) => void;
+}
+
+/** Sends a form as one request. */
+const sendForm = async (
+  { url, withCredentials = false }: Uploader['options'],
+  form: unknown,
+  { headers, signal, progress }: Running,
+  texts: Texts,
+): Promise<UploadAnswer | undefined> => {
+  if (signal.aborted) return undefined;
+  const request = new XMLHttpRequest();
+  signal.addEventListener('abort', () => request.abort());
+  request.open('POST', typeof url === 'function' ? url(form) : url);
+  request.withCredentials = withCredentials;
+  for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+  return send(request, form, progress, texts);
+};
+
+/**
+ * Sends a form, its large files each by itself. What fails then is told, and does not hide what was stored.
+ */
+const sendAll = async (
+  options: Uploader['options'],
+  form: unknown,
+  running: Running,
+  { large, texts, notices }: UploadSurroundings,
+): Promise<UploadAnswer | undefined> => {
+  const split = await large.split(form);
+  if (split === undefined) return sendForm(options, form, running, texts);
+  const { signal, headers, progress } = running;
+  const total = split.large.reduce((sum, { size }) => sum + size, split.restBytes ?? 0);
+  const answers: UploadAnswer[] = [];
+  let before = 0;
+  if (split.restBytes !== undefined) {
+    const ofRest = { ...running, progress: (sent: number) => progress(sent, total) };
+    const answer = await sendForm(options, split.rest, ofRest, texts);
+    if (answer === undefined || !answer.success) return answer;
+    answers.push(answer);
+    before = split.restBytes;
+  }
+  for (const file of split.large) {
+    const start = before;
+    const onProgress = (sent: number): void => progress(start + sent, total);
+    answers.push(await large.send(file, split.rest, { headers, signal, onProgress }));
+    before += file.size;
+  }
+  const isMixed = answers.some(({ success }) => success) && answers.length > 1;
+  for (const { success, data } of answers) {
+    if (isMixed && !success) notices.show((data.messages ?? []).join(' '), 'error');
+  }
+  return together(answers);
+};
+
 /**
  * Takes the place of an uploader's own sending (`customUploadFunction`): it shows how far the upload is, can
  * be cancelled, and reads the answers of refusals as those of successes.
  */
-export const uploadVisibly = (
-  { options }: Uploader,
-  { texts, panel, notices, onStored }: UploadSurroundings,
-): void => {
+export const uploadVisibly = ({ options }: Uploader, surroundings: UploadSurroundings): void => {
+  const { texts, panel, notices, onStored } = surroundings;
   // The page may have a way of its own.
   if (options.customUploadFunction !== undefined) return;
   options.customUploadFunction = async (form) => {
-    const request = new XMLHttpRequest();
-    let isCancelled = false;
+    const cancelling = new AbortController();
+    const { signal } = cancelling;
     const row = panel.add(namesIn(form), () => {
-      isCancelled = true;
-      request.abort();
+      cancelling.abort();
       row.done();
       notices.show(texts.uploadCancelled, 'info');
     });
     try {
       const headers = await headersNow(options.headers);
-      request.open('POST', typeof options.url === 'function' ? options.url(form) : options.url);
-      request.withCredentials = options.withCredentials ?? false;
-      for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+      const running = { headers, signal, progress: row.progress };
       // The failure without a text is one that Jodit shows nothing of: the person has read it already.
-      const answer = isCancelled ? undefined : await send(request, form, row.progress, texts);
+      const answer = await sendAll(options, form, running, surroundings);
       if (answer?.success === true) onStored(answer);
       return answer ?? failed('');
     } catch (error) {
+      if (signal.aborted) return failed('');
       return failed(error instanceof Error ? error.message : texts.noAnswer);
     } finally {
       row.done();

@@ -47,6 +47,10 @@ export interface JoinedPage {
   readonly actions: string[];
   /** Puts something in front of the connector; nothing without an argument. */
   putInFront(front?: Front): void;
+  /** The methods of requests of uploads in parts, in their order; those go past the front. */
+  readonly uploads: string[];
+  /** Has the answers of the next so many parts lost, with their connections. */
+  loseAnswers(parts: number): void;
   visit(options?: PageOptions): Promise<EditorPage>;
   close(): Promise<void>;
 }
@@ -88,6 +92,8 @@ export const joinPage = async (files: Files, config: (root: string) => ConfigInp
   const actions: string[] = [];
   let front: Front | undefined;
   let options: PageOptions = {};
+  const uploads: string[] = [];
+  let lost = 0;
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = request.url ?? '/';
@@ -98,6 +104,13 @@ export const joinPage = async (files: Files, config: (root: string) => ConfigInp
     }
     if (!url.startsWith('/connector')) {
       response.writeHead(200, { 'content-type': 'text/html' }).end(pageOf(options));
+      return;
+    }
+    if (url.startsWith('/connector/tus')) {
+      uploads.push(request.method ?? '');
+      // The service stores what has come, and nobody hears of it.
+      if (request.method === 'PATCH' && lost-- > 0) response.writeHead = () => response.destroy();
+      await router.handler(request, response);
       return;
     }
     const body = Buffer.concat(await request.toArray());
@@ -115,6 +128,10 @@ export const joinPage = async (files: Files, config: (root: string) => ConfigInp
     actions,
     putInFront: (wanted) => {
       front = wanted;
+    },
+    uploads,
+    loseAnswers: (parts) => {
+      lost = parts;
     },
     visit: async (wanted = {}) => {
       options = wanted;

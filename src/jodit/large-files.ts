@@ -1,0 +1,104 @@
+import { type Connection, urlOf } from './connection.ts';
+import type { UploadAnswer } from './editor.ts';
+import { sendInParts, type Sending } from './resumable.ts';
+import type { Texts } from './texts/texts.ts';
+
+/** Files from here on are sent in parts. */
+const LARGE_BYTES = 20 * 1024 * 1024;
+
+/** A form without its large files. */
+export interface SplitForm {
+  readonly large: readonly File[];
+  readonly rest: FormData;
+  /** Bytes of the files that are left in it; undefined: none is. */
+  readonly restBytes: number | undefined;
+}
+
+/** How the large files of an editor travel. */
+export interface LargeFiles {
+  /** Takes the large files out of a form; undefined: it has none, or the connector takes no parts. */
+  split(form: unknown): Promise<SplitForm | undefined>;
+  /** Sends one of them. @throws the signal's reason */
+  send(
+    file: File,
+    form: FormData,
+    sending: Pick<Sending, 'headers' | 'signal' | 'onProgress'>,
+  ): Promise<UploadAnswer>;
+}
+
+const splitForm = (form: FormData, from: number): SplitForm => {
+  const large: File[] = [];
+  const rest = new FormData();
+  let restBytes: number | undefined;
+  for (const [name, value] of form) {
+    if (typeof value !== 'string' && value.size >= from) large.push(value);
+    else {
+      rest.append(name, value);
+      if (typeof value !== 'string') restBytes = (restBytes ?? 0) + value.size;
+    }
+  }
+  return { large, rest, restBytes };
+};
+
+/** Large files go by uploads in parts, where the connector has them (its setting `tus`). Asks when the first is there. */
+export const createLargeFiles = (connection: Connection, texts: Texts): LargeFiles => {
+  const endpoint = new URL(`${urlOf(connection)}tus`, document.baseURI).href;
+  const credentials = connection.credentials ?? 'same-origin';
+  let offered: Promise<boolean> | undefined;
+  const ask = async (): Promise<boolean> => {
+    try {
+      const { ok, headers } = await fetch(endpoint, { method: 'OPTIONS', credentials });
+      return ok && headers.has('Tus-Version');
+    } catch {
+      offered = undefined;
+      return false;
+    }
+  };
+  return {
+    split: async (form) => {
+      if (!(form instanceof FormData) || connection.resumable === false) return undefined;
+      const split = splitForm(form, connection.resumable?.from ?? LARGE_BYTES);
+      if (split.large.length === 0) return undefined;
+      return (await (offered ??= ask())) ? split : undefined;
+    },
+    send: (file, form, sending) => {
+      const fields = ['source', 'path'].flatMap((name) => {
+        const value = form.get(name);
+        return typeof value === 'string' ? [[name, value] as const] : [];
+      });
+      const withCredentials = credentials === 'include';
+      return sendInParts(file, {
+        ...sending,
+        endpoint,
+        fields: Object.fromEntries(fields),
+        withCredentials,
+        texts,
+      });
+    },
+  };
+};
+
+const joined = <Part>(
+  answers: readonly UploadAnswer[],
+  listOf: (data: UploadAnswer['data']) => readonly Part[] | undefined,
+): readonly Part[] => answers.flatMap(({ data }) => listOf(data) ?? []);
+
+/** One answer for several: a success with all that was stored when anything was. */
+export const together = (answers: readonly UploadAnswer[]): UploadAnswer => {
+  const stored = answers.filter(({ success }) => success);
+  const [first] = stored;
+  if (first === undefined || answers.length === 1) {
+    const [refused] = answers.filter(({ success }) => !success);
+    return refused ?? first ?? { success: false, data: { messages: [] } };
+  }
+  return {
+    success: true,
+    data: {
+      ...first.data,
+      messages: joined(stored, ({ messages }) => messages),
+      files: joined(stored, ({ files }) => files),
+      isImages: joined(stored, ({ isImages }) => isImages),
+      items: joined(stored, ({ items }) => items),
+    },
+  };
+};
