@@ -114,8 +114,11 @@ export class MixedLoad {
     return true;
   }
 
-  #upload(client: Client): Promise<boolean> {
-    if (this.#idle(() => true).length >= MOST_FILES) return this.#erase(client);
+  async #upload(client: Client): Promise<boolean> {
+    if (this.#idle(() => true).length >= MOST_FILES) {
+      await delay(1);
+      return true;
+    }
     this.#made += 1;
     const name = `f-${String(this.#made)}.txt`;
     const path = pick(FOLDERS) ?? '';
