@@ -21,6 +21,8 @@ const lineField = (where: string) =>
       (text) => text === undefined || text.length <= MAX_LINE,
       `must have at most ${MAX_LINE} characters`,
     )
+    // A title may be long.
+    .refine((text = '') => text.split('{title}').length <= 2, 'must have {title} only once')
     .describe(`Text ${where} of every page, with {page}, {pages}, {title} and {date}.`);
 
 const alignField = choice(alignments).describe('center when absent.');

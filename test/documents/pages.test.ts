@@ -245,6 +245,7 @@ describe.each(['generatePdf', 'generateDocx'])('%s refuses', (action) => {
       ].map((margin) => ['margin', margin] as const),
       ['header', 'x'.repeat(201)],
       ['footer', 'x'.repeat(201)],
+      ['header', '{title}{title}'],
       ['header_align', 'middle'],
       ['footer_align', 'LEFT'],
       ['format', 'B5'],
