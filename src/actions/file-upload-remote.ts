@@ -9,7 +9,7 @@ import { defineAction, type ActionContext } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
 import { FileTooLargeError, QuotaExceededError } from '../errors/errors.ts';
 import type { EditorAnswer } from './file-answer.ts';
-import { prepareThumbnail } from './incoming-picture.ts';
+import { keepThumbnail } from './incoming-picture.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 import { isStoredAsSent, quotaOf, roomIn } from './room.ts';
 import {
@@ -71,7 +71,7 @@ const store = async (
   const stored = await storeUpload(context, open, folder, planned);
   const { path, replaced } = stored;
   if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
-  await prepareThumbnail(context, open, stored);
+  await keepThumbnail(context, open, stored, stored.thumbnail);
   await reportUpload(context, open, stored);
   return stored;
 };

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { extensionOf } from '../content/extension.ts';
 import { FileTooLargeError, InvalidParametersError, NotFoundError } from '../errors/errors.ts';
 import type { ReceivingPolicy } from '../images/engine.ts';
+import type { DrawnThumbnail } from '../images/thumbnails.ts';
 import { optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import { isSegment, type SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
@@ -12,7 +13,7 @@ import {
   type JustStored,
   keepOriginal,
   policyFor,
-  prepareThumbnail,
+  keepThumbnail,
   receiveUpload,
 } from './incoming-picture.ts';
 import { cleanedUpload, pictureOf } from './incoming-policy.ts';
@@ -55,6 +56,7 @@ interface Verified {
   readonly upload: UploadedFile;
   readonly name: string;
   readonly original?: UploadedFile | undefined;
+  readonly thumbnail?: DrawnThumbnail | undefined;
 }
 
 /** A picture as the source wants it. The name follows its format, but that of an existing file stays. */
@@ -161,7 +163,7 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
     await announce(context, { ...change, path: wanted.path });
     const stored = await store(context, open, content.upload, wanted);
     await keepOriginal(context, open, stored, content.original);
-    await prepareThumbnail(context, open, stored);
+    await keepThumbnail(context, open, stored, content.thumbnail);
     await report(context, { ...change, path: stored.path });
     return { newPath: publicUrlOf(open, stored.path), name: stored.path.name };
   } finally {

@@ -4,6 +4,7 @@ import { extensionOf, splitExtension } from '../content/extension.ts';
 import { sanitizeName } from '../content/file-name.ts';
 import { ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
 import type { Received, ReceivingPolicy } from '../images/engine.ts';
+import type { DrawnThumbnail } from '../images/thumbnails.ts';
 import type { PictureFile } from '../images/image-pool.ts';
 import type { Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -44,6 +45,8 @@ export interface ReceivedUpload {
   readonly seen: Received['size'];
   /** What was uploaded, when that is kept beside what is stored. */
   readonly original: UploadedFile | undefined;
+  /** Drawn while its bytes are in memory. */
+  readonly thumbnail: DrawnThumbnail | undefined;
 }
 
 /**
@@ -64,16 +67,23 @@ export const receiveUpload = async (
     async ({ bytes, isChanged, extensions, size }) => {
       const content = (): Readable => Readable.from([bytes], { objectMode: false });
       const staged = isChanged ? await stageContent(storage, content(), { signal }) : undefined;
-      return { staged, filename: nameFor(upload.filename, extensions), seen: size };
+      const filename = nameFor(upload.filename, extensions);
+      try {
+        const thumbnail = await services.thumbnails.draw(source, filename, bytes, signal);
+        return { staged, filename, seen: size, thumbnail };
+      } catch (error) {
+        await staged?.discard();
+        throw error;
+      }
     },
     signal,
   );
-  const { staged, filename, seen } = received;
-  if (staged === undefined) return { upload, filename, seen, original: undefined };
+  const { staged, filename, seen, thumbnail } = received;
+  if (staged === undefined) return { upload, filename, seen, original: undefined, thumbnail };
   const isKept = (source.settings.uploadImages?.keepOriginal ?? false) !== false;
   if (!isKept) await upload.staged.discard();
   const stored = { ...upload, staged, stagedIn: storage };
-  return { upload: stored, filename, seen, original: isKept ? upload : undefined };
+  return { upload: stored, filename, seen, original: isKept ? upload : undefined, thumbnail };
 };
 
 const storeOriginal = async (
@@ -153,14 +163,15 @@ export const keepOriginal = async (
   }
 };
 
-/** Has the thumbnail of a picture made that has come in, where the source prepares its pictures. */
-export const prepareThumbnail = async (
-  { services, holdSources }: ActionContext,
+/** Stores the thumbnail of a picture that has come in, where one was drawn of it. */
+export const keepThumbnail = async (
+  { services }: ActionContext,
   { source }: OpenSource,
   { path, stat }: JustStored,
+  thumbnail: DrawnThumbnail | undefined,
 ): Promise<void> => {
-  if (policyFor(source.settings, path.name) === undefined) return;
-  await services.thumbnails.prepare(source, path.parent, { ...stat, name: path.name }, holdSources);
+  if (thumbnail === undefined) return;
+  await services.thumbnails.keep({ source, path, stat }, thumbnail);
 };
 
 /**

@@ -2,6 +2,7 @@ import { extensionOf } from '../content/extension.ts';
 import { foldedFor } from '../content/letter-case.ts';
 import { mimeTypeOf } from '../content/mime-type.ts';
 import type { PictureSize, ReceivingPolicy } from '../images/engine.ts';
+import type { DrawnThumbnail } from '../images/thumbnails.ts';
 import type { Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
@@ -13,7 +14,7 @@ import {
   type JustStored,
   keepOriginal,
   policyFor,
-  prepareThumbnail,
+  keepThumbnail,
   receiveUpload,
   withdraw,
 } from './incoming-picture.ts';
@@ -32,6 +33,8 @@ export interface PlannedUpload {
   readonly seen: PictureSize | undefined;
   /** A picture as it came, that is kept beside the one that is stored. */
   readonly original?: UploadedFile | undefined;
+  /** Of a picture that was decoded, for `keepThumbnail`. */
+  readonly thumbnail?: DrawnThumbnail | undefined;
 }
 
 /** Makes of a picture what the source wants to be stored. Its name follows its format. */
@@ -136,6 +139,7 @@ export interface StoredUpload {
   readonly isReduced: boolean;
   /** The picture as it came, where it is kept. */
   readonly original: JustStored | undefined;
+  readonly thumbnail: DrawnThumbnail | undefined;
 }
 
 /**
@@ -146,7 +150,7 @@ export const storeUpload = async (
   context: ActionContext,
   open: OpenSource,
   folder: SourcePath,
-  { upload, name, seen, original }: PlannedUpload,
+  { upload, name, seen, original, thumbnail }: PlannedUpload,
   isUsed = false,
 ): Promise<StoredUpload> => {
   const { source, storage, access } = open;
@@ -173,8 +177,9 @@ export const storeUpload = async (
     return putting(context, open, path, { bytes: upload.staged.size, createOnly }, write);
   });
   const bytes = upload.staged.size;
+  const isReduced = upload.isReduced === true;
   const kept = await keepOriginal(context, open, { ...stored, replaced }, original);
-  return { ...stored, bytes, seen, replaced, isReduced: upload.isReduced === true, original: kept };
+  return { ...stored, bytes, seen, replaced, isReduced, original: kept, thumbnail };
 };
 
 /** Reports a stored file. */
@@ -253,7 +258,7 @@ export const uploadInto = async (
     for (const one of stored) {
       const { path, replaced } = one;
       if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
-      await prepareThumbnail(context, open, one);
+      await keepThumbnail(context, open, one, one.thumbnail);
     }
     return stored;
   } finally {

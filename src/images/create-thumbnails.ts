@@ -20,6 +20,7 @@ import { createThumbnailMaker } from './thumbnail-maker.ts';
 import { createPlanner } from './thumbnail-plan.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SvgGenerator, Thumbnails } from './thumbnails.ts';
+import { createUploadedThumbnails } from './uploaded-thumbnails.ts';
 import { createVariants } from './variants.ts';
 
 /** What thumbnails are made with. */
@@ -168,15 +169,6 @@ const showWith =
     return { kind: 'stored', path: folder.child(source.settings.thumbFolderName).child(shown.name) };
   };
 
-const prepareWith =
-  (context: FolderViewContext, backlog: Backlog): Thumbnails['prepare'] =>
-  async (source, folder, entry, hold) => {
-    const { createThumb, serve } = source.settings;
-    if (!createThumb || serve !== 'off') return;
-    const key = context.cache.keyOf({ storage: await source.storage(), path: folder.child(entry.name) });
-    backlog.add(key, makeRest(context, source, folder, [entry]), hold());
-  };
-
 const makeAllWith =
   (context: FolderViewContext): Thumbnails['makeAll'] =>
   async (source, folder, pictures, signal, onEnd) => {
@@ -239,17 +231,18 @@ export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
   const { log, svgGenerator, pool = createImagePool() } = options;
   const cache = createThumbnailCache();
   const maker = createThumbnailMaker({ pool, previews: createPreviews(log), cache, log });
+  const followers = createFollowers({ maker, log, hasGenerator: svgGenerator !== undefined });
   const backlog = createBacklog();
   const context: FolderViewContext = { cache, maker, log, svgGenerator };
   return {
     describe: describeWith(context, backlog),
-    prepare: prepareWith(context, backlog),
     show: showWith(context),
     makeAll: makeAllWith(context),
     iconNamed: ({ settings: { svgThumbWidth: width, svgThumbHeight: height } }, name) =>
       iconNamed(name, { width, height }),
     ...createVariants({ cache, maker }),
     close: () => backlog.close(),
-    ...createFollowers({ maker, log, hasGenerator: svgGenerator !== undefined }),
+    ...followers,
+    ...createUploadedThumbnails({ pool, cache, maker, changed: followers.changed }),
   };
 };

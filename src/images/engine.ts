@@ -84,9 +84,14 @@ export interface Received {
 export interface ImageEngine {
   /**
    * The first frame as it is meant to be seen (EXIF orientation applied, colours in sRGB, metadata dropped),
-   * in the size that the specification asks for.
+   * in the size that the specification asks for. Waits behind all edits, unless it is part of one.
    */
-  thumbnail(image: Buffer, spec: ThumbnailSpec, signal?: AbortSignal): Promise<Buffer>;
+  thumbnail(
+    image: Buffer,
+    spec: ThumbnailSpec,
+    signal?: AbortSignal,
+    queue?: 'edits' | 'thumbnails',
+  ): Promise<Buffer>;
 
   /**
    * The picture edited, in the format that it has. EXIF orientation is applied first, so boxes mean what is

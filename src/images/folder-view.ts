@@ -7,7 +7,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { Icon } from './icon.ts';
 import { isMadeOf, versionOf, type ThumbnailCache, type Target } from './thumbnail-cache.ts';
 import type { MakingRequest, Outcome, ThumbnailMaker } from './thumbnail-maker.ts';
-import { createPlanner, type Plan, type Planner } from './thumbnail-plan.ts';
+import { createPlanner, specOf, type Plan, type Planner } from './thumbnail-plan.ts';
 import type { SvgGenerator } from './thumbnails.ts';
 
 /** What a thumbnail folder held when it was looked at: the wanted entries by name. */
@@ -142,7 +142,7 @@ const showItem = (context: FolderContext, entry: Entry, name: string): View | ((
     return fallback;
   return async () => {
     const markup = { version: versionOf(item), draw: () => draw(context, svgGenerator, entry) };
-    const outcome = await context.maker.markup(targetOf(context, name), markup, context.request);
+    const outcome = await context.maker.content(targetOf(context, name), markup, context.request);
     return outcome === 'made' ? { kind: 'made', name } : fallback;
   };
 };
@@ -166,9 +166,7 @@ const showPicture = (
   if (isFresh(context, name, entry)) return { kind: 'made', name };
   if (isKnownBroken(context.cache, targetOf(context, name), entry))
     return showIcon(context, entry, context.planner.planIcon(entry));
-  const { thumbSize, thumbDensity, quality } = context.source.settings;
-  const side = Math.round(thumbSize * thumbDensity);
-  const spec = { width: side, height: side, fit: 'inside', quality, format } as const;
+  const spec = specOf(context.source.settings, format);
   return async (signal = context.request.signal) => {
     const image = { path: context.folder.child(entry.name), entry, spec, program };
     const request = { ...context.request, signal };
@@ -249,7 +247,7 @@ export const openFolderView = async (
     keep: async ({ name, svg }) => {
       if (existing.has(name)) return true;
       const markup = { version: name, draw: () => Promise.resolve(svg) };
-      return (await shared.maker.markup(targetOf(context, name), markup, request)) === 'made';
+      return (await shared.maker.content(targetOf(context, name), markup, request)) === 'made';
     },
   };
 };

@@ -111,10 +111,10 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
     return asBroken(() => openPicture(sharp, image, frames));
   };
   return {
-    thumbnail: async (image, spec, signal) => {
+    thumbnail: async (image, spec, signal, queue = 'thumbnails') => {
       const picture = await open(image, 'first');
       const render = (): Promise<Buffer> => asBroken(() => renderThumbnail(picture, spec));
-      return queues.thumbnails.run(
+      return queues[queue].run(
         render,
         requireMemory(decodingBytes(picture, 'thumbnail') + showingBytes(spec), memory),
         signal,

@@ -43,10 +43,10 @@ export interface ImageToShow {
 export interface ThumbnailMaker {
   /** Reads the image, or has the program draw the file, scales it down and stores it. */
   picture(target: Target, image: ImageToShow, request: MakingRequest): Promise<Outcome>;
-  /** Stores markup for this version of an item. */
-  markup(
+  /** Stores markup, or what has been drawn already, for this version of an item. */
+  content(
     target: Target,
-    item: { readonly version: string; readonly draw: () => Promise<string> },
+    item: { readonly version: string; readonly draw: () => Promise<string | Buffer> },
     request: MakingRequest,
   ): Promise<Outcome>;
   /** Stops what is being made for the target and forgets what was known. */
@@ -195,7 +195,7 @@ export const createThumbnailMaker = (
           : showDrawn(context, job, { ...image, program }, signal),
       );
     },
-    markup: (target, { version, draw }, request) => {
+    content: (target, { version, draw }, request) => {
       const job = { target, version };
       return once(context, job, request, async (signal) =>
         store(context, job, Buffer.from(await draw()), signal),

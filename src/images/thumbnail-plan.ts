@@ -1,7 +1,7 @@
 import type { Settings } from '../config/settings.ts';
 import { extensionOf } from '../content/extension.ts';
 import type { Entry } from '../storage/adapter.ts';
-import type { ThumbnailFormat } from './engine.ts';
+import type { ThumbnailFormat, ThumbnailSpec } from './engine.ts';
 import { fileIcon, folderIcon, itemIconName, type Icon } from './icon.ts';
 import { drawingPrograms, type DrawingProgram } from './previews/drawing-program.ts';
 import { previewNameOf, thumbnailNameOf } from './thumbnail-name.ts';
@@ -34,6 +34,15 @@ export interface Planner {
   /** The icon of the entry's kind, for items whose generator failed. */
   defaultIcon(entry: Entry): Icon;
 }
+
+/** What the thumbnails of a source are. */
+export const specOf = (
+  { thumbSize, thumbDensity, quality }: Pick<Settings, 'thumbSize' | 'thumbDensity' | 'quality'>,
+  format: ThumbnailFormat,
+): ThumbnailSpec => {
+  const side = Math.round(thumbSize * thumbDensity);
+  return { width: side, height: side, fit: 'inside', quality, format };
+};
 
 /** Makes a planner for one listing: icons are drawn once per extension. */
 export const createPlanner = (settings: Settings, hasGenerator: boolean): Planner => {

@@ -1,6 +1,7 @@
 import type { Source } from '../sources/source.ts';
-import type { Entry } from '../storage/adapter.ts';
+import type { Entry, Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import type { ThumbnailFormat } from './engine.ts';
 
 /** A file in a source. */
 export interface SourceLocation {
@@ -38,10 +39,22 @@ export interface Thumbnails {
   ): Promise<readonly (string | undefined)[]>;
 
   /**
-   * Has the thumbnail of a picture that has just been stored made after a moment in which nothing is listed,
-   * so that the first listing finds it. As `hold` of `describe`; nothing in a source that serves its files.
+   * Draws the thumbnail of a picture that is about to be stored under this name, for `keep`. Undefined when
+   * the source shows such a name by something else, or when it cannot be drawn now.
+   * @throws the signal's reason
    */
-  prepare(source: Source, folder: SourcePath, entry: Entry, hold: () => () => void): Promise<void>;
+  draw(
+    source: Source,
+    name: string,
+    picture: Buffer,
+    signal: AbortSignal,
+  ): Promise<DrawnThumbnail | undefined>;
+  /**
+   * Stores what `draw` has given as the thumbnail of the picture that has just been stored, so that no listing
+   * has to make it. Costs one write and one question to the store. Never throws: without it a listing makes it.
+   * Not aborted with a request: the picture is stored, and its thumbnail must not be one of another.
+   */
+  keep(stored: SourceLocation & { readonly stat: Stat }, drawn: DrawnThumbnail): Promise<void>;
 
   /**
    * The picture that stands for an entry, made when it is missing or stale: once, however many ask at the
@@ -111,6 +124,12 @@ export interface Thumbnails {
   copied(from: SourceLocation, to: SourceLocation): Promise<void>;
   /** The image has new content: its thumbnail is dropped and made anew by the next listing. */
   changed(location: SourceLocation): Promise<void>;
+}
+
+/** A thumbnail that is not stored yet. */
+export interface DrawnThumbnail {
+  readonly format: ThumbnailFormat;
+  readonly bytes: Buffer;
 }
 
 /** Paths of a picture's variants by the names of their presets. */

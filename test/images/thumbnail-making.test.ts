@@ -5,25 +5,10 @@ import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { MemoryAdapter, StorageDeniedError, createImagePool, orAborted } from '../../dist/internals.js';
 import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import { counting } from './counting.ts';
 import { bytesAt, createGallery, entriesOf, pathOf, put, type Gallery } from './gallery.ts';
 import { longGif } from './long-gif.ts';
 import { claimingPng, colourAt, isNear, photo } from './pictures.ts';
-
-/** Counts the calls of a store that cost a round trip, by operation and path. */
-const counting = (inner: StorageAdapter): { storage: StorageAdapter; calls: string[] } => {
-  const calls: string[] = [];
-  const storage = new Proxy(inner, {
-    get: (target, key) => {
-      const member: unknown = Reflect.get(target, key);
-      if (typeof member !== 'function') return member;
-      return (...input: unknown[]): unknown => {
-        calls.push(`${String(key)} ${String(input[0])}`);
-        return (member as (...args: unknown[]) => unknown).apply(target, input);
-      };
-    },
-  });
-  return { storage, calls };
-};
 
 const fill = async (storage: StorageAdapter, count: number): Promise<void> => {
   const picture = await photo(400, 300);

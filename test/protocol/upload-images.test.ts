@@ -1,6 +1,10 @@
 import sharp, { type Metadata } from 'sharp';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { registerStorageAdapter } from 'stowage';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { MemoryAdapter } from '../../dist/internals.js';
 import { bmpFile, gradient, packColours } from '../images/bitmaps.ts';
+import { counting } from '../images/counting.ts';
+import { bytesAt } from '../images/gallery.ts';
 import { located } from '../images/located.ts';
 import { animation, colourAt, fromRgba, isNear, QUARTERS, quarters, turned } from '../images/pictures.ts';
 import { startSite } from '../remote/loopback.ts';
@@ -220,7 +224,7 @@ describe('uploadImages', () => {
     expect(await upload(started, 'a.png', png)).toBe('a.webp');
     expect(await upload(started, 'a.png', png)).toBe('a-1.webp');
     expect(await upload(started, 'small.webp', small)).toBe('small.webp');
-    expect(await files.paths()).toEqual([
+    expect((await files.paths()).filter((path) => !path.startsWith('_thumbs/'))).toEqual([
       '_originals/',
       '_originals/a-1.png',
       '_originals/a.png',
@@ -263,11 +267,30 @@ describe('uploadImages', () => {
     ]);
   });
 
-  it('makes the thumbnail after the answer, of as many pixels as the source wants', async () => {
-    const started = await start({ maxWidth: 60, format: 'webp' }, { thumbSize: 20, thumbDensity: 2 });
-    await upload(started, 'a.png', await quarters().png().toBuffer());
-    await vi.waitFor(() => started.bytes('_thumbs/a.webp'), { timeout: 20_000, interval: 100 });
-    expect((await started.shown('_thumbs/a.webp')).width).toBe(40);
+  it('makes the thumbnail of as many pixels as the source wants, and reads nothing for it or a listing', async () => {
+    const { storage, calls } = counting(new MemoryAdapter());
+    registerStorageAdapter('counted', { create: () => storage });
+    const source = { title: 'Files', storageAdapter: 'counted', baseurl: 'https://files.example/' };
+    const uploadImages = { maxWidth: 60, format: 'webp' } as const;
+    const started = await start(uploadImages, {
+      thumbSize: 20,
+      thumbDensity: 2,
+      saveSameFileNameStrategy: 'replace',
+      sources: { files: source },
+    });
+    const sides = async (): Promise<unknown> =>
+      (await sharp(await bytesAt(storage, '_thumbs/a.webp')).metadata()).height;
+    await upload(started, 'a.png', await quarters(80, 40).png().toBuffer());
+    await upload(started, 'b.png', await quarters(20, 20).png().toBuffer());
+    expect(calls.filter((call) => call.startsWith('read '))).toEqual([]);
+    calls.length = 0;
+    const { data } = await started.service.call('files');
+    const [{ files }] = data['sources'] as [{ files: { name: string; thumb: string }[] }];
+    expect(files.map(({ thumb }) => thumb).sort()).toEqual(['_thumbs/a.webp', '_thumbs/b.webp']);
+    expect(calls.filter((call) => /^(?:read|write) /u.test(call))).toEqual([]);
+    expect(await sides()).toBe(20);
+    await upload(started, 'a.png', await quarters(80, 80).png().toBuffer());
+    expect(await sides()).toBe(40);
   });
 
   it('changes pictures of other servers, in a store without files of its own', async () => {
