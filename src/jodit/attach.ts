@@ -12,41 +12,44 @@ import { createDoToMany } from './many.ts';
 import { createMoveItems, dragNoFiles, moveByKeys, moveDragged } from './moving.ts';
 import { createNotices, messageBox, type Notices } from './notices.ts';
 import { rememberPermissions } from './permissions.ts';
-import { createUploadedSizes, sizeInsertedPictures } from './pictures.ts';
+import { createUploadedSizes, showAnew, sizeInsertedPictures } from './pictures.ts';
 import { warnOfMissingPlugins } from './plugins.ts';
 import { askBeforeRemoving } from './removing.ts';
 import { letServerCheckNames } from './renaming.ts';
 import { createReveal } from './reveal.ts';
 import { searchFolders } from './search.ts';
-import { watchSources } from './sources.ts';
+import { type Sources, watchSources } from './sources.ts';
 import { textsFor } from './texts/languages.ts';
 import type { Texts } from './texts/texts.ts';
 import { addToToolbar } from './toolbar-parts.ts';
 import { createTools } from './toolbar.ts';
-import { createTrash } from './trash.ts';
+import { createTrash, type Location, type Trash } from './trash.ts';
 import { showTrash } from './trash-view.ts';
 import { turningEntries } from './turning.ts';
 import { reportRemovals } from './undo.ts';
 import { createUploadPanel } from './upload-panel.ts';
 import { uploadVisibly } from './uploading.ts';
 
-/** What the connector can beyond Jodit: search everywhere, keep what was removed, and take edits back. */
+/** What many parts of an editor need. */
+interface Basics {
+  readonly calls: Calls;
+  readonly sources: Sources;
+  readonly trash: Trash;
+  readonly notices: Notices;
+  readonly texts: Texts;
+  readonly onBack: (location: Location) => void;
+}
+
+/** Adds what the connector can beyond Jodit: search everywhere, keep what was removed, and take edits back. */
 const searchAndRestore = (
   browser: FileBrowser,
-  connection: Connection,
-  basics: { readonly calls: Calls; readonly notices: Notices; readonly texts: Texts },
+  { search, trash, details }: Connection,
+  basics: Basics,
 ): WithUndo => {
-  const { calls } = basics;
-  const surroundings = {
-    ...basics,
-    sources: watchSources(browser, calls),
-    trash: createTrash(calls),
-    reveal: createReveal(browser),
-    withDetails: connection.details ?? true,
-  };
+  const surroundings = { ...basics, reveal: createReveal(browser), withDetails: details ?? true };
   addToToolbar(browser, {
-    filter: connection.search === false ? undefined : searchFolders(browser, surroundings),
-    'stowage-trash': connection.trash === false ? undefined : showTrash(browser, surroundings),
+    filter: search === false ? undefined : searchFolders(browser, surroundings),
+    'stowage-trash': trash === false ? undefined : showTrash(browser, surroundings),
   });
   return offerUndoOfEdits(browser, surroundings);
 };
@@ -75,9 +78,18 @@ export const attach = (editor: Editor, connection: Connection, language: string)
 
   browser.container.classList.add('stowage-browser');
   const calls = createCalls(connection, language, texts);
+  const sources = watchSources(browser, calls, connection.trash !== false);
+  const basics = {
+    calls,
+    sources,
+    trash: createTrash(calls, (text) => notices.show(text, 'error')),
+    notices,
+    texts,
+    onBack: (location: Location) => showAnew(editor, location),
+  };
   const isAllowed = rememberPermissions(browser);
   const doToMany = createDoToMany(calls);
-  const report = reportRemovals(browser, calls, { notices, texts, isAllowed });
+  const report = reportRemovals(browser, basics);
   askBeforeRemoving(browser, texts, { doToMany, report });
   const moveItems = createMoveItems(browser, doToMany, { notices, texts });
   moveDragged(browser, moveItems);
@@ -87,7 +99,7 @@ export const attach = (editor: Editor, connection: Connection, language: string)
   mendListing(browser, connection.details ?? true);
   leaveLostFolders(browser);
   showEditedPictures(browser);
-  const withUndo = searchAndRestore(browser, connection, { calls, notices, texts });
+  const withUndo = searchAndRestore(browser, connection, basics);
   takeBackEdits(browser, withUndo);
   extendFileMenu(browser, turningEntries(browser, calls, { texts, isAllowed, withUndo }));
   dragNoFiles(browser);

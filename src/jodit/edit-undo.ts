@@ -11,6 +11,9 @@ const STAYS = 10_000;
 /** Items among which the old content is looked for; what others remove meanwhile has room. */
 const LOOKED_THROUGH = 30;
 
+/** What taking back does. */
+const needed = ['TrashList', 'TrashRestore', 'FileRemove', 'FileUpload'] as const;
+
 /** What the offer needs beside the file browser. */
 export interface EditSurroundings {
   readonly calls: Pick<Calls, 'ask'>;
@@ -18,6 +21,8 @@ export interface EditSurroundings {
   readonly sources: Sources;
   readonly notices: Notices;
   readonly texts: Texts;
+  /** Told of a picture that has its old content again. */
+  readonly onBack: (location: Location) => void;
 }
 
 /** The newest item of a trash before something is done. */
@@ -35,7 +40,7 @@ const since = async (trash: Trash, source: string, { id }: Mark): Promise<readon
 const markOf = async ({ trash, sources }: EditSurroundings, source: string): Promise<Mark | undefined> => {
   // A picture of the text is edited before the file browser was ever open.
   await sources.learn(source);
-  if (!sources.allows('TrashList', source) || !sources.allows('TrashRestore', source)) return undefined;
+  if (!needed.every((action) => sources.allows(action, source))) return undefined;
   const items = await trash.list({ source, limit: 1 }).catch(() => undefined);
   return items && { id: items[0]?.id };
 };
@@ -73,10 +78,11 @@ export type WithUndo = <Result>(
  * (`trash.keepReplaced`).
  */
 export const offerUndoOfEdits = (browser: FileBrowser, surroundings: EditSurroundings): WithUndo => {
-  const { trash, notices, texts } = surroundings;
+  const { trash, notices, texts, onBack } = surroundings;
   const undo = async (old: TrashItem): Promise<void> => {
     try {
       await bringBack(surroundings, old);
+      onBack(old);
       notices.show(texts.imageBack, 'success');
     } catch (error) {
       browser.status(error);

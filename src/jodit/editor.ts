@@ -142,7 +142,7 @@ export interface Dialog {
 
 /** `editor.filebrowser`. */
 export interface FileBrowser extends View {
-  readonly o: { buttons: readonly unknown[] };
+  readonly o: { buttons: readonly unknown[] | string };
   readonly dataProvider: DataProvider;
   readonly state: BrowserState;
   readonly files: { readonly container: HTMLElement; getFullElName(name: string): string };

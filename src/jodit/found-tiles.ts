@@ -14,7 +14,7 @@ export const locationOf = ({ sourceName, path, name, file }: Item): Location => 
   name: name ?? file ?? '',
 });
 
-/** Acts when these files are drawn. Only the newest wait counts. */
+/** Acts when these files are drawn, if there are any. Only the newest wait counts. */
 export type WhenDrawn = (files: readonly Item[], act: () => void) => void;
 
 /**

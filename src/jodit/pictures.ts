@@ -1,4 +1,5 @@
 import type { Editor, UploadAnswer } from './editor.ts';
+import { type Location, plainPath } from './trash.ts';
 
 /** Uploaded pictures whose sizes are remembered until they stand in the text. */
 const REMEMBERED = 200;
@@ -26,6 +27,31 @@ export const createUploadedSizes = (): UploadedSizes => {
       for (const url of [...sizes.keys()].slice(0, Math.max(0, sizes.size - REMEMBERED))) sizes.delete(url);
     },
   };
+};
+
+const pathIn = (url: string): string => {
+  const { pathname } = new URL(url, document.baseURI);
+  try {
+    return decodeURIComponent(pathname);
+  } catch {
+    return pathname;
+  }
+};
+
+/**
+ * Loads a changed picture of the text anew where Jodit 4.15.13 has written a time behind its address (`_tmp`)
+ * when it was edited: the browser would go on showing what was at that address.
+ */
+export const showAnew = (editor: Editor, { path, name }: Pick<Location, 'path' | 'name'>): void => {
+  const end = `/${plainPath(`${path}/${name}`)}`;
+  for (const image of editor.container.querySelectorAll<HTMLImageElement>(
+    '.jodit-wysiwyg img[src*="_tmp="]',
+  )) {
+    const isIt = pathIn(image.src).endsWith(end);
+    const src = image.getAttribute('src') ?? '';
+    if (isIt) image.setAttribute('src', src.replace(/_tmp=\d+/u, `_tmp=${String(Date.now())}`));
+  }
+  editor.synchronizeValues();
 };
 
 const setSize = (image: HTMLImageElement, { width, height }: Size): void => {

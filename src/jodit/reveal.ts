@@ -36,7 +36,8 @@ export const createReveal = (browser: FileBrowser): Reveal => {
     state.activeElements = state.elements.filter(
       ({ uniqueHashKey }) => uniqueHashKey === tile.dataset['key'],
     );
-    tile.focus();
+    // Whoever writes in the field already is left there.
+    if (!(document.activeElement instanceof HTMLInputElement)) tile.focus();
     tile.scrollIntoView({ block: 'nearest' });
   };
   new MutationObserver(select).observe(files.container, { childList: true });

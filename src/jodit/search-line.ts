@@ -37,6 +37,8 @@ export interface SearchLine {
   /** Begins a search; `here` is the open folder, undefined where it is all there is. */
   readonly begin: (here: string | undefined) => void;
   readonly report: (report: SearchReport) => void;
+  /** The search has come to nothing, for a reason that has been said. */
+  readonly fail: () => void;
   readonly setSelected: (isOne: boolean) => void;
   /** The search is over. */
   readonly finish: () => void;
@@ -48,6 +50,13 @@ const sayingOf = (texts: Texts, { words, count, hasMore, folders, messages }: Se
   const nothing = fill(hasMore ? search.nothingSoFar : search.nothing, { query: words });
   const found = all === 0 ? nothing : counted(texts, hasMore ? search.foundSoFar : search.found, all);
   return [found, ...messages].join(' ');
+};
+
+const scopesOf = ({ search }: Texts, here: string | undefined): readonly HTMLElement[] => {
+  const option = (value: string, text: string): HTMLElement =>
+    make('option', '', { text, attributes: { value } });
+  const all = option('', search.everywhere);
+  return here === undefined ? [all] : [all, option('here', here)];
 };
 
 /** Makes the line. */
@@ -71,10 +80,7 @@ export const createSearchLine = (
   const more = makeButton('stowage-button stowage-search__more', actions.more, { text: search.more });
   more.hidden = true;
 
-  const say = (text: string): void => {
-    count.textContent = text;
-    live.textContent = text;
-  };
+  const say = (text: string): void => [count, live].forEach((one) => (one.textContent = text));
   return {
     element,
     more,
@@ -82,9 +88,7 @@ export const createSearchLine = (
     isHere: () => scope.value === 'here',
     begin: (here) => {
       const value = here === undefined ? '' : scope.value;
-      const options = [make('option', '', { text: search.everywhere, attributes: { value: '' } })];
-      if (here !== undefined) options.push(make('option', '', { text: here, attributes: { value: 'here' } }));
-      scope.replaceChildren(...options);
+      scope.replaceChildren(...scopesOf(texts, here));
       scope.value = value;
       scope.hidden = here === undefined;
       count.textContent = search.running;
@@ -100,6 +104,10 @@ export const createSearchLine = (
       folders.replaceChildren(...shown);
       folders.hidden = shown.length === 0;
       more.hidden = !report.hasMore;
+    },
+    fail: () => {
+      say('');
+      folders.hidden = true;
     },
     setSelected: (isOne) => {
       open.disabled = !isOne;

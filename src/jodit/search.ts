@@ -193,9 +193,13 @@ class FolderSearch {
     const controller = new AbortController();
     const within = this.#line.isHere() ? openedLocation(this.#browser, sources) : undefined;
     const query = { words, within, onlyImages: mods['onlyImages'] === true, withDetails };
-    const one: Running = { query, controller, findings: noFindings(), isDone: false, isAwaited: false };
-    this.#running?.controller.abort();
+    const before = this.#running;
+    // The same search may begin anew while the person waits for it.
+    const isAwaited = before?.query.words === words && !before.isDone && before.isAwaited;
+    const one: Running = { query, controller, findings: noFindings(), isDone: false, isAwaited };
+    before?.controller.abort();
     this.#running = one;
+    this.#whenDrawn([], () => undefined);
     this.#browser.container.classList.add('stowage-browser_search');
     this.#line.begin(openedFolder(this.#browser, sources));
     try {
@@ -207,8 +211,10 @@ class FolderSearch {
       );
     } catch (error) {
       controller.signal.throwIfAborted();
-      this.#report(one);
-      throw error;
+      this.#browser.status(error);
+      one.isDone = true;
+      this.#line.fail();
+      return [];
     }
     if (this.#running !== one) throw overtaken();
     const files = inOrder(this.#browser, one.findings);

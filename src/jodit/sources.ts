@@ -2,8 +2,9 @@ import { type Calls, isRecord } from './calls.ts';
 import type { FileBrowser } from './editor.ts';
 import { plainPath } from './trash.ts';
 
-/** Actions beyond those that Jodit knows, by their names in `permissions`. */
-export type OwnAction = 'FilesSearch' | 'TrashList' | 'TrashRestore' | 'TrashRemove' | 'TrashEmpty';
+/** Actions that are asked for by source, by their names in `permissions`. */
+export type OwnAction =
+  'FilesSearch' | 'TrashList' | 'TrashRestore' | 'TrashRemove' | 'TrashEmpty' | 'FileRemove' | 'FileUpload';
 
 /** What is known of the sources: their titles, and what the person may do in them. */
 export interface Sources {
@@ -27,7 +28,8 @@ const DEFAULT = 'default';
 /** Sources whose permissions are asked for when all of them are listed. */
 const MOST_ASKED = 30;
 
-const isolated = (text: string): string => `\u2068${text}\u2069`;
+const joined = (parts: readonly string[]): string =>
+  parts.flatMap((part) => (part === '' ? [] : `\u2068${part}\u2069`)).join(' / ');
 
 /** What may be done, by source, as far as it was asked for. */
 class Allowed {
@@ -55,9 +57,13 @@ class Allowed {
 
 /**
  * Follows what Jodit asks and is told of sources. Jodit asks for the permissions of the open folder alone;
- * those of the other sources are asked for once, where the connector has a trash to list at all.
+ * with `all`, those of the other sources are asked for once, where the connector has a trash to list.
  */
-export const watchSources = ({ dataProvider, state }: FileBrowser, { ask }: Pick<Calls, 'ask'>): Sources => {
+export const watchSources = (
+  { dataProvider, state }: FileBrowser,
+  { ask }: Pick<Calls, 'ask'>,
+  all: boolean,
+): Sources => {
   const titles = new Map<string, string>();
   const allowed = new Allowed();
   const listeners: (() => void)[] = [];
@@ -96,7 +102,7 @@ export const watchSources = ({ dataProvider, state }: FileBrowser, { ask }: Pick
       note(keyOf(source), answer);
     }
     for (const listener of listeners) listener();
-    if (allowed.hasTrash) void learnAll(state.sources.map(({ name }) => name));
+    if (all && allowed.hasTrash) void learnAll(state.sources.map(({ name }) => name));
   });
 
   const names = (): readonly string[] => [...titles.keys()];
@@ -104,11 +110,7 @@ export const watchSources = ({ dataProvider, state }: FileBrowser, { ask }: Pick
   return {
     names,
     titleOf,
-    folderText: (source, path) => {
-      const folders = plainPath(path).split('/');
-      const parts = [titleOf(source), ...folders].filter((part) => part !== '');
-      return parts.map(isolated).join(' / ');
-    },
+    folderText: (source, path) => joined([titleOf(source), ...plainPath(path).split('/')]),
     allows: (action, source) => allowed.has(keyOf(source), action),
     allowing: (action) => {
       // Before the first list has come, the first source has no name.

@@ -18,7 +18,9 @@ export const addToToolbar = (
   { o }: Pick<FileBrowser, 'o'>,
   { filter, ...others }: Readonly<Record<string, HTMLElement | undefined>>,
 ): void => {
-  const buttons = o.buttons.map((button) =>
+  // A page may give names as a text too.
+  const given = typeof o.buttons === 'string' ? o.buttons.split(/[\s,]+/u) : o.buttons;
+  const buttons = given.map((button) =>
     button === FILTER && filter !== undefined ? control('filter', filter) : button,
   );
   const added = Object.entries(others).flatMap(([name, element]) =>

@@ -57,8 +57,8 @@ class TrashView {
     this.#surroundings = surroundings;
     this.#controls = createControls(texts);
     this.#table = createTrashTable(texts, sources, {
-      restore: (item) => this.#do(() => this.#restore(item)),
-      erase: (item) => this.#do(() => this.#erase(item)),
+      restore: (item) => this.#do(() => this.#orLoad(this.#restore(item))),
+      erase: (item) => this.#do(() => this.#orLoad(this.#erase(item))),
     });
     const { back, empty, more, source, count } = this.#controls;
     const title = make('h2', 'stowage-trash__title', { text: texts.trash.title });
@@ -105,6 +105,17 @@ class TrashView {
   #do(act: () => Promise<void>): void {
     // Jodit shows nothing of what was broken off.
     act().catch((error: unknown) => this.#browser.status(error));
+  }
+
+  /** Reads the list anew after a failure: somebody else may have been faster. */
+  async #orLoad(act: Promise<void>): Promise<void> {
+    try {
+      await act;
+    } catch (error) {
+      this.#browser.status(error);
+      this.#controls.back.focus();
+      await this.#load();
+    }
   }
 
   async #open(): Promise<void> {

@@ -64,14 +64,16 @@ const trashItem = (value: unknown): TrashItem | undefined => {
   };
 };
 
-export const createTrash = ({ ask }: Pick<Calls, 'ask'>): Trash => ({
+/** Asks for the trash. `say` is told of sources that cannot be reached and are left out of a list. */
+export const createTrash = ({ ask }: Pick<Calls, 'ask'>, say: (text: string) => void): Trash => ({
   list: async ({ source, offset = 0, limit }, signal) => {
     const page = {
       offset: String(offset),
       limit: String(limit),
       ...(source === undefined ? {} : { source }),
     };
-    const { items } = await ask({ action: 'trashList', ...page }, signal);
+    const { items, messages } = await ask({ action: 'trashList', ...page }, signal);
+    if (Array.isArray(messages)) say(messages.join(' '));
     return Array.isArray(items) ? items.flatMap((item) => trashItem(item) ?? []) : [];
   },
   restore: async ({ source, id, path, name }) => {

@@ -1,9 +1,9 @@
-import { type Calls, isRecord } from './calls.ts';
 import type { FileBrowser } from './editor.ts';
 import { messageOf, type Outcome } from './many.ts';
 import type { Notices } from './notices.ts';
-import type { IsAllowed } from './permissions.ts';
+import type { Sources } from './sources.ts';
 import { counted, type Texts } from './texts/texts.ts';
+import { isSameLocation, type Location, type Trash, type TrashItem } from './trash.ts';
 
 /** Milliseconds that a removal can be taken back with one click. */
 const STAYS = 10_000;
@@ -13,26 +13,18 @@ const OF_OTHERS = 200;
 const MOST_LISTED = 1000;
 
 /** Something that was removed: where it was. */
-export interface Removed {
-  readonly source: string;
-  readonly path: string;
-  readonly name: string;
-}
-
-interface TrashItem extends Removed {
-  readonly id: string;
-}
+export type Removed = Location;
 
 /** Says what was removed and what was not, and offers to take it back where the source has a trash. */
 export type ReportRemoval = (outcome: Outcome<Removed>) => Promise<void>;
 
-const without = (path: string): string => path.replaceAll(/^\/+|\/+$/gu, '');
-
-const isSame = (one: Removed, other: Removed): boolean =>
-  one.source === other.source && one.name === other.name && without(one.path) === without(other.path);
-
-const isTrashItem = (value: unknown): value is TrashItem =>
-  isRecord(value) && ['id', 'source', 'path', 'name'].every((key) => typeof value[key] === 'string');
+/** What the report needs beside the file browser. */
+export interface RemovalSurroundings {
+  readonly trash: Trash;
+  readonly sources: Sources;
+  readonly notices: Notices;
+  readonly texts: Texts;
+}
 
 /**
  * Reports removals with the offer to take them back for ten seconds. A connector without a trash, or a person
@@ -40,29 +32,23 @@ const isTrashItem = (value: unknown): value is TrashItem =>
  */
 export const reportRemovals = (
   browser: FileBrowser,
-  calls: Calls,
-  {
-    notices,
-    texts,
-    isAllowed,
-  }: { readonly notices: Notices; readonly texts: Texts; readonly isAllowed: IsAllowed },
+  { trash, sources, notices, texts }: RemovalSurroundings,
 ): ReportRemoval => {
   const inTrash = async (removed: readonly Removed[]): Promise<readonly TrashItem[]> => {
-    if (!isAllowed('TrashList') || !isAllowed('TrashRestore')) return [];
-    const lists = [...new Set(removed.map(({ source }) => source))].map(async (source) => {
-      const limit = String(Math.min(removed.length + OF_OTHERS, MOST_LISTED));
-      const { items } = await calls.ask({ action: 'trashList', source, limit });
-      return Array.isArray(items) ? items.filter(isTrashItem) : [];
-    });
+    const names = [...new Set(removed.map(({ source }) => source))].filter(
+      (source) => sources.allows('TrashList', source) && sources.allows('TrashRestore', source),
+    );
+    const limit = Math.min(removed.length + OF_OTHERS, MOST_LISTED);
+    const lists = names.map((source) => trash.list({ source, limit }));
     // The newest come first: those that were just removed.
     const newest = (await Promise.all(lists)).flat();
-    return removed.flatMap((one) => newest.find((item) => isSame(item, one)) ?? []);
+    return removed.flatMap((one) => newest.find((item) => isSameLocation(item, one)) ?? []);
   };
   const restore = async (items: readonly TrashItem[]): Promise<void> => {
     let count = 0;
-    for (const { source, id } of items) {
+    for (const item of items) {
       try {
-        await calls.ask({ action: 'trashRestore', source, id });
+        await trash.restore(item);
         count += 1;
       } catch (error) {
         browser.status(error);
