@@ -163,7 +163,7 @@ describe.skipIf(chromium === undefined)(`Search and trash in Jodit's file browse
     const { page } = editor;
     const { keyboard } = page;
     await editor.openFiles();
-    await page.focus('.jodit-file-browser-files [tabindex="0"]');
+    await (await page.waitForSelector('.jodit-file-browser-files [tabindex="0"]'))?.focus();
     await keyboard.press('/');
     await keyboard.type('harbour jpg');
     await keyboard.press('Enter');
