@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { variantSizesOf } from '../images/variants.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';
@@ -47,7 +48,10 @@ const listSource = async (
     mods.details === true ? await detailsOf(services.pictureSizes, open, path, entries, signal) : undefined;
   const variants =
     mods.variants === true ? await services.thumbnails.variants(source, path, entries, signal) : undefined;
-  const options = { linkTo: linksBelow(services.links, source, path), details, variants };
+  const variantSizes = variants?.map((paths, index) =>
+    variantSizesOf(settings.imagePresets, paths, details?.[index]),
+  );
+  const options = { linkTo: linksBelow(services.links, source, path), details, variants, variantSizes };
   return {
     ...sourceHeader(source, path),
     ...(details === undefined ? {} : { total }),

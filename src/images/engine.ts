@@ -31,6 +31,17 @@ export interface PictureSize {
   readonly height: number;
 }
 
+/** The size that a picture has in a thumbnail or variant: what `inside` leaves as it is keeps its own. */
+export const sizeWithin = (
+  { width, height, fit }: Pick<ThumbnailSpec, 'width' | 'height' | 'fit'>,
+  seen: PictureSize,
+): PictureSize => {
+  if (fit !== 'inside') return { width: width ?? seen.width, height: height ?? seen.height };
+  const shrink = Math.max(1, seen.width / (width ?? seen.width), seen.height / (height ?? seen.height));
+  const side = (length: number): number => Math.max(1, Math.round(length / shrink));
+  return { width: side(seen.width), height: side(seen.height) };
+};
+
 /** A part of a picture, in whole pixels from its upper left corner. */
 export interface PictureBox extends PictureSize {
   readonly x: number;

@@ -1,6 +1,6 @@
 import type { Sharp } from 'sharp';
 import { BrokenImageError, UnsupportedError } from '../errors/errors.ts';
-import type { Edit, ImageEngine, Received, ThumbnailSpec } from './engine.ts';
+import { type Edit, type ImageEngine, type Received, sizeWithin, type ThumbnailSpec } from './engine.ts';
 import type { TaskQueue } from '../concurrency/task-queue.ts';
 import { decodingBytes, editingBytes, requireMemory, showingBytes, turningBytes } from './cost.ts';
 import { openPicture, type OpenedPicture } from './open-picture.ts';
@@ -36,12 +36,11 @@ const encodeThumbnail = (
 };
 
 const renderThumbnail = async (picture: OpenedPicture, spec: ThumbnailSpec): Promise<Buffer> => {
-  const { width, height, fit } = spec;
-  const withoutEnlargement = fit === 'inside';
+  const { width, height } = sizeWithin(spec, picture);
+  // The sides are known exactly: by itself the library is a pixel off for some JPEG pictures.
+  const fit = spec.fit === 'inside' ? 'fill' : spec.fit;
   const background = { r: 255, g: 255, b: 255, alpha: 0 };
-  const scaled = (await picture.decode())
-    .autoOrient()
-    .resize({ width, height, fit, withoutEnlargement, background });
+  const scaled = (await picture.decode()).autoOrient().resize({ width, height, fit, background });
   return encodeThumbnail(scaled, spec, picture).toBuffer();
 };
 

@@ -4,7 +4,7 @@ import { BrokenImageError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { Entry, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { ThumbnailSpec } from './engine.ts';
+import { type PictureSize, sizeWithin, type ThumbnailSpec } from './engine.ts';
 import { readExisting } from './folder-view.ts';
 import { isMadeOf, type Target, type ThumbnailCache } from './thumbnail-cache.ts';
 import type { MakingRequest, ThumbnailMaker } from './thumbnail-maker.ts';
@@ -140,6 +140,23 @@ const variantsWith =
     }
     return entries.map((entry) => found.get(entry));
   };
+
+/** The sizes of variants in pixels, by the names of their presets. */
+export const variantSizesOf = (
+  presets: Settings['imagePresets'],
+  variants: Variants | undefined,
+  seen: { readonly [Side in keyof PictureSize]?: number | undefined } | undefined,
+): Readonly<Record<string, PictureSize>> | undefined => {
+  const { width, height } = seen ?? {};
+  if (variants === undefined || width === undefined || height === undefined) return undefined;
+  const sized = Object.entries(presets).filter(([name]) => Object.hasOwn(variants, name));
+  return Object.fromEntries(
+    sized.map(([name, { fit, ...box }]) => [
+      name,
+      sizeWithin({ width: box.width, height: box.height, fit }, { width, height }),
+    ]),
+  );
+};
 
 /** The variants of pictures: their presets are those of the source. */
 export const createVariants = (context: VariantsContext): Pick<Thumbnails, 'variant' | 'variants'> => ({

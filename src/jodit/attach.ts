@@ -12,7 +12,7 @@ import { createDoToMany } from './many.ts';
 import { createMoveItems, dragNoFiles, moveByKeys, moveDragged } from './moving.ts';
 import { createNotices, messageBox, type Notices } from './notices.ts';
 import { rememberPermissions } from './permissions.ts';
-import { createUploadedSizes, showAnew, sizeInsertedPictures } from './pictures.ts';
+import { completeInsertedPictures, createUploadedPictures, showAnew } from './pictures.ts';
 import { warnOfMissingPlugins } from './plugins.ts';
 import { askBeforeRemoving } from './removing.ts';
 import { letServerCheckNames } from './renaming.ts';
@@ -66,18 +66,18 @@ export const attach = (editor: Editor, connection: Connection, language: string)
   Object.defineProperty(editor, 'message', message);
   Object.defineProperty(browser, 'message', message);
 
+  const calls = createCalls(connection, language, texts);
   const panel = createUploadPanel(texts);
   notices.element.append(panel.element);
   browser.e.on('beforeOpen', () => browser.container.append(panel.element));
   browser.e.on('afterClose', () => notices.element.append(panel.element));
-  const sizes = createUploadedSizes();
+  const uploaded = createUploadedPictures();
   const large = createLargeFiles(connection, texts);
   for (const { uploader } of [editor, browser]) {
-    uploadVisibly(uploader, { texts, panel, notices, large, onStored: sizes.remember });
+    uploadVisibly(uploader, { texts, panel, notices, large, calls, onStored: uploaded.remember });
   }
 
   browser.container.classList.add('stowage-browser');
-  const calls = createCalls(connection, language, texts);
   const sources = watchSources(browser, calls, connection.trash !== false);
   const basics = {
     calls,
@@ -105,6 +105,7 @@ export const attach = (editor: Editor, connection: Connection, language: string)
   dragNoFiles(browser);
   showCurrentFolder(browser, texts);
   useKeyboard(browser, texts);
-  if (connection.pictures?.size ?? true) sizeInsertedPictures(editor, sizes);
+  const { size = true, srcset } = connection.pictures ?? {};
+  completeInsertedPictures(editor, uploaded, calls, { size, srcset });
   warnOfMissingPlugins(editor);
 };

@@ -40,6 +40,12 @@ export interface Connection {
          * Default: true.
          */
         readonly size?: boolean | undefined;
+        /**
+         * Gives inserted pictures a `srcset` of the source's `imagePresets`, so that a page loads no larger
+         * picture than it shows: these presets, or all that keep the picture's shape. Needs a source that
+         * serves its files; costs a request for each inserted picture. Default: none.
+         */
+        readonly srcset?: true | readonly string[] | undefined;
       }
     | undefined;
 }

@@ -82,6 +82,16 @@ export interface DataProvider {
   };
 }
 
+/** A stored file in the answer to an upload. */
+export interface UploadedItem {
+  readonly source?: string;
+  readonly path?: string;
+  readonly name?: string;
+  readonly url?: string;
+  readonly width?: number;
+  readonly height?: number;
+}
+
 /** What an uploader of Jodit reads from the answer to an upload. */
 export interface UploadAnswer {
   readonly success: boolean;
@@ -90,7 +100,7 @@ export interface UploadAnswer {
     readonly baseurl?: string;
     readonly files?: readonly string[];
     readonly isImages?: readonly boolean[];
-    readonly items?: readonly { readonly url?: string; readonly width?: number; readonly height?: number }[];
+    readonly items?: readonly UploadedItem[];
   };
 }
 

@@ -1,7 +1,9 @@
+import type { Calls } from './calls.ts';
 import type { Editor, UploadAnswer } from './editor.ts';
+import { srcsetOf, sizesFor } from './srcset.ts';
 import { type Location, plainPath } from './trash.ts';
 
-/** Uploaded pictures whose sizes are remembered until they stand in the text. */
+/** Uploaded pictures that are remembered until they stand in the text. */
 const REMEMBERED = 200;
 
 interface Size {
@@ -9,22 +11,33 @@ interface Size {
   readonly height: number;
 }
 
-/** Sizes of pictures that were just uploaded, by the URL that the editor inserts. */
-export interface UploadedSizes {
-  readonly remember: (answer: UploadAnswer) => void;
-  readonly of: (url: string) => Size | undefined;
+/** What is known of a picture: its size, and where it lies. */
+export interface KnownPicture {
+  readonly size: Size | undefined;
+  readonly source: string;
+  readonly path: string;
+  readonly name: string;
 }
 
-export const createUploadedSizes = (): UploadedSizes => {
-  const sizes = new Map<string, Size>();
+/** Pictures that were just uploaded, by the URL that the editor inserts. */
+export interface UploadedPictures {
+  readonly remember: (answer: UploadAnswer) => void;
+  readonly of: (url: string) => KnownPicture | undefined;
+}
+
+const sizeOf = ({ width, height }: Partial<Size>): Size | undefined =>
+  width === undefined || height === undefined ? undefined : { width, height };
+
+export const createUploadedPictures = (): UploadedPictures => {
+  const pictures = new Map<string, KnownPicture>();
   return {
-    of: (url) => sizes.get(url),
+    of: (url) => pictures.get(url),
     remember: ({ data: { baseurl = '', files = [], items = [] } }) => {
-      items.forEach(({ width, height }, index) => {
-        if (width !== undefined && height !== undefined)
-          sizes.set(`${baseurl}${files[index] ?? ''}`, { width, height });
+      items.forEach(({ source = '', path = '', name = '', ...item }, index) => {
+        pictures.set(`${baseurl}${files[index] ?? ''}`, { size: sizeOf(item), source, path, name });
       });
-      for (const url of [...sizes.keys()].slice(0, Math.max(0, sizes.size - REMEMBERED))) sizes.delete(url);
+      const tooMany = Math.max(0, pictures.size - REMEMBERED);
+      for (const url of [...pictures.keys()].slice(0, tooMany)) pictures.delete(url);
     },
   };
 };
@@ -63,21 +76,46 @@ const setSize = (image: HTMLImageElement, { width, height }: Size): void => {
   image.setAttribute('height', String(Math.max(1, Math.round((shown * height) / width))));
 };
 
+/** What inserted pictures get. */
+interface PictureOptions {
+  readonly size: boolean;
+  readonly srcset: true | readonly string[] | undefined;
+}
+
 /**
  * Gives a picture that is inserted its width and height, so that the text below does not jump when it has
- * loaded. Jodit 4.15.13 writes a width alone (`imageDefaultWidth`), and a wider one than small pictures have.
+ * loaded, and on request a `srcset`. Jodit 4.15.13 writes a width alone (`imageDefaultWidth`), and a wider
+ * one than small pictures have.
  */
-export const sizeInsertedPictures = (editor: Editor, uploaded: UploadedSizes): void => {
-  const sizeOf = (url: string): Size | undefined => {
+export const completeInsertedPictures = (
+  editor: Editor,
+  uploaded: UploadedPictures,
+  calls: Calls,
+  { size: withSize, srcset }: PictureOptions,
+): void => {
+  const known = (url: string): KnownPicture | undefined => {
     const item = editor.filebrowser.state.elements.find(({ fileURL }) => fileURL === url);
-    if (item?.width !== undefined && item.height !== undefined)
-      return { width: item.width, height: item.height };
-    return uploaded.of(url);
+    if (item === undefined) return uploaded.of(url);
+    const { sourceName: source, path, name = item.file ?? '' } = item;
+    return { size: sizeOf(item), source, path, name };
+  };
+  const addSrcset = async (image: HTMLImageElement, picture: KnownPicture): Promise<void> => {
+    const url = image.getAttribute('src');
+    const found = await srcsetOf(calls, picture, srcset ?? []);
+    // Somebody may have changed or removed it meanwhile.
+    if (found === undefined || !image.isConnected || image.getAttribute('src') !== url) return;
+    image.setAttribute('srcset', found.srcset);
+    image.setAttribute('sizes', sizesFor(image, found.width));
+    editor.synchronizeValues();
   };
   editor.e.on('afterInsertImage', (image: HTMLImageElement) => {
-    const size = sizeOf(image.getAttribute('src') ?? '');
-    if (size === undefined) return;
-    setSize(image, size);
-    editor.synchronizeValues();
+    const picture = known(image.getAttribute('src') ?? '');
+    if (picture === undefined) return;
+    if (withSize && picture.size !== undefined) {
+      setSize(image, picture.size);
+      editor.synchronizeValues();
+    }
+    // Without one the picture is complete all the same.
+    if (srcset !== undefined) void addSrcset(image, picture).catch(() => undefined);
   });
 };

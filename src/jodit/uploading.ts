@@ -1,7 +1,9 @@
 import { envelopeText } from './answers.ts';
+import type { Calls } from './calls.ts';
 import type { HeadersOption, UploadAnswer, Uploader } from './editor.ts';
 import { type LargeFiles, together } from './large-files.ts';
 import type { Notices } from './notices.ts';
+import { findStored, joinAnswers } from './stored-uploads.ts';
 import type { Texts } from './texts/texts.ts';
 import type { UploadPanel } from './upload-panel.ts';
 
@@ -11,6 +13,7 @@ export interface UploadSurroundings {
   readonly panel: UploadPanel;
   readonly notices: Notices;
   readonly large: LargeFiles;
+  readonly calls: Calls;
   /** Told of every successful answer. */
   readonly onStored: (answer: UploadAnswer) => void;
 }
@@ -31,23 +34,40 @@ const headersNow = async (
 ): Promise<Readonly<Record<string, string>>> =>
   (typeof headers === 'function' ? await headers() : headers) ?? {};
 
-/** Sends a form and resolves to the answer, whoever has given it; `undefined` when there is none. */
+/** Statuses of a proxy whose service is away or has no room for the moment. */
+const BROKEN: readonly number[] = [502, 503, 504];
+
+/** What came of sending a form. */
+interface Sent {
+  readonly answer: UploadAnswer;
+  /** The connection broke, or a proxy has answered: sending it again may help. */
+  readonly isBroken: boolean;
+  /** Whether all of it has left: only then the service may have stored it without our hearing of it. */
+  readonly isWhole: boolean;
+}
+
+/** Sends a form and resolves to the answer, whoever has given it; `undefined` when it was cancelled. */
 const send = (
   request: XMLHttpRequest,
   body: unknown,
   onProgress: (sent: number, total: number) => void,
   texts: Texts,
-): Promise<UploadAnswer | undefined> =>
+): Promise<Sent | undefined> =>
   new Promise((resolve) => {
+    let isWhole = false;
+    request.upload.onload = () => {
+      isWhole = true;
+    };
     request.upload.onprogress = ({ lengthComputable, loaded, total }) => {
       if (lengthComputable) onProgress(loaded, total);
     };
     request.onload = () => {
       const text = envelopeText(request.responseText, request.status, request.statusText, texts);
       const answer: unknown = JSON.parse(text);
-      resolve(isAnswer(answer) ? answer : failed(texts.noAnswer));
+      const isBroken = BROKEN.includes(request.status);
+      resolve({ answer: isAnswer(answer) ? answer : failed(texts.noAnswer), isBroken, isWhole });
     };
-    request.onerror = () => resolve(failed(texts.unreachable));
+    request.onerror = () => resolve({ answer: failed(texts.unreachable), isBroken: true, isWhole });
     request.ontimeout = request.onerror;
     request.onabort = () => resolve(undefined);
     request.send(body as XMLHttpRequestBodyInit);
@@ -58,15 +78,17 @@ interface Running {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly progress: (sent: number, total: number) => void;
+  /** Hides how far it is, and shows it again. */
+  readonly hide: (isHidden: boolean) => void;
 }
 
 /** Sends a form as one request. */
-const sendForm = async (
+const sendOnce = async (
   { url, withCredentials = false }: Uploader['options'],
   form: unknown,
   { headers, signal, progress }: Running,
   texts: Texts,
-): Promise<UploadAnswer | undefined> => {
+): Promise<Sent | undefined> => {
   if (signal.aborted) return undefined;
   const request = new XMLHttpRequest();
   signal.addEventListener('abort', () => request.abort());
@@ -76,6 +98,55 @@ const sendForm = async (
   return send(request, form, progress, texts);
 };
 
+const textOf = ({ data: { messages = [] } }: UploadAnswer): string => messages.join(' ');
+
+/**
+ * Asks the person whether to send a form again that has broken off, and resolves to what of it has arrived
+ * and what is to be sent; `undefined` when the person gives up.
+ */
+const whatIsLeft = async (
+  form: unknown,
+  { answer, isWhole }: Sent,
+  since: number,
+  { panel, calls }: UploadSurroundings,
+): Promise<{ readonly stored: UploadAnswer | undefined; readonly rest: unknown } | undefined> => {
+  for (let reason = textOf(answer); (await panel.brokeOff(reason)) === 'again';) {
+    if (!isWhole || !(form instanceof FormData)) return { stored: undefined, rest: form };
+    try {
+      return await findStored(calls, form, since);
+    } catch (error) {
+      reason = error instanceof Error ? error.message : String(error);
+    }
+  }
+  return undefined;
+};
+
+/**
+ * Sends a form; when that breaks off, again as often as the person wants, without the files that have
+ * arrived. Resolves to the answer about all of its files; `undefined` when the person has given up.
+ */
+const sendForm = async (
+  options: Uploader['options'],
+  form: unknown,
+  running: Running,
+  surroundings: UploadSurroundings,
+): Promise<UploadAnswer | undefined> => {
+  const since = Date.now();
+  let stored: UploadAnswer | undefined;
+  for (let rest: unknown = form; rest !== undefined;) {
+    const sent = await sendOnce(options, rest, running, surroundings.texts);
+    if (sent === undefined) break;
+    if (!sent.isBroken) return joinAnswers(stored, sent.answer);
+    running.hide(true);
+    const left = await whatIsLeft(rest, sent, since, surroundings);
+    running.hide(false);
+    if (left === undefined) break;
+    if (left.stored !== undefined) stored = joinAnswers(stored, left.stored);
+    rest = left.rest;
+  }
+  return stored;
+};
+
 /**
  * Sends a form, its large files each by itself. What fails then is told, and does not hide what was stored.
  */
@@ -83,17 +154,18 @@ const sendAll = async (
   options: Uploader['options'],
   form: unknown,
   running: Running,
-  { large, texts, notices }: UploadSurroundings,
+  surroundings: UploadSurroundings,
 ): Promise<UploadAnswer | undefined> => {
+  const { large, notices } = surroundings;
   const split = await large.split(form);
-  if (split === undefined) return sendForm(options, form, running, texts);
+  if (split === undefined) return sendForm(options, form, running, surroundings);
   const { signal, headers, progress } = running;
   const total = split.large.reduce((sum, { size }) => sum + size, split.restBytes ?? 0);
   const answers: UploadAnswer[] = [];
   let before = 0;
   if (split.restBytes !== undefined) {
     const ofRest = { ...running, progress: (sent: number) => progress(sent, total) };
-    const answer = await sendForm(options, split.rest, ofRest, texts);
+    const answer = await sendForm(options, split.rest, ofRest, surroundings);
     if (answer === undefined || !answer.success) return answer;
     answers.push(answer);
     before = split.restBytes;
@@ -113,7 +185,8 @@ const sendAll = async (
 
 /**
  * Takes the place of an uploader's own sending (`customUploadFunction`): it shows how far the upload is, can
- * be cancelled, and reads the answers of refusals as those of successes.
+ * be cancelled and sent again when it has broken off, and reads the answers of refusals as those of
+ * successes.
  */
 export const uploadVisibly = ({ options }: Uploader, surroundings: UploadSurroundings): void => {
   const { texts, panel, notices, onStored } = surroundings;
@@ -129,7 +202,7 @@ export const uploadVisibly = ({ options }: Uploader, surroundings: UploadSurroun
     });
     try {
       const headers = await headersNow(options.headers);
-      const running = { headers, signal, progress: row.progress };
+      const running = { headers, signal, progress: row.progress, hide: row.hide };
       // The failure without a text is one that Jodit shows nothing of: the person has read it already.
       const answer = await sendAll(options, form, running, surroundings);
       if (answer?.success === true) onStored(answer);

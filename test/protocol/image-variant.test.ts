@@ -26,6 +26,7 @@ const variant = async (
 interface ListedFile {
   readonly name: string;
   readonly variants?: Readonly<Record<string, string>>;
+  readonly variantSizes?: Readonly<Record<string, { width: number; height: number }>>;
 }
 
 const listed = async ({ service }: ImageService, fields: Fields = {}): Promise<readonly ListedFile[]> => {
@@ -116,6 +117,37 @@ describe('imageVariant', () => {
       const answer = await variant(started, { name, preset });
       expect([name, preset, answer.status]).toEqual([name, preset, status]);
     }
+  });
+
+  it('has the size that listings with details say, for pictures of every shape', async () => {
+    const started = await start({ safeThumbsCountInOneTime: 1000 });
+    // By itself the library makes some of these a pixel narrower or lower.
+    const shapes = [
+      [287, 694, 6],
+      [308, 1931, 1],
+      [2252, 1297, 1],
+      [744, 31, 6],
+      [25, 8, 1],
+    ] as const;
+    for (const [index, [width, height, orientation]] of shapes.entries()) {
+      const picture = sharp({ create: { width, height, channels: 3, background: '#888' } });
+      await started.put(
+        `${String(index)}.jpg`,
+        await picture.withMetadata({ orientation }).jpeg().toBuffer(),
+      );
+    }
+    const items = await listed(started, { 'mods[details]': '1' });
+    expect(items.map(({ variantSizes }) => Object.keys(variantSizes ?? {}))).toEqual(
+      shapes.map(() => Object.keys(PRESETS)),
+    );
+    for (const { name, variantSizes = {} } of items) {
+      for (const [preset, size] of Object.entries(variantSizes)) {
+        const { width, height } = await sharp((await variant(started, { name, preset })).bytes).metadata();
+        expect([name, preset, { width, height }]).toEqual([name, preset, size]);
+      }
+    }
+    expect(items[4]?.variantSizes?.['wide']).toEqual({ width: 25, height: 8 });
+    expect((await listed(started))[0]).not.toHaveProperty('variantSizes');
   });
 
   it('stands in listings, as many as may be made at once', async () => {

@@ -160,6 +160,10 @@ const fileItemSchema = z.object({
     .record(z.string(), z.string())
     .optional()
     .describe('With `mods[variants]`, by preset: as `thumb`. Absent what is not made yet.'),
+  variantSizes: z
+    .record(z.string(), z.object({ width: z.int(), height: z.int() }))
+    .optional()
+    .describe('With `mods[variants]` and `mods[details]`: the pixels of each of the variants.'),
   ...absoluteShape,
   ...detailsShape,
 });
@@ -173,6 +177,8 @@ export const listingItemSchemaWith = <Shape extends z.ZodRawShape>(shape: Shape)
 
 export type ListingItem = z.output<typeof listingItemSchema>;
 
+type VariantSizes = Readonly<Record<string, { readonly width: number; readonly height: number }>>;
+
 /** What a listing adds to its items. */
 export interface ItemOptions {
   /** Makes the link of a path below the listed folder; undefined: links are made of `baseurl` and names. */
@@ -180,6 +186,7 @@ export interface ItemOptions {
   /** In the order of the entries. */
   readonly details?: readonly Details[] | undefined;
   readonly variants?: readonly (Variants | undefined)[] | undefined;
+  readonly variantSizes?: readonly (VariantSizes | undefined)[] | undefined;
 }
 
 /**
@@ -191,7 +198,7 @@ export const listingItems = (
   settings: Pick<Settings, 'datetimeFormat' | 'imageExtensions'>,
   entries: readonly Entry[],
   thumbs: readonly (string | undefined)[],
-  { linkTo, details, variants }: ItemOptions = {},
+  { linkTo, details, variants, variantSizes }: ItemOptions = {},
 ): Iterable<ListingItem> => {
   const images = new Set(settings.imageExtensions);
   const format = compileDateFormat(settings.datetimeFormat);
@@ -228,8 +235,11 @@ export const listingItems = (
       for (const entry of entries) {
         const thumb = thumbs[index];
         const paths = variants?.[index];
+        const sizes = variantSizes?.[index];
         const more =
-          paths === undefined ? details?.[index] : { ...details?.[index], variants: linkedAll(paths) };
+          paths === undefined
+            ? details?.[index]
+            : { ...details?.[index], variants: linkedAll(paths), variantSizes: sizes };
         index += 1;
         const item: ListingItem =
           entry.kind === 'folder'

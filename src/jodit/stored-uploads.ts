@@ -1,0 +1,100 @@
+import { type Calls, isRecord } from './calls.ts';
+import type { UploadAnswer } from './editor.ts';
+
+/** Milliseconds by which the clock of the service may be behind. */
+const CLOCKS_DIFFER = 300_000;
+
+/** Files of a folder that are looked through beside those of the form, the newest first. */
+const OF_OTHERS = 100;
+
+type Listed = Readonly<Record<string, unknown>>;
+
+/** What of a form is stored, as the answer to an upload, and a form of the rest; undefined when nothing is left. */
+export interface FoundUploads {
+  readonly stored: UploadAnswer | undefined;
+  readonly rest: FormData | undefined;
+}
+
+const filesIn = (form: FormData): readonly (readonly [key: string, file: File])[] =>
+  [...form].flatMap(([key, value]) => (value instanceof File ? [[key, value] as const] : []));
+
+/** The same name, or with the number that a taken name gets; as many bytes; and new. */
+const isStoredAs = (file: File, { name, bytes, modified }: Listed, since: number): boolean => {
+  const [, stem = '', extension = ''] = /^(.*?)((?:\.[^.]*)?)$/u.exec(file.name.normalize('NFC')) ?? [];
+  return (
+    typeof name === 'string' &&
+    name.startsWith(stem) &&
+    name.endsWith(extension) &&
+    /^[-_ ]?\(?\d*\)?$/u.test(name.slice(stem.length, name.length - extension.length)) &&
+    bytes === file.size &&
+    typeof modified === 'string' &&
+    Date.parse(modified) >= since - CLOCKS_DIFFER
+  );
+};
+
+const answerWith = (source: Listed, items: readonly Listed[]): UploadAnswer => {
+  const { baseurl, path, name } = source as { baseurl?: string; path?: string; name?: string };
+  const folder = (path ?? '').replaceAll(/^\/+|\/+$/gu, '');
+  const names = items.map((item) => item['name'] as string);
+  const described = items.map((item) => ({ ...item, source: name ?? '', path: path ?? '' }));
+  return {
+    success: true,
+    data: {
+      baseurl: baseurl ?? '',
+      files: names.map((one) => (folder === '' ? one : `${folder}/${one}`)),
+      isImages: items.map(({ isImage }) => isImage === true),
+      items: described,
+      messages: [],
+    },
+  };
+};
+
+/**
+ * Finds out which files of a form the service has stored although its answer was lost. What it has changed,
+ * such as a picture that was scaled down, is not recognised.
+ * @throws Error when the service cannot be asked
+ */
+export const findStored = async (calls: Calls, form: FormData, since: number): Promise<FoundUploads> => {
+  const files = filesIn(form);
+  if (files.length === 0) return { stored: undefined, rest: form };
+  const text = (name: string): string => {
+    const value = form.get(name);
+    return typeof value === 'string' ? value : '';
+  };
+  const data = await calls.ask({
+    action: 'files',
+    source: text('source'),
+    path: text('path'),
+    'mods[details]': '1',
+    'mods[sortBy]': 'changed-desc',
+    'mods[limit]': String(files.length + OF_OTHERS),
+  });
+  const [source] = Array.isArray(data['sources']) ? data['sources'].filter(isRecord) : [];
+  const listed = Array.isArray(source?.['files']) ? source['files'].filter(isRecord) : [];
+  const items: Listed[] = [];
+  const rest = new FormData();
+  for (const [key, value] of form) {
+    const item = value instanceof File ? listed.find((one) => isStoredAs(value, one, since)) : undefined;
+    if (item === undefined) rest.append(key, value);
+    else items.push(item);
+  }
+  return {
+    stored: source === undefined || items.length === 0 ? undefined : answerWith(source, items),
+    rest: filesIn(rest).length === 0 ? undefined : rest,
+  };
+};
+
+/** Two answers to parts of one form as one. */
+export const joinAnswers = (one: UploadAnswer | undefined, other: UploadAnswer): UploadAnswer => {
+  if (one === undefined || !other.success) return other;
+  const { files = [], isImages = [], items = [] } = one.data;
+  return {
+    success: true,
+    data: {
+      ...other.data,
+      files: [...files, ...(other.data.files ?? [])],
+      isImages: [...isImages, ...(other.data.isImages ?? [])],
+      items: [...items, ...(other.data.items ?? [])],
+    },
+  };
+};

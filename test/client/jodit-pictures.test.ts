@@ -1,0 +1,190 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { HTTPRequest } from 'puppeteer-core';
+import sharp from 'sharp';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { chromium, needsChromium } from './chromium.ts';
+import { eventually } from './client.ts';
+import type { EditorPage } from './editor-page.ts';
+import { type JoinedPage, joinPage } from './joined-page.ts';
+import { jpeg, writeFiles } from './pictures.ts';
+
+const presets = {
+  card: { width: 100, height: 100, fit: 'cover' },
+  small: { width: 480, format: 'webp' },
+  medium: { width: 1200, height: 1200, format: 'webp' },
+} as const;
+
+describe.skipIf(chromium === undefined)(`Pictures that Jodit inserts and uploads${needsChromium}`, () => {
+  let joined: JoinedPage;
+  let editor: EditorPage;
+
+  beforeAll(async () => {
+    const files = {
+      'wide, at sea.jpg': await jpeg(1600, 900),
+      'tall.jpg': await jpeg(600, 900),
+      'tiny.jpg': await jpeg(300, 200),
+    };
+    joined = await joinPage(files, (root) => ({
+      imagePresets: presets,
+      signingSecret: 'a secret of at least thirty-two bytes',
+      sources: {
+        photos: { title: 'Photos', root, serve: 'public' },
+        signed: { title: 'Signed', root, serve: 'signed' },
+      },
+    }));
+    editor = await joined.visit({
+      connection: { pictures: { srcset: true } },
+      jodit: { imageDefaultWidth: 420 },
+    });
+  });
+  afterEach(() => joined.putInFront());
+  afterAll(() => joined.close());
+
+  const insert = async (name: string, source = 'photos'): Promise<void> => {
+    await editor.write('<p id="start"><br></p><p id="after">The text below.</p>');
+    await editor.page.locator('#start').click();
+    await editor.openFiles();
+    const tile = `[data-name="${name}"][data-source="${source}"]`;
+    await editor.page.locator(tile).click({ count: 2 });
+  };
+  const parts = async (): Promise<Readonly<Record<string, string | null>>> =>
+    editor.page.$eval('.jodit-wysiwyg img', (image) =>
+      Object.fromEntries(
+        ['srcset', 'sizes', 'width', 'height'].map((name) => [name, image.getAttribute(name)]),
+      ),
+    );
+
+  /** What moves on a page with this text, on which the pictures arrive after it was painted. */
+  const shifts = async (html: string): Promise<readonly number[]> => {
+    const tab = await editor.page.browser().newPage();
+    await tab.setCacheEnabled(false);
+    await tab.goto(new URL('/stowage.css', editor.page.url()).href);
+    const waiting: HTTPRequest[] = [];
+    await tab.setRequestInterception(true);
+    tab.on('request', (request) => waiting.push(request));
+    await tab.evaluate((content) => {
+      document.body.innerHTML = `<style>img { max-width: 100%; height: auto }</style>${content}`;
+    }, html);
+    const frames = () =>
+      tab.evaluate(
+        () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+      );
+    await frames();
+    await tab.evaluate(() => {
+      const seen: number[] = [];
+      Object.assign(window, { seen });
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) seen.push((entry as unknown as { value: number }).value);
+      }).observe({ type: 'layout-shift' });
+    });
+    await eventually(() => waiting.length).toBeGreaterThan(0);
+    tab.off('request').on('request', (request) => void request.continue());
+    for (const request of waiting) await request.continue();
+    await tab.waitForFunction(() => [...document.images].every(({ naturalWidth }) => naturalWidth > 0));
+    await frames();
+    await frames();
+    const seen = await tab.evaluate(() => (window as unknown as { seen: number[] }).seen);
+    await tab.close();
+    return seen;
+  };
+
+  test('give inserted pictures a srcset whose widths are real, and the page does not move', async () => {
+    const { page } = editor;
+    await insert('wide, at sea.jpg');
+    const folder = '/connector/file/photos/_thumbs';
+    await eventually(parts).toEqual({
+      srcset: `${folder}/small/wide%2C%20at%20sea.jpg 480w, ${folder}/medium/wide%2C%20at%20sea.jpg 1200w`,
+      sizes: '(max-width: 420px) 100vw, 420px',
+      width: '420',
+      height: '236',
+    });
+    expect(await editor.html()).toContain('srcset="');
+    for (const candidate of (await parts())['srcset']?.split(', ') ?? []) {
+      const [url = '', width = ''] = candidate.split(' ');
+      const answer = await fetch(new URL(url, page.url()));
+      expect((await sharp(Buffer.from(await answer.arrayBuffer())).metadata()).width).toBe(
+        Number.parseInt(width, 10),
+      );
+    }
+    await eventually(() =>
+      page.$eval('.jodit-wysiwyg img', ({ complete, currentSrc }) => complete && currentSrc),
+    ).toContain('/_thumbs/small/');
+    const html = await editor.html();
+    expect(await shifts(html)).toEqual([]);
+    // The measure sees what would move without them.
+    expect(await shifts(html.replaceAll(/ (?:width|height)="\d+"/gu, ''))).not.toEqual([]);
+  });
+
+  test('name no variant that is larger than the picture, and none that expires', async () => {
+    await insert('tall.jpg');
+    await eventually(async () => (await parts())['srcset']).toMatch(
+      /small\/tall\.jpg 480w, \S*medium\/tall\.jpg 600w$/u,
+    );
+    joined.actions.length = 0;
+    for (const [name, source] of [
+      ['tiny.jpg', 'photos'],
+      ['wide, at sea.jpg', 'signed'],
+    ] as const) {
+      await insert(name, source);
+      await eventually(() => editor.picturesInText()).toHaveLength(1);
+      // The listing of the file browser, and the question for the variants.
+      await eventually(() => joined.actions.filter((action) => action === 'files').length % 2).toBe(0);
+      expect((await parts())['srcset']).toBeNull();
+    }
+  });
+
+  const upload = async (files: Readonly<Record<string, Buffer>>): Promise<void> => {
+    const desktop = path.join(joined.photos, '../desktop');
+    await writeFiles(desktop, files);
+    await editor.drop('.jodit-wysiwyg', ...Object.keys(files).map((name) => path.join(desktop, name)));
+  };
+
+  test('are sent again by one key when the connection was cut, and only those that did not arrive', async () => {
+    const { page } = editor;
+    const [one, two] = [await jpeg(640, 480, '#27ae60'), await jpeg(500, 400, '#8e44ad')];
+    await editor.write('<p><br></p>');
+    joined.putInFront(({ action }, response) => {
+      if (action === 'fileUpload') response.destroy();
+      return action === 'fileUpload';
+    });
+    await upload({ 'first.jpg': one, 'second.jpg': two });
+    const broken = '.stowage-upload_broken';
+    const reason = await page.waitForSelector(`${broken}[role=alert]`);
+    expect(await reason?.evaluate((row) => row.textContent)).toContain('The upload broke off.');
+    // The first one has arrived, but its answer got lost.
+    await writeFiles(joined.photos, { 'first.jpg': one });
+    joined.putInFront();
+    joined.actions.length = 0;
+    await page.focus(`${broken} .stowage-upload__again`);
+    await page.keyboard.press('Enter');
+    await eventually(async () => (await editor.picturesInText()).map(({ name }) => name)).toEqual([
+      'first.jpg',
+      'second.jpg',
+    ]);
+    const stored = (await readdir(joined.photos)).filter((name) => /^(?:first|second)/u.test(name));
+    expect(stored.sort()).toEqual(['first.jpg', 'second.jpg']);
+    expect(await readFile(path.join(joined.photos, 'second.jpg'))).toEqual(two);
+    expect(joined.actions.filter((action) => action === 'fileUpload')).toHaveLength(1);
+    expect(await page.$$(broken)).toHaveLength(0);
+  });
+
+  test('are sent again after 503 of a proxy, which is named, or given up', async () => {
+    const { page } = editor;
+    await editor.write('<p><br></p>');
+    joined.putInFront(({ action }, response) => {
+      if (action === 'fileUpload') response.writeHead(503, 'Service Unavailable').end('<html></html>');
+      return action === 'fileUpload';
+    });
+    await upload({ 'third.jpg': await jpeg(90, 90) });
+    const broken = '.stowage-upload_broken';
+    await page.locator(`${broken} .stowage-upload__again`).click();
+    await eventually(() =>
+      page.$eval(`${broken} .stowage-upload__reason`, ({ textContent }) => textContent),
+    ).toContain('503 Service Unavailable');
+    await page.locator(`${broken} .stowage-upload__cancel:last-child`).click();
+    await page.waitForSelector(broken, { hidden: true });
+    expect(await readdir(joined.photos)).not.toContain('third.jpg');
+    expect(await editor.picturesInText()).toEqual([]);
+  });
+});
