@@ -83,6 +83,18 @@ export interface FilesData extends Success {
           readonly thumb?: string | undefined;
           /** With `mods[variants]`, by preset: as `thumb`. Absent what is not made yet. */
           readonly variants?: Readonly<Record<string, string>> | undefined;
+          /** With `mods[variants]` and `mods[details]`: the pixels of each of the variants. */
+          readonly variantSizes?:
+            | Readonly<
+                Record<
+                  string,
+                  {
+                    readonly width: number;
+                    readonly height: number;
+                  }
+                >
+              >
+            | undefined;
           /** True: `file` is a link by itself. */
           readonly fileIsAbsolute?: boolean | undefined;
           /** True: `thumb` is a link by itself. */
@@ -450,6 +462,18 @@ export interface FilesSearchData extends Success {
         readonly thumb?: string | undefined;
         /** With `mods[variants]`, by preset: as `thumb`. Absent what is not made yet. */
         readonly variants?: Readonly<Record<string, string>> | undefined;
+        /** With `mods[variants]` and `mods[details]`: the pixels of each of the variants. */
+        readonly variantSizes?:
+          | Readonly<
+              Record<
+                string,
+                {
+                  readonly width: number;
+                  readonly height: number;
+                }
+              >
+            >
+          | undefined;
         /** True: `file` is a link by itself. */
         readonly fileIsAbsolute?: boolean | undefined;
         /** True: `thumb` is a link by itself. */
