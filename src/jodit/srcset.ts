@@ -1,5 +1,5 @@
 import { type Calls, isRecord } from './calls.ts';
-import type { KnownPicture } from './pictures.ts';
+import type { Location } from './trash.ts';
 
 interface Variant {
   readonly url: string;
@@ -51,7 +51,7 @@ const keepsShape = ({ width, height }: Variant, picture: Listed): boolean =>
  */
 export const srcsetOf = async (
   calls: Calls,
-  { source, path, name }: KnownPicture,
+  { source, path, name }: Location,
   wanted: true | readonly string[],
 ): Promise<{ readonly srcset: string; readonly width: number } | undefined> => {
   const data = await calls.ask({
