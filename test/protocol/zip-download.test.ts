@@ -257,6 +257,7 @@ describe('large archives', () => {
       name: `${String(index)}/`,
       modifiedAt: 0,
       open: undefined,
+      isSmall: true,
     }));
     const entries = unzipSync(await buffer(zipStream(folders, 0)));
     expect(Object.keys(entries)).toHaveLength(count);
@@ -270,6 +271,7 @@ describe('large archives', () => {
       name,
       modifiedAt: undefined,
       open: async () => ({ size: length, modifiedAt: 0, content: Readable.from(content) }),
+      isSmall: false,
     });
     const entries = [
       fileOf(

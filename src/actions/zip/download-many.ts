@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { ArchiveLimitError } from '../../errors/errors.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
@@ -14,6 +15,8 @@ import { zipStream, type OpenedFile, type ZipEntry } from './zip-stream.ts';
 const KEY = 'FILE_DOWNLOAD';
 /** Smaller files are read in one go. */
 const SMALL_BYTES = 256 * 1024;
+
+const isSmall = (size: number | undefined): boolean => size !== undefined && size <= SMALL_BYTES;
 
 /** Items of one folder that are sent together. */
 export interface DownloadOfMany {
@@ -58,16 +61,16 @@ class ArchivePlan {
   }
 
   /** @throws ArchiveLimitError */
-  add(path: SourcePath, { kind, size = 0, modifiedAt }: Pick<Entry, 'kind' | 'size' | 'modifiedAt'>): void {
+  add(path: SourcePath, { kind, size, modifiedAt }: Pick<Entry, 'kind' | 'size' | 'modifiedAt'>): void {
     const { zipLimits } = this.#open.source.settings;
-    this.#bytes += size;
+    this.#bytes += size ?? 0;
     if (this.entries.length === zipLimits.entries || this.#bytes > zipLimits.bytes)
       throw new ArchiveLimitError();
     const name = this.#folder.relative(path).toString();
     this.entries.push(
       kind === 'folder'
-        ? { name: `${name}/`, modifiedAt, open: undefined }
-        : { name, modifiedAt, open: () => this.#read(path) },
+        ? { name: `${name}/`, modifiedAt, open: undefined, isSmall: true }
+        : { name, modifiedAt, open: () => this.#read(path), isSmall: isSmall(size) },
     );
   }
 
@@ -94,7 +97,9 @@ class ArchivePlan {
   async #read(path: SourcePath): Promise<OpenedFile> {
     const read = await this.#open.storage.read(path, { signal: this.#signal, bytesUpTo: SMALL_BYTES });
     const { size, modifiedAt } = read.stat;
-    return { size, modifiedAt, content: read.bytes ?? read.stream };
+    if (read.bytes !== undefined) return { size, modifiedAt, content: read.bytes };
+    // A connection to a store does not wait for its turn.
+    return { size, modifiedAt, content: isSmall(size) ? await buffer(read.stream) : read.stream };
   }
 }
 

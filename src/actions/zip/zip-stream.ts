@@ -20,6 +20,8 @@ export interface ZipEntry {
   readonly modifiedAt: number | undefined;
   /** Undefined for a folder. */
   readonly open: (() => Promise<OpenedFile>) | undefined;
+  /** Whether its content may be read before its turn: it is small, and nothing stays open for it. */
+  readonly isSmall: boolean;
 }
 
 const MAX_16 = 0xff_ff;
@@ -137,6 +139,11 @@ const endOf = (count: number, offset: number, size: number): Buffer => {
   ]);
 };
 
+/** What is known of content so far. */
+type Sum = Pick<Written, 'crc' | 'size'>;
+
+const NOTHING: Sum = { crc: 0, size: 0 };
+
 const changed = (detail: string): ChangedMeanwhileError => new ChangedMeanwhileError({ detail });
 
 /** One archive that is being written. */
@@ -149,29 +156,43 @@ class ZipWriter {
     this.#left = most;
   }
 
-  async *entry({ name, modifiedAt, open }: ZipEntry): AsyncGenerator<Uint8Array, void, undefined> {
-    const file = await open?.();
+  async *entry(
+    { name, modifiedAt }: ZipEntry,
+    file: OpenedFile | undefined,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const head: Written = {
+      name: Buffer.from(name),
+      isFolder: file === undefined,
+      modifiedAt: file?.modifiedAt ?? modifiedAt ?? Date.now(),
+      offset: this.#offset,
+      crc: 0,
+      size: 0,
+    };
+    if (file === undefined) {
+      this.#directory.push(head);
+      yield this.#counted(localHeader(head, false));
+      return;
+    }
+    const is64 = (file.size ?? MAX_32) >= MAX_32;
+    const header = localHeader(head, is64);
+    const { content } = file;
+    if (content instanceof Uint8Array) {
+      const sum = this.#sum(NOTHING, content);
+      yield this.#counted(Buffer.concat([header, content]));
+      yield this.#counted(descriptor(this.#add({ ...head, ...sum }, file), is64));
+      return;
+    }
     try {
-      const head: Written = {
-        name: Buffer.from(name),
-        isFolder: file === undefined,
-        modifiedAt: file?.modifiedAt ?? modifiedAt ?? Date.now(),
-        offset: this.#offset,
-        crc: 0,
-        size: 0,
-      };
-      const is64 = file !== undefined && (file.size ?? MAX_32) >= MAX_32;
-      yield this.#counted(localHeader(head, is64));
-      if (file === undefined) {
-        this.#directory.push(head);
-        return;
+      yield this.#counted(header);
+      let sum = NOTHING;
+      for await (const chunk of content as AsyncIterable<Uint8Array>) {
+        sum = this.#sum(sum, chunk);
+        yield this.#counted(chunk);
       }
-      const written = { ...head, ...(yield* this.#content(file)) };
-      this.#directory.push(written);
-      yield this.#counted(descriptor(written, is64));
+      yield this.#counted(descriptor(this.#add({ ...head, ...sum }, file), is64));
     } finally {
       // Also when the client has left before its first byte was asked for.
-      if (file !== undefined && !(file.content instanceof Uint8Array)) file.content.destroy();
+      content.destroy();
     }
   }
 
@@ -181,21 +202,16 @@ class ZipWriter {
     yield endOf(this.#directory.length, start, this.#offset - start);
   }
 
-  async *#content(file: OpenedFile): AsyncGenerator<Uint8Array, Pick<Written, 'crc' | 'size'>, undefined> {
-    let crc = 0;
-    let size = 0;
-    const { content } = file;
-    const chunks = content instanceof Uint8Array ? [content] : (content as AsyncIterable<Uint8Array>);
-    for await (const chunk of chunks) {
-      crc = crc32(chunk, crc);
-      size += chunk.byteLength;
-      this.#left -= chunk.byteLength;
-      if (this.#left < 0) throw changed('an archive has become larger than its limit');
-      yield this.#counted(chunk);
-    }
-    if (file.size !== undefined && file.size !== size)
-      throw changed('a file of an archive has another length than its store said');
-    return { crc, size };
+  #sum({ crc, size }: Sum, chunk: Uint8Array): Sum {
+    this.#left -= chunk.byteLength;
+    if (this.#left < 0) throw changed('an archive has become larger than its limit');
+    return { crc: crc32(chunk, crc), size: size + chunk.byteLength };
+  }
+
+  #add(written: Written, { size = written.size }: OpenedFile): Written {
+    if (written.size !== size) throw changed('a file of an archive has another length than its store said');
+    this.#directory.push(written);
+    return written;
   }
 
   #counted<Bytes extends Uint8Array>(bytes: Bytes): Bytes {
@@ -204,17 +220,49 @@ class ZipWriter {
   }
 }
 
+/** Small files that are read before their turn, so that the disk works while others are sent. */
+const AHEAD = 4;
+
+/** Opens files in their order, small ones before they are wanted. What is not taken is closed at the end. */
+async function* openAhead(
+  entries: readonly ZipEntry[],
+): AsyncGenerator<readonly [ZipEntry, OpenedFile | undefined], void, undefined> {
+  const waiting: { readonly entry: ZipEntry; readonly file: Promise<OpenedFile | undefined> }[] = [];
+  let next = 0;
+  try {
+    for (;;) {
+      for (let entry = entries[next]; entry !== undefined && waiting.length < AHEAD; entry = entries[next]) {
+        if (waiting.length > 0 && !entry.isSmall) break;
+        const file = entry.open?.() ?? Promise.resolve(undefined);
+        // Told when its turn comes.
+        file.catch(() => undefined);
+        waiting.push({ entry, file });
+        next += 1;
+      }
+      const first = waiting.shift();
+      if (first === undefined) return;
+      yield [first.entry, await first.file];
+    }
+  } finally {
+    for (const { file } of waiting) {
+      const left = await file.catch(() => undefined);
+      if (left !== undefined && !(left.content instanceof Uint8Array)) left.content.destroy();
+    }
+  }
+}
+
 /**
- * An archive of these entries, nothing compressed, bit by bit: one file is open at a time, and memory grows
- * with the number of entries alone (some 300 bytes each). A file that yields another length than it has said,
- * or more than `most` bytes with those before it, fails the archive.
+ * An archive of these entries, nothing compressed, bit by bit: one file is open at a time, besides a few small
+ * ones that are read ahead, and memory grows with the number of entries alone (some 300 bytes each). A file
+ * that yields another length than it has said, or more than `most` bytes with those before it, fails the
+ * archive.
  * @throws ChangedMeanwhileError, and what opening and reading throw
  */
 export async function* zipStream(
-  entries: Iterable<ZipEntry>,
+  entries: readonly ZipEntry[],
   most: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const writer = new ZipWriter(most);
-  for (const entry of entries) yield* writer.entry(entry);
+  for await (const [entry, file] of openAhead(entries)) yield* writer.entry(entry, file);
   yield* writer.end();
 }
