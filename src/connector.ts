@@ -5,11 +5,12 @@ import { OmittedEntries } from './actions/listing/omitted.ts';
 import { createNameReservations } from './actions/naming.ts';
 import { reportedActions } from './actions/permissions.ts';
 import { createActions, type Actions } from './actions/registry.ts';
+import { createSearchCursors } from './actions/search/cursor.ts';
+import { createSearchSlots } from './actions/search/search-source.ts';
 import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { createS3Factory } from './adapters/s3/factory.ts';
 import { createWebdavFactory } from './adapters/webdav/factory.ts';
-import { createSlots } from './concurrency/slots.ts';
 import { readBrowser, readSourceEnvironment, readThreadPoolSize } from './config/environment.ts';
 import { requireStateDirectory } from './config/keeping.ts';
 import { loadConfig } from './config/load.ts';
@@ -22,7 +23,6 @@ import { createEvents } from './events/events.ts';
 import { createSinks } from './events/sinks.ts';
 import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
-import { createSearchCursors } from './actions/search/cursor.ts';
 import { createLinks, type Links, type UrlFor } from './links/links.ts';
 import { fromHook } from './http/error-response.ts';
 import { createProxyRole } from './http/proxy-role.ts';
@@ -177,10 +177,6 @@ const authenticationOf = (
   return header === undefined || from === undefined ? () => defaultRole : createProxyRole(header, from);
 };
 
-/** What a search costs is bounded by its limits; the local disk is walked through by one thread. */
-const SEARCHES_AT_ONCE = 8;
-const SEARCHES_MAY_WAIT = 1000;
-
 /** Nothing is opened or begun by it. */
 const createServices = (
   settings: ConnectorConfig['settings'],
@@ -208,7 +204,7 @@ const createServices = (
     }),
     largeListings: new LargeListings(),
     searchCursors: createSearchCursors(settings.signingSecret ?? []),
-    searches: createSlots(SEARCHES_AT_ONCE, SEARCHES_MAY_WAIT),
+    searches: createSearchSlots(),
     omittedEntries: new OmittedEntries(),
     remote,
     documents: createDocuments({ remote, log, browser: { ...readBrowser(), ...settings.documents } }),

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { createSlots, type Slots } from '../../concurrency/slots.ts';
 import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../content/extension.ts';
 import type { Entry } from '../../storage/adapter.ts';
@@ -9,6 +10,15 @@ import { requireFolder, ruleExtension } from '../item.ts';
 import type { OpenSource } from '../open-source.ts';
 import { reservedPattern } from '../reserved.ts';
 import type { SearchParameters } from './parameters.ts';
+
+const SEARCHES_AT_ONCE = 8;
+const SEARCHES_MAY_WAIT = 1000;
+
+/**
+ * The turns of searches. What one costs is bounded by its limits; the local disk is walked through by one
+ * thread.
+ */
+export const createSearchSlots = (): Slots => createSlots(SEARCHES_AT_ONCE, SEARCHES_MAY_WAIT);
 
 /** The key of the rules about searches. */
 export const SEARCH_KEY = 'FILES_SEARCH';
