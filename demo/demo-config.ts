@@ -20,11 +20,25 @@ const extensions = (
 /** Actions that change something, denied in the folder that the demo keeps as it is. */
 const changes = (
   'FILE_UPLOAD FILE_UPLOAD_REMOTE FILE_REMOVE FILE_RENAME FILE_MOVE FOLDER_CREATE FOLDER_REMOVE FOLDER_RENAME FOLDER_MOVE ' +
-  'IMAGE_RESIZE IMAGE_CROP IMAGE_SAVE'
+  'IMAGE_RESIZE IMAGE_CROP IMAGE_ROTATE IMAGE_SAVE'
 ).split(' ');
 
 /** What is deleted or edited can be brought back for a month. */
 const trash = { retentionDays: 30, keepReplaced: true } as const;
+
+/** Photos of phones lie upright, are not wider than any page, and do not tell where they were taken. */
+const uploadImages = {
+  autoOrient: true,
+  maxWidth: 2560,
+  maxHeight: 2560,
+  metadata: 'strip-location',
+} as const;
+
+/** Pages load of each picture what their screen has room for. */
+const imagePresets = {
+  small: { width: 480, height: 480, fit: 'inside' },
+  medium: { width: 1024, height: 1024, fit: 'inside' },
+} as const;
 
 /**
  * Two sources, pictures and documents; the folder `archive` of each shows what a denied action looks like.
@@ -34,6 +48,8 @@ export const demoConfig = ({ dataDir, origins }: DemoPlaces): ConfigInput => ({
   allowedOrigins: [...origins],
   extensions,
   maxUploadFileSize: '32mb',
+  uploadImages,
+  imagePresets,
   accessControl: [{ path: '/archive', ...Object.fromEntries(changes.map((key) => [key, false])) }],
   sources: {
     photos: { title: 'Photos', root: path.join(dataDir, 'photos'), serve: 'public', trash },

@@ -7,7 +7,7 @@ const connector = `${location.protocol}//${location.hostname}:${connectorPort}/`
 const editor = StowageJodit.connectJodit(
   Jodit,
   '#editor',
-  { url: connector },
+  { url: connector, pictures: { srcset: true } },
   {
     minHeight: 460,
     toolbarAdaptive: true,

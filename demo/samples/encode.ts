@@ -7,9 +7,26 @@ const draw = (scene: Scene, size: Size): Sharp => sharp(Buffer.from(scene(size))
 export const jpeg = (scene: Scene, size: Size): Promise<Buffer> =>
   draw(scene, size).flatten().jpeg({ quality: 86, mozjpeg: false }).toBuffer();
 
-/** A picture of a phone held upright: the pixels lie on their side and EXIF tells to turn them. */
+/** Where the pictures of the phone were taken: somewhere in the Alps. */
+const position = {
+  GPSLatitudeRef: 'N',
+  GPSLatitude: '47/1 25/1 15/1',
+  GPSLongitudeRef: 'E',
+  GPSLongitude: '10/1 59/1 10/1',
+};
+
+/**
+ * A picture of a phone held upright: the pixels lie on their side and EXIF tells to turn them, and where they
+ * were taken.
+ */
 export const phoneJpeg = (scene: Scene, size: Size): Promise<Buffer> =>
-  draw(scene, size).flatten().rotate(270).withMetadata({ orientation: 6 }).jpeg({ quality: 86 }).toBuffer();
+  draw(scene, size)
+    .flatten()
+    .rotate(270)
+    .withExif({ IFD3: position })
+    .withMetadata({ orientation: 6 })
+    .jpeg({ quality: 86 })
+    .toBuffer();
 
 /** A picture with transparency. */
 export const png = (scene: Scene, size: Size): Promise<Buffer> => draw(scene, size).png().toBuffer();

@@ -98,12 +98,12 @@ describe.skipIf(chromium === undefined)(`What stowage/jodit mends in Jodit${need
     await editor.openFiles();
     await (await editor.tile('one.jpg')).click({ count: 2 });
     await eventually(() => editor.html()).toMatch(
-      /<img src="\/file\/photos\/one\.jpg" width="420" height="280">/u,
+      /<img src="\/file\/photos\/one\.jpg" width="420" height="280"/u,
     );
     await writeFiles(desktop, { 'small.jpg': await jpeg(120, 90) });
     await editor.drop('.jodit-wysiwyg h2', path.join(desktop, 'small.jpg'));
     await eventually(() => editor.html()).toMatch(
-      /<img src="\/file\/photos\/small\.jpg" width="120" height="90">/u,
+      /<img src="\/file\/photos\/small\.jpg" width="120" height="90"/u,
     );
   });
 
