@@ -18,6 +18,7 @@ export const packages = [
   ['lighttpd', 'the webdav adapter on lighttpd'],
   ['lighttpd-mod-webdav', 'the webdav adapter on lighttpd'],
   ['redis-server', 'rate limits that instances share'],
+  ['unzip', 'archives of several files, read by another program'],
   ['radosgw', 'the s3 adapter on Ceph'],
   ['ceph-mon', 'the s3 adapter on Ceph'],
   ['ceph-osd', 'the s3 adapter on Ceph'],
