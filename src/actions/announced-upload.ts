@@ -30,9 +30,9 @@ export interface CheckedUpload {
 }
 
 /**
- * Refuses a file of which only name and size are known, as fileUpload would when its bytes have come: by rules,
- * type, name, size, folder and quota. What depends on the content, and what may change until then, is checked by
- * fileUpload.
+ * Refuses a file of which only name and size are known, as fileUpload would when its bytes have come: by
+ * rules, type, name, size, folder and quota. What depends on the content, and what may change until then, is
+ * checked by fileUpload.
  * @throws the errors of fileUpload
  */
 export const checkAnnounced = async (

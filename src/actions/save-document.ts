@@ -12,14 +12,18 @@ import { type UploadAnswer, uploadAnswer } from './uploaded-item.ts';
 
 const UNKNOWN_TYPE = mimeTypeOf('');
 
-/** Undefined for the name of another kind of file. An unknown extension is a part of the name: `Draft 2.1`. */
+/**
+ * Undefined for the name of another kind of file. An unknown extension is a part of the name: `Draft 2.1`.
+ */
 const documentName = (text: string, extension: string): string | undefined => {
   const name = sanitizeName(text);
   if (name === '' || extensionOf(name) === extension) return name;
   return mimeTypeOf(name) === UNKNOWN_TYPE ? sanitizeName(`${name}.${extension}`) : undefined;
 };
 
-/** `name`: the document is saved under it instead of being answered. It gets the extension where it has none. */
+/**
+ * `name`: the document is saved under it instead of being answered. It gets the extension where it has none.
+ */
 export const savedNameField = (extension: string) =>
   optionalTextField
     .refine(
@@ -37,8 +41,8 @@ export interface DocumentTarget {
 }
 
 /**
- * Saves a document as if it had been uploaded: by the same rules, limits and strategy. It is made when nothing
- * speaks against its name and folder.
+ * Saves a document as if it had been uploaded: by the same rules, limits and strategy. It is made when
+ * nothing speaks against its name and folder.
  * @throws what `make` throws, and every refusal of uploads
  */
 export const saveDocument = async (

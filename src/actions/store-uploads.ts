@@ -111,8 +111,8 @@ export const requireUntaken = async (
 };
 
 /**
- * Refuses what can be refused of an upload before its bytes are there: its name, by the rules of all the keys,
- * and its folder.
+ * Refuses what can be refused of an upload before its bytes are there: its name, by the rules of all the
+ * keys, and its folder.
  */
 export const checkUploadTarget = async (
   context: ActionContext,
@@ -235,8 +235,8 @@ export const storeUploads = async (
 };
 
 /**
- * Stores uploaded files in a folder, and has the thumbnails of pictures follow: all files are checked before the
- * first is stored. What is made of them is discarded here, they themselves by the caller.
+ * Stores uploaded files in a folder, and has the thumbnails of pictures follow: all files are checked before
+ * the first is stored. What is made of them is discarded here, they themselves by the caller.
  */
 export const uploadInto = async (
   context: ActionContext,

@@ -35,7 +35,9 @@ export const readSigningSecret = (): readonly string[] | undefined => {
   return keys.length === 0 ? undefined : keys;
 };
 
-/** Variables that other programs need. All others may be secrets, and those programs read files of strangers. */
+/**
+ * Variables that other programs need. All others may be secrets, and those programs read files of strangers.
+ */
 const PROGRAM_VARIABLES = /^(?:PATH|LANG|LC_.*|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|FONTCONFIG_.*|SYSTEMROOT)$/iu;
 
 /** All that programs that this process starts may know of its environment. */

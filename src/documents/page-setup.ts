@@ -87,8 +87,8 @@ export const leavesRoom = ({ width, height }: PageSize, { top, right, bottom, le
   height - top - bottom >= LEAST_ROOM;
 
 /**
- * Reads the text of a header or footer with its stand-ins: `{page}`, `{pages}`, `{title}`, and `{date}` for the
- * given day (UTC) as 2026-01-31.
+ * Reads the text of a header or footer with its stand-ins: `{page}`, `{pages}`, `{title}`, and `{date}` for
+ * the given day (UTC) as 2026-01-31.
  */
 export const readLine = (text: string, day: Date): readonly LinePart[] =>
   text

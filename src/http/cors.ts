@@ -136,7 +136,8 @@ const allowedHeaders = (asked: string | undefined): string => {
 };
 
 /**
- * Answers OPTIONS: a preflight of an accepted origin with what it may do (`methods`), other requests with `Allow`.
+ * Answers OPTIONS: a preflight of an accepted origin with what it may do (`methods`), other requests with
+ * `Allow`.
  * @throws StowageError ORIGIN_REFUSED for the preflight of a refused origin.
  */
 export const answerOptions = (

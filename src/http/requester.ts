@@ -45,8 +45,8 @@ export const leaseConfigured = (
 ): Promise<SourceLease> => fromHook('resolveSources', () => resolveSources(request));
 
 /**
- * The sources that serve a request, with their addresses as it sees them. `ownSegments`: how many at the end of the
- * path are no part of a mount. The lease is the caller's.
+ * The sources that serve a request, with their addresses as it sees them. `ownSegments`: how many at the end
+ * of the path are no part of a mount. The lease is the caller's.
  */
 export const leaseSources = async (
   dependencies: PipelineDependencies,

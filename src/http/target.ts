@@ -51,7 +51,10 @@ export const withinMount = ({ action, query }: Target, isAction: (name: string) 
   return isAction(last) ? { action: last, query } : { action: undefined, prefix: action, query };
 };
 
-/** How many segments at the end of its path are no part of a mount: that of the action, where the path names one. */
+/**
+ * How many segments at the end of its path are no part of a mount: that of the action, where the path names
+ * one.
+ */
 export const ownSegments = ({ action, prefix }: Target): number =>
   action === undefined || prefix !== undefined ? 0 : 1;
 
@@ -85,7 +88,8 @@ export const requireKnownMethod = ({ method }: HookRequest, onlyPOST: boolean): 
 };
 
 /**
- * Refuses methods that the action does not serve. HEAD works where GET does and the request asks for no change.
+ * Refuses methods that the action does not serve. HEAD works where GET does and the request asks for no
+ * change.
  * @throws StowageError METHOD_NOT_ALLOWED
  */
 export const requireMethodOf = (

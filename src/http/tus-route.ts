@@ -49,8 +49,8 @@ const requireMethod = (method: string, { id }: TusPath): void => {
 };
 
 /**
- * The address of a new upload, relative to that of the request: whatever proxies have cut from the path, the client
- * knows it.
+ * The address of a new upload, relative to that of the request: whatever proxies have cut from the path, the
+ * client knows it.
  */
 const locationFor =
   ({ url }: ConnectorRequest) =>
@@ -126,8 +126,8 @@ const plainResponse = ({ status, headers, body }: TusAnswer): ConnectorResponse 
 });
 
 /**
- * Uploads in parts (tus 1.0), in place of the eight steps. Undefined: the URL is about something else, or they are
- * off.
+ * Uploads in parts (tus 1.0), in place of the eight steps. Undefined: the URL is about something else, or
+ * they are off.
  */
 export const answerTus = async (
   dependencies: PipelineDependencies,

@@ -81,8 +81,8 @@ export const thumbnailNameOf = (name: string, imageExtensions: readonly string[]
 };
 
 /**
- * Where the picture lies that a program has drawn of a file. No thumbnail of an image has such a name, also of
- * an image that is called so.
+ * Where the picture lies that a program has drawn of a file. No thumbnail of an image has such a name, also
+ * of an image that is called so.
  */
 export const previewNameOf = (name: string): ThumbnailName => ({
   name: `${asciiForm(name)}~${shortHash(name)}.jpg`,

@@ -10,7 +10,9 @@ import { previewNameOf, thumbnailNameOf } from './thumbnail-name.ts';
 export type Plan =
   /** By itself: SVG images, and items without icons. */
   | { readonly kind: 'self' }
-  /** By a scaled-down picture in the thumbnail folder: of an image, or of what a program draws of the file. */
+  /**
+   * By a scaled-down picture in the thumbnail folder: of an image, or of what a program draws of the file.
+   */
   | {
       readonly kind: 'picture';
       readonly name: string;

@@ -50,9 +50,10 @@ export interface Thumbnails {
     signal: AbortSignal,
   ): Promise<DrawnThumbnail | undefined>;
   /**
-   * Stores what `draw` has given as the thumbnail of the picture that has just been stored, so that no listing
-   * has to make it. Costs one write and one question to the store. Never throws: without it a listing makes it.
-   * Not aborted with a request: the picture is stored, and its thumbnail must not be one of another.
+   * Stores what `draw` has given as the thumbnail of the picture that has just been stored, so that no
+   * listing has to make it. Costs one write and one question to the store. Never throws: without it a listing
+   * makes it. Not aborted with a request: the picture is stored, and its thumbnail must not be one of
+   * another.
    */
   keep(stored: SourceLocation & { readonly stat: Stat }, drawn: DrawnThumbnail): Promise<void>;
 

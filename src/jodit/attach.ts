@@ -40,7 +40,9 @@ interface Basics {
   readonly onBack: (location: Location) => void;
 }
 
-/** Adds what the connector can beyond Jodit: search everywhere, keep what was removed, and take edits back. */
+/**
+ * Adds what the connector can beyond Jodit: search everywhere, keep what was removed, and take edits back.
+ */
 const searchAndRestore = (
   browser: FileBrowser,
   { search, trash, details }: Connection,

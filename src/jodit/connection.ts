@@ -29,8 +29,8 @@ export interface Connection {
    */
   readonly search?: boolean | undefined;
   /**
-   * From how many bytes on a file is sent in parts, which go on after a broken connection, where the connector takes
-   * such (`tus`); `false`: none is. Default: 20 MB.
+   * From how many bytes on a file is sent in parts, which go on after a broken connection, where the
+   * connector takes such (`tus`); `false`: none is. Default: 20 MB.
    */
   readonly resumable?: { readonly from?: number | undefined } | false | undefined;
   readonly pictures?:

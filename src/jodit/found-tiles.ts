@@ -18,8 +18,8 @@ export const locationOf = ({ sourceName, path, name, file }: Item): Location => 
 export type WhenDrawn = (files: readonly Item[], act: () => void) => void;
 
 /**
- * Makes what waits for tiles. Jodit draws a moment after its list has changed, and not at all when the new list
- * is the old one.
+ * Makes what waits for tiles. Jodit draws a moment after its list has changed, and not at all when the new
+ * list is the old one.
  */
 export const watchDrawing = (browser: FileBrowser): WhenDrawn => {
   let observer: MutationObserver | undefined;
@@ -72,8 +72,8 @@ const isTyping = ({ target }: Event): boolean =>
   target instanceof Element && target.closest('input, select, textarea') !== null;
 
 /**
- * Escape leads back to the folder, `/` to the field; Ctrl+Enter and a click on the folder of a found file open
- * that folder.
+ * Escape leads back to the folder, `/` to the field; Ctrl+Enter and a click on the folder of a found file
+ * open that folder.
  */
 export const useFoundTiles = (
   browser: FileBrowser,

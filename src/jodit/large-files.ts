@@ -40,7 +40,10 @@ const splitForm = (form: FormData, from: number): SplitForm => {
   return { large, rest, restBytes };
 };
 
-/** Large files go by uploads in parts, where the connector has them (its setting `tus`). Asks when the first is there. */
+/**
+ * Large files go by uploads in parts, where the connector has them (its setting `tus`). Asks when the first
+ * is there.
+ */
 export const createLargeFiles = (connection: Connection, texts: Texts): LargeFiles => {
   const endpoint = new URL(`${urlOf(connection)}tus`, document.baseURI).href;
   const credentials = connection.credentials ?? 'same-origin';

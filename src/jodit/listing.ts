@@ -10,10 +10,10 @@ const urlOf = ({ source, file, fileIsAbsolute, fileURL }: Item): string => {
 };
 
 /**
- * Three faults of items in Jodit 4.15.13: their URLs are names joined as text, so that `50%.jpg` and `a#b.jpg`
- * cannot be opened; and two files of the same name and second in two folders are taken for one, so that the
- * second folder shows and inserts the picture of the first; and a picture that was changed within the second
- * of its last change keeps its old thumbnail on the screen.
+ * Three faults of items in Jodit 4.15.13: their URLs are names joined as text, so that `50%.jpg` and
+ * `a#b.jpg` cannot be opened; and two files of the same name and second in two folders are taken for one, so
+ * that the second folder shows and inserts the picture of the first; and a picture that was changed within
+ * the second of its last change keeps its old thumbnail on the screen.
  */
 const mendItem = (item: Item): void => {
   const { sourceName, time, thumb, etag, modified } = item;

@@ -1,6 +1,9 @@
 import type { FileBrowser } from './editor.ts';
 
-/** Whether the connector allows an action (`TrashList`) in the open folder; false as long as it has not said so. */
+/**
+ * Whether the connector allows an action (`TrashList`) in the open folder; false as long as it has not said
+ * so.
+ */
 export type IsAllowed = (action: string) => boolean;
 
 /**

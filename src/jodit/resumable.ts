@@ -94,8 +94,8 @@ const begin = async (file: File, sending: Sending): Promise<Reply> => {
 };
 
 /**
- * Sends a file in parts, and goes on where it was when the connection breaks. Resolves to the answer, also to one
- * that refuses; gives up after some minutes without a byte more.
+ * Sends a file in parts, and goes on where it was when the connection breaks. Resolves to the answer, also to
+ * one that refuses; gives up after some minutes without a byte more.
  * @throws the signal's reason, when the service has been asked to drop what it has
  */
 export const sendInParts = async (file: File, sending: Sending): Promise<UploadAnswer> => {

@@ -22,7 +22,9 @@ const partsOf = (path: string): readonly string[] => path.split('/').filter((par
 /** A blank ends a URL of a srcset, a comma may. */
 const inSrcset = (url: string): string => url.replaceAll(/[\s,]/gu, encodeURIComponent);
 
-/** What an answer to `files` says of a picture; undefined where its links would expire, or nothing is said. */
+/**
+ * What an answer to `files` says of a picture; undefined where its links would expire, or nothing is said.
+ */
 const listedIn = (data: Readonly<Record<string, unknown>>, name: string): Listed | undefined => {
   const [source] = Array.isArray(data['sources']) ? (data['sources'] as readonly unknown[]) : [];
   if (!isRecord(source) || !Array.isArray(source['files'])) return undefined;
@@ -45,8 +47,8 @@ const keepsShape = ({ width, height }: Variant, picture: Listed): boolean =>
   Math.abs(width * picture.height - height * picture.width) <= Math.max(picture.width, picture.height);
 
 /**
- * The `srcset` of a picture: its variants of the wanted presets, each with the width that it really has. Undefined
- * where none is smaller than the picture. Links that expire are not written into documents.
+ * The `srcset` of a picture: its variants of the wanted presets, each with the width that it really has.
+ * Undefined where none is smaller than the picture. Links that expire are not written into documents.
  * @throws Error when the connector cannot be asked
  */
 export const srcsetOf = async (

@@ -9,7 +9,10 @@ const OF_OTHERS = 100;
 
 type Listed = Readonly<Record<string, unknown>>;
 
-/** What of a form is stored, as the answer to an upload, and a form of the rest; undefined when nothing is left. */
+/**
+ * What of a form is stored, as the answer to an upload, and a form of the rest; undefined when nothing is
+ * left.
+ */
 export interface FoundUploads {
   readonly stored: UploadAnswer | undefined;
   readonly rest: FormData | undefined;

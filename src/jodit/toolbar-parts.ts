@@ -11,8 +11,8 @@ const control = (name: string, element: HTMLElement): object => ({
 });
 
 /**
- * Puts parts of this room into the toolbar of the file browser: `filter` in the position of Jodit's own field,
- * whose name it keeps for `removeButtons`, and the others at the end.
+ * Puts parts of this room into the toolbar of the file browser: `filter` in the position of Jodit's own
+ * field, whose name it keeps for `removeButtons`, and the others at the end.
  */
 export const addToToolbar = (
   { o }: Pick<FileBrowser, 'o'>,

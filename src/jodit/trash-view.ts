@@ -250,8 +250,8 @@ class TrashView {
 }
 
 /**
- * Adds a view of what was removed to the file browser, and returns the button that opens it: hidden as long as
- * no source is known whose trash the person may list.
+ * Adds a view of what was removed to the file browser, and returns the button that opens it: hidden as long
+ * as no source is known whose trash the person may list.
  */
 export const showTrash = (browser: FileBrowser, surroundings: TrashSurroundings): HTMLElement =>
   new TrashView(browser, surroundings).toggle;

@@ -29,7 +29,10 @@ export interface TrashKeeper {
 const isDue = ({ sweptAt, bytes }: Knowledge, { maxBytes }: TrashPolicy): boolean =>
   Date.now() - sweptAt > HOUR_MS || (maxBytes !== undefined && bytes !== undefined && bytes > maxBytes);
 
-/** Makes a keeper that has not begun anything. `onErased` hears of stores out of which a sweep has removed something. */
+/**
+ * Makes a keeper that has not begun anything. `onErased` hears of stores out of which a sweep has removed
+ * something.
+ */
 export const createTrashKeeper = (
   locks: LocationLocks,
   log: Logger,

@@ -19,8 +19,9 @@ export interface UploadLock {
 }
 
 /**
- * Lets the requests of this process for one upload follow one another. Whoever comes interrupts who was before: a
- * client that comes again has lost the connection of its older request, which may take minutes to notice.
+ * Lets the requests of this process for one upload follow one another. Whoever comes interrupts who was
+ * before: a client that comes again has lost the connection of its older request, which may take minutes to
+ * notice.
  */
 export class UploadLocks {
   readonly #holders = new Map<string, Holder>();

@@ -100,9 +100,10 @@ export class ResumableUploads {
   }
 
   /**
-   * Answers a request. A file whose bytes are all there is stored once, whoever asks and how often; while that
-   * fails for a reason that may pass, the bytes stay.
-   * @throws UnsupportedError when the package is not installed; NotFoundError for uploads of others; the errors
+   * Answers a request. A file whose bytes are all there is stored once, whoever asks and how often; while
+   * that fails for a reason that may pass, the bytes stay.
+   * @throws UnsupportedError when the package is not installed; NotFoundError for uploads of others; the
+   * errors
    *   of the protocol, and what `check` and `store` throw
    */
   async answer(request: TusRequest): Promise<TusAnswer> {

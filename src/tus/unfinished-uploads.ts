@@ -51,8 +51,9 @@ const writeAt = async (handle: FileHandle, chunk: Uint8Array, position: number):
 };
 
 /**
- * Uploads that have begun, on a local disk: a folder for each, with what is known of it and the bytes that have
- * come. They outlive the process. The directory is for one process at a time. Memory: about 2 KB for each.
+ * Uploads that have begun, on a local disk: a folder for each, with what is known of it and the bytes that
+ * have come. They outlive the process. The directory is for one process at a time. Memory: about 2 KB for
+ * each.
  */
 export class UnfinishedUploads {
   readonly #directory: string;
@@ -108,8 +109,8 @@ export class UnfinishedUploads {
   }
 
   /**
-   * Adds bytes behind those that have come, and returns how many there are when all of them are safe on disk. What
-   * has come stays when the content fails. For one caller at a time.
+   * Adds bytes behind those that have come, and returns how many there are when all of them are safe on disk.
+   * What has come stays when the content fails. For one caller at a time.
    * @throws the content's own error, StorageFullError and the other errors of a file system
    */
   async append(upload: WaitingUpload, content: AsyncIterable<Uint8Array>, offset: number): Promise<number> {

@@ -2,8 +2,8 @@ import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * File systems that this machine alone writes to and that note every change at once: ext2 to ext4, XFS, Btrfs,
- * tmpfs, overlayfs. Others may show what they remember from seconds ago.
+ * File systems that this machine alone writes to and that note every change at once: ext2 to ext4, XFS,
+ * Btrfs, tmpfs, overlayfs. Others may show what they remember from seconds ago.
  */
 const EXACT: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630]);
 
@@ -27,9 +27,9 @@ const marksOf = (path: string): string | undefined => {
 };
 
 /**
- * Calls `look` with the path of a folder that is open as `held`, and returns what it has returned when no folder
- * on that path was renamed or replaced meanwhile; undefined where that cannot be known. To look at an entry
- * through a path costs half of what it costs through `/proc`.
+ * Calls `look` with the path of a folder that is open as `held`, and returns what it has returned when no
+ * folder on that path was renamed or replaced meanwhile; undefined where that cannot be known. To look at an
+ * entry through a path costs half of what it costs through `/proc`.
  */
 export const lookByQuietPath = <Seen>(held: string, look: (path: string) => Seen): Seen | undefined => {
   try {

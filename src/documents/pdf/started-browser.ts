@@ -9,7 +9,9 @@ import type { BrowserExecutable } from './executable.ts';
 
 const PREFIX = 'stowage-browser-';
 
-/** Makes a private folder that a browser may write to, and removes what dead processes have left of theirs. */
+/**
+ * Makes a private folder that a browser may write to, and removes what dead processes have left of theirs.
+ */
 const createProfile = async (): Promise<string> => {
   await sweepTemporaryFolders(PREFIX);
   return makeTemporaryFolder(PREFIX);

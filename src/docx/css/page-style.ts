@@ -53,8 +53,8 @@ const leavesRoom = ([width, height]: Size, { top, right, bottom, left }: Sides<n
   height - top - bottom >= LEAST_ROOM;
 
 /**
- * The pages of a document, by the wishes of the caller, else by its rules for `@page`, else A4 with margins of an
- * inch. Margins of the document that leave no room for text do not count.
+ * The pages of a document, by the wishes of the caller, else by its rules for `@page`, else A4 with margins
+ * of an inch. Margins of the document that leave no room for text do not count.
  * @param rules what stands between the braces of `@page { }`
  */
 export const pageLayout = (rules: readonly string[], wishes: PageWishes): PageLayout => {

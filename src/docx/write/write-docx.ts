@@ -6,7 +6,9 @@ import { documentStyles } from './styles.ts';
 import { writeBlocks } from './table.ts';
 import { twips } from './units.ts';
 
-/** Between the edge of the paper and the header or footer, in points; margins give way to what stands there. */
+/**
+ * Between the edge of the paper and the header or footer, in points; margins give way to what stands there.
+ */
 const EDGE = 20;
 
 const pageOptions = ({

@@ -5,7 +5,9 @@ const MAX_SIDE = 2048;
 
 /** How files of a kind are drawn. */
 export interface PreviewCommand {
-  /** Bytes from the start of a file that are read. Of a longer one also those of `tail`, unless it has none. */
+  /**
+   * Bytes from the start of a file that are read. Of a longer one also those of `tail`, unless it has none.
+   */
   readonly head: number;
   readonly tail: number;
   /** The program's arguments for a file that begins so; undefined when it is not of this kind. */
