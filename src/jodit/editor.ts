@@ -9,6 +9,7 @@ interface Emitter {
   on(events: string, handler: (...values: never[]) => unknown): Emitter;
   off(events: string): Emitter;
   fire(event: string, ...values: readonly unknown[]): unknown;
+  fire(subject: object, event: string): unknown;
 }
 
 /** One `Jodit.modules.UIMessages`: short texts that go away by themselves. */

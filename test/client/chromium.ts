@@ -3,6 +3,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { launch, type Browser } from 'puppeteer-core';
+import { vi } from 'vitest';
+
+/**
+ * Milliseconds that a test waits for a page at most: what it waits for comes or does not, and a page takes ten times as long where
+ * others use the machine too. What fails by it has failed, however long that takes.
+ */
+export const PATIENCE = 30_000;
+
+// A test waits several times.
+vi.setConfig({ testTimeout: 4 * PATIENCE, hookTimeout: 4 * PATIENCE });
 
 const places = [
   '/usr/bin/chromium',

@@ -5,7 +5,7 @@ import type { BrowserContext } from 'puppeteer-core';
 import type { ConfigInput, ConnectorHooks, Logger } from 'stowage';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { startDemo, type Demo } from '../../demo/start-demo.ts';
-import { launchChromium } from './chromium.ts';
+import { launchChromium, PATIENCE } from './chromium.ts';
 import { EditorPage } from './editor-page.ts';
 import { writeFiles, type Files } from './pictures.ts';
 
@@ -53,7 +53,7 @@ const open = async (setup: ClientSetup) => {
 
 const openPage = async (context: BrowserContext, url: string): Promise<EditorPage> => {
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(PATIENCE);
   await page.setViewport({ width: 1280, height: 900 });
   await page.goto(url);
   await page.waitForSelector('.state.ready');
@@ -105,9 +105,6 @@ export const useClient = (setup: ClientSetup): (() => Client) => {
   };
 };
 
-/**
- * Asks again until the matcher is content, or for ten seconds: the page needs its time, and a busy machine
- * more of it.
- */
+/** Asks again until the matcher is content, or for as long as a test waits for a page. */
 export const eventually = <Value>(read: () => Value | Promise<Value>) =>
-  expect.poll(read, { timeout: 10_000, interval: 30 });
+  expect.poll(read, { timeout: PATIENCE, interval: 30 });

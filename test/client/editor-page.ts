@@ -94,12 +94,27 @@ export class EditorPage {
 
   /** Drags one thing onto another with the mouse. */
   async drag(what: ElementHandle, onto: ElementHandle): Promise<void> {
+    const started = await this.#next(what, 'dragstart');
+    const over = await this.#next(onto, 'dragover');
     await what.hover();
     await this.page.mouse.down();
     await onto.hover();
-    // A second movement over the target: by the first one the browser has only begun to drag.
+    // By the first movement the browser has only begun to drag, in its own time; what is let go before that falls nowhere.
+    await started();
     await onto.hover();
+    await over();
     await this.page.mouse.up();
+  }
+
+  /** Listens from now on; what it returns resolves when the event has come. */
+  async #next(element: ElementHandle, event: string): Promise<() => Promise<unknown>> {
+    const heard = await element.evaluateHandle((target, name) => {
+      const seen = new Promise<void>((resolve) =>
+        target.addEventListener(name, () => resolve(), { once: true }),
+      );
+      return { seen };
+    }, event);
+    return () => heard.evaluate(({ seen }) => seen);
   }
 
   /** Picks an entry of the menu that a right click on a file opens. */

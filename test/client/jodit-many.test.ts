@@ -25,12 +25,16 @@ describe.skipIf(chromium === undefined)(`Several files at once in Jodit${needsCh
       ...(await someFiles('box', 'd.jpg e.jpg f.gif')),
       ...(await someFiles('keys', 'g.jpg h.jpg')),
       ...(await someFiles('old', 'i.jpg j.jpg k.jpg')),
+      ...(await someFiles('closed', 'l.jpg')),
       'turn/side.jpg': await jpeg(120, 80),
       'empty/': '',
     };
     joined = await joinPage(files, (root) => ({
       sources: { photos: { title: 'Photos', root, serve: 'public', trash: { retentionDays: 1 } } },
-      accessControl: [{ extensions: 'gif', FILE_MOVE: false, FILE_REMOVE: false }],
+      accessControl: [
+        { extensions: 'gif', FILE_MOVE: false, FILE_REMOVE: false },
+        { path: '/closed', FILE_UPLOAD: false },
+      ],
     }));
     editor = await joined.visit();
   });
@@ -105,6 +109,39 @@ describe.skipIf(chromium === undefined)(`Several files at once in Jodit${needsCh
     await eventually(() => shown('empty')).toEqual(['g.jpg', 'h.jpg']);
     await eventually(() => editor.messages()).toContain('success: 2 files were moved.');
     expect(counted('fileMove')).toBe(1);
+  });
+
+  test('shows the files of a closed folder with its own tools, also when its permissions come last', async () => {
+    const { page } = editor;
+    let [listed, release] = [() => {}, () => {}];
+    const isListed = new Promise<void>((resolve) => (listed = resolve));
+    const isReleased = new Promise<void>((resolve) => (release = resolve));
+    joined.putInFront(async ({ action }, response) => {
+      if (action === 'files') response.once('finish', listed);
+      if (action === 'permissions') await isReleased;
+      return false;
+    });
+    // Whether there is an upload button at the moment the file is shown.
+    const atFirst = page.evaluate(
+      () =>
+        new Promise<boolean>((resolve) => {
+          new MutationObserver(() => {
+            if (document.querySelector('[data-name="l.jpg"]') !== null)
+              resolve(document.querySelector('.jodit-dialog .jodit-toolbar-content_upload') !== null);
+          }).observe(document.body, { childList: true, subtree: true });
+        }),
+    );
+    await editor.enter('closed');
+    await isListed;
+    // Jodit had the time to draw what it got.
+    await page.evaluate(async () => {
+      for (let frame = 0; frame < 20; frame += 1) await new Promise(requestAnimationFrame);
+    });
+    release();
+    expect(await atFirst).toBe(false);
+    joined.putInFront();
+    await editor.enter('..');
+    await eventually(() => editor.canUse('upload input')).toBe(true);
   });
 
   test('asks a service that knows no lists for one file after the other', async () => {

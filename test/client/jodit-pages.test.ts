@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRouter, type Router } from 'stowage';
-import { chromium, launchChromium, needsChromium } from './chromium.ts';
+import { chromium, launchChromium, needsChromium, PATIENCE } from './chromium.ts';
 import { eventually } from './client.ts';
 import { EditorPage } from './editor-page.ts';
 import { png } from './pictures.ts';
@@ -126,7 +126,7 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
 
   const visit = async (url: string, before?: (page: Page) => void): Promise<EditorPage> => {
     const opened = await browser.newPage();
-    opened.setDefaultTimeout(20_000);
+    opened.setDefaultTimeout(PATIENCE);
     await opened.setViewport({ width: 1200, height: 800 });
     before?.(opened);
     await opened.goto(`${base}${url}`);

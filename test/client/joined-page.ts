@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createRouter, type ConfigInput, type Logger } from 'stowage';
-import { launchChromium } from './chromium.ts';
+import { launchChromium, PATIENCE } from './chromium.ts';
 import { EditorPage } from './editor-page.ts';
 import { type Files, writeFiles } from './pictures.ts';
 
@@ -36,8 +36,14 @@ const pageOf = ({ language = 'en', connection = {}, jodit: options = {} }: PageO
 const nothing = (): void => undefined;
 const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** What stands in front of the connector: true when it has answered, or cut the connection, itself. */
-export type Front = (sent: { action: string; body: Buffer }, response: ServerResponse) => boolean;
+/**
+ * What stands in front of the connector: true when it has answered, or cut the connection, itself. It may keep a request
+ * back.
+ */
+export type Front = (
+  sent: { action: string; body: Buffer },
+  response: ServerResponse,
+) => boolean | Promise<boolean>;
 
 /** A page with an editor, and a connector behind a front that counts its requests. */
 export interface JoinedPage {
@@ -116,7 +122,7 @@ export const joinPage = async (files: Files, config: (root: string) => ConfigInp
     const body = Buffer.concat(await request.toArray());
     const action = actionOf(body);
     if (request.method === 'POST') actions.push(action);
-    if (front?.({ action, body }, response) !== true) await handOn(innerUrl, request, body, response);
+    if ((await front?.({ action, body }, response)) !== true) await handOn(innerUrl, request, body, response);
   };
   const outer = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());
@@ -136,7 +142,7 @@ export const joinPage = async (files: Files, config: (root: string) => ConfigInp
     visit: async (wanted = {}) => {
       options = wanted;
       const page = await browser.newPage();
-      page.setDefaultTimeout(10_000);
+      page.setDefaultTimeout(PATIENCE);
       await page.setViewport({ width: 1280, height: 900 });
       await page.goto(base);
       await page.waitForSelector('body.ready');

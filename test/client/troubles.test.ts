@@ -6,7 +6,7 @@ import express, { type Express } from 'express';
 import type { Browser } from 'puppeteer-core';
 import { createRouter, HttpError, type ConfigInput, type ConnectorHooks } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromium, launchChromium, needsChromium } from './chromium.ts';
+import { chromium, launchChromium, needsChromium, PATIENCE } from './chromium.ts';
 import { eventually } from './client.ts';
 import { EditorPage } from './editor-page.ts';
 import { jpeg } from './pictures.ts';
@@ -92,7 +92,7 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
   /** Opens the page and its file browser; what it says then has to be a heading of the guide. */
   const open = async (url: string): Promise<EditorPage> => {
     const page = await browser.newPage();
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(PATIENCE);
     await page.setViewport({ width: 1280, height: 900 });
     await page.goto(url);
     await page.locator('#browse').click();
