@@ -3,7 +3,7 @@ import type { FileBrowser } from './editor.ts';
 import type { Notices } from './notices.ts';
 import type { Sources } from './sources.ts';
 import type { Texts } from './texts/texts.ts';
-import { isSameLocation, type Location, type Trash, type TrashItem } from './trash.ts';
+import { isSameLocation, type Location, type Trash, type TrashItem, UNDONE } from './trash.ts';
 
 /** Milliseconds that a change can be taken back with one click. */
 const STAYS = 10_000;
@@ -88,6 +88,7 @@ export const offerUndoOfEdits = (browser: FileBrowser, surroundings: EditSurroun
       browser.status(error);
     }
     if (browser.isOpened) browser.e.fire('update.filebrowser');
+    browser.e.fire(UNDONE);
   };
   const kept = async (location: Location, mark: Mark | undefined): Promise<TrashItem | undefined> => {
     if (mark === undefined) return undefined;

@@ -21,18 +21,18 @@ export interface FoundUploads {
 const filesIn = (form: FormData): readonly (readonly [key: string, file: File])[] =>
   [...form].flatMap(([key, value]) => (value instanceof File ? [[key, value] as const] : []));
 
-/** The same name, or with the number that a taken name gets; as many bytes; and new. */
+const partsOf = (name: string): readonly string[] => /^(.*?)(\.[^.]*)?$/su.exec(name)?.slice(1) ?? [];
+
+/** What of a name stays when a service replaces the signs that it does not store. */
+const plainName = (stem = '', extension = ''): string =>
+  `${stem.normalize('NFKC').replaceAll(/[^\p{L}\p{N}]+/gu, '')}${extension}`.toLowerCase();
+
+/** The same name as it is stored, perhaps with the number that a taken name gets; as many bytes; and new. */
 const isStoredAs = (file: File, { name, bytes, modified }: Listed, since: number): boolean => {
-  const [, stem = '', extension = ''] = /^(.*?)((?:\.[^.]*)?)$/u.exec(file.name.normalize('NFC')) ?? [];
-  return (
-    typeof name === 'string' &&
-    name.startsWith(stem) &&
-    name.endsWith(extension) &&
-    /^[-_ ]?\(?\d*\)?$/u.test(name.slice(stem.length, name.length - extension.length)) &&
-    bytes === file.size &&
-    typeof modified === 'string' &&
-    Date.parse(modified) >= since - CLOCKS_DIFFER
-  );
+  if (typeof name !== 'string' || bytes !== file.size || typeof modified !== 'string') return false;
+  const [stem = '', extension] = partsOf(name);
+  const names = [stem, stem.replace(/-\d+$/u, '')].map((one) => plainName(one, extension));
+  return names.includes(plainName(...partsOf(file.name))) && Date.parse(modified) >= since - CLOCKS_DIFFER;
 };
 
 const answerWith = (source: Listed, items: readonly Listed[]): UploadAnswer => {
@@ -77,7 +77,10 @@ export const findStored = async (calls: Calls, form: FormData, since: number): P
   const items: Listed[] = [];
   const rest = new FormData();
   for (const [key, value] of form) {
-    const item = value instanceof File ? listed.find((one) => isStoredAs(value, one, since)) : undefined;
+    // Two files of one name are two.
+    const isOf = (one: Listed): boolean =>
+      value instanceof File && !items.includes(one) && isStoredAs(value, one, since);
+    const item = listed.find(isOf);
     if (item === undefined) rest.append(key, value);
     else items.push(item);
   }

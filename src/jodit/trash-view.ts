@@ -5,7 +5,7 @@ import { ask } from './question.ts';
 import type { Reveal } from './reveal.ts';
 import type { Sources } from './sources.ts';
 import { counted, fill, type Texts } from './texts/texts.ts';
-import type { Trash, TrashItem } from './trash.ts';
+import { type Trash, type TrashItem, UNDONE } from './trash.ts';
 import { createTrashTable, type TrashTable } from './trash-table.ts';
 
 /** Items that are asked for at a time. */
@@ -97,6 +97,9 @@ class TrashView {
       this.#leave();
     });
     e.on('afterClose filter.filebrowser', () => this.#close());
+    e.on(UNDONE, () => {
+      if (this.#isOpen) this.#do(() => this.#load());
+    });
     sources.onChange(() => {
       toggle.hidden = sources.allowing('TrashList').length === 0;
     });

@@ -1,5 +1,8 @@
 import { type Calls, isRecord } from './calls.ts';
 
+/** Event of the file browser: a click on "Undo" has changed the trash. */
+export const UNDONE = 'undone.stowage';
+
 /** Where something is, or was: the folder without slashes at its ends, and its name. */
 export interface Location {
   readonly source: string;

@@ -3,7 +3,7 @@ import { messageOf, type Outcome } from './many.ts';
 import type { Notices } from './notices.ts';
 import type { Sources } from './sources.ts';
 import { counted, type Texts } from './texts/texts.ts';
-import { isSameLocation, type Location, type Trash, type TrashItem } from './trash.ts';
+import { isSameLocation, type Location, type Trash, type TrashItem, UNDONE } from './trash.ts';
 
 /** Milliseconds that a removal can be taken back with one click. */
 const STAYS = 10_000;
@@ -57,6 +57,7 @@ export const reportRemovals = (
     if (count > 0)
       notices.show(counted(texts, texts.restored, count, { name: items[0]?.name ?? '' }), 'success');
     browser.e.fire('update.filebrowser');
+    browser.e.fire(UNDONE);
   };
 
   return async (outcome) => {

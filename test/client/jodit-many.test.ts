@@ -144,6 +144,34 @@ describe.skipIf(chromium === undefined)(`Several files at once in Jodit${needsCh
     await eventually(() => editor.canUse('upload input')).toBe(true);
   });
 
+  test('leaves a question free in a narrow window, while the last removal can be taken back', async () => {
+    const { page } = editor;
+    await open('old', 'i.jpg j.jpg k.jpg');
+    const viewport = page.viewport();
+    await page.setViewport({ width: 360, height: 560 });
+    await select('k.jpg');
+    await editor.tool('remove');
+    await editor.agree();
+    await page.waitForSelector('.stowage-notice__action');
+    await select('j.jpg');
+    await editor.tool('remove');
+    await page.waitForSelector('.stowage-question');
+    const covered = await page.$$eval(
+      ':is(.jodit-dialog__header, .jodit-dialog__footer) button, .stowage-question > *',
+      (parts) =>
+        parts.flatMap((part) => {
+          const { left, top, width, height } = part.getBoundingClientRect();
+          const at = document.elementFromPoint(left + width / 2, top + height / 2);
+          return at?.closest('.stowage-notices') === null ? [] : [part.textContent];
+        }),
+    );
+    expect(covered).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.locator('.stowage-notice__action').click();
+    await eventually(() => shown('old')).toEqual(['i.jpg', 'j.jpg', 'k.jpg']);
+    await page.setViewport(viewport);
+  });
+
   test('asks a service that knows no lists for one file after the other', async () => {
     joined.putInFront(({ body }, response) => {
       if (!/name="(?:names|froms)\[/u.test(body.toString('latin1'))) return false;

@@ -169,6 +169,32 @@ describe.skipIf(chromium === undefined)(`Pictures that Jodit inserts and uploads
     expect(await page.$$(broken)).toHaveLength(0);
   });
 
+  test('are not stored twice when they were stored under other names and the answer got lost', async () => {
+    const { page } = editor;
+    const others = await jpeg(70, 50, '#123456');
+    await writeFiles(joined.photos, { 'scan.jpg': others });
+    await editor.write('<p><br></p>');
+    joined.actions.length = 0;
+    joined.putInFront(({ action }, response) => {
+      // A proxy that did not wait for the answer.
+      const answer = response.writeHead.bind(response);
+      if (action === 'fileUpload') response.writeHead = () => answer(504, 'Gateway Timeout');
+      return false;
+    });
+    await upload({ 'scan.jpg': await jpeg(80, 50), 'plan #2; 50%.v1.jpg': await jpeg(90, 50) });
+    await page.waitForSelector('.stowage-upload_broken');
+    joined.putInFront();
+    await page.locator('.stowage-upload__again').click();
+    await eventually(async () => (await editor.picturesInText()).map(({ name }) => name).sort()).toEqual([
+      'plan _2_ 50_.v1.jpg',
+      'scan-1.jpg',
+    ]);
+    const stored = (await readdir(joined.photos)).filter((name) => /^(?:scan|plan)/u.test(name));
+    expect(stored.sort()).toEqual(['plan _2_ 50_.v1.jpg', 'scan-1.jpg', 'scan.jpg']);
+    expect(joined.actions.filter((action) => action === 'fileUpload')).toHaveLength(1);
+    expect(await readFile(path.join(joined.photos, 'scan.jpg'))).toEqual(others);
+  });
+
   test('are sent again after 503 of a proxy, which is named, or given up', async () => {
     const { page } = editor;
     await editor.write('<p><br></p>');

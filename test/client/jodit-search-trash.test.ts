@@ -286,18 +286,64 @@ describe.skipIf(chromium === undefined)(`Search and trash in Jodit's file browse
     expect(await readdir(at('photos', '.stowage-trash'))).toEqual([]);
   });
 
-  test('takes back a change of a picture', async () => {
+  test.each([
+    [
+      'a new size',
+      async (editor: EditorPage) => {
+        await editor.menu('edit me.jpg', 'Edit');
+        await editor.resizeTo(200);
+        await editor.press('Save');
+      },
+    ],
+    [
+      'a crop',
+      async (editor: EditorPage) => {
+        await editor.menu('edit me.jpg', 'Edit');
+        await editor.openCrop();
+        await editor.press('Save');
+      },
+    ],
+    ['a turn', (editor: EditorPage) => editor.menu('edit me.jpg', 'Turn left')],
+  ])('takes back %s of a picture, also while the trash is shown', async (_what, change) => {
     const { editor } = client();
+    const { page } = editor;
     const before = await readFile(at('photos', 'edit me.jpg'));
     await editor.openFiles();
-    await editor.menu('edit me.jpg', 'Edit');
-    await editor.resizeTo(200);
-    await editor.press('Save');
-    await eventually(() => editor.messages()).toContain('success: Image changed.');
+    await change(editor);
+    const undo = '.stowage-notice__action';
+    await page.waitForSelector(undo);
     expect(await readFile(at('photos', 'edit me.jpg'))).not.toEqual(before);
-    await editor.page.locator('.stowage-notice__action').click();
+    await page.click(toggle);
+    const earlier = expect.stringMatching(/^edit me\.jpg \| PHOTOS/u) as string;
+    await eventually(async () => (await trashed(page))[0]).toEqual(earlier);
+    const idOf = () => page.$eval('.stowage-trash time', (time) => time.dateTime);
+    const replaced = await idOf();
+    await page.click(undo);
     await eventually(() => editor.messages()).toContain('success: The image is as it was before.');
     expect(await readFile(at('photos', 'edit me.jpg'))).toEqual(before);
+    // What the change had made is there now, in place of what it had replaced.
+    await eventually(idOf).not.toBe(replaced);
+    expect(await page.$$('.stowage-trash__earlier')).toHaveLength(0);
+  });
+
+  test('takes a removal back while the trash is shown, and shows that', async () => {
+    const { editor } = client();
+    const { page } = editor;
+    await editor.openFiles();
+    await (await editor.tile('edit me.jpg')).click();
+    await editor.tool('remove');
+    await editor.agree();
+    await page.waitForSelector('.stowage-notice__action');
+    await page.click(toggle);
+    const isThere = async (): Promise<boolean> =>
+      (await trashed(page)).some((row) => row.startsWith('edit me.jpg'));
+    const count = async (): Promise<number> =>
+      (await trashed(page)).filter((row) => row.startsWith('edit me.jpg')).length;
+    await eventually(isThere).toBe(true);
+    const shown = await count();
+    await page.click('.stowage-notice__action');
+    await eventually(count).toBe(shown - 1);
+    expect(await readdir(at('photos'))).toContain('edit me.jpg');
   });
 
   test('shows neither where the connector offers neither, and filters the open folder', async () => {

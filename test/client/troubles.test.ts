@@ -175,7 +175,7 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
   });
 
   it('a rule that denies', async () => {
-    const editor = await open(await host({ accessControl: [{ FILE_UPLOAD: false }] }, {}));
+    const editor = await open(await host({ accessControl: [{ extensions: 'txt', FILE_UPLOAD: false }] }, {}));
     await upload(editor, 'a.txt', 'hello');
     await expectToRead(editor, 'Access denied.', '"Access denied."');
   });
