@@ -19,18 +19,16 @@ export const perSecond = async (url: string): Promise<number> => {
   return result['2xx'] / ((result.finish.getTime() - result.start.getTime()) / 1000);
 };
 
-/** A bare node:http server in a process of its own that answers with the same bytes. */
-export const withBareServer = async <Result>(
-  body: string,
+/** A server in a process of its own; `program` prints its port. */
+export const withServer = async <Result>(
+  program: string,
   work: (url: string) => Promise<Result>,
 ): Promise<Result> => {
-  const program = `
-    const body = ${JSON.stringify(body)};
-    const headers = { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) };
-    const server = require('node:http').createServer((request, response) => response.writeHead(200, headers).end(body));
-    server.listen(0, '127.0.0.1', () => console.log(server.address().port));
-  `;
-  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['-e', program], {
+    cwd: import.meta.dirname,
+    env: { ...process.env, NODE_ENV: 'production' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const ended = once(child, 'exit');
   try {
     const [port] = (await once(createInterface(child.stdout), 'line')) as [string];
@@ -40,6 +38,21 @@ export const withBareServer = async <Result>(
     await ended;
   }
 };
+
+/** A bare node:http server in a process of its own that answers with the same bytes. */
+export const withBareServer = <Result>(
+  body: string,
+  work: (url: string) => Promise<Result>,
+): Promise<Result> =>
+  withServer(
+    `
+    const body = ${JSON.stringify(body)};
+    const headers = { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) };
+    const server = require('node:http').createServer((request, response) => response.writeHead(200, headers).end(body));
+    server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+  `,
+    work,
+  );
 
 /** Small JSON answers: `permissions` beside a server that answers with the same bytes without thinking. */
 export const permissions: Measurement = {

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { compare, MEGABYTES } from './download.ts';
 import { median, type Measurement, type Row } from './measurement.ts';
 import { hasNginx, withNginx } from './other-servers.ts';
-import { perSecond, withBareServer } from './permissions.ts';
+import { perSecond, withBareServer, withServer } from './permissions.ts';
 import { withScratch } from './scratch.ts';
 import { type Service, withService } from './service.ts';
 
@@ -16,19 +16,35 @@ const [LARGE, SMALL] = ['large.zip', 'small.txt'];
 const SMALL_BYTES = 10 * 1024;
 const SLOW_READERS = 500;
 
-const smallFiles = async (url: string, bareUrl: string): Promise<readonly Row[]> => {
-  const ours: number[] = [];
-  const bare: number[] = [];
+/** Express over a folder, in a process of its own. */
+const withExpress = <Result>(root: string, work: (url: string) => Promise<Result>): Promise<Result> =>
+  withServer(
+    `
+    const express = require('express');
+    const app = express();
+    app.use(express.static(${JSON.stringify(root)}));
+    const server = app.listen(0, '127.0.0.1', () => console.log(server.address().port));
+  `,
+    work,
+  );
+
+/** One small file again and again: ours beside others, in turns. */
+const smallFiles = async (own: string, others: Readonly<Record<string, string>>): Promise<readonly Row[]> => {
+  const runs = [own, ...Object.values(others)].map((url) => ({ url, values: [] as number[] }));
   for (let round = 0; round <= ROUNDS; round += 1) {
-    const [own, other] = [await perSecond(url), await perSecond(bareUrl)];
-    // The first round only warms both up.
-    if (round > 0) {
-      ours.push(own);
-      bare.push(other);
+    for (const { url, values } of runs) {
+      const value = await perSecond(url);
+      // The first round only warms all of them up.
+      if (round > 0) values.push(value);
     }
   }
-  const reference = { name: 'node:http from memory', value: median(bare) };
-  return [{ what: 'served files of 10 KB a second', unit: '/s', ours: median(ours), reference }];
+  const [ours = Number.NaN, ...references] = runs.map(({ values }) => median(values));
+  return Object.keys(others).map((name, index) => ({
+    what: 'served files of 10 KB a second',
+    unit: '/s',
+    ours,
+    reference: { name, value: references[index] ?? Number.NaN },
+  }));
 };
 
 /** The memory of the service while many clients have asked for a large file and read nothing more of it. */
@@ -57,8 +73,8 @@ const besideSlowReaders = async (service: Service, path: string): Promise<readon
 };
 
 /**
- * Files that the service serves itself: large ones beside nginx, small ones beside a server that has them in
- * memory.
+ * Files that the service serves itself: large ones beside nginx, small ones beside Express and a server that has
+ * them in memory.
  */
 export const serving: Measurement = {
   name: 'serving',
@@ -83,8 +99,13 @@ export const serving: Measurement = {
                 ),
               )
             : []),
-          ...(await withBareServer(small, (bareUrl) =>
-            smallFiles(`${service.url}/file/files/${SMALL}`, bareUrl),
+          ...(await withBareServer(small, (bare) =>
+            withExpress(root, (express) =>
+              smallFiles(`${service.url}/file/files/${SMALL}`, {
+                'express.static': `${express}${SMALL}`,
+                'node:http from memory': bare,
+              }),
+            ),
           )),
           ...(await besideSlowReaders(service, `/file/files/${LARGE}`)),
         ],

@@ -80,7 +80,10 @@ const openStored = async (
   if (stat.kind !== 'file') throw new NotFoundError();
   return {
     stat,
-    open: async (range) => (await storage.read(path, { range, ifMatch: stat.etag, signal })).stream,
+    open: async (range) => {
+      const read = await storage.read(path, { range, ifMatch: stat.etag, signal, bytesUpTo: SMALL_BYTES });
+      return read.bytes ?? read.stream;
+    },
   };
 };
 
@@ -96,11 +99,11 @@ const sendStored = async (
   const contentType = mimeTypeOf(path.name);
   const isInline = isShownInline(contentType);
   const headers = safetyHeaders(settings);
-  const disposition = contentDisposition(isInline ? 'inline' : 'attachment', path.name);
   if (settings.delivery !== 'stream') {
     // Whoever sends the bytes would not know what is not there.
     const stat = known ?? (await storage.stat(path, { signal }));
     if (stat.kind !== 'file') throw new NotFoundError();
+    const disposition = contentDisposition(isInline ? 'inline' : 'attachment', path.name);
     const handover = { settings, storage, path, stat, contentType, disposition, headers, signal };
     const handedOver = await handOver(handover);
     if (handedOver !== undefined) return handedOver;

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { type BigIntStats, createReadStream } from 'node:fs';
 import { addAbortSignal, Readable } from 'node:stream';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import type {
@@ -41,6 +41,21 @@ const streamOf = (fd: number, size: number, range: ByteRange | undefined): Reada
   const end = range?.end ?? size - 1;
   return createReadStream('', { fd, start, end, autoClose: true, highWaterMark: READ_BYTES });
 };
+
+/** Refuses a file whose reader has left, or that is another version than is wanted. */
+const requireVersion = (stat: Stat, { signal, ifMatch }: ReadOptions): void => {
+  signal?.throwIfAborted();
+  if (ifMatch !== undefined && ifMatch !== stat.etag) throw new ChangedMeanwhileError();
+};
+
+const wholeFile = (stat: Stat, bytes: Uint8Array): ReadResult => ({
+  stat,
+  bytes,
+  // Made when it is asked for: most of the time of a small file would go into it.
+  get stream() {
+    return Readable.from([bytes], { objectMode: false });
+  },
+});
 
 /**
  * A folder of this machine as a store. Nothing in it leads out of the folder: links and special files are
@@ -90,10 +105,17 @@ export class LocalAdapter implements StorageAdapter {
 
   read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
     return attempt('read', options, async () => {
-      const { fd, stat } = await this.#openFile(path);
+      const takesWhole = options.range === undefined ? (options.bytesUpTo ?? 0) : 0;
+      const known = await this.#findKept(path, takesWhole);
+      if (known !== undefined) {
+        requireVersion(known.stat, options);
+        return known;
+      }
+      const { kept } = this.#store;
+      const openedAt = Date.now();
+      const { fd, stat, stats } = await this.#openFile(path);
       try {
-        options.signal?.throwIfAborted();
-        if (options.ifMatch !== undefined && options.ifMatch !== stat.etag) throw new ChangedMeanwhileError();
+        requireVersion(stat, options);
       } catch (error) {
         await closeFile(fd);
         throw error;
@@ -102,16 +124,10 @@ export class LocalAdapter implements StorageAdapter {
         await closeFile(fd);
         return { stat, stream: Readable.from([]) };
       }
-      if (options.range === undefined && (stat.size ?? 0) <= (options.bytesUpTo ?? 0)) {
-        const bytes = await readWhole(fd, stat.size ?? 0);
-        // Made when it is asked for: most of the time of a small file would go into it.
-        return {
-          stat,
-          bytes,
-          get stream() {
-            return Readable.from([bytes], { objectMode: false });
-          },
-        };
+      if ((stat.size ?? 0) <= takesWhole) {
+        const result = wholeFile(stat, await readWhole(fd, stat.size ?? 0));
+        kept?.files.keep(kept.root, path, { stats, result, openedAt });
+        return result;
       }
       const stream = streamOf(fd, stat.size ?? 0, options.range);
       return { stat, stream: options.signal === undefined ? stream : addAbortSignal(options.signal, stream) };
@@ -208,9 +224,17 @@ export class LocalAdapter implements StorageAdapter {
     await this.#closing;
   }
 
-  async #openFile(
-    path: SourcePath,
-  ): Promise<{ readonly fd: number; readonly stat: Stat & { readonly etag: string } }> {
+  async #findKept(path: SourcePath, most: number): Promise<ReadResult | undefined> {
+    const { kept } = this.#store;
+    const known = most > 0 ? await kept?.files.find(kept.root, path) : undefined;
+    return known !== undefined && (known.stat.size ?? 0) <= most ? known : undefined;
+  }
+
+  async #openFile(path: SourcePath): Promise<{
+    readonly fd: number;
+    readonly stats: BigIntStats;
+    readonly stat: Stat & { readonly etag: string };
+  }> {
     if (path.isRoot) throw new WrongKindError();
     const { walker } = this.#store;
     let opened: number | undefined;
@@ -221,7 +245,7 @@ export class LocalAdapter implements StorageAdapter {
         const stat = statOf(path.name, stats);
         if (stat === undefined) throw new NotFoundError({ detail: 'neither a file nor a folder' });
         if (stat.kind === 'folder') throw new WrongKindError();
-        return { fd, stat: { ...stat, etag: etagOf(stats) } };
+        return { fd, stats, stat: { ...stat, etag: etagOf(stats) } };
       });
     } catch (error) {
       if (opened !== undefined) await closeFile(opened);

@@ -10,6 +10,7 @@ import { type Confinement, HandleConfinement, type OpenFolder, PathConfinement }
 import { FolderWalker } from './folder-walker.ts';
 import { TEMP_PREFIX } from './names.ts';
 import { ScanThread } from './scan-thread.ts';
+import { exactRootAt, SmallFiles } from './small-files.ts';
 import { sweepLeftovers } from './sweep.ts';
 import { lstatOf, makeDirectory, openDirectory, removeEmpty } from './system.ts';
 import { TempArea } from './temp-area.ts';
@@ -83,6 +84,8 @@ export interface LocalOptions {
   readonly scans?: { readonly thread: ScanThread; readonly release: () => Promise<void> };
   /** Shared with the other stores of a connector, which may lead to the same files. */
   readonly locks?: NameLocks;
+  /** Shared likewise. */
+  readonly smallFiles?: SmallFiles;
   /** Default: handles where the system has them. */
   readonly confinement?: 'handles' | 'paths' | undefined;
 }
@@ -153,8 +156,10 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
       backend: 'local',
       root: (await realpath(root)).split(sep).filter((part) => part !== ''),
     };
+    const exact = confinement.holds ? await exactRootAt(root) : undefined;
+    const kept = exact && { files: options.smallFiles ?? new SmallFiles(), root: exact };
     return new LocalAdapter(
-      { root, walker, area, scans: scans.thread, locks },
+      { root, walker, area, scans: scans.thread, locks, kept },
       { capabilities, identity },
       async () => {
         await sweeping.stop();
@@ -174,6 +179,7 @@ export const createLocalFactory = (): StorageFactory => {
   let users = 0;
   const thread = new ScanThread();
   const locks = createNameLocks();
+  const smallFiles = new SmallFiles();
   return {
     requiresRoot: true,
     create: async ({ root, log }) => {
@@ -184,7 +190,7 @@ export const createLocalFactory = (): StorageFactory => {
         if (users === 0) await thread.close();
       };
       try {
-        return await openLocalAdapter({ root, log, scans: { thread, release }, locks });
+        return await openLocalAdapter({ root, log, scans: { thread, release }, locks, smallFiles });
       } catch (error) {
         users -= 1;
         throw error;

@@ -3,6 +3,7 @@ import type { NameLocks } from '../../concurrency/name-locks.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import type { FolderWalker } from './folder-walker.ts';
 import type { ScanThread } from './scan-thread.ts';
+import type { ExactRoot, SmallFiles } from './small-files.ts';
 import type { TempArea } from './temp-area.ts';
 
 /** What the operations of one local store work with. */
@@ -12,6 +13,8 @@ export interface LocalStore {
   readonly area: TempArea;
   readonly scans: ScanThread;
   readonly locks: NameLocks;
+  /** Small files that are read again and again; undefined where they are read anew each time. */
+  readonly kept: { readonly files: SmallFiles; readonly root: ExactRoot } | undefined;
 }
 
 /**
