@@ -1,18 +1,18 @@
 import { BusyError } from '../errors/errors.ts';
 
-/** A bounded number of places, and a bounded queue of those who wait for one. */
+/** A bounded number of slots, and a bounded queue of those who wait for one. */
 export interface Slots {
   /**
-   * Waits for a place. Returns the function that gives it back; calling it again does nothing.
+   * Waits for a slot. Returns the function that gives it back; calling it again does nothing.
    * @throws the signal's reason; BusyError when the queue is full
    */
   take(signal: AbortSignal | undefined): Promise<() => void>;
 }
 
-/** Slots for `places` users at the same time. */
-export const createSlots = (places: number, mayWait: number): Slots => {
+/** Slots for `count` users at the same time. */
+export const createSlots = (count: number, mayWait: number): Slots => {
   const waiting = new Set<() => void>();
-  let free = places;
+  let free = count;
   const give = (): void => {
     const [next] = waiting;
     if (next === undefined) free += 1;

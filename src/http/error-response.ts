@@ -213,7 +213,7 @@ const textResponse = (
 });
 
 /**
- * The only place that knows how errors look on the wire. The client reads the public messages, nothing else;
+ * The only module that knows how errors look on the wire. The client reads the public messages, nothing else;
  * the log gets the rest, with stacks when `debug` is on. Failures of the service are always logged, those of
  * requests only with `debug`, and what fails because the client has gone not at all.
  */

@@ -178,10 +178,10 @@ const rowsOf = async (
     const indexes = { data: await unpackRuns(bytes, start, header), bits: 8 };
     return { write: paletteRow(bytes, header, target.data, indexes), first: 0, stride: width };
   }
-  const place = { first: start, stride: requireRows(bytes, start, header) };
-  if (bits <= 8) return { write: paletteRow(bytes, header, target.data, { data: bytes, bits }), ...place };
-  if (bits === 24) return { write: trueColourRow(bytes, header, target.data), ...place };
-  return { write: maskedRow(bytes, header, target.data, target.masks), ...place };
+  const rows = { first: start, stride: requireRows(bytes, start, header) };
+  if (bits <= 8) return { write: paletteRow(bytes, header, target.data, { data: bytes, bits }), ...rows };
+  if (bits === 24) return { write: trueColourRow(bytes, header, target.data), ...rows };
+  return { write: maskedRow(bytes, header, target.data, target.masks), ...rows };
 };
 
 /**

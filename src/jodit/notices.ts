@@ -93,7 +93,7 @@ export const createNotices = (root: Node, texts: Texts): Notices => {
   };
 };
 
-/** What takes the place of a view's own messages. Jodit's word for a network failure gets a sentence. */
+/** What replaces a view's own messages. Jodit's word for a network failure gets a sentence. */
 export const messageBox = (notices: Notices, texts: Texts): MessageBox => {
   const show = (text: string, kind = 'info', milliseconds?: number): void => {
     const words = text === 'Connection error' ? texts.unreachable : text.replace(/^Error: /u, '');

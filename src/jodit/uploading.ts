@@ -184,7 +184,7 @@ const sendAll = async (
 };
 
 /**
- * Takes the place of an uploader's own sending (`customUploadFunction`): it shows how far the upload is, can
+ * Replaces an uploader's own sending (`customUploadFunction`): it shows how far the upload is, can
  * be cancelled and sent again when it has broken off, and reads the answers of refusals as those of
  * successes.
  */

@@ -105,7 +105,7 @@ export class MemoryAdapter implements StorageAdapter {
   async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
     const bytes = await this.#takeIn(content, options);
     try {
-      return this.#place(path, bytes, options);
+      return this.#put(path, bytes, options);
     } catch (error) {
       this.#budget.give(bytes.length);
       throw error;
@@ -124,7 +124,7 @@ export class MemoryAdapter implements StorageAdapter {
       size: length,
       open: () => streamOf(present()),
       commit: async (target, commitOptions = {}) => {
-        const stat = this.#place(target, present(), commitOptions);
+        const stat = this.#put(target, present(), commitOptions);
         bytes = undefined;
         return stat;
       },
@@ -163,7 +163,7 @@ export class MemoryAdapter implements StorageAdapter {
     const { bytes } = this.#tree.getFile(from);
     this.#budget.take(bytes.length);
     try {
-      this.#place(to, bytes, options);
+      this.#put(to, bytes, options);
     } catch (error) {
       this.#budget.give(bytes.length);
       throw error;
@@ -211,7 +211,7 @@ export class MemoryAdapter implements StorageAdapter {
     return Buffer.concat(chunks);
   }
 
-  #place(path: SourcePath, bytes: Buffer, options: Omit<WriteOptions, 'size'>): Stat {
+  #put(path: SourcePath, bytes: Buffer, options: Omit<WriteOptions, 'size'>): Stat {
     options.signal?.throwIfAborted();
     if (options.ifMatch !== undefined) {
       const old = this.#tree.find(path);

@@ -1,9 +1,9 @@
 import type { Border, Sides, Style } from '../css/style.ts';
-import type { HeadingLevel, ListPlace } from './model.ts';
+import type { HeadingLevel, ListPosition } from './model.ts';
 
 /** What a list item still owes: the marker of its first paragraph. */
 export interface OpenItem {
-  readonly place: ListPlace | undefined;
+  readonly position: ListPosition | undefined;
   marked: boolean;
 }
 

@@ -152,7 +152,7 @@ export class FlowBuilder {
       list.number = this.#parts.lists.open({ type: style.listType, start: value ?? 1, level });
     }
     if (value !== undefined && list.next !== undefined) list.next = value - 1;
-    return { ...inner, item: { place: { list: list.number, level }, marked: false } };
+    return { ...inner, item: { position: { list: list.number, level }, marked: false } };
   }
 
   #addRule(style: Style, context: BlockContext): void {
@@ -217,7 +217,7 @@ export class FlowBuilder {
 
   #paragraph(context: BlockContext, inlines: ParagraphBlock['inlines']): ParagraphBlock {
     const { style, item } = context;
-    const place = item === undefined || item.marked ? undefined : item.place;
+    const position = item === undefined || item.marked ? undefined : item.position;
     if (item !== undefined) item.marked = true;
     const format: ParagraphFormat = {
       heading: context.heading,
@@ -225,9 +225,9 @@ export class FlowBuilder {
       rtl: style.rtl,
       indentStart: context.indentStart,
       indentEnd: context.indentEnd,
-      firstLine: place === undefined ? style.textIndent : -MARKER_INDENT,
+      firstLine: position === undefined ? style.textIndent : -MARKER_INDENT,
       lineHeight: style.lineHeight,
-      item: place,
+      item: position,
       background: context.background,
       border: context.border,
       padding: context.padding,

@@ -72,8 +72,8 @@ export type Inline = TextInline | BreakInline | PictureInline | MarkInline | Num
 
 export type HeadingLevel = 1 | 2 | 3 | 4 | 5 | 6;
 
-/** A place in a list: which one, and how deep in it. */
-export interface ListPlace {
+/** A position in a list: which one, and how deep in it. */
+export interface ListPosition {
   readonly list: number;
   readonly level: number;
 }
@@ -89,7 +89,7 @@ export interface ParagraphFormat {
   readonly firstLine: number;
   readonly lineHeight: { readonly factor: number } | { readonly points: number } | undefined;
   /** Numbered or marked as the item of a list. */
-  readonly item: ListPlace | undefined;
+  readonly item: ListPosition | undefined;
   readonly background: string | undefined;
   readonly border: Sides<Border | undefined>;
   readonly padding: Sides<number>;
@@ -154,6 +154,6 @@ export interface Flow {
   readonly title: string | undefined;
   readonly lang: string | undefined;
   readonly blocks: readonly Block[];
-  /** By the number in `ListPlace`. */
+  /** By the number in `ListPosition`. */
   readonly lists: readonly ListDefinition[];
 }

@@ -34,19 +34,19 @@ const shownSize = (picture: Picture, style: Style, room: number): Size => {
   return { width, height: isStretched ? Math.max(1, height) : width * ratio };
 };
 
-/** A picture in a line of text. @param place the room that a line has, and the link around the picture */
+/** A picture in a line of text. @param line the room that a line has, and the link around the picture */
 export const pictureInline = (
   picture: Picture,
   node: ElementNode,
   style: Style,
-  place: { readonly width: number; readonly pageHeight: number; readonly link: string | undefined },
+  line: { readonly width: number; readonly pageHeight: number; readonly link: string | undefined },
 ): PictureInline => ({
   kind: 'picture',
   picture,
-  ...fitted(shownSize(picture, style, place.width), { width: place.width, height: place.pageHeight - REST }),
+  ...fitted(shownSize(picture, style, line.width), { width: line.width, height: line.pageHeight - REST }),
   float: style.float,
   alt: (node.attributes.get('alt') ?? node.attributes.get('aria-label'))?.trim() ?? '',
-  link: place.link,
+  link: line.link,
 });
 
 /** The same blocks with pictures no wider than the room that they turned out to have. */

@@ -119,7 +119,7 @@ export const moveTheme: Theme = {
   theme: 'move',
   cases: [
     {
-      name: 'a moved file is at its new place only',
+      name: 'a moved file is at its new path only',
       check: async ({ adapter, at }) => {
         await put(adapter, at('f/a.bin'), makeBytes(LARGE));
         await put(adapter, at('f/stays.txt'), 'stays');
