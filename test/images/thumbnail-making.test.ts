@@ -145,6 +145,16 @@ describe('making thumbnails', () => {
     expect(isNear(await colourAt(bytes, 10, 10), [208, 32, 32])).toBe(true);
   });
 
+  it('keeps a thumbnail of the same second as its image, after a restart too', async () => {
+    // Many stores count whole seconds: what is listed right after its upload has the time of its thumbnail.
+    const { storage, calls } = counting(new MemoryAdapter({}, () => Date.UTC(2026, 0, 1)));
+    await fill(storage, 2);
+    await createGallery({}, { storage }).list();
+    calls.length = 0;
+    expect(madeIn(await createGallery({}, { storage }).list())).toBe(2);
+    expect(calls.filter((call) => /^(read|write) /.test(call))).toEqual([]);
+  });
+
   it('does not make the thumbnail of an image from the future again and again', async () => {
     const clock = { now: Date.UTC(2030, 0, 1) };
     const { storage, calls } = counting(new MemoryAdapter({}, () => clock.now));
