@@ -17,6 +17,7 @@ export const packages = [
   ['rclone', 'the webdav adapter on rclone'],
   ['lighttpd', 'the webdav adapter on lighttpd'],
   ['lighttpd-mod-webdav', 'the webdav adapter on lighttpd'],
+  ['php-sabre-dav', 'the webdav adapter on SabreDAV'],
   ['redis-server', 'rate limits that instances share'],
   ['unzip', 'archives of several files, read by another program'],
   ['radosgw', 'the s3 adapter on Ceph'],

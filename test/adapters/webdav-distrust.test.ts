@@ -282,6 +282,19 @@ describe('what a request to WebDAV costs', () => {
     expect(await methods(stat)).toEqual(['PROPFIND']);
   });
 
+  it('ends with the range where a server sends more than that part', async () => {
+    const { stub, adapter } = await open({}, {});
+    stub.plant('a.txt', '0123456789');
+    stub.dialect = {
+      instead: ({ method }) =>
+        method === 'GET'
+          ? { status: 206, body: '3456789', headers: { 'content-range': 'bytes 3-9/10' } }
+          : undefined,
+    };
+    const { stream } = await adapter.read(at('a.txt'), { range: { start: 3, end: 5 } });
+    expect(String(await buffer(stream))).toBe('345');
+  });
+
   it('ends with the range where a server sends the whole file', async () => {
     let sent = 0;
     async function* whole() {

@@ -28,9 +28,9 @@ const headersFor = ({ range, ifMatch }: ReadOptions): Record<string, string> => 
   ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
 });
 
-/** The bytes of a range from a body that is the whole file; the transfer ends after them. */
-async function* cutOut(body: Readable, { start, end }: ByteRange): AsyncGenerator<Uint8Array> {
-  let at = 0;
+/** The bytes of a range from a body that begins at byte `first` of the file; the transfer ends after them. */
+async function* cutOut(body: Readable, first: number, { start, end }: ByteRange): AsyncGenerator<Uint8Array> {
+  let at = first;
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
     const part = chunk.subarray(Math.max(0, start - at), Math.max(0, end + 1 - at));
     at += chunk.byteLength;
@@ -39,11 +39,11 @@ async function* cutOut(body: Readable, { start, end }: ByteRange): AsyncGenerato
   }
 }
 
-/** Whether an answer is another part of the file than the one that was asked for. */
-const isOtherPart = ({ status, headers }: DavAnswer, range: ByteRange | undefined): boolean => {
-  if (status !== 206) return false;
-  const start = /^bytes (\d+)-/iu.exec(headers['content-range'] ?? '')?.[1];
-  return range === undefined || start !== String(range.start);
+/** The part of the file that an answer holds; undefined: the whole file. */
+const partIn = ({ status, headers }: DavAnswer): ByteRange | undefined => {
+  if (status !== 206) return undefined;
+  const [, start, end] = /^bytes (\d+)-(\d+)/iu.exec(headers['content-range'] ?? '') ?? [];
+  return { start: Number(start), end: Number(end) };
 };
 
 /**
@@ -76,7 +76,8 @@ export const openFile = async (
     answer.body.destroy();
     throw new ChangedMeanwhileError();
   }
-  if (isOtherPart(answer, range)) {
+  const part = partIn(answer);
+  if (part !== undefined && part.start !== range?.start) {
     answer.body.destroy();
     throw new CorruptError({ detail: 'the server sent another part of the file' });
   }
@@ -87,8 +88,12 @@ export const openFile = async (
     return openFile(resources, path, now, options, reopenings - 1);
   }
   const { body } = answer;
-  const isCut = range !== undefined && answer.status !== 206;
-  const stream = passBody(isCut ? Readable.from(cutOut(body, range), { objectMode: false }) : body, {
+  // Some servers send more than the part: all of the file, or all from its first byte on.
+  const isLonger = range !== undefined && part?.end !== range.end;
+  const wanted = isLonger
+    ? Readable.from(cutOut(body, part?.start ?? 0, range), { objectMode: false })
+    : body;
+  const stream = passBody(wanted, {
     length: range === undefined ? stat.size : range.end - range.start + 1,
     signal,
     failure: (error) => resources.client.failure(asked, error),

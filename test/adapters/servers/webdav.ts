@@ -41,6 +41,7 @@ export const programs = {
   nginx: has('/usr/sbin/nginx') && has('/usr/lib/nginx/modules/ngx_http_dav_ext_module.so'),
   rclone: has('/usr/bin/rclone'),
   lighttpd: has('/usr/sbin/lighttpd') && has('/usr/lib/lighttpd/mod_webdav.so'),
+  sabre: has('/usr/bin/php') && has('/usr/share/php/Sabre/DAV/Server.php'),
 };
 
 const until = async (url: string, child: ChildProcess): Promise<void> => {
@@ -234,6 +235,34 @@ export const startRclone = async (): Promise<DavServer> => {
   return start(layout, '/usr/bin/rclone', args, environment);
 };
 
+/** SabreDAV, the engine of Nextcloud and ownCloud, in PHP's own server. */
+export const startSabre = async (): Promise<DavServer> => {
+  const layout = await prepare();
+  const { base, data, port } = layout;
+  await writeFile(
+    join(base, 'server.php'),
+    `<?php
+ini_set('display_errors', '0');
+spl_autoload_register(function ($class) {
+  $file = '/usr/share/php/' . str_replace('\\\\', '/', $class) . '.php';
+  if (is_file($file)) require $file;
+});
+$login = new class extends Sabre\\DAV\\Auth\\Backend\\AbstractBasic {
+  protected function validateUserPass($username, $password) {
+    return $username === '${login.username}' && $password === '${login.password}';
+  }
+};
+$server = new Sabre\\DAV\\Server(new Sabre\\DAV\\FS\\Directory('${data}'));
+$server->setBaseUri('/dav/');
+$server->addPlugin(new Sabre\\DAV\\Auth\\Plugin($login, 'dav'));
+$server->addPlugin(new Sabre\\DAV\\Locks\\Plugin(new Sabre\\DAV\\Locks\\Backend\\File('${base}/lock/locks')));
+$server->exec();
+`,
+  );
+  const args = ['-d', `upload_tmp_dir=${base}/tmp`, '-S', `127.0.0.1:${String(port)}`, join(base, 'server.php')];
+  return start(layout, '/usr/bin/php', args, { ...process.env, PHP_CLI_SERVER_WORKERS: '8' });
+};
+
 /** The servers that tests run against, with the options that they want beside `url`. */
 export const davServers = [
   {
@@ -251,6 +280,7 @@ export const davServers = [
   { name: 'nginx', installed: programs.nginx, start: startNginx, options: login },
   { name: 'rclone', installed: programs.rclone, start: startRclone, options: login },
   { name: 'lighttpd', installed: programs.lighttpd, start: startLighttpd, options: login },
+  { name: 'SabreDAV', installed: programs.sabre, start: startSabre, options: login },
 ] as const;
 
 /** A store of the built package on a server; `root` is a folder below its collection. */

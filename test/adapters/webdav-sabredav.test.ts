@@ -1,0 +1,3 @@
+import { describeWebdavServer } from './webdav-conformance.ts';
+
+describeWebdavServer('SabreDAV');
