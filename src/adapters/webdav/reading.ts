@@ -46,6 +46,34 @@ const partIn = ({ status, headers }: DavAnswer): ByteRange | undefined => {
   return { start: Number(start), end: Number(end) };
 };
 
+interface Content {
+  readonly range: ByteRange | undefined;
+  /** What the body holds, see `partIn`. */
+  readonly part: ByteRange | undefined;
+  /** Of the file, in bytes. */
+  readonly size: number | undefined;
+}
+
+/** What was asked for of an answer's body. Some servers send more: all of the file, or all from the start on. */
+const contentOf = (
+  { client }: Resources,
+  asked: DavRequest,
+  { body }: DavAnswer,
+  { range, part, size }: Content,
+): Readable => {
+  const isLonger = range !== undefined && part?.end !== range.end;
+  const first = part?.start ?? 0;
+  const wanted = isLonger ? Readable.from(cutOut(body, first, range), { objectMode: false }) : body;
+  const stream = passBody(wanted, {
+    length: range === undefined ? size : range.end - range.start + 1,
+    signal: asked.signal,
+    failure: (error) => client.failure(asked, error),
+  });
+  // Also when nobody has begun to read.
+  stream.once('close', () => body.destroy());
+  return stream;
+};
+
 /**
  * How often a file that is being replaced is opened again, until its size is the one that was reported
  * before.
@@ -87,18 +115,5 @@ export const openFile = async (
     if (isSameVersion(now, known)) throw new CorruptError({ detail: 'the server sent another length' });
     return openFile(resources, path, now, options, reopenings - 1);
   }
-  const { body } = answer;
-  // Some servers send more than the part: all of the file, or all from its first byte on.
-  const isLonger = range !== undefined && part?.end !== range.end;
-  const wanted = isLonger
-    ? Readable.from(cutOut(body, part?.start ?? 0, range), { objectMode: false })
-    : body;
-  const stream = passBody(wanted, {
-    length: range === undefined ? stat.size : range.end - range.start + 1,
-    signal,
-    failure: (error) => resources.client.failure(asked, error),
-  });
-  // Also when nobody has begun to read.
-  stream.once('close', () => body.destroy());
-  return { stat, stream };
+  return { stat, stream: contentOf(resources, asked, answer, { range, part, size: stat.size }) };
 };

@@ -87,7 +87,8 @@ const start = async (
     url: `http://127.0.0.1:${String(port)}/dav/`,
     data,
     stop: async () => {
-      child.kill('SIGTERM');
+      // PHP's server ends its workers at SIGINT alone.
+      child.kill(command.endsWith('php') ? 'SIGINT' : 'SIGTERM');
       await ended;
       await rm(base, { recursive: true, force: true });
     },
@@ -259,7 +260,13 @@ $server->addPlugin(new Sabre\\DAV\\Locks\\Plugin(new Sabre\\DAV\\Locks\\Backend\
 $server->exec();
 `,
   );
-  const args = ['-d', `upload_tmp_dir=${base}/tmp`, '-S', `127.0.0.1:${String(port)}`, join(base, 'server.php')];
+  const args = [
+    '-d',
+    `upload_tmp_dir=${base}/tmp`,
+    '-S',
+    `127.0.0.1:${String(port)}`,
+    join(base, 'server.php'),
+  ];
   return start(layout, '/usr/bin/php', args, { ...process.env, PHP_CLI_SERVER_WORKERS: '8' });
 };
 
