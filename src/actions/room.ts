@@ -2,7 +2,8 @@ import type { Settings } from '../config/settings.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { measure, type Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { Quotas, QuotaTarget } from '../quotas/quotas.ts';
+import { QuotaExceededError } from '../errors/errors.ts';
+import { fits, type Quotas, type QuotaTarget } from '../quotas/quotas.ts';
 import { isTrashRecord } from '../trash/trash-folder.ts';
 import type { ActionContext } from './action.ts';
 import type { OpenSource } from './open-source.ts';
@@ -41,6 +42,21 @@ export const roomIn = async (
   if (target?.limits.bytes === undefined) return Infinity;
   const used = await quotas.usage(target, signal, { bytes, files: 1 });
   return Math.max(0, target.limits.bytes - used.bytes);
+};
+
+/**
+ * Refuses a new file of unknown size where nothing more fits in: before the work of making it. @throws
+ * QuotaExceededError, errors of the count
+ */
+export const requireRoomForMore = async (
+  { services, signal, holdSources }: ActionContext,
+  open: OpenSource,
+): Promise<void> => {
+  const target = quotaOf(open, holdSources);
+  const least = { bytes: 1, files: 1 };
+  if (target === undefined) return;
+  if (!fits(await services.quotas.usage(target, signal, least), least, target.limits))
+    throw new QuotaExceededError();
 };
 
 /** Measures an item as quotas count it. */

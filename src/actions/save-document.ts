@@ -6,7 +6,9 @@ import { optionalTextField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { stageContent } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
+import { isFree } from './naming.ts';
 import { openSource } from './open-source.ts';
+import { requireRoomForMore } from './room.ts';
 import { checkUploadTarget, uploadInto } from './store-uploads.ts';
 import { type UploadAnswer, uploadAnswer } from './uploaded-item.ts';
 
@@ -42,7 +44,7 @@ export interface DocumentTarget {
 
 /**
  * Saves a document as if it had been uploaded: by the same rules, limits and strategy. It is made when
- * nothing speaks against its name and folder.
+ * nothing speaks against its name and folder, and the quota is not used up.
  * @throws what `make` throws, and every refusal of uploads
  */
 export const saveDocument = async (
@@ -52,6 +54,10 @@ export const saveDocument = async (
 ): Promise<UploadAnswer> => {
   const open = await openSource(context, source);
   await checkUploadTarget(context, open, path, name);
+  // One that replaces another may be smaller.
+  const mayReplace = open.source.settings.saveSameFileNameStrategy === 'replace';
+  if (!mayReplace || (await isFree({ storage: open.storage, signal: context.signal }, path.child(name))))
+    await requireRoomForMore(context, open);
   const content = Readable.from([await make()], { objectMode: false });
   const { storage } = open;
   const staged = await stageContent(storage, content, { signal: context.signal });

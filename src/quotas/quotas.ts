@@ -60,7 +60,8 @@ export interface Quotas {
   close(): Promise<void>;
 }
 
-const fits = (used: Measure, need: Measure, { bytes = Infinity, files = Infinity }: QuotaLimits): boolean => {
+/** Whether what a store is to take fits in beside what it holds. */
+export const fits = (used: Measure, need: Measure, { bytes = Infinity, files = Infinity }: QuotaLimits): boolean => {
   const isTooLarge = need.bytes > 0 && used.bytes + need.bytes > bytes;
   const isTooMany = need.files > 0 && used.files + need.files > files;
   return !isTooLarge && !isTooMany;

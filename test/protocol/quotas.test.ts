@@ -51,6 +51,24 @@ describe('quota', () => {
     expect(await quotaOf(service)).toMatchObject({ files: 2, usedFiles: 2 });
   });
 
+  it('refuses a document that is to be saved before it is made, when nothing more fits in', async () => {
+    for (const quota of [{ bytes: 1000 }, { files: 1 }]) {
+      const made: string[] = [];
+      const service = await startService(
+        { createThumb: false, quota, saveSameFileNameStrategy: 'replace' },
+        { beforeEvent: ({ type }) => void made.push(type) },
+      );
+      await service.source('files').put({ 'a.docx': text(1000) });
+      const save = (name: string): Promise<Answer> =>
+        service.call('generateDocx', { source: 'files', html: '<p>x</p>', name });
+      expect(refused(await save('b'))).toEqual(QUOTA);
+      expect(made).toEqual([]);
+      // What replaces another takes only the difference, which nobody knows before.
+      await save('a');
+      expect(made).toContain('document.made');
+    }
+  });
+
   it('lets one of many uploads take the last room', async () => {
     const service = await start({ bytes: 1000 });
     const names = Array.from({ length: 8 }, (_, index) => `${String(index)}.txt`);
