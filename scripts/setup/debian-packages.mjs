@@ -19,6 +19,7 @@ export const packages = [
   ['lighttpd-mod-webdav', 'the webdav adapter on lighttpd'],
   ['php-sabre-dav', 'the webdav adapter on SabreDAV'],
   ['redis-server', 'rate limits that instances share'],
+  ['ffmpeg', 'thumbnails of videos'],
   ['unzip', 'archives of several files, read by another program'],
   ['radosgw', 'the s3 adapter on Ceph'],
   ['ceph-mon', 'the s3 adapter on Ceph'],
