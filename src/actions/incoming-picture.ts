@@ -17,7 +17,9 @@ import type { UploadedFile } from './uploaded-file.ts';
 
 /** Extensions of pictures, besides what the source counts as images. Drawings are cleaned, not decoded. */
 const PICTURES = new Set('jpg jpeg jpe jfif png apng gif webp avif bmp ico tif tiff heic heif'.split(' '));
-const HEIC = new Set(['heic', 'heif']);
+
+/** Whether a name says that a file is a HEIC picture, which is never stored as that with `uploadImages`. */
+export const isHeicName = (name: string): boolean => ['heic', 'heif'].includes(extensionOf(name) ?? '');
 
 /** What the source wants of a picture of this name that comes in; undefined for other files. */
 export const policyFor = (
@@ -52,7 +54,8 @@ export interface ReceivedUpload {
 /**
  * Makes of an uploaded picture what the policy says. What comes out is staged in the source's store, for the
  * caller to discard; what was uploaded is discarded unless it is kept.
- * @throws BrokenImageError for what is not a picture or does not decode, UnsupportedError for HEIC
+ * @throws BrokenImageError for what is not a picture or does not decode, UnsupportedError for
+ *   HEIC without the package that reads it
  */
 export const receiveUpload = async (
   { services, signal }: ActionContext,
@@ -178,12 +181,16 @@ export const keepThumbnail = async (
  * The name that a picture will probably have when it has come in: the real one follows its content. For
  * checks before its bytes are there.
  */
-export const expectedName = (settings: Settings, filename: string): string => {
+export const expectedName = (
+  settings: Settings,
+  filename: string,
+  format = settings.uploadImages?.format,
+): string => {
   const policy = policyFor(settings, filename);
   const extension = extensionOf(filename) ?? '';
   if (policy === undefined || extension === 'ico') return filename;
-  const keeps = policy.format === 'keep' || (extension === 'gif' && policy.format !== 'webp');
-  if (keeps && !HEIC.has(extension)) return filename;
-  const wanted = policy.format === 'keep' || policy.format === 'jpeg' ? 'jpg' : policy.format;
-  return nameFor(filename, wanted === 'jpg' ? ['jpg', 'jpeg'] : [wanted]);
+  const keeps = format === 'keep' || (extension === 'gif' && format !== 'webp');
+  if (keeps && !isHeicName(filename)) return filename;
+  const isJpeg = format === 'keep' || format === 'jpeg';
+  return nameFor(filename, isJpeg ? ['jpg', 'jpeg'] : [format ?? 'jpg']);
 };

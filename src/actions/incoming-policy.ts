@@ -10,19 +10,19 @@ import type { StoreLocation } from '../storage/location.ts';
 import { isSameVersion } from '../storage/same-version.ts';
 import { stageContent } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
-import { policyFor } from './incoming-picture.ts';
+import { expectedName, isHeicName, policyFor } from './incoming-picture.ts';
 import { newFileName, newFolderName } from './new-name.ts';
 import type { OpenSource } from './open-source.ts';
 import { fileTooLarge, type UploadedFile } from './uploaded-file.ts';
 
 /**
  * The name under which an item of another source may enter a source with these settings: the name that an
- * upload or a new folder would get.
+ * upload or a new folder would get. Pictures keep their format and name, except HEIC.
  * @throws TypeNotAllowedError, FileTooLargeError (403), UnsafeNameError (400)
  */
 export const incomingName = (settings: Settings, { name, kind, size }: Entry): string => {
   if (kind === 'folder') return newFolderName(settings, name);
-  const allowed = newFileName(settings, name);
+  const allowed = newFileName(settings, isHeicName(name) ? expectedName(settings, name, 'keep') : name);
   if (size !== undefined && size > settings.maxUploadFileSize)
     throw fileTooLarge(name, settings.maxUploadFileSize);
   return allowed;

@@ -11,11 +11,12 @@ export interface OptionalPackage {
   readonly purpose: string;
 }
 
-/** What any service may need some day: actions of the protocol. */
-export const documentPackages: readonly OptionalPackage[] = [
+/** What any service may need some day: actions of the protocol, and photos of phones. */
+export const partPackages: readonly OptionalPackage[] = [
   { name: 'puppeteer-core', purpose: 'PDF files' },
   { name: 'docx', purpose: 'DOCX files' },
   { name: 'parse5', purpose: 'DOCX files' },
+  { name: 'heic-decode', purpose: 'HEIC pictures with uploadImages' },
 ];
 
 const named = (name: string): string => `the source ${JSON.stringify(name)}`;

@@ -1,7 +1,7 @@
 import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
 import { MAX_DECODED_PIXELS, MAX_RESULT_PIXELS, type PictureSize, type ThumbnailSpec } from './engine.ts';
 import type { OpenedPicture } from './open-picture.ts';
-import type { PictureFormat } from './picture-format.ts';
+import type { PictureFormat, WritableFormat } from './picture-format.ts';
 
 /**
  * JPEG results above are written row by row: the best tables of codes, and several passes, need the whole
@@ -14,6 +14,8 @@ const WHOLE_FRAMES: Partial<Readonly<Record<PictureFormat, number>>> = {
   gif: 5,
   webp: 5,
   heif: 6,
+  // The decoder's memory, its result, and the file that carries that on.
+  heic: 16,
   // Unpacked in JavaScript, and a second time when the alpha channel is empty.
   bmp: 8,
   ico: 8,
@@ -54,7 +56,7 @@ interface WritingCost {
   readonly seconds: number;
 }
 
-const WRITING: Readonly<Record<PictureFormat, WritingCost>> = {
+const WRITING: Readonly<Record<WritableFormat, WritingCost>> = {
   jpeg: { bytes: 1, seconds: 0.1 },
   png: { bytes: 4, seconds: 0.2 },
   gif: { bytes: 20, seconds: 0.6 },
@@ -79,7 +81,7 @@ export const editingBytes = (
   picture: OpenedPicture,
   result: PictureSize,
   isLossless: boolean,
-  format: PictureFormat = picture.format,
+  format: WritableFormat,
 ): number => {
   const pixels = result.width * result.height;
   const total = pixels * picture.frames;

@@ -118,8 +118,9 @@ export interface ImageEngine {
   /**
    * The picture as the policy wants it stored, whole and decodable. Pixels are written anew only when they
    * are turned, scaled or get another format. Animations and pictures of several pages stay in a format that
-   * holds them, transparent ones when the policy asks for JPEG; icons stay as they are.
-   * @throws UnsupportedError for HEIC
+   * holds them, transparent ones when the policy asks for JPEG; icons stay as they are. HEIC becomes JPEG
+   * where the policy names no format.
+   * @throws UnsupportedError for HEIC without the package that reads it
    */
   receive(image: Buffer, policy: ReceivingPolicy, signal?: AbortSignal): Promise<Received>;
 

@@ -26,7 +26,7 @@ export interface ImageEditor {
   ): Promise<Result>;
   /**
    * Gives `use` what is to be stored of a picture that comes in.
-   * @throws UnsupportedError for HEIC
+   * @throws UnsupportedError for HEIC without the package that reads it
    */
   receive<Result>(
     picture: PictureFile,

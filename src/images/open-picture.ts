@@ -59,9 +59,14 @@ const openEncoded = async (
   frames: 'first' | 'all',
 ): Promise<OpenedPicture> => {
   // Without the library's own limit: ours has the clearer message, and nothing is decoded here.
-  const metadata = await sharp(bytes, { ...READ_OPTIONS, limitInputPixels: false }).metadata();
+  const read = (page: number): Promise<Metadata> =>
+    sharp(bytes, { ...READ_OPTIONS, limitInputPixels: false, page }).metadata();
+  const first = await read(0);
+  // A HEIC file may hold several pictures; one of them is shown.
+  const shown = format === 'heic' ? (first.pagePrimary ?? 0) : 0;
+  const metadata = shown === 0 ? first : await read(shown);
   const { width, height } = metadata.autoOrient;
-  const count = frames === 'all' ? (metadata.pages ?? 1) : 1;
+  const count = frames === 'all' && format !== 'heic' ? (metadata.pages ?? 1) : 1;
   requireDecodable({ width, height, frames: count });
   const animated = count > 1;
   return {

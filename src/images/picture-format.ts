@@ -1,5 +1,8 @@
 /** Formats that can be decoded, recognised by content. */
-export type PictureFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'heif' | 'tiff' | 'bmp' | 'ico';
+export type PictureFormat = WritableFormat | 'heic';
+
+/** Formats that pictures can be stored in. `heif` is AVIF. */
+export type WritableFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'heif' | 'tiff' | 'bmp' | 'ico';
 
 const starts = (bytes: Uint8Array, ...expected: readonly number[]): boolean =>
   bytes.length >= expected.length && expected.every((byte, index) => bytes[index] === byte);
@@ -10,7 +13,17 @@ const ascii = (bytes: Uint8Array, start: number, end: number): string =>
 const HEIF_BRANDS = new Set(['avif', 'avis', 'heic', 'heix', 'heim', 'heis', 'hevc', 'mif1', 'msf1']);
 
 /**
- * The format of a picture by its first bytes (16 are enough), whatever its name says. Undefined for
+ * Whether one of those files is a picture as phones take them (HEIC), which the library does not decode: by
+ * the brands that it names.
+ */
+const isHeic = (bytes: Uint8Array): boolean => {
+  const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0);
+  const brands = ascii(bytes, 8, Math.min(length, bytes.length, 256));
+  return /hei[cxms]|hev[cx]/u.test(brands) && !/avi[fs]/u.test(brands);
+};
+
+/**
+ * The format of a picture by its first bytes (256 are enough), whatever its name says. Undefined for
  * everything else, SVG included: only what is listed here reaches a decoder.
  */
 export const sniffPicture = (bytes: Uint8Array): PictureFormat | undefined => {
@@ -19,7 +32,8 @@ export const sniffPicture = (bytes: Uint8Array): PictureFormat | undefined => {
   const six = ascii(bytes, 0, 6);
   if (six === 'GIF87a' || six === 'GIF89a') return 'gif';
   if (ascii(bytes, 0, 4) === 'RIFF' && ascii(bytes, 8, 12) === 'WEBP') return 'webp';
-  if (ascii(bytes, 4, 8) === 'ftyp' && HEIF_BRANDS.has(ascii(bytes, 8, 12))) return 'heif';
+  if (ascii(bytes, 4, 8) === 'ftyp' && HEIF_BRANDS.has(ascii(bytes, 8, 12)))
+    return isHeic(bytes) ? 'heic' : 'heif';
   if (starts(bytes, 0x49, 0x49, 0x2a, 0) || starts(bytes, 0x4d, 0x4d, 0, 0x2a)) return 'tiff';
   if (starts(bytes, 0x42, 0x4d)) return 'bmp';
   // Icons and cursors share one container.
@@ -33,6 +47,7 @@ const MIME_TYPES: Readonly<Record<PictureFormat, string>> = {
   gif: 'image/gif',
   webp: 'image/webp',
   heif: 'image/avif',
+  heic: 'image/heic',
   tiff: 'image/tiff',
   bmp: 'image/bmp',
   ico: 'image/x-icon',
@@ -45,20 +60,10 @@ export const extensionsOfFormat: Readonly<Record<PictureFormat, readonly [string
   gif: ['gif'],
   webp: ['webp'],
   heif: ['avif'],
+  heic: ['heic', 'heif'],
   tiff: ['tif', 'tiff'],
   bmp: ['bmp', 'dib'],
   ico: ['ico', 'cur'],
-};
-
-/**
- * Whether a file is a picture as phones take them (HEIC), which the library does not decode: by the brands
- * that it names.
- */
-export const isHeic = (bytes: Uint8Array): boolean => {
-  if (sniffPicture(bytes) !== 'heif') return false;
-  const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0);
-  const brands = ascii(bytes, 8, Math.min(length, bytes.length, 256));
-  return /hei[cxms]|hev[cx]/u.test(brands) && !/avi[fs]/u.test(brands);
 };
 
 /** The media type of a picture by its first bytes; undefined for what is none that can be decoded. */

@@ -2,7 +2,7 @@ import { BrokenImageError } from '../errors/errors.ts';
 import type { Received, ReceivingPolicy, PictureSize } from './engine.ts';
 import { type FoundMetadata, withoutLocation, withoutMetadata } from './metadata/clean.ts';
 import type { OpenedPicture } from './open-picture.ts';
-import { extensionsOfFormat, isAnimatedPng, type PictureFormat } from './picture-format.ts';
+import { extensionsOfFormat, isAnimatedPng, type WritableFormat } from './picture-format.ts';
 import { requireEditable } from './sharp-edit.ts';
 import { encodePicture, keepColours } from './sharp-encode.ts';
 import type { SharpLibrary } from './sharp-library.ts';
@@ -12,7 +12,7 @@ export interface ReceivingPlan {
   readonly original: OpenedPicture;
   readonly file: Buffer;
   readonly policy: ReceivingPolicy;
-  readonly format: PictureFormat;
+  readonly format: WritableFormat;
   readonly size: PictureSize;
   /** Its pixels change. */
   readonly isDrawn: boolean;
@@ -20,12 +20,16 @@ export interface ReceivingPlan {
 
 const FORMATS = { jpeg: 'jpeg', webp: 'webp', avif: 'heif' } as const;
 
-/** The format that a picture gets. What it cannot hold (movement, transparency, pages) decides. */
+/**
+ * The format that a picture gets. What it cannot hold (movement, transparency, pages) decides; nothing is
+ * stored as HEIC.
+ */
 const formatFor = (
   { format, frames, metadata }: OpenedPicture,
   file: Buffer,
   wanted: ReceivingPolicy['format'],
-): PictureFormat => {
+): WritableFormat => {
+  if (format === 'heic') return FORMATS[wanted === 'keep' ? 'jpeg' : wanted];
   if (wanted === 'keep') return format;
   if (format === 'png' && isAnimatedPng(file)) return format;
   if (frames > 1) return format === 'gif' && wanted === 'webp' ? 'webp' : format;
@@ -84,7 +88,7 @@ const draw = async (plan: ReceivingPlan, metadata: 'keep' | 'strip'): Promise<Bu
 const cleaned = async (
   sharp: SharpLibrary,
   file: Buffer,
-  format: PictureFormat,
+  format: WritableFormat,
   mode: ReceivingPolicy['metadata'],
 ): Promise<Buffer | undefined> => {
   if (mode === 'keep' || format === 'bmp' || format === 'ico') return file;

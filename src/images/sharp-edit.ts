@@ -3,7 +3,7 @@ import { BrokenImageError } from '../errors/errors.ts';
 import type { Edit, PictureSize } from './engine.ts';
 import { requireIconSize } from './ico.ts';
 import type { OpenedPicture } from './open-picture.ts';
-import { isAnimatedPng } from './picture-format.ts';
+import { isAnimatedPng, type WritableFormat } from './picture-format.ts';
 import { encodePicture, keepColours } from './sharp-encode.ts';
 import type { SharpLibrary } from './sharp-library.ts';
 import { turnedSize, turnPixels } from './turn.ts';
@@ -24,6 +24,12 @@ const apply = (
 export const sizeAfter = (edit: Edit, seen: PictureSize): PictureSize => {
   if (edit.kind === 'turn') return turnedSize(seen, edit.turn);
   return edit.kind === 'resize' ? edit.to : edit.box;
+};
+
+/** The format in which an edited picture is stored. @throws BrokenImageError for HEIC */
+export const formatOfEdited = ({ format }: OpenedPicture): WritableFormat => {
+  if (format === 'heic') throw new BrokenImageError();
+  return format;
 };
 
 /** Refuses what the library could only give back in part, or with its frames in one heap. */
@@ -54,5 +60,5 @@ export const renderEdit = async (
   const upright = (await original.decode()).autoOrient();
   const applied = await apply(sharp, upright, original, edit);
   const picture = keepColours(applied, original);
-  return encodePicture(original.format, { picture, size, original, file });
+  return encodePicture(formatOfEdited(original), { picture, size, original, file });
 };

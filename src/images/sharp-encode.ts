@@ -5,7 +5,7 @@ import { WHOLE_JPEG_PIXELS } from './cost.ts';
 import type { PictureSize } from './engine.ts';
 import { encodeIco } from './ico.ts';
 import type { OpenedPicture } from './open-picture.ts';
-import { isLosslessWebp, type PictureFormat } from './picture-format.ts';
+import { isLosslessWebp, type PictureFormat, type WritableFormat } from './picture-format.ts';
 
 const JPEG_QUALITY = 92;
 const WEBP_QUALITY = 90;
@@ -107,7 +107,7 @@ const encodeAvif = ({ picture, size, original, quality = AVIF_QUALITY }: Edited)
 };
 
 /** Each writes with the choices that the original was written with, as far as the format is the same. */
-const ENCODERS: Readonly<Record<PictureFormat, (edited: Edited) => Promise<Buffer>>> = {
+const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buffer>>> = {
   jpeg: encodeJpeg,
   png: ({ picture, size, original: { metadata } }) => {
     const palette = metadata?.isPalette === true && size.width * size.height <= PALETTE_PIXELS;
@@ -132,5 +132,5 @@ const ENCODERS: Readonly<Record<PictureFormat, (edited: Edited) => Promise<Buffe
 };
 
 /** Writes a picture in a format. @throws BrokenImageError; errors of the library */
-export const encodePicture = (format: PictureFormat, edited: Edited): Promise<Buffer> =>
+export const encodePicture = (format: WritableFormat, edited: Edited): Promise<Buffer> =>
   ENCODERS[format](edited);

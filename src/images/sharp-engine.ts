@@ -1,12 +1,14 @@
 import type { Sharp } from 'sharp';
-import { BrokenImageError, UnsupportedError } from '../errors/errors.ts';
+import { BrokenImageError } from '../errors/errors.ts';
 import { type Edit, type ImageEngine, type Received, sizeWithin, type ThumbnailSpec } from './engine.ts';
 import type { TaskQueue } from '../concurrency/task-queue.ts';
 import { decodingBytes, editingBytes, requireMemory, showingBytes, turningBytes } from './cost.ts';
+import { requireHeicDecoder } from './heic/decode-heic.ts';
+import { openHeic } from './heic/open-heic.ts';
 import { openPicture, type OpenedPicture } from './open-picture.ts';
-import { extensionsOfFormat, isHeic, isLosslessWebp, isWholeGif, sizeInHeader } from './picture-format.ts';
+import { extensionsOfFormat, isLosslessWebp, isWholeGif, sizeInHeader } from './picture-format.ts';
 import { planReceiving, receivePicture } from './receive-picture.ts';
-import { renderEdit, sizeAfter } from './sharp-edit.ts';
+import { formatOfEdited, renderEdit, sizeAfter } from './sharp-edit.ts';
 import { asBroken, createSharpLoader, type SharpLibrary } from './sharp-library.ts';
 import { turnJpeg } from './turn.ts';
 
@@ -53,10 +55,9 @@ const decodeWhole = async (picture: OpenedPicture): Promise<void> => {
 /** Refuses what the decoder would show in part, or not at all, without saying so. */
 const requireWhole = ({ format, metadata }: OpenedPicture, file: Buffer): void => {
   if (format === 'gif' && !isWholeGif(file)) throw new BrokenImageError({ detail: 'cut off' });
-  if (format === 'heif' && metadata?.compression !== 'av1') throw new BrokenImageError();
+  if (format === 'heic' || (format === 'heif' && metadata?.compression !== 'av1'))
+    throw new BrokenImageError();
 };
-
-const HEIC = 'HEIC pictures cannot be read here. Please send a JPEG.';
 
 const render = async (
   sharp: SharpLibrary,
@@ -85,15 +86,17 @@ interface EngineContext {
 const receiveWith =
   ({ queues, memory, load, open }: EngineContext): ImageEngine['receive'] =>
   async (image, policy, signal) => {
-    if (isHeic(image)) throw new UnsupportedError(HEIC);
-    const picture = await open(image, 'all');
-    requireWhole(picture, image);
+    const sharp = await load();
+    const opened = await open(image, 'all');
+    const isHeic = opened.format === 'heic';
+    if (isHeic) requireHeicDecoder();
+    else requireWhole(opened, image);
+    const picture = isHeic ? openHeic(sharp, image, opened, signal) : opened;
     const plan = planReceiving(picture, image, policy);
     const isLossless = plan.format === 'webp' && picture.format === 'webp' && isLosslessWebp(image);
     const bytes = plan.isDrawn
       ? editingBytes(picture, plan.size, isLossless, plan.format)
       : decodingBytes(picture, 'whole');
-    const sharp = await load();
     const work = (): Promise<Received> =>
       asBroken(() => receivePicture(sharp, plan, () => decodeWhole(picture)));
     return queues.edits.run(work, requireMemory(bytes, memory), signal);
@@ -123,7 +126,7 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
       const picture = await open(image, 'all');
       const edit = plan({ width: picture.width, height: picture.height });
       const isLossless = picture.format === 'webp' && isLosslessWebp(image);
-      const bytes = editingBytes(picture, sizeAfter(edit, picture), isLossless);
+      const bytes = editingBytes(picture, sizeAfter(edit, picture), isLossless, formatOfEdited(picture));
       const sharp = await load();
       const weight = requireMemory(bytes + (edit.kind === 'turn' ? turningBytes(picture) : 0), memory);
       return queues.edits.run(() => asBroken(() => render(sharp, picture, image, edit)), weight, signal);

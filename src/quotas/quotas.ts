@@ -61,7 +61,11 @@ export interface Quotas {
 }
 
 /** Whether what a store is to take fits in beside what it holds. */
-export const fits = (used: Measure, need: Measure, { bytes = Infinity, files = Infinity }: QuotaLimits): boolean => {
+export const fits = (
+  used: Measure,
+  need: Measure,
+  { bytes = Infinity, files = Infinity }: QuotaLimits,
+): boolean => {
   const isTooLarge = need.bytes > 0 && used.bytes + need.bytes > bytes;
   const isTooMany = need.files > 0 && used.files + need.files > files;
   return !isTooLarge && !isTooMany;

@@ -1,12 +1,14 @@
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installBare, type BareInstall } from '../package/bare-install.ts';
 
-/** Asks for both documents and a listing, and tells statuses and messages. */
+/** Asks for both documents, a listing and the like, sends a HEIC picture, and tells statuses and messages. */
 const SCRIPT = `
+  import { readFileSync } from 'node:fs';
   import { createApp } from 'stowage';
   const quiet = { debug() {}, info() {}, warn() {}, error() {} };
-  const source = { title: 'files', baseurl: 'http://files.example/', storageAdapter: 'memory' };
+  const source = { title: 'files', baseurl: 'http://files.example/', storageAdapter: 'memory', uploadImages: {} };
   const app = createApp({ sources: { files: source } }, {}, { logger: quiet });
   const answers = {};
   for (const action of ['generatePdf', 'generateDocx', 'files', 'folderCreate?name=a', 'permissions']) {
@@ -16,13 +18,19 @@ const SCRIPT = `
     const messages = type.includes('json') ? ((await response.json()).data.messages ?? []) : [];
     answers[action.replace(/\\?.*/, '')] = [response.status, messages.join()];
   }
+  const form = new FormData();
+  form.append('files[0]', new Blob([readFileSync(process.env.PICTURE)]), 'a.heic');
+  const response = await app.fetch(new Request('http://x/fileUpload', { method: 'POST', body: form }));
+  answers.heic = [response.status, (await response.json()).data.messages.join()];
   await app.close();
   console.log(JSON.stringify(answers));`;
+
+const PICTURE = fileURLToPath(new URL('../images/heic/photo.heic', import.meta.url));
 
 let bareInstall: BareInstall;
 
 const ask = async (environment: Record<string, string> = {}): Promise<Record<string, [number, string]>> => {
-  const { stdout } = await bareInstall.run(environment);
+  const { stdout } = await bareInstall.run({ PICTURE, ...environment });
   return JSON.parse(stdout) as Record<string, [number, string]>;
 };
 
@@ -45,6 +53,11 @@ describe('optional packages that are not installed', { timeout: 90_000 }, () => 
     for (const action of ['files', 'folderCreate', 'permissions'])
       expect(bare[action]).toEqual([200, expect.anything()]);
 
+    expect(bare['heic']).toEqual([
+      501,
+      expect.stringContaining('To read HEIC pictures, install the npm package "heic-decode".'),
+    ]);
+
     await bareInstall.link('docx');
     expect((await ask())['generateDocx']).toEqual([
       501,
@@ -52,9 +65,11 @@ describe('optional packages that are not installed', { timeout: 90_000 }, () => 
     ]);
 
     await bareInstall.link('parse5');
+    await bareInstall.link('heic-decode');
     await bareInstall.link('puppeteer-core');
     const complete = await ask({ STOWAGE_CHROMIUM: join(bareInstall.folder, 'no-browser') });
     expect(complete['generateDocx']).toEqual([200, '']);
+    expect(complete['heic']).toEqual([200, 'The file "a.jpg" was uploaded.']);
     expect(complete['generatePdf']?.[0]).toBe(501);
     expect(complete['generatePdf']?.[1]).toContain('Chromium');
     expect(complete['generatePdf']?.[1]).not.toContain(bareInstall.folder);

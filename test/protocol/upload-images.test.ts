@@ -181,17 +181,14 @@ describe('uploadImages', () => {
     const started = await start({ keepOriginal: '_originals' });
     const jpeg = await fromRgba(gradient(300, 300)).removeAlpha().jpeg().toBuffer();
     const gif = await animation('gif', ['#f00', '#0f0']);
-    const heic = Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1');
-    for (const [name, bytes, status] of [
-      ['a.jpg', jpeg.subarray(0, jpeg.length / 2), 400],
-      ['a.gif', gif.subarray(0, gif.length / 2), 400],
-      ['a.png', Buffer.from('no picture'), 400],
-      ['b.png', Buffer.alloc(0), 400],
-      ['a.heic', heic, 501],
-      ['b.jpg', heic, 501],
+    for (const [name, bytes] of [
+      ['a.jpg', jpeg.subarray(0, jpeg.length / 2)],
+      ['a.gif', gif.subarray(0, gif.length / 2)],
+      ['a.png', Buffer.from('no picture')],
+      ['b.png', Buffer.alloc(0)],
     ] as const) {
       const [got, message] = await refusal(started, name, bytes);
-      expect([name, got]).toEqual([name, status]);
+      expect([name, got]).toEqual([name, 400]);
       expect(message).not.toBe('');
     }
     const good = new Uint8Array(jpeg);

@@ -5,7 +5,7 @@ import { isPlainObject } from '../../config/plain-values.ts';
 import type { ConnectorConfig, SourceConfig } from '../../config/types.ts';
 import { findBrowser } from '../../documents/pdf/executable.ts';
 import { findProgram } from '../../images/previews/find-program.ts';
-import { documentPackages, installedVersion, neededVersions, packagesOf } from '../packages.ts';
+import { installedVersion, neededVersions, packagesOf, partPackages } from '../packages.ts';
 import { ask } from './public-address.ts';
 import { Findings, reasonOf } from './finding.ts';
 
@@ -24,7 +24,7 @@ const keeps = (version: string, ranges: string): boolean =>
 const checkPackages = async (config: ConnectorConfig, findings: Findings): Promise<void> => {
   const needed = packagesOf(config);
   const ranges = await neededVersions();
-  for (const { name, purpose } of [...needed, ...documentPackages]) {
+  for (const { name, purpose } of [...needed, ...partPackages]) {
     const version = await installedVersion(name);
     const range = ranges[name] ?? '';
     const isNeeded = needed.some((one) => one.name === name);

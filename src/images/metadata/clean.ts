@@ -1,4 +1,4 @@
-import type { PictureFormat } from '../picture-format.ts';
+import type { WritableFormat } from '../picture-format.ts';
 import { blankLocationInExif } from './exif-location.ts';
 import { gifWithoutLocation, gifWithoutMetadata } from './gif-metadata.ts';
 import { jpegWithoutLocation, jpegWithoutMetadata } from './jpeg-metadata.ts';
@@ -41,7 +41,7 @@ const blankInside = (file: Buffer, { exif, xmp }: FoundMetadata): boolean | 'unr
  */
 export const withoutLocation = (
   file: Buffer,
-  format: PictureFormat,
+  format: WritableFormat,
   metadata: FoundMetadata,
 ): Buffer | undefined => {
   switch (format) {
@@ -72,7 +72,7 @@ export const withoutLocation = (
  */
 export const withoutMetadata = (
   file: Buffer,
-  format: PictureFormat,
+  format: WritableFormat,
   { exif, xmp, iptc }: FoundMetadata,
 ): Buffer | undefined => {
   switch (format) {

@@ -42,8 +42,11 @@ const SHORT = 3;
 /** EXIF data that says nothing yet: a directory without entries. */
 const EMPTY_EXIF = Buffer.from('MM\0*\0\0\0\x08\0\0\0\0\0\0', 'latin1');
 
-/** EXIF data with this orientation: in place where it has one, else with an entry more. */
-const exifWith = (exif: Buffer, orientation: number): Buffer | undefined => {
+/**
+ * EXIF data with this orientation: in place where it has one, else with an entry more. Undefined where that
+ * cannot be done.
+ */
+export const exifWithOrientation = (exif: Buffer, orientation: number): Buffer | undefined => {
   const copy = Buffer.from(exif);
   const tiff = openTiff(copy);
   const entries = tiff === undefined ? undefined : readDirectory(tiff, tiff.uint32(4));
@@ -65,7 +68,7 @@ export const jpegWithOrientation = (file: Buffer, orientation: number): Buffer |
   const present = segments.find(
     ({ marker, content }) => marker === APP1 && content.subarray(0, EXIF_MARK.length).equals(EXIF_MARK),
   );
-  const exif = exifWith(present?.content.subarray(EXIF_MARK.length) ?? EMPTY_EXIF, orientation);
+  const exif = exifWithOrientation(present?.content.subarray(EXIF_MARK.length) ?? EMPTY_EXIF, orientation);
   if (exif === undefined || exif.length + EXIF_MARK.length > MAX_SEGMENT_BYTES) return undefined;
   const first = segments[0];
   // A JFIF file begins with its own segment.
