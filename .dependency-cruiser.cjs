@@ -35,15 +35,15 @@ module.exports = {
       '^src/events/event\\.ts$',
     ]),
     only('sources', '^src/sources/', ['^src/(storage|concurrency|config|errors|content|log)/']),
-    only('links', '^src/links/', ['^src/(sources|storage/source-path|config)']),
+    only('links', '^src/links/', ['^src/(sources|storage/source-path|config|errors)']),
     only('access', '^src/access/', ['^src/(storage/source-path|errors|content)', '^src/config/']),
     only('images', '^src/images/', [
       '^src/(storage|concurrency|sources|config|errors|content|log)/',
       '^src/adapter-support/temporary-folder\\.ts$',
     ]),
     only('trash', '^src/trash/', ['^src/(storage|concurrency|errors|log)/']),
-    only('quotas', '^src/quotas/', ['^src/(storage|concurrency|errors|log)/']),
-    only('state', '^src/state/', ['^src/errors/']),
+    only('quotas', '^src/quotas/', ['^src/(storage|state|concurrency|errors|log)/']),
+    only('state', '^src/state/', ['^src/(concurrency|errors|log)/']),
     only('events', '^src/events/', ['^src/(errors|log|remote|state)/', '^src/config/']),
     only('network', '^src/network/', []),
     only('remote', '^src/remote/', ['^src/(errors|content|log|concurrency|network)/']),
@@ -59,7 +59,7 @@ module.exports = {
     // The protocol of uploads in parts: knows HTTP, and of the service only what it is handed.
     only('tus', '^src/tus/', ['^src/(errors|log|concurrency|adapter-support|config)/']),
     only('http', '^src/http/', [
-      '^src/(tus|links|parameters|access|actions|quotas|sources|config|errors|content|log|storage|concurrency)/',
+      '^src/(tus|links|parameters|access|actions|quotas|state|sources|config|errors|content|log|storage|concurrency)/',
     ]),
     only('client', '^src/client/', []),
     only('jodit', '^src/jodit/', []),

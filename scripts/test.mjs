@@ -14,7 +14,7 @@ import { runTests } from './setup/vitest.mjs';
  * minutes are better spent. What remains for the other Node are the edge, the bridges, the package, the configuration, the local disk.
  */
 const ONCE = [
-  'test/{client,concurrency,docs,documents,events,images,interface,model,protocol,remote,remote-store}/**',
+  'test/{client,concurrency,docs,documents,events,images,instances,interface,model,protocol,remote,remote-store}/**',
   'test/{robustness,security,serving,sources,start}/**',
   'test/adapters/{s3,webdav-,local-,across-,trash-}*.test.ts',
   'test/cli/{doctor-*,init,thumbs}.test.ts',

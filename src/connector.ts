@@ -18,12 +18,13 @@ import { loadSources } from './config/sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
 import { createDocuments } from './documents/create-documents.ts';
-import { ConfigError, InternalError, ShuttingDownError, UnknownSourceError } from './errors/errors.ts';
+import { ConfigError, InternalError, ShuttingDownError } from './errors/errors.ts';
 import { createEvents } from './events/events.ts';
 import { createSinks } from './events/sinks.ts';
 import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
-import { createLinks, type Links, type UrlFor } from './links/links.ts';
+import { createLinks, type UrlFor } from './links/links.ts';
+import { createUrlFor } from './links/url-for.ts';
 import { fromHook } from './http/error-response.ts';
 import { createProxyRole } from './http/proxy-role.ts';
 import { createPipeline } from './http/pipeline.ts';
@@ -33,16 +34,17 @@ import { createThumbnails } from './images/create-thumbnails.ts';
 import { createImageEditor } from './images/image-editor.ts';
 import { createImagePool } from './images/image-pool.ts';
 import { createPictureSizes } from './images/picture-sizes.ts';
+import { createClientNames } from './http/client-address.ts';
 import { createStderrLogger, type Logger } from './log/logger.ts';
 import { createQuotas } from './quotas/quotas.ts';
 import { createRemoteFetcher } from './remote/fetcher.ts';
-import { seenFrom } from './sources/own-address.ts';
 import { openAtStart } from './sources/open-at-start.ts';
 import { createSourceGroup, unavailableIn, type SourceGroup } from './sources/source-group.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
 import { createLocationLocks } from './storage/location-locks.ts';
-import { SourcePath } from './storage/source-path.ts';
 import { stageContent } from './storage/staging.ts';
+import { createState } from './state/create-state.ts';
+import type { State } from './state/state.ts';
 import { registeredFactories } from './storage/register.ts';
 import type { StorageFactories, StorageFactory } from './storage/registry.ts';
 import { createTrashKeeper } from './trash/keeper.ts';
@@ -181,11 +183,12 @@ const authenticationOf = (
 const createServices = (
   settings: ConnectorConfig['settings'],
   hooks: ConnectorHooks,
+  state: State,
   log: Logger,
 ): ActionServices => {
   const remote = createRemoteFetcher({ log });
   const locations = createLocationLocks();
-  const quotas = createQuotas(log);
+  const quotas = createQuotas(state.documents, log);
   const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
   return {
     links: createLinks(settings.signingSecret ?? []),
@@ -194,12 +197,12 @@ const createServices = (
     pictureSizes: createPictureSizes(pool),
     reservations: createNameReservations(),
     locations,
-    trash: createTrashKeeper(locations, log, (storage) => quotas.forget(storage)),
+    trash: createTrashKeeper(locations, log),
     quotas,
     events: createEvents({
       before: hooks.beforeEvent && ((event) => fromHook('beforeEvent', () => hooks.beforeEvent?.(event))),
       after: hooks.onEvent && ((event) => hooks.onEvent?.(event)),
-      sinks: createSinks(settings, log),
+      sinks: createSinks(settings, state, log),
       log,
     }),
     largeListings: new LargeListings(),
@@ -215,24 +218,18 @@ interface Closable {
   close(): Promise<void>;
 }
 
-const createUrlFor =
-  ({ publicUrl }: ConnectorConfig['settings'], statics: SourceGroup, links: Links): UrlFor =>
-  (name, path, { lifetime, base = publicUrl ?? '' } = {}) => {
-    const source = seenFrom({ mount: base.replace(/\/$/u, ''), hosts: [] }, statics, undefined).find(name);
-    if (source === undefined) throw new UnknownSourceError();
-    return links.to(source, SourcePath.parse(path), lifetime);
-  };
-
 /** First what still stores something, then who is told of it, then what it is stored in. */
 const closeInOrder = async (
   { thumbnails, trash, quotas, events, documents }: ActionServices,
   storing: readonly (Closable | undefined)[],
-  stores: readonly (Closable | undefined)[],
+  state: Closable,
+  stores: readonly Closable[],
 ): Promise<void> => {
   await Promise.all(storing.map(async (one) => one?.close()));
   await Promise.all([thumbnails.close(), trash.close(), quotas.close()]);
   await events.close();
-  await Promise.all([...stores, documents].map(async (one) => one?.close()));
+  await state.close();
+  await Promise.all([...stores, documents].map((one) => one.close()));
 };
 
 /**
@@ -255,11 +252,13 @@ export const createConnector = <Native>(
   void openAtStart(statics, log);
   const tenants = new TenantCache(settings.dynamicSourcesCache);
   const rulesFor = createRulesFor(hooks, compileRules(settings.accessControl));
-  const services = createServices(settings, hooks, log);
+  const { state, redis } = createState(settings, log);
+  const services = createServices(settings, hooks, state, log);
   const leaseSources = createSourceLeasing(statics, tenants, hooks, ({ id, sources }) =>
     createSourceGroup(loadSources(sources, settings, factories), { factories, log, tenant: id }),
   );
-  const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, log);
+  const clientOf = createClientNames(settings.trustedProxies, log);
+  const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, clientOf, redis);
   const resumable = createResumableUploads(settings, log);
   let closed: Promise<void> | undefined;
   const handle = createPipeline({
@@ -287,12 +286,13 @@ export const createConnector = <Native>(
     stageUpload: stageContent,
     rateLimits,
     resumable,
+    clientOf,
   });
   return {
     handle,
     urlFor: createUrlFor(settings, statics, services.links),
     unavailableSources: async (timeoutMs) =>
       closed === undefined ? unavailableIn(statics, timeoutMs, log) : statics.all.map(({ name }) => name),
-    close: () => (closed ??= closeInOrder(services, [resumable], [statics, tenants, rateLimits])),
+    close: () => (closed ??= closeInOrder(services, [resumable], state, [statics, tenants])),
   };
 };

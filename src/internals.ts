@@ -95,6 +95,7 @@ export { SharedListings } from './remote-store/shared-listings.ts';
 export { createRemoteFetcher } from './remote/fetcher.ts';
 export { createSourceGroup } from './sources/source-group.ts';
 export { TenantCache } from './sources/tenants.ts';
+export { createFileQueue } from './state/file-queue.ts';
 export { copyFileTo, copyTree } from './storage/copy-tree.ts';
 export { copyFolder, moveFolder, walkFolder } from './storage/folders.ts';
 export { moveFileTo, moveTree } from './storage/move-tree.ts';

@@ -1,6 +1,7 @@
 import { errorTable } from '../../src/errors/table.ts';
 import { editorErrorSchema, editorUploadSchema } from '../../src/actions/editor-answers.ts';
 import { capitalised, describedActions, schemaOf, type DescribedAction } from './interface.ts';
+import { tusPaths } from './openapi-tus.ts';
 import type { JsonSchema } from './settings-schema.ts';
 
 /** A part of the description that is no schema. */
@@ -222,6 +223,7 @@ export const openApi = (): Part => {
       '/ping': pingPath,
       '/': rootPath(actions),
       ...Object.fromEntries(actions.map((action) => [`/${action.name}`, pathOf(action)])),
+      ...tusPaths,
     },
     components: {
       responses: {

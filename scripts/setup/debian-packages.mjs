@@ -18,7 +18,7 @@ export const packages = [
   ['lighttpd', 'the webdav adapter on lighttpd'],
   ['lighttpd-mod-webdav', 'the webdav adapter on lighttpd'],
   ['php-sabre-dav', 'the webdav adapter on SabreDAV'],
-  ['redis-server', 'rate limits that instances share'],
+  ['redis-server', 'what instances share'],
   ['ffmpeg', 'thumbnails of videos'],
   ['unzip', 'archives of several files, read by another program'],
   ['radosgw', 'the s3 adapter on Ceph'],

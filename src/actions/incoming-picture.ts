@@ -13,6 +13,7 @@ import type { ActionContext } from './action.ts';
 import { storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
 import { putting } from './removal.ts';
+import { quotaKeyOf } from './room.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 /** Extensions of pictures, besides what the source counts as images. Drawings are cleaned, not decoded. */
@@ -131,14 +132,14 @@ export interface JustStored {
  */
 export const withdraw = async (
   { log, services }: ActionContext,
-  { storage }: OpenSource,
+  { source, storage }: OpenSource,
   stored: readonly JustStored[],
 ): Promise<void> => {
   for (const { path, stat, replaced } of stored) {
     if (replaced) continue;
     try {
       await storage.removeFile(path, { ifUnchanged: stat });
-      services.quotas.free(storage, { bytes: stat.size ?? 0, files: 1 });
+      await services.quotas.free(quotaKeyOf(source), { bytes: stat.size ?? 0, files: 1 });
     } catch (error) {
       if (error instanceof NotFoundError || error instanceof ChangedMeanwhileError) continue;
       log.warn('A failed upload could not be withdrawn.', { error });

@@ -8,11 +8,20 @@ import type { ActionContext } from './action.ts';
 import { announce, report } from './changes.ts';
 import { isFree } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
-import { freeing, quotaOf, storing } from './room.ts';
+import { freeing, quotaKeyOf, quotaOf, storing } from './room.ts';
 
 /** What a source keeps of removed items; undefined: nothing. */
 export const trashPolicyOf = ({ trash }: Pick<Settings, 'trash'>): TrashPolicy | undefined =>
   trash === undefined || trash.retentionDays === 0 ? undefined : trash;
+
+/** Has the trash of a source swept where that is due: to be called with every use of it. */
+export const tendTrash = (context: ActionContext, { source, storage }: OpenSource, arrived = 0): void => {
+  const policy = trashPolicyOf(source.settings);
+  if (policy === undefined) return;
+  const { trash, quotas } = context.services;
+  const onErased = (): void => void quotas.forget(quotaKeyOf(source));
+  trash.tend(storage, policy, { hold: context.holdSources, onErased }, arrived);
+};
 
 /**
  * Removes an item with its thumbnail: into the trash where the source has one, else for good. The caller has
@@ -32,7 +41,7 @@ export const removeItem = async (
   let bytes: number | undefined;
   if (policy !== undefined) {
     ({ bytes } = await putIntoTrash(storage, { path, kind }, by(requester), { signal }));
-    services.trash.tend(storage, policy, context.holdSources, bytes);
+    tendTrash(context, open, bytes);
   } else {
     await freeing(context, open, { path, kind }, () =>
       kind === 'file' ? storage.removeFile(path, { signal }) : storage.removeFolder(path, { signal }),
@@ -57,17 +66,17 @@ const keepsReplaced = ({ source: { settings } }: OpenSource): boolean =>
  */
 const keeping = async <Stored>(
   context: ActionContext,
-  { source, storage }: OpenSource,
+  open: OpenSource,
   path: SourcePath,
   put: () => Promise<Stored>,
 ): Promise<Stored> => {
-  const { services, requester, signal } = context;
+  const { requester, signal } = context;
+  const { storage } = open;
   if (await isFree({ storage, signal }, path)) return put();
   const kept = await copyIntoTrash(storage, path, by(requester), { signal });
   try {
     const stored = await put();
-    const policy = trashPolicyOf(source.settings);
-    if (policy !== undefined) services.trash.tend(storage, policy, context.holdSources, kept.bytes);
+    tendTrash(context, open, kept.bytes);
     return stored;
   } catch (error) {
     await eraseFromTrash(storage, kept).catch(() => undefined);

@@ -1,12 +1,18 @@
 import type { Settings } from '../config/settings.ts';
+import type { Source } from '../sources/source.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { measure, type Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { QuotaExceededError } from '../errors/errors.ts';
-import { fits, type Quotas, type QuotaTarget } from '../quotas/quotas.ts';
+import { fits } from '../quotas/account.ts';
+import type { Quotas, QuotaTarget } from '../quotas/quotas.ts';
 import { isTrashRecord } from '../trash/trash-folder.ts';
 import type { ActionContext } from './action.ts';
 import type { OpenSource } from './open-source.ts';
+
+/** What quotas know a source by. */
+export const quotaKeyOf = ({ tenant, name }: Pick<Source, 'tenant' | 'name'>): string =>
+  JSON.stringify([tenant ?? null, name]);
 
 /** The quota of a source; undefined: it has none. */
 export const quotaOf = (
@@ -16,7 +22,8 @@ export const quotaOf = (
   const { quota, createThumb, thumbFolderName } = source.settings;
   if (quota?.bytes === undefined && quota?.files === undefined) return undefined;
   const derivedName = createThumb ? thumbFolderName : undefined;
-  return { storage, limits: quota, derivedName, ignores: isTrashRecord, hold };
+  const key = quotaKeyOf(source);
+  return { key, storage, limits: quota, derivedName, ignores: isTrashRecord, hold };
 };
 
 /**
@@ -96,6 +103,6 @@ export const freeing = async <T>(
   if (quotaOf(open, context.holdSources) === undefined) return take();
   const freed = await measured(context, open, path, kind);
   const taken = await take();
-  context.services.quotas.free(open.storage, freed);
+  await context.services.quotas.free(quotaKeyOf(open.source), freed);
   return taken;
 };

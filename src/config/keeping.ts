@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { ConfigError } from '../errors/errors.ts';
 import { eventTypes } from '../events/event.ts';
 import { global, setting, source } from './setting-meta.ts';
-import { byteSize, count } from './setting-values.ts';
+import { byteSize, count, signingKeys } from './setting-values.ts';
 
 /** What becomes of removed files and folders. */
 const trashSchema = z.strictObject({
@@ -42,10 +42,9 @@ const webhookSchema = z.strictObject({
     .string()
     .refine(isWebAddress, 'must be an http or https address')
     .describe('Where events are posted to.'),
-  secret: z
-    .string()
-    .refine((text) => Buffer.byteLength(text) >= 32, 'must not be shorter than 32 bytes')
-    .describe('Signs what is posted; at least 32 bytes.'),
+  secret: signingKeys.describe(
+    'Signs what is posted; at least 32 bytes. Several in a list sign each for itself, so that one can be changed for another.',
+  ),
   events: z.array(z.enum(eventTypes)).optional().describe('The types that are posted; all when absent.'),
   allowPrivate: z
     .boolean()
@@ -78,6 +77,34 @@ const tusSchema = z.strictObject({
   maxBytes: byteSize
     .prefault('10gb')
     .describe('Most bytes of all unfinished uploads together, as announced; more are refused (503).'),
+  maxUploadsPerClient: z
+    .number()
+    .int()
+    .positive()
+    .max(10_000)
+    .default(50)
+    .describe(
+      'Most unfinished uploads of one client: the subject that checkAuthentication names, else the client address.',
+    ),
+  maxBytesPerClient: byteSize
+    .optional()
+    .describe(
+      'Most bytes of all unfinished uploads of one client, unless it has a single one. Default: half of `maxBytes`.',
+    ),
+});
+
+/** What several instances share. */
+const redisSchema = z.strictObject({
+  url: z
+    .string()
+    .regex(/^rediss?:\/\//u, 'must begin with redis:// or rediss://')
+    .describe('`redis://127.0.0.1:6379`; `rediss://` with TLS.'),
+  prefix: z
+    .string()
+    .min(1)
+    .max(100)
+    .default('stowage')
+    .describe('Begins every key. All instances of one service have the same one, other services another.'),
 });
 
 /** The settings about what is kept of what happens: what was removed, and who did it. */
@@ -101,12 +128,18 @@ export const keepingShape = {
   audit: setting(auditSchema.optional(), global('Write every change, and who made it, into a file.')),
   webhooks: setting(
     z.array(webhookSchema).max(100).default([]),
-    global('Post every change, signed, to other services. Needs `stateDirectory`.'),
+    global('Post every change, signed, to other services. Needs `stateDirectory` or `redis`.'),
+  ),
+  redis: setting(
+    redisSchema.optional(),
+    global(
+      'Where several instances of one service share what they count and keep: rate limits, quotas, webhooks that wait. Absent: each instance for itself. Needs the package "ioredis".',
+    ),
   ),
   stateDirectory: setting(
     z.string().min(1).optional(),
     global(
-      'A directory for what must outlive the process: webhooks that wait, unfinished uploads. Of this process alone, on a local disk.',
+      'A directory for what must outlive the process: webhooks that wait (without `redis`), unfinished uploads. Of this process alone, on a local disk.',
     ),
   ),
 };
@@ -118,14 +151,17 @@ export const keepingShape = {
 export const requireStateDirectory = ({
   webhooks,
   tus,
+  redis,
   stateDirectory,
 }: {
   readonly webhooks: readonly unknown[];
+  readonly redis?: object | undefined;
   readonly tus?: { readonly directory?: string | undefined } | undefined;
   readonly stateDirectory?: string | undefined;
 }): void => {
   if (stateDirectory !== undefined) return;
-  if (webhooks.length > 0) throw new ConfigError(['stateDirectory: is required with webhooks']);
+  if (webhooks.length > 0 && redis === undefined)
+    throw new ConfigError(['stateDirectory: is required with webhooks, or else redis']);
   if (tus !== undefined && tus.directory === undefined)
     throw new ConfigError(['stateDirectory: is required with tus, or else tus.directory']);
 };

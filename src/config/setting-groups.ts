@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { setting, source } from './setting-meta.ts';
+import { global, setting, source } from './setting-meta.ts';
 import { byteSize, network } from './setting-values.ts';
 
 /** Seconds whose milliseconds a timer can hold. */
@@ -95,18 +95,25 @@ const rate = (what: string): z.ZodOptional<typeof rateSchema> =>
   rateSchema.optional().describe(`Most ${what} in so many seconds: \`{ "requests": 60, "seconds": 60 }\`.`);
 
 /** How often one client may ask for what is expensive. */
-export const rateLimitsSchema = z.strictObject({
+const rateLimitsSchema = z.strictObject({
   uploads: rate('uploads, from forms, of edited pictures and of remote files'),
   pictures: rate('edits and variants of pictures'),
   documents: rate('PDF and DOCX files'),
   listings: rate('listings and searches'),
-  trustedProxies: z
-    .array(network)
-    .default([])
-    .describe('Proxies whose `X-Forwarded-For` names the client. Without them it is who has connected.'),
-  redis: z
-    .string()
-    .regex(/^rediss?:\/\//u, 'must begin with redis:// or rediss://')
-    .optional()
-    .describe('Where several instances count together. While it cannot be reached, each counts for itself.'),
 });
+
+/** What concerns single clients. */
+export const clientSettings = {
+  rateLimits: setting(
+    rateLimitsSchema.optional(),
+    global(
+      'How often one client may ask for what is expensive: the subject that checkAuthentication names, else the client address. More: 429 with `Retry-After`. Needs the package "rate-limiter-flexible".',
+    ),
+  ),
+  trustedProxies: setting(
+    z.array(network).default([]),
+    global(
+      'Proxies whose `X-Forwarded-For` names the client address, for `rateLimits` and `tus`. Without them it is who has connected.',
+    ),
+  ),
+} as const;

@@ -5,11 +5,11 @@ import { keepingShape } from './keeping.ts';
 import { pictureSettings } from './picture-settings.ts';
 import { global, setting, source, unused } from './setting-meta.ts';
 import {
+  clientSettings,
   documentsSchema,
   limitSettings,
   MAX_TIMER_SECONDS,
   pdfSchema,
-  rateLimitsSchema,
   tenantCacheSchema,
 } from './setting-groups.ts';
 import {
@@ -192,12 +192,7 @@ export const settingsShape = {
       'Take the role of a request from a header of a trusted proxy (`header` and `from`), or from a signed token (`jwt`), in place of `defaultRole`. Without it, or from elsewhere: 401.',
     ),
   ),
-  rateLimits: setting(
-    rateLimitsSchema.optional(),
-    global(
-      'How often one client may ask for what is expensive: the subject that checkAuthentication names, else the client address. More: 429 with `Retry-After`. Needs the package "rate-limiter-flexible", with `redis` also "ioredis".',
-    ),
-  ),
+  ...clientSettings,
   roleSessionVar: setting(z.string().default('JoditUserRole'), unused('roles come from the hook.')),
   allowCrossOrigin: setting(
     z.boolean().default(false),

@@ -1,22 +1,28 @@
 import { createHash, createHmac } from 'node:crypto';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../log/logger.ts';
 import type { RemotePoster } from '../remote/post.ts';
-import { createFileQueue, type QueueEntry } from '../state/file-queue.ts';
-import type { EventSink, EventType } from './event.ts';
+import type { DurableQueue, QueueEntry } from '../state/file-queue.ts';
+import { createLease, type Lease } from '../state/lease.ts';
+import type { State } from '../state/state.ts';
+import type { EventSink, EventType, ServiceEvent } from './event.ts';
 
 const MAX_WAITING = 10_000;
 const TIMEOUT_MS = 10_000;
 const FIRST_RETRY_MS = 1000;
 const LAST_RETRY_MS = 5 * 60_000;
+/** How long one instance sends alone; longer than an attempt takes. Then another may go on. */
+const LEASE_MS = 20_000;
+/** Between two looks for what other instances have left behind. */
+const LOOK_MS = 2000;
 /** Older events are given up, so that a receiver that is gone does not keep them for ever. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 
 /** One receiver; see the setting `webhooks`. */
 export interface WebhookSettings {
   readonly url: string;
-  readonly secret: string;
+  /** Each signs every delivery. */
+  readonly secret: readonly string[];
   /** Undefined: all. */
   readonly events?: readonly EventType[] | undefined;
   readonly allowPrivate: boolean;
@@ -25,7 +31,7 @@ export interface WebhookSettings {
 /** What webhooks need of their connector. */
 export interface WebhookParts {
   readonly poster: RemotePoster;
-  readonly stateDirectory: string;
+  readonly state: State;
   readonly log: Logger;
   /** How many before it have the same address. */
   readonly number: number;
@@ -35,82 +41,133 @@ export interface WebhookParts {
 const signatureOf = (secret: string, timestamp: string, body: string): string =>
   createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
 
-const headersFor = (secret: string, id: string, body: string): Readonly<Record<string, string>> => {
+const headersFor = (
+  secrets: readonly string[],
+  id: string,
+  body: string,
+): Readonly<Record<string, string>> => {
   const timestamp = String(Math.floor(Date.now() / 1000));
+  const signatures = secrets.map((secret) => `sha256=${signatureOf(secret, timestamp, body)}`);
   return {
     'content-type': 'application/json',
     'x-stowage-delivery': id,
     'x-stowage-timestamp': timestamp,
-    'x-stowage-signature': `sha256=${signatureOf(secret, timestamp, body)}`,
+    'x-stowage-signature': signatures.join(', '),
   };
 };
+
+class Webhook implements EventSink {
+  readonly #settings: WebhookSettings;
+  readonly #parts: WebhookParts;
+  readonly #host: string;
+  readonly #queue: DurableQueue;
+  readonly #lease: Lease;
+  readonly #closing = new AbortController();
+  readonly #running: Promise<void>;
+  #waking = new AbortController();
+  #failures = 0;
+  #isBroken = false;
+
+  constructor(settings: WebhookSettings, parts: WebhookParts) {
+    const { url } = settings;
+    const { number, state } = parts;
+    this.#settings = settings;
+    this.#parts = parts;
+    this.#host = new URL(url).host;
+    const address = number === 0 ? url : `${url} ${String(number)}`;
+    const name = createHash('sha256').update(address).digest('hex').slice(0, 32);
+    this.#queue = state.queue(name, MAX_WAITING);
+    this.#lease = createLease(state.documents, `sender:${name}`);
+    this.#running = this.#run();
+  }
+
+  async take(event: ServiceEvent): Promise<void> {
+    const { events } = this.#settings;
+    if (events !== undefined && !events.includes(event.type)) return;
+    await this.#queue.add(event);
+    this.#waking.abort();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#waking.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { log } = this.#parts;
+    const host = this.#host;
+    while (!this.#closing.signal.aborted) {
+      this.#waking = new AbortController();
+      try {
+        const entry = await this.#next();
+        this.#isBroken = false;
+        if (entry !== undefined) {
+          await this.#deliver(entry);
+          continue;
+        }
+        await this.#lease.release();
+        await this.#pause(LOOK_MS, this.#waking.signal);
+      } catch (error) {
+        if (!this.#isBroken)
+          log.error('The queue of a webhook cannot be used; it is tried again.', { host, error });
+        this.#isBroken = true;
+        await this.#pause(LOOK_MS);
+      }
+    }
+    await this.#lease.release().catch(() => undefined);
+  }
+
+  /** What this instance is to send now. */
+  async #next(): Promise<QueueEntry | undefined> {
+    if ((await this.#queue.first()) === undefined || !(await this.#lease.claim(LEASE_MS))) return undefined;
+    // Whoever had the lease may have sent what was the first.
+    return this.#queue.first();
+  }
+
+  async #deliver({ id, value, addedAt }: QueueEntry): Promise<void> {
+    const { log } = this.#parts;
+    const host = this.#host;
+    try {
+      await this.#post(id, JSON.stringify(value));
+      this.#failures = 0;
+    } catch (error) {
+      if (this.#closing.signal.aborted) return;
+      this.#failures += 1;
+      if (this.#failures === 1)
+        log.warn('A webhook cannot be delivered; it is tried again.', { host, error });
+      if (Date.now() - addedAt > MAX_AGE_MS) {
+        log.error('A webhook was given up after a day.', { host, delivery: id, error });
+        await this.#queue.remove(id);
+      }
+      const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#failures - 1));
+      // Others would begin with a wait of a second.
+      await this.#lease.claim(wait + LEASE_MS);
+      await this.#pause(wait);
+      return;
+    }
+    await this.#queue.remove(id);
+  }
+
+  async #post(id: string, body: string): Promise<void> {
+    const { url, secret, allowPrivate } = this.#settings;
+    const headers = headersFor(secret, id, body);
+    const { signal } = this.#closing;
+    const options = { body, headers, timeoutMs: TIMEOUT_MS, allowPrivate, signal };
+    const status = await this.#parts.poster.post(url, options);
+    if (status < 200 || status > 299) throw new Error(`The receiver answered ${String(status)}.`);
+  }
+
+  #pause(milliseconds: number, signal = this.#closing.signal): Promise<void> {
+    return delay(milliseconds, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}
 
 /**
  * Posts events to a receiver, in their order and one at a time, until it answers with 2xx: at least once.
- * What waits lies on disk and is sent after a restart. Between attempts it waits from a second to five
- * minutes; what could not be delivered for a day is given up, with a line in the log.
+ * What waits lies in the state, and is sent after a restart or by another instance that shares it; one instance
+ * sends at a time. Between attempts it waits from a second to five minutes; what could not be delivered for a
+ * day is given up, with a line in the log.
  */
-export const createWebhook = (
-  { url, secret, events, allowPrivate }: WebhookSettings,
-  { poster, stateDirectory, log, number }: WebhookParts,
-): EventSink => {
-  const { host } = new URL(url);
-  const address = number === 0 ? url : `${url} ${String(number)}`;
-  const folder = createHash('sha256').update(address).digest('hex').slice(0, 32);
-  const queue = createFileQueue(join(stateDirectory, 'webhooks', folder), MAX_WAITING);
-  const closing = new AbortController();
-  const { signal } = closing;
-  let wake = (): void => undefined;
-  let failures = 0;
-
-  const pause = (milliseconds: number): Promise<void> =>
-    delay(milliseconds, undefined, { signal, ref: false }).catch(() => undefined);
-
-  const deliver = async ({ id, value, addedAt }: QueueEntry): Promise<void> => {
-    try {
-      const body = JSON.stringify(value);
-      const headers = headersFor(secret, id, body);
-      const status = await poster.post(url, { body, headers, timeoutMs: TIMEOUT_MS, allowPrivate, signal });
-      if (status < 200 || status > 299) throw new Error(`The receiver answered ${String(status)}.`);
-      failures = 0;
-      await queue.remove(id);
-    } catch (error) {
-      if (signal.aborted) return;
-      failures += 1;
-      if (failures === 1) log.warn('A webhook cannot be delivered; it is tried again.', { host, error });
-      if (Date.now() - addedAt > MAX_AGE_MS) {
-        log.error('A webhook was given up after a day.', { host, delivery: id, error });
-        await queue.remove(id);
-      }
-      const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (failures - 1));
-      await pause(wait);
-    }
-  };
-
-  const run = async (): Promise<void> => {
-    while (!signal.aborted) {
-      const arrival = new Promise<void>((resolve) => (wake = resolve));
-      try {
-        const entry = await queue.first();
-        await (entry === undefined ? arrival : deliver(entry));
-      } catch (error) {
-        log.error('The queue of a webhook cannot be used; it is tried again.', { host, error });
-        await pause(LAST_RETRY_MS);
-      }
-    }
-  };
-  const running = run();
-
-  return {
-    take: async (event) => {
-      if (events !== undefined && !events.includes(event.type)) return;
-      await queue.add(event);
-      wake();
-    },
-    close: async () => {
-      closing.abort();
-      wake();
-      await running;
-    },
-  };
-};
+export const createWebhook = (settings: WebhookSettings, parts: WebhookParts): EventSink =>
+  new Webhook(settings, parts);

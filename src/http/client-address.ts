@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import type { Logger } from '../log/logger.ts';
 import type { HookRequest } from './message.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -55,7 +56,7 @@ const withoutHost = (address: Address): string => {
  * `X-Forwarded-For`, read from its end so that nothing counts that a client has written there. Of IPv6 it is
  * the network of 64 bits. Undefined where the host knows no address.
  */
-export const createClientAddress = (
+const createClientAddress = (
   trustedProxies: readonly string[],
 ): ((request: HookRequest) => string | undefined) => {
   const networks = trustedProxies.map(parseNetwork);
@@ -69,5 +70,28 @@ export const createClientAddress = (
       client = before;
     }
     return client && withoutHost(client);
+  };
+};
+
+/**
+ * One name for all requests of a client: the user, as far as known, from whatever address, else the address.
+ * Undefined where nobody knows either.
+ */
+export type ClientNames = (request: HookRequest, subject: string | undefined) => string | undefined;
+
+/** Names clients. Warns once where the host knows no address. */
+export const createClientNames = (trustedProxies: readonly string[], log: Logger): ClientNames => {
+  const addressOf = createClientAddress(trustedProxies);
+  let isWarned = false;
+  return (request, subject) => {
+    if (subject !== undefined) return `subject:${subject}`;
+    const address = addressOf(request);
+    if (address === undefined && !isWarned) {
+      isWarned = true;
+      log.warn(
+        'The host tells no client address: limits of one client hold for requests with a subject only.',
+      );
+    }
+    return address;
   };
 };

@@ -5,6 +5,7 @@ import type { Logger } from '../log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import type { ResumableUploads } from '../tus/resumable-uploads.ts';
 import type { BodyTimes } from './body/pour.ts';
+import type { ClientNames } from './client-address.ts';
 import type { OriginHook } from './cors.ts';
 import type { HookRequest, Identity, RequestObserver } from './message.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -34,6 +35,8 @@ export interface PipelineDependencies {
   readonly isOriginAllowed?: OriginHook | undefined;
   readonly stageUpload: StageUpload;
   readonly rateLimits?: RateLimits | undefined;
+  /** @see ClientNames */
+  readonly clientOf?: ClientNames | undefined;
   /** Uploads in parts; undefined: they are off. */
   readonly resumable?: ResumableUploads | undefined;
   /** How long bodies may take; else as long as `bodyTimes` says. */

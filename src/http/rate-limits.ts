@@ -1,11 +1,10 @@
 import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
 import type { Load } from '../actions/action.ts';
 import type { Settings } from '../config/settings.ts';
 import { RateLimitedError, UnsupportedError } from '../errors/errors.ts';
-import type { Logger } from '../log/logger.ts';
-import { createClientAddress } from './client-address.ts';
+import type { RedisConnection } from '../state/redis-connection.ts';
+import type { ClientNames } from './client-address.ts';
 import type { HookRequest } from './message.ts';
 
 type Limits = NonNullable<Settings['rateLimits']>;
@@ -24,7 +23,6 @@ export interface RateLimits {
    * @throws RateLimitedError with `Retry-After` when it is one too many
    */
   count(load: Load, request: HookRequest, subject: string | undefined): Promise<void>;
-  close(): Promise<void>;
 }
 
 const isRefusal = (thrown: unknown): thrown is RateLimiterRes =>
@@ -42,37 +40,16 @@ const optional = async <Module>(name: string, load: () => Promise<Module>): Prom
   }
 };
 
-const connect = async (url: string, log: Logger): Promise<Redis> => {
-  const { Redis } = await optional('ioredis', () => import('ioredis'));
-  // A request must not wait for a connection that is lost: counting here is better than no answer.
-  const redis = new Redis(url, {
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 1,
-    connectTimeout: 2000,
-    commandTimeout: 1000,
-  });
-  let isLost = false;
-  redis.on('error', (error: unknown) => {
-    if (!isLost) log.warn('Redis cannot be reached: this instance counts requests for itself.', { error });
-    isLost = true;
-  });
-  redis.on('ready', () => (isLost = false));
-  await new Promise<void>((resolve) => {
-    redis.once('ready', resolve);
-    redis.once('error', () => resolve());
-  });
-  return redis;
-};
-
 /** Makes the counters of this process, and where there is a Redis, the shared ones before them. */
 const createCounters = async (
   limits: Limits,
-  redis: Redis | undefined,
+  shared: RedisConnection | undefined,
 ): Promise<ReadonlyMap<Load, RateLimiterAbstract>> => {
   const { RateLimiterMemory, RateLimiterRedis } = await optional(
     'rate-limiter-flexible',
     () => import('rate-limiter-flexible'),
   );
+  const redis = await shared?.get();
   const clients = new LRUCache<string, () => unknown>({
     max: MOST_CLIENTS,
     dispose: (forget) => void forget(),
@@ -89,38 +66,38 @@ const createCounters = async (
   for (const load of LOADS) {
     const limit = limits[load];
     if (limit === undefined) continue;
-    const options = { keyPrefix: `stowage:${load}`, points: limit.requests, duration: limit.seconds };
+    const options = {
+      keyPrefix: `${shared?.prefix ?? ''}:rate:${load}`,
+      points: limit.requests,
+      duration: limit.seconds,
+    };
     const own = new BoundedMemory(options);
-    const shared = redis && new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: own });
-    counters.set(load, shared ?? own);
+    // While Redis cannot be reached, each instance counts for itself: no request waits for that.
+    counters.set(
+      load,
+      redis === undefined
+        ? own
+        : new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: own }),
+    );
   }
   return counters;
 };
 
-/** Counts by `rateLimits`. The packages are loaded, and Redis is connected, at the first request. */
-export const createRateLimits = (limits: Limits, log: Logger): RateLimits => {
-  const addressOf = createClientAddress(limits.trustedProxies);
-  let redis: Promise<Redis> | undefined;
+/**
+ * Counts by `rateLimits`: by Redis where there is one, for all instances together. The packages are loaded, and
+ * Redis is connected, at the first request.
+ */
+export const createRateLimits = (
+  limits: Limits,
+  clientOf: ClientNames,
+  redis: RedisConnection | undefined,
+): RateLimits => {
   let counters: Promise<ReadonlyMap<Load, RateLimiterAbstract>> | undefined;
-  const open = async (): Promise<ReadonlyMap<Load, RateLimiterAbstract>> => {
-    redis = limits.redis === undefined ? undefined : connect(limits.redis, log);
-    return createCounters(limits, await redis);
-  };
-  let isWarned = false;
-  const clientOf = (request: HookRequest, subject: string | undefined): string | undefined => {
-    if (subject !== undefined) return `subject:${subject}`;
-    const address = addressOf(request);
-    if (address === undefined && !isWarned) {
-      isWarned = true;
-      log.warn('The host tells no client address: rateLimits hold for requests with a subject only.');
-    }
-    return address;
-  };
   return {
     count: async (load, request, subject) => {
       const client = limits[load] && clientOf(request, subject);
       if (client === undefined) return;
-      counters ??= open();
+      counters ??= createCounters(limits, redis);
       try {
         await (await counters).get(load)?.consume(client);
       } catch (error) {
@@ -128,9 +105,6 @@ export const createRateLimits = (limits: Limits, log: Logger): RateLimits => {
         const seconds = String(Math.max(1, Math.ceil(error.msBeforeNext / 1000)));
         throw new RateLimitedError({ headers: { 'Retry-After': seconds } });
       }
-    },
-    close: async () => {
-      (await redis?.catch(() => undefined))?.disconnect();
     },
   };
 };

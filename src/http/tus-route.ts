@@ -95,7 +95,13 @@ const serviceFor = (
       const { source, tenant, path, filename } = await checkAnnounced(context, announced, bytes);
       Object.assign(about, { source, item: path.toString() });
       const destination = { source, path: path.toString(), filename };
-      return { owner: { tenant, role, subject: about.subject }, destination };
+      const { subject } = about;
+      const client = dependencies.clientOf?.(request, subject);
+      return {
+        owner: { tenant, role, subject },
+        client: client && JSON.stringify([tenant, client]),
+        destination,
+      };
     },
     store: async (file, signal) => {
       const { source, path, filename } = file.destination;

@@ -1,22 +1,36 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { orAborted } from '../concurrency/or-aborted.ts';
 import { QuotaExceededError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Documents } from '../state/state.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { measure, type Measure } from '../storage/measure.ts';
 import { SourcePath } from '../storage/source-path.ts';
+import {
+  type Account,
+  accountAt,
+  BELIEVED_MS,
+  counted,
+  doubted,
+  fits,
+  type QuotaLimits,
+  renewed,
+  takenOf,
+  withAdded,
+  withCountIfDue,
+  withoutReserved,
+  withReserved,
+} from './account.ts';
 
-const HOUR_MS = 60 * 60_000;
-/** After a count during which something changed: what changed may be counted twice. */
-const SOON_MS = 5 * 60_000;
+/** Between two looks at a count of another instance. */
+const LOOK_MS = 200;
+const NOTHING: Measure = { bytes: 0, files: 0 };
 
-/** What a source may hold; see the setting `quota`. */
-export interface QuotaLimits {
-  readonly bytes?: number | undefined;
-  readonly files?: number | undefined;
-}
-
-/** A store with a quota. */
+/** A source with a quota. */
 export interface QuotaTarget {
+  /** The source by its tenant and name: the same in all instances. */
+  readonly key: string;
   readonly storage: StorageAdapter;
   readonly limits: QuotaLimits;
   /** Folders of this name hold what the service has made and can make again: they do not count. */
@@ -27,148 +41,192 @@ export interface QuotaTarget {
   readonly hold: () => () => void;
 }
 
-/** What is known of one store. Forgetting it costs another count. */
-interface Account {
-  used: Measure | undefined;
-  counting: Promise<void> | undefined;
-  /** What was added during the running count. */
-  added: { bytes: number; files: number };
-  nextAt: number;
-}
-
 /**
- * Knows how much every store with a quota holds: counted by a walk at the first use, kept up to date by what
- * this process does, and counted again every hour of use.
+ * Knows how much every source with a quota holds: counted by a walk at the first use, kept up to date by what
+ * those do who share the state, and counted again every hour of use.
  */
 export interface Quotas {
   /**
-   * What the store holds. Where `need` does not fit in, a count that is due is waited for: things may have
-   * left the store. @throws the failure of the count, the signal's reason
+   * What the source holds, with what is about to be stored. Where `need` does not fit in, a count that is due is waited for:
+   * things may have left the store.
+   * @throws the failure of the count, the signal's reason; errors of the shared state
    */
   usage(target: QuotaTarget, signal: AbortSignal, need?: Measure): Promise<Measure>;
   /**
    * Takes room for as long as `work` lasts, and for good when it succeeds. What is taken is taken for
    * everybody: of two who want the last room one gets it.
-   * @throws QuotaExceededError before `work` begins; what `work` throws
+   * @throws QuotaExceededError and errors of the shared state, before `work` begins; what `work` throws
    */
   withRoom<T>(target: QuotaTarget, need: Measure, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
-  /** Something has left the store. */
-  free(storage: StorageAdapter, freed: Measure): void;
-  /** Something has left the store, and nobody knows how much: the next use counts again. */
-  forget(storage: StorageAdapter): void;
+  /** Something has left the source. Never fails: the next count finds it otherwise. */
+  free(key: string, freed: Measure): Promise<void>;
+  /** Something has left the source, and nobody knows how much: the next use counts again. Never fails. */
+  forget(key: string): Promise<void>;
   /** Aborts running counts, and resolves when they have ended. */
   close(): Promise<void>;
 }
 
-/** Whether what a store is to take fits in beside what it holds. */
-export const fits = (
-  used: Measure,
-  need: Measure,
-  { bytes = Infinity, files = Infinity }: QuotaLimits,
-): boolean => {
-  const isTooLarge = need.bytes > 0 && used.bytes + need.bytes > bytes;
-  const isTooMany = need.files > 0 && used.files + need.files > files;
-  return !isTooLarge && !isTooMany;
-};
+interface Look {
+  readonly taken: Measure | undefined;
+  readonly isFitting: boolean;
+  /** Whose count is running. */
+  readonly countedBy: string | undefined;
+}
 
-const newAccount = (): Account => ({
-  used: undefined,
-  counting: undefined,
-  added: { bytes: 0, files: 0 },
-  nextAt: 0,
-});
+class SharedQuotas implements Quotas {
+  readonly #documents: Documents;
+  readonly #log: Logger;
+  /** Stores that were in use before. */
+  readonly #known = new WeakSet<StorageAdapter>();
+  /** Counts of this process, by source. */
+  readonly #counts = new Map<string, Promise<void>>();
+  /** Reservations and counts of this process, with their source. */
+  readonly #own = new Map<string, string>();
+  readonly #closing = new AbortController();
+  readonly #renewing: NodeJS.Timeout;
 
-const add = (account: Account, bytes: number, files: number): void => {
-  if (account.counting !== undefined) {
-    account.added.bytes += bytes;
-    account.added.files += files;
+  constructor(documents: Documents, log: Logger) {
+    this.#documents = documents;
+    this.#log = log;
+    this.#renewing = setInterval(() => void this.#renew(), BELIEVED_MS / 4).unref();
   }
-  if (account.used === undefined) return;
-  const { used } = account;
-  account.used = { bytes: Math.max(0, used.bytes + bytes), files: Math.max(0, used.files + files) };
-};
 
-const count = async (
-  account: Account,
-  { storage, derivedName, ignores }: QuotaTarget,
-  signal: AbortSignal,
-): Promise<void> => {
-  account.added = { bytes: 0, files: 0 };
-  const found = await measure(storage, SourcePath.root, 'folder', {
-    signal,
-    derivedName,
-    ignores,
-    isTolerant: true,
-  });
-  const { bytes, files } = account.added;
-  // What came meanwhile may be in the count already: too much is better than too little.
-  account.used = { bytes: found.bytes + Math.max(0, bytes), files: found.files + Math.max(0, files) };
-  account.nextAt = performance.now() + (bytes === 0 && files === 0 ? HOUR_MS : SOON_MS);
-};
+  async usage(target: QuotaTarget, signal: AbortSignal, need = NOTHING): Promise<Measure> {
+    const { taken } = await this.#enter(target, need, signal, undefined);
+    // A count that was aborted because the service ends.
+    if (taken === undefined) throw new QuotaExceededError();
+    return taken;
+  }
 
-/** Quotas that have not counted anything. */
-export const createQuotas = (log: Logger): Quotas => {
-  const accounts = new WeakMap<StorageAdapter, Account>();
-  const running = new Set<Promise<void>>();
-  const closing = new AbortController();
+  async withRoom<T>(
+    target: QuotaTarget,
+    need: Measure,
+    signal: AbortSignal,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const id = randomUUID();
+    const { key } = target;
+    const { isFitting } = await this.#enter(target, need, signal, id);
+    if (!isFitting) throw new QuotaExceededError();
+    this.#own.set(id, key);
+    let stored = NOTHING;
+    try {
+      const result = await work();
+      stored = need;
+      return result;
+    } finally {
+      this.#own.delete(id);
+      // Whatever becomes of it, the file is stored: what was reserved ends by itself, and is counted then.
+      await this.#note(key, (account) => withAdded(withoutReserved(account, id), stored));
+    }
+  }
 
-  const accountOf = (storage: StorageAdapter): Account => {
-    const account = accounts.get(storage) ?? newAccount();
-    accounts.set(storage, account);
-    return account;
-  };
+  free(key: string, { bytes, files }: Measure): Promise<void> {
+    return this.#note(key, (account) => withAdded(account, { bytes: -bytes, files: -files }));
+  }
 
-  /** Begins a count when one is due. */
-  const tend = (target: QuotaTarget): Account => {
-    const account = accountOf(target.storage);
-    const isDue = account.used === undefined || performance.now() >= account.nextAt;
-    if (!isDue || account.counting !== undefined || closing.signal.aborted) return account;
+  forget(key: string): Promise<void> {
+    return this.#note(key, (account, now) => doubted(account, now, true));
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#renewing);
+    this.#closing.abort();
+    await Promise.allSettled(this.#counts.values());
+  }
+
+  #change<Result>(
+    key: string,
+    change: (account: Account, now: number) => readonly [Account, Result],
+  ): Promise<Result> {
+    return this.#documents.change<Account, Result>(`quota:${key}`, (account, now) =>
+      change(accountAt(account, now), now),
+    );
+  }
+
+  async #note(key: string, change: (account: Account, now: number) => Account): Promise<void> {
+    try {
+      await this.#change(key, (account, now) => [change(account, now), undefined]);
+    } catch (error) {
+      this.#log.warn('A change could not be counted for a quota; the next count finds it.', { error });
+    }
+  }
+
+  /** Looks, and where the need fits in reserves it under the id; waits for a count where that may help. */
+  async #enter(
+    target: QuotaTarget,
+    need: Measure,
+    signal: AbortSignal,
+    reservation: string | undefined,
+  ): Promise<Look> {
+    for (;;) {
+      const look = await this.#look(target, need, reservation);
+      const { taken, isFitting, countedBy } = look;
+      if (isFitting || countedBy === undefined) return look;
+      const count = this.#counts.get(target.key);
+      await orAborted(count ?? delay(LOOK_MS, undefined, { ref: false }), signal);
+      if (this.#closing.signal.aborted) return { taken, isFitting, countedBy };
+    }
+  }
+
+  async #look(target: QuotaTarget, need: Measure, reservation: string | undefined): Promise<Look> {
+    const { key, storage, limits } = target;
+    const counter = randomUUID();
+    const isNew = !this.#known.has(storage);
+    const isClosing = this.#closing.signal.aborted;
+    const look = await this.#change<Look>(key, (found, now) => {
+      const sure = isNew ? doubted(found, now, false) : found;
+      const account = isClosing ? sure : withCountIfDue(sure, counter, now);
+      const taken = takenOf(account);
+      const isFitting = taken !== undefined && fits(taken, need, limits);
+      const reserves = isFitting && reservation !== undefined;
+      return [
+        reserves ? withReserved(account, reservation, need, now) : account,
+        { taken, isFitting, countedBy: account.counting?.id },
+      ];
+    });
+    this.#known.add(storage);
+    if (look.countedBy === counter) this.#begin(target, counter);
+    return look;
+  }
+
+  #begin(target: QuotaTarget, id: string): void {
     const release = target.hold();
-    account.nextAt = performance.now() + SOON_MS;
-    const counting = count(account, target, closing.signal).finally(() => {
-      account.counting = undefined;
-      running.delete(settled);
+    this.#own.set(id, target.key);
+    const counting = this.#count(target, id).finally(() => {
+      this.#counts.delete(target.key);
+      this.#own.delete(id);
       release();
     });
-    account.counting = counting;
-    const settled = counting.catch((error: unknown) => {
-      if (!closing.signal.aborted) log.warn('A source could not be counted for its quota.', { error });
+    this.#counts.set(target.key, counting);
+    counting.catch((error: unknown) => {
+      if (!this.#closing.signal.aborted)
+        this.#log.warn('A source could not be counted for its quota.', { error });
     });
-    running.add(settled);
-    return account;
-  };
+  }
 
-  const usage: Quotas['usage'] = async (target, signal, need = { bytes: 0, files: 0 }) => {
-    const account = tend(target);
-    const isKnown = account.used !== undefined && fits(account.used, need, target.limits);
-    if (!isKnown && account.counting !== undefined) await orAborted(account.counting, signal);
-    // A count that was aborted because the service ends.
-    if (account.used === undefined) throw new QuotaExceededError();
-    return account.used;
-  };
+  async #count({ key, storage, derivedName, ignores }: QuotaTarget, id: string): Promise<void> {
+    let found: Measure | undefined;
+    try {
+      const { signal } = this.#closing;
+      found = await measure(storage, SourcePath.root, 'folder', {
+        signal,
+        derivedName,
+        ignores,
+        isTolerant: true,
+      });
+    } finally {
+      await this.#note(key, (account, now) => counted(account, id, found, now));
+    }
+  }
 
-  return {
-    usage,
-    withRoom: async (target, need, signal, work) => {
-      const used = await usage(target, signal, need);
-      const account = accountOf(target.storage);
-      // Nothing may be awaited between the last look and this.
-      if (!fits(account.used ?? used, need, target.limits)) throw new QuotaExceededError();
-      add(account, need.bytes, need.files);
-      try {
-        return await work();
-      } catch (error) {
-        add(account, -need.bytes, -need.files);
-        throw error;
-      }
-    },
-    free: (storage, { bytes, files }) => add(accountOf(storage), -bytes, -files),
-    forget: (storage) => {
-      accountOf(storage).nextAt = 0;
-    },
-    close: async () => {
-      closing.abort();
-      await Promise.all(running);
-    },
-  };
-};
+  /** Says again what this process has reserved and counts. */
+  async #renew(): Promise<void> {
+    const ids = new Set(this.#own.keys());
+    for (const key of new Set(this.#own.values()))
+      await this.#note(key, (account, now) => renewed(account, ids, now));
+  }
+}
+
+/** Quotas whose counts lie in these documents: of this process, or of all instances. */
+export const createQuotas = (documents: Documents, log: Logger): Quotas => new SharedQuotas(documents, log);

@@ -22,7 +22,10 @@ export interface DurableQueue {
   add(value: unknown): Promise<void>;
   /** The oldest entry, which stays until it is removed; undefined when there is none. */
   first(): Promise<QueueEntry | undefined>;
+  /** Removes the entry that was the first one. */
   remove(id: string): Promise<void>;
+  /** Gives what still waits in memory its last chance. */
+  close?(): Promise<void>;
 }
 
 const flushFolder = async (folder: string): Promise<void> => {

@@ -15,13 +15,20 @@ interface Knowledge {
   isSweeping: boolean;
 }
 
+/** Who uses the trash of a store. */
+export interface TrashUse {
+  /** Keeps the store open during a sweep, and returns the way to give it back. */
+  readonly hold: () => () => void;
+  /** Hears of a sweep that has removed something. */
+  readonly onErased: () => void;
+}
+
 /** Keeps the trash of every store within its policy, in the background and at most once at a time each. */
 export interface TrashKeeper {
   /**
    * To be called with every use of the trash. Sweeps once an hour, and when `arrived` makes it too large.
-   * `hold` keeps the store open meanwhile and returns the way to give it back.
    */
-  tend(storage: StorageAdapter, policy: TrashPolicy, hold: () => () => void, arrived?: number): void;
+  tend(storage: StorageAdapter, policy: TrashPolicy, use: TrashUse, arrived?: number): void;
   /** Aborts what runs, and resolves when it has ended. */
   close(): Promise<void>;
 }
@@ -29,20 +36,18 @@ export interface TrashKeeper {
 const isDue = ({ sweptAt, bytes }: Knowledge, { maxBytes }: TrashPolicy): boolean =>
   Date.now() - sweptAt > HOUR_MS || (maxBytes !== undefined && bytes !== undefined && bytes > maxBytes);
 
-/**
- * Makes a keeper that has not begun anything. `onErased` hears of stores out of which a sweep has removed
- * something.
- */
-export const createTrashKeeper = (
-  locks: LocationLocks,
-  log: Logger,
-  onErased: (storage: StorageAdapter) => void,
-): TrashKeeper => {
+/** Makes a keeper that has not begun anything. */
+export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeeper => {
   const known = new WeakMap<StorageAdapter, Knowledge>();
   const running = new Set<Promise<void>>();
   const closing = new AbortController();
 
-  const sweep = async (storage: StorageAdapter, policy: TrashPolicy, knowledge: Knowledge): Promise<void> => {
+  const sweep = async (
+    storage: StorageAdapter,
+    policy: TrashPolicy,
+    knowledge: Knowledge,
+    onErased: () => void,
+  ): Promise<void> => {
     knowledge.isSweeping = true;
     try {
       while (isDue(knowledge, policy)) {
@@ -51,7 +56,7 @@ export const createTrashKeeper = (
         // Unknown when it fails: then the next sweep is due in an hour.
         knowledge.bytes = undefined;
         const { erased, kept } = await sweepTrash(storage, policy, locks, { signal: closing.signal });
-        if (erased > 0) onErased(storage);
+        if (erased > 0) onErased();
         // What has come meanwhile may be counted twice: that costs a sweep, which counts again.
         if (kept !== undefined) knowledge.bytes = kept + knowledge.arrived;
       }
@@ -63,14 +68,14 @@ export const createTrashKeeper = (
   };
 
   return {
-    tend: (storage, policy, hold, arrived = 0) => {
+    tend: (storage, policy, { hold, onErased }, arrived = 0) => {
       const knowledge = known.get(storage) ?? { sweptAt: 0, bytes: undefined, arrived: 0, isSweeping: false };
       known.set(storage, knowledge);
       knowledge.arrived += arrived;
       if (knowledge.bytes !== undefined) knowledge.bytes += arrived;
       if (closing.signal.aborted || knowledge.isSweeping || !isDue(knowledge, policy)) return;
       const release = hold();
-      const work = sweep(storage, policy, knowledge).finally(() => {
+      const work = sweep(storage, policy, knowledge, onErased).finally(() => {
         running.delete(work);
         release();
       });

@@ -32,7 +32,7 @@ export interface TusRequest {
   readonly check: (
     metadata: ReadonlyMap<string, string | null>,
     bytes: number,
-  ) => Promise<Pick<AnnouncedUpload, 'owner' | 'destination'>>;
+  ) => Promise<Pick<AnnouncedUpload, 'owner' | 'client' | 'destination'>>;
   /** Stores a file that has arrived, and returns what the client is answered: JSON. */
   readonly store: (file: ArrivedFile, signal: AbortSignal) => Promise<string>;
 }
@@ -219,7 +219,11 @@ export const createResumableUploads = (
   log: Logger,
 ): ResumableUploads | undefined => {
   if (tus === undefined) return undefined;
-  const { directory = join(stateDirectory, 'tus'), hours, maxUploads: uploads, maxBytes: bytes } = tus;
-  const limits = { uploads, bytes, milliseconds: hours * 60 * 60 * 1000 };
+  const { directory = join(stateDirectory, 'tus'), hours, maxUploads, maxBytes, maxUploadsPerClient } = tus;
+  const limits = {
+    all: { uploads: maxUploads, bytes: maxBytes },
+    client: { uploads: maxUploadsPerClient, bytes: tus.maxBytesPerClient ?? maxBytes / 2 },
+    milliseconds: hours * 60 * 60 * 1000,
+  };
   return new ResumableUploads(new UnfinishedUploads(directory, limits), log);
 };

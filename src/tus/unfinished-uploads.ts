@@ -6,10 +6,16 @@ import { fromSystemError } from '../adapter-support/system-errors.ts';
 import { BusyError, NotFoundError } from '../errors/errors.ts';
 import type { AnnouncedUpload } from './upload.ts';
 
-/** How much may wait, and how long. */
-export interface WaitingLimits {
+interface Bounds {
   readonly uploads: number;
+  /** As announced. */
   readonly bytes: number;
+}
+
+/** How much may wait, of all clients and of one, and how long. */
+export interface WaitingLimits {
+  readonly all: Bounds;
+  readonly client: Bounds;
   /** After the last byte. */
   readonly milliseconds: number;
 }
@@ -36,6 +42,12 @@ const parsed = (text: string): Omit<WaitingUpload, 'touchedAt'> | undefined => {
   } catch {
     return undefined;
   }
+};
+
+const requireRoom = (waiting: readonly WaitingUpload[], announced: AnnouncedUpload, most: Bounds): void => {
+  const bytes = waiting.reduce((sum, upload) => sum + upload.announced.bytes, announced.bytes);
+  if (waiting.length >= most.uploads || bytes > most.bytes)
+    throw new BusyError({ detail: 'too many unfinished uploads wait' });
 };
 
 /** Writes the whole chunk: the system may take a part of it. @throws StorageFullError and the like */
@@ -75,9 +87,11 @@ export class UnfinishedUploads {
   async create(announced: AnnouncedUpload): Promise<void> {
     await this.#load();
     const waiting = [...this.#uploads.values()].filter(({ answer }) => answer === undefined);
-    const bytes = waiting.reduce((sum, upload) => sum + upload.announced.bytes, announced.bytes);
-    if (waiting.length >= this.#limits.uploads || bytes > this.#limits.bytes)
-      throw new BusyError({ detail: 'too many unfinished uploads wait' });
+    requireRoom(waiting, announced, this.#limits.all);
+    const { client } = announced;
+    const own = waiting.filter((other) => client !== undefined && other.announced.client === client);
+    // Whoever has nothing waiting may begin with what is large.
+    if (own.length > 0) requireRoom(own, announced, this.#limits.client);
     const upload = { announced, touchedAt: Date.now(), answer: undefined };
     this.#uploads.set(announced.id, upload);
     try {

@@ -25,6 +25,8 @@ export interface AnnouncedUpload {
   /** As the client has sent it: HEAD answers it. */
   readonly metadata: Readonly<Record<string, string | null>>;
   readonly owner: Owner;
+  /** Against whose bounds it counts; undefined where nobody knows who has begun it. */
+  readonly client?: string | undefined;
   readonly destination: Destination;
 }
 

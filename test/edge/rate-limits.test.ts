@@ -30,8 +30,12 @@ const logger = {
   error() {},
 };
 
-const serve = async (rateLimits: RateLimits, hooks: ConnectorHooks = {}): Promise<string> => {
-  const config = { rateLimits, sources: { files: { title: 'Files', root, baseurl: '/files/' } } };
+const serve = async (
+  rateLimits: RateLimits,
+  hooks: ConnectorHooks = {},
+  more: ConfigInput = {},
+): Promise<string> => {
+  const config = { rateLimits, ...more, sources: { files: { title: 'Files', root, baseurl: '/files/' } } };
   const app = createApp(config, hooks, { logger });
   apps.push(app);
   const { port } = await app.listen(0, '127.0.0.1');
@@ -163,14 +167,14 @@ describe('what counts as one client', () => {
     ['2001:db8::1', '2001:db8::ffff:2'],
     ['192.0.2.1', '::ffff:192.0.2.1'],
   ])('is whom a trusted proxy names: %s and %s are one', async (first, second) => {
-    const url = await serve({ ...limits, trustedProxies: ['127.0.0.0/8'] });
+    const url = await serve(limits, {}, { trustedProxies: ['127.0.0.0/8'] });
     expect((await list(url, { 'x-forwarded-for': first })).status).toBe(200);
     expect((await list(url, { 'x-forwarded-for': second })).status).toBe(429);
     expect((await list(url, { 'x-forwarded-for': '192.0.2.200' })).status).toBe(200);
   });
 
   it('is the proxy itself where it names nobody', async () => {
-    const url = await serve({ ...limits, trustedProxies: ['127.0.0.1'] });
+    const url = await serve(limits, {}, { trustedProxies: ['127.0.0.1'] });
     expect((await list(url, { 'x-forwarded-for': 'unknown' })).status).toBe(200);
     expect((await list(url, { 'x-forwarded-for': '-, <>' })).status).toBe(429);
   });
@@ -202,11 +206,9 @@ describe.skipIf(!hasRedis)('rate limits that instances share (needs redis-server
     let said = '';
     redis.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
     await expect.poll(() => said).toContain('Ready to accept connections');
-    const limits: RateLimits = {
-      listings: { requests: 2, seconds: 60 },
-      redis: `redis://127.0.0.1:${String(port)}`,
-    };
-    const [one, two] = [await serve(limits), await serve(limits)];
+    const limits: RateLimits = { listings: { requests: 2, seconds: 60 } };
+    const shared = { redis: { url: `redis://127.0.0.1:${String(port)}` } };
+    const [one, two] = [await serve(limits, {}, shared), await serve(limits, {}, shared)];
     expect((await list(one)).status).toBe(200);
     expect((await list(two)).status).toBe(200);
     expect((await list(one)).status).toBe(429);
@@ -219,10 +221,8 @@ describe.skipIf(!hasRedis)('rate limits that instances share (needs redis-server
   });
 
   it('hold where Redis never answers', async () => {
-    const url = await serve({
-      listings: { requests: 1, seconds: 60 },
-      redis: `redis://127.0.0.1:${String(await freePort())}`,
-    });
+    const redis = { url: `redis://127.0.0.1:${String(await freePort())}` };
+    const url = await serve({ listings: { requests: 1, seconds: 60 } }, {}, { redis });
     expect(await statuses([list(url), list(url)])).toEqual([200, 429]);
   });
 });

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createFileQueue } from '../../dist/internals.js';
 import { formOf, silent } from '../protocol/service.ts';
 
 const secret = 'a secret that is long enough: 32 bytes';
@@ -147,6 +148,37 @@ describe('webhooks', () => {
     expect(receiver.deliveries.map(signedBy).sort()).toEqual([0, 1]);
   });
 
+  it('may have several secrets, each of which signs, so that one can be changed for another', async () => {
+    const folder = await scratch();
+    const receiver = await startReceiver(() => 200);
+    const secrets = ['a new secret that is long enough: 32', secret];
+    const { upload } = await start(folder, { url: receiver.url, allowPrivate: true, secret: secrets });
+    expect(await upload('a.txt')).toBe(200);
+    await expect.poll(receiver.paths).toEqual(['a.txt']);
+    const [{ headers, body } = { headers: {}, body: '' }] = receiver.deliveries;
+    const signed = `${String(headers['x-stowage-timestamp'])}.${body}`;
+    const expected = secrets.map((one) => `sha256=${createHmac('sha256', one).update(signed).digest('hex')}`);
+    expect(String(headers['x-stowage-signature']).split(', ')).toEqual(expected);
+  });
+
+  it('keep the oldest where too many wait, and refuse what is more', async () => {
+    const folder = await scratch();
+    const queue = createFileQueue(join(folder, 'queue'), 3);
+    await Promise.all([1, 2, 3].map((value) => queue.add(value)));
+    await expect(queue.add(4)).rejects.toThrow('full');
+    // Also those that another process has left.
+    const again = createFileQueue(join(folder, 'queue'), 3);
+    await expect(again.add(5)).rejects.toThrow('full');
+    for (const value of [1, 2, 3]) {
+      const entry = await again.first();
+      expect(entry?.value).toBe(value);
+      await again.remove(entry?.id ?? '');
+    }
+    expect(await again.first()).toBeUndefined();
+    await again.add(6);
+    expect((await again.first())?.value).toBe(6);
+  });
+
   it('get only what they ask for, and never anything at a private address by default', async () => {
     const folder = await scratch();
     const receiver = await startReceiver(() => 200);
@@ -165,6 +197,11 @@ describe('webhooks', () => {
     [
       'a secret that could be guessed',
       { webhooks: [{ url: 'https://a.example/', secret: 'short' }] },
+      /32 bytes/u,
+    ],
+    [
+      'one such secret among others',
+      { webhooks: [{ url: 'https://a.example/', secret: [secret, 'short'] }] },
       /32 bytes/u,
     ],
     ['an address of another kind', { webhooks: [{ url: 'ftp://a.example/', secret }] }, /http/u],

@@ -121,7 +121,8 @@ it('is a description that tools accept, of the published version', async () => {
 it('describes every action by the methods that it takes', async () => {
   const { paths } = await readDescription();
   const actions = createActions();
-  expect(Object.keys(paths)).toEqual(['/ping', '/', ...[...actions.keys()].map((name) => `/${name}`)]);
+  const named = [...actions.keys()].map((name) => `/${name}`);
+  expect(Object.keys(paths)).toEqual(['/ping', '/', ...named, '/tus', '/tus/{id}']);
   for (const [name, { methods, takesFiles }] of actions) {
     const described = Object.keys(paths[`/${name}`] ?? {}).map((method) => method.toUpperCase());
     expect([name, described]).toEqual([name, takesFiles ? ['POST'] : methods]);

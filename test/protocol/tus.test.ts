@@ -364,7 +364,8 @@ describe('an unfinished upload', () => {
     await patch(address, 0, 'abc');
     const [bytes = ''] = await service.kept();
     const directory = bytes.replace(/\/[^/]+\/bytes$/u, '');
-    const limits = { uploads: 9, bytes: 99, milliseconds: 60 * 60 * 1000 };
+    const bounds = { uploads: 9, bytes: 99 };
+    const limits = { all: bounds, client: bounds, milliseconds: 60 * 60 * 1000 };
     const uploads = new UnfinishedUploads(directory, limits);
     await uploads.sweep(() => false);
     expect(await service.kept()).toEqual([bytes]);
@@ -380,7 +381,7 @@ describe('an unfinished upload', () => {
   });
 
   it('counts against the bounds of the service', async () => {
-    const service = await startTus({ tus: { maxUploads: 2, maxBytes: '1kb' } });
+    const service = await startTus({ tus: { maxUploads: 2, maxBytes: '1kb', maxBytesPerClient: '1kb' } });
     const begin = (bytes: number) => create(service.tus, bytes, { filename: 'a.txt' });
     const first = await begin(600);
     expect((await begin(600)).status).toBe(503);
@@ -389,5 +390,23 @@ describe('an unfinished upload', () => {
     expect([third.status, third.error, third.headers.has('retry-after')]).toEqual([503, 'BUSY', true]);
     await ask('DELETE', first.address);
     expect((await begin(600)).status).toBe(201);
+  });
+
+  it.each([
+    ['user', { 'x-user': 'anna' }, { 'x-user': 'bob' }],
+    ['address', { 'x-forwarded-for': '192.0.2.1' }, { 'x-forwarded-for': '192.0.2.2' }],
+  ])('counts against the bounds of its client: the %s', async (_what, anna, bob) => {
+    const tus = { maxUploads: 9, maxBytes: '1kb', maxUploadsPerClient: 2, maxBytesPerClient: 500 } as const;
+    const service = await startTus(
+      { tus, trustedProxies: ['127.0.0.1'] },
+      { checkAuthentication: ({ headers }) => ({ role: 'guest', subject: headers['x-user'] }) },
+    );
+    const begin = async (bytes: number, headers: Record<string, string>): Promise<number> =>
+      (await create(service.tus, bytes, { filename: 'a.txt' }, headers)).status;
+    // One that is larger than the bound may be the only one.
+    expect(await begin(600, anna)).toBe(201);
+    expect(await begin(1, anna)).toBe(503);
+    for (const status of [201, 201, 503]) expect(await begin(100, bob)).toBe(status);
+    expect(await begin(1, {})).toBe(201);
   });
 });

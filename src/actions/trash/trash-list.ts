@@ -6,7 +6,7 @@ import { type ActionContext, defineAction } from '../action.ts';
 import { isOfStore, listingMessages, unreachable } from '../listing/each-source.ts';
 import { countField } from '../listing/fields.ts';
 import { openedSource, sourcesFor, type OpenSource } from '../open-source.ts';
-import { trashPolicyOf } from '../removal.ts';
+import { tendTrash, trashPolicyOf } from '../removal.ts';
 import { isAllowed, isVisible, trashItem, trashItemSchema } from './item.ts';
 
 /** Each costs a reading. */
@@ -42,12 +42,11 @@ class Trashes {
   }
 
   async *#visibleIn(source: Source): AsyncGenerator<Found, void, undefined> {
-    const { services, signal, log, holdSources } = this.#context;
-    const policy = trashPolicyOf(source.settings);
-    if (policy === undefined) return;
+    const { signal, log } = this.#context;
+    if (trashPolicyOf(source.settings) === undefined) return;
     try {
       const open = await openedSource(this.#context, source);
-      services.trash.tend(open.storage, policy, holdSources);
+      tendTrash(this.#context, open);
       for await (const record of trashContents(open.storage, { signal })) {
         if (isVisible(open, record) && isAllowed(open, 'TRASH_LIST', record)) yield { open, record };
       }

@@ -1,0 +1,91 @@
+import type { JsonSchema } from './settings-schema.ts';
+
+type Part = Readonly<Record<string, unknown>>;
+
+const text = (description: string): Part => ({ description, schema: { type: 'string' } });
+const bytes = (description: string): Part => ({ description, schema: { type: 'integer', minimum: 0 } });
+const inHeader = (name: string, value: Part): Part => ({ name, in: 'header', required: true, ...value });
+
+const version = inHeader('Tus-Resumable', { schema: { const: '1.0.0' } });
+const content = { 'application/offset+octet-stream': {} };
+const error = { $ref: '#/components/responses/Error' };
+const answer: JsonSchema = {
+  type: 'object',
+  properties: { success: { const: true }, data: { $ref: '#/components/schemas/FileUploadData' } },
+  required: ['success', 'data'],
+};
+
+/** Uploads in parts: no action, and there with the setting `tus` alone. The protocol has the rest. */
+export const tusPaths: Part = {
+  '/tus': {
+    post: {
+      operationId: 'tusCreate',
+      summary: 'Begins an upload in parts (tus 1.0), where the setting `tus` is on.',
+      externalDocs: { url: 'https://tus.io/protocols/resumable-upload' },
+      parameters: [
+        version,
+        inHeader('Upload-Length', bytes('Bytes of the whole file.')),
+        inHeader(
+          'Upload-Metadata',
+          text(
+            'Keys, each with a value in Base64: `filename` or `name`; `source` and `path` as of fileUpload.',
+          ),
+        ),
+      ],
+      requestBody: { description: 'The first part, if any.', required: false, content },
+      responses: {
+        '201': {
+          description: 'Begun.',
+          headers: {
+            Location: text('Address of the upload, relative to this one.'),
+            'Upload-Offset': bytes('Bytes that have come.'),
+            'Upload-Expires': text('When it is given up.'),
+          },
+        },
+        default: error,
+      },
+    },
+  },
+  '/tus/{id}': {
+    parameters: [
+      { name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: '^[0-9a-f]{40}$' } },
+      version,
+    ],
+    head: {
+      operationId: 'tusOffset',
+      summary: 'Says where an upload goes on.',
+      responses: {
+        '200': {
+          description: 'It is there.',
+          headers: {
+            'Upload-Offset': bytes('Bytes that have come; all of them: the file is stored.'),
+            'Upload-Length': bytes('Bytes of the whole file.'),
+          },
+        },
+        default: { description: 'Not there (404), or not to be stored now. Without a body.' },
+      },
+    },
+    patch: {
+      operationId: 'tusContinue',
+      summary: 'Adds bytes to an upload.',
+      parameters: [inHeader('Upload-Offset', bytes('Where they begin: what HEAD has said.'))],
+      requestBody: { required: true, content },
+      responses: {
+        '200': {
+          description: 'The last byte has come, and the file is stored: as fileUpload answers.',
+          content: { 'application/json': { schema: answer } },
+        },
+        '204': {
+          description: 'They are safe; more is to come.',
+          headers: { 'Upload-Offset': bytes('Bytes that have come.') },
+        },
+        default: error,
+      },
+    },
+    delete: {
+      operationId: 'tusRemove',
+      summary: 'Gives an upload up.',
+      responses: { '204': { description: 'It is gone.' }, default: error },
+    },
+  },
+};

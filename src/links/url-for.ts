@@ -1,0 +1,15 @@
+import type { Settings } from '../config/settings.ts';
+import { UnknownSourceError } from '../errors/errors.ts';
+import { seenFrom } from '../sources/own-address.ts';
+import type { SourceSet } from '../sources/source.ts';
+import { SourcePath } from '../storage/source-path.ts';
+import type { Links, UrlFor } from './links.ts';
+
+/** Links to files of the configured sources. */
+export const createUrlFor =
+  ({ publicUrl }: Pick<Settings, 'publicUrl'>, sources: SourceSet, links: Links): UrlFor =>
+  (name, path, { lifetime, base = publicUrl ?? '' } = {}) => {
+    const source = seenFrom({ mount: base.replace(/\/$/u, ''), hosts: [] }, sources, undefined).find(name);
+    if (source === undefined) throw new UnknownSourceError();
+    return links.to(source, SourcePath.parse(path), lifetime);
+  };

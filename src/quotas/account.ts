@@ -1,0 +1,144 @@
+import type { Measure } from '../storage/measure.ts';
+
+const HOUR_MS = 60 * 60_000;
+/** After a count during which something changed: what changed may be counted twice. */
+const SOON_MS = 5 * 60_000;
+/** What a process says that has died is believed for so long; a living one says it again before. */
+export const BELIEVED_MS = 60_000;
+
+/** What a source may hold; see the setting `quota`. */
+export interface QuotaLimits {
+  readonly bytes?: number | undefined;
+  readonly files?: number | undefined;
+}
+
+interface Reservation extends Measure {
+  readonly until: number;
+}
+
+interface Counting {
+  readonly id: string;
+  readonly until: number;
+  /** What was added since it began. */
+  readonly added: Measure;
+}
+
+/** What is known of one source, by all who share it. Forgetting it costs another count. JSON. */
+export interface Account {
+  /** Absent until it has been counted. */
+  readonly used?: Measure | undefined;
+  readonly countedAt: number;
+  /** When it is to be counted again. */
+  readonly dueAt: number;
+  readonly counting?: Counting | undefined;
+  /** What is about to be stored, by id. */
+  readonly reserved: Readonly<Record<string, Reservation>>;
+}
+
+const plus = (one: Measure, other: Measure): Measure => ({
+  bytes: Math.max(0, one.bytes + other.bytes),
+  files: Math.max(0, one.files + other.files),
+});
+
+/** The account as it is now: without what dead processes have left, after whom another count is due. */
+export const accountAt = (account: Account | undefined, now: number): Account => {
+  if (account === undefined) return { countedAt: 0, dueAt: 0, reserved: {} };
+  const { counting, reserved } = account;
+  const all = Object.entries(reserved);
+  const living = all.filter(([, { until }]) => until > now);
+  const isCounting = counting !== undefined && counting.until > now;
+  if (living.length === all.length && isCounting === (counting !== undefined)) return account;
+  return {
+    ...account,
+    counting: isCounting ? counting : undefined,
+    dueAt: 0,
+    reserved: Object.fromEntries(living),
+  };
+};
+
+/** What is stored, and what is about to be. */
+export const takenOf = ({ used, reserved }: Account): Measure | undefined =>
+  used &&
+  Object.values(reserved).reduce<Measure>((sum, { bytes, files }) => {
+    // What replaces something larger makes room when it is stored, not before.
+    return { bytes: sum.bytes + Math.max(0, bytes), files: sum.files + Math.max(0, files) };
+  }, used);
+
+/** Whether so much more is within the limits. What takes nothing always is. */
+export const fits = (
+  taken: Measure,
+  need: Measure,
+  { bytes = Infinity, files = Infinity }: QuotaLimits,
+): boolean => {
+  const isTooLarge = need.bytes > 0 && taken.bytes + need.bytes > bytes;
+  const isTooMany = need.files > 0 && taken.files + need.files > files;
+  return !isTooLarge && !isTooMany;
+};
+
+/** Something was stored, or has left. */
+export const withAdded = (account: Account, change: Measure): Account => {
+  const { used, counting } = account;
+  return {
+    ...account,
+    used: used && plus(used, change),
+    counting: counting && {
+      ...counting,
+      added: { bytes: counting.added.bytes + change.bytes, files: counting.added.files + change.files },
+    },
+  };
+};
+
+export const withReserved = (
+  account: Account,
+  id: string,
+  { bytes, files }: Measure,
+  now: number,
+): Account => ({
+  ...account,
+  reserved: { ...account.reserved, [id]: { bytes, files, until: now + BELIEVED_MS } },
+});
+
+export const withoutReserved = (account: Account, id: string): Account => {
+  const { [id]: _gone, ...reserved } = account.reserved;
+  return { ...account, reserved };
+};
+
+/** Whatever these ids have reserved, or count, goes on. */
+export const renewed = (account: Account, ids: ReadonlySet<string>, now: number): Account => {
+  const until = now + BELIEVED_MS;
+  const { counting, reserved } = account;
+  const kept = Object.entries(reserved).map(
+    ([id, one]) => [id, ids.has(id) ? { ...one, until } : one] as const,
+  );
+  return {
+    ...account,
+    counting: counting && ids.has(counting.id) ? { ...counting, until } : counting,
+    reserved: Object.fromEntries(kept),
+  };
+};
+
+/** Begins a count when one is due and nobody counts. */
+export const withCountIfDue = (account: Account, id: string, now: number): Account => {
+  const isDue = account.used === undefined || now >= account.dueAt;
+  if (!isDue || account.counting !== undefined) return account;
+  const counting = { id, until: now + BELIEVED_MS, added: { bytes: 0, files: 0 } };
+  return { ...account, counting, dueAt: now + SOON_MS };
+};
+
+/** Somebody has opened the store anew, or something has left it that nobody has measured. */
+export const doubted = (account: Account, now: number, isCertain: boolean): Account => ({
+  ...account,
+  dueAt: isCertain ? now : Math.min(account.dueAt, account.countedAt + SOON_MS),
+});
+
+/** Ends a count. Without a finding, or when it has taken so long that others count, it says nothing. */
+export const counted = (account: Account, id: string, found: Measure | undefined, now: number): Account => {
+  const { counting } = account;
+  if (counting?.id !== id) return account;
+  if (found === undefined) return { ...account, counting: undefined };
+  const { bytes, files } = counting.added;
+  const isCalm = bytes === 0 && files === 0 && Object.keys(account.reserved).length === 0;
+  // What came meanwhile may be in the count already: too much is better than too little.
+  const used = plus(found, { bytes: Math.max(0, bytes), files: Math.max(0, files) });
+  return { ...account, used, counting: undefined, countedAt: now, dueAt: now + (isCalm ? HOUR_MS : SOON_MS) };
+};

@@ -1,0 +1,71 @@
+import type { Redis } from 'ioredis';
+import { UnsupportedError } from '../errors/errors.ts';
+import type { Logger } from '../log/logger.ts';
+
+/** Where several instances meet; see the setting `redis`. */
+export interface RedisSettings {
+  readonly url: string;
+  readonly prefix: string;
+}
+
+/** One connection for all that instances share. Nothing is loaded or opened before it is asked for. */
+export interface RedisConnection {
+  /** Begins every key. */
+  readonly prefix: string;
+  /**
+   * The client, also while it cannot reach anybody: then every command fails immediately.
+   * @throws UnsupportedError when the package is not installed
+   */
+  get(): Promise<Redis>;
+  close(): Promise<void>;
+}
+
+const load = async (): Promise<{ readonly Redis: typeof Redis }> => {
+  try {
+    return await import('ioredis');
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
+    if (!isMissing) throw error;
+    const message = 'The setting redis needs the npm package "ioredis", which is not installed here.';
+    throw new UnsupportedError({ message, cause: error });
+  }
+};
+
+const connect = async (url: string, log: Logger): Promise<Redis> => {
+  const { Redis } = await load();
+  // A request must not wait for a connection that is lost, and what was sent over one may have been done:
+  // whoever sent it decides what that means.
+  const redis = new Redis(url, {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 1,
+    connectTimeout: 2000,
+    commandTimeout: 1000,
+  });
+  let isLost = false;
+  redis.on('error', (error: unknown) => {
+    if (!isLost) log.warn('Redis cannot be reached.', { error });
+    isLost = true;
+  });
+  redis.on('ready', () => {
+    if (isLost) log.info('Redis can be reached again.');
+    isLost = false;
+  });
+  await new Promise<void>((resolve) => {
+    redis.once('ready', resolve);
+    redis.once('error', () => resolve());
+  });
+  return redis;
+};
+
+/** A connection that has not been opened. */
+export const createRedisConnection = ({ url, prefix }: RedisSettings, log: Logger): RedisConnection => {
+  let redis: Promise<Redis> | undefined;
+  return {
+    prefix,
+    get: () => (redis ??= connect(url, log)),
+    close: async () => {
+      (await redis?.catch(() => undefined))?.disconnect();
+    },
+  };
+};

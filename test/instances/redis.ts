@@ -1,0 +1,73 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { onTestFinished } from 'vitest';
+
+/** Why no Redis can be started here; undefined: it can. */
+export const redisMissing = ((): string | undefined => {
+  try {
+    execFileSync('redis-server', ['--version'], { stdio: 'ignore' });
+    return undefined;
+  } catch {
+    return 'redis-server is not installed';
+  }
+})();
+
+/** A Redis of its own that keeps what it was told, for one test. */
+export interface RedisServer {
+  readonly url: string;
+  /** What lies in it, past the service. */
+  readonly client: Redis;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+};
+
+/** Starts one, which ends with the test. */
+export const startRedis = async (): Promise<RedisServer> => {
+  const folder = await mkdtemp(join(tmpdir(), 'stowage-redis-'));
+  const port = await freePort();
+  const words = ['--port', String(port), '--bind', '127.0.0.1', '--save', ''];
+  words.push('--appendonly', 'yes', '--appendfsync', 'always');
+  let child: ChildProcess | undefined;
+  const start = async (): Promise<void> => {
+    const started = spawn('redis-server', words, { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] });
+    child = started;
+    await new Promise<void>((resolve, reject) => {
+      let said = '';
+      started.stdout.setEncoding('utf8').on('data', (text: string) => {
+        said += text;
+        if (said.includes('Ready to accept connections')) resolve();
+      });
+      started.on('exit', () => reject(new Error(`redis-server has ended: ${said}`)));
+    });
+  };
+  const stop = async (): Promise<void> => {
+    if (child?.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  };
+  await start();
+  const url = `redis://127.0.0.1:${String(port)}`;
+  const client = new Redis(url);
+  client.on('error', () => undefined);
+  onTestFinished(async () => {
+    client.disconnect();
+    await stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+  return { url, client, start, stop };
+};

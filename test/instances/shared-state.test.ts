@@ -1,0 +1,224 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApp, type ConfigInput, type ServiceEvent } from 'stowage';
+import { createClient, type Client } from 'stowage/client';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startService } from '../robustness/service.ts';
+import { redisMissing, startRedis } from './redis.ts';
+
+const secret = 'a secret that is long enough: 32 bytes';
+const scratch = async (): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'stowage-instances-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+};
+
+interface Instance {
+  readonly client: Client;
+  readonly upload: (name: string, bytes?: number, source?: string) => Promise<number>;
+  readonly lines: readonly string[];
+  close(): Promise<void>;
+}
+
+/** The status of an upload by a form. */
+const uploadTo =
+  (port: number) =>
+  async (name: string, bytes = 1, source = ''): Promise<number> => {
+    const body = new FormData();
+    body.append('source', source);
+    body.append('files[0]', new Blob(['x'.repeat(bytes)]), name);
+    const answer = await fetch(`http://127.0.0.1:${String(port)}/fileUpload`, { method: 'POST', body });
+    await answer.arrayBuffer();
+    return answer.status;
+  };
+
+/** An instance in this process. */
+const startInstance = async (root: string, config: ConfigInput): Promise<Instance> => {
+  const lines: string[] = [];
+  const say = (message: string): void => void lines.push(message);
+  const logger = { debug: say, info: say, warn: say, error: say };
+  const files = { title: 'Files', root, baseurl: 'http://files.example/' };
+  const app = createApp({ createThumb: false, sources: { files }, ...config }, {}, { logger });
+  const { port } = await app.listen(0, '127.0.0.1');
+  onTestFinished(() => app.close());
+  const client = createClient({ url: `http://127.0.0.1:${String(port)}` });
+  return { client, upload: uploadTo(port), lines, close: () => app.close() };
+};
+
+const usedIn = async ({ client }: Instance) => (await client.permissions({})).quota;
+
+/** Somebody who is told of changes, and how many tell at the same time. */
+const startReceiver = async (status: () => number) => {
+  const events: ServiceEvent[] = [];
+  let [open, most] = [0, 0];
+  const server = createServer((request, response) => {
+    open += 1;
+    most = Math.max(most, open);
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const code = status();
+      if (code === 200) events.push(JSON.parse(Buffer.concat(chunks).toString()) as ServiceEvent);
+      setImmediate(() => {
+        open -= 1;
+        response.writeHead(code).end();
+      });
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}/`;
+  return { url, events, paths: () => events.map(({ path }) => path), most: () => most };
+};
+
+describe.skipIf(redisMissing !== undefined)(
+  `instances with one Redis (${redisMissing ?? 'it is there'})`,
+  () => {
+    it('share one quota: uploads to both at once never pass it, and what one removes is free for the other', async () => {
+      const redis = await startRedis();
+      const root = await scratch();
+      const config = { quota: { bytes: 1000 }, redis: { url: redis.url } };
+      const [one, two] = [await startInstance(root, config), await startInstance(root, config)];
+      const sent = Array.from({ length: 24 }, (_, index) =>
+        (index % 2 === 0 ? one : two).upload(`${String(index)}.txt`, 100),
+      );
+      const statuses = await Promise.all(sent);
+      expect(statuses.filter((status) => status === 200)).toHaveLength(10);
+      expect(statuses.filter((status) => status === 413)).toHaveLength(14);
+      expect(await usedIn(one)).toMatchObject({ usedBytes: 1000, usedFiles: 10 });
+      expect(await usedIn(two)).toMatchObject({ usedBytes: 1000, usedFiles: 10 });
+      await one.client.fileRemove({ path: '', name: `${String(statuses.indexOf(200))}.txt` });
+      expect(await two.upload('more.txt', 101)).toBe(413);
+      expect(await two.upload('last.txt', 100)).toBe(200);
+      expect(await one.upload('none.txt', 1)).toBe(413);
+      const [key = ''] = await redis.client.keys('stowage:quota:*');
+      const account = JSON.parse((await redis.client.get(key)) ?? '') as { reserved: object };
+      expect(account.reserved).toEqual({});
+    });
+
+    it('believe what a killed one has reserved for a minute, and count again then', async () => {
+      const redis = await startRedis();
+      const program = join(import.meta.dirname, 'hanging-instance.mjs');
+      const child = spawn(process.execPath, [program, redis.url], { stdio: ['ignore', 'pipe', 'ignore'] });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      const [text] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
+      const hanging = uploadTo(Number(text))('a.txt', 600).catch(() => 0);
+      const keys = () => redis.client.keys('stowage:quota:*');
+      const reserved = async () => {
+        const [key = ''] = await keys();
+        const { reserved: all = {} } = JSON.parse((await redis.client.get(key)) ?? '{}') as {
+          reserved?: Record<string, { bytes: number; until: number }>;
+        };
+        return Object.values(all);
+      };
+      await expect.poll(async () => (await reserved()).map(({ bytes }) => bytes)).toEqual([600]);
+      const two = await startInstance(await scratch(), { quota: { bytes: 1000 }, redis: { url: redis.url } });
+      expect(await two.upload('b.txt', 600)).toBe(413);
+      child.kill('SIGKILL');
+      expect(await hanging).toBe(0);
+      expect(await two.upload('b.txt', 600)).toBe(413);
+      const [{ until } = { until: 0 }] = await reserved();
+      expect(until - Date.now()).toBeLessThan(61_000);
+      // A minute later:
+      const [key = ''] = await keys();
+      await redis.client.set(key, ((await redis.client.get(key)) ?? '').replace(String(until), '1'));
+      expect(await two.upload('b.txt', 600)).toBe(200);
+      expect(await usedIn(two)).toMatchObject({ usedBytes: 600, usedFiles: 1 });
+    });
+
+    it('tell of every change once, one of them at a time, and in the order of each path', async () => {
+      const redis = await startRedis();
+      const receiver = await startReceiver(() => 200);
+      const root = await scratch();
+      const webhooks = [{ url: receiver.url, secret, allowPrivate: true }];
+      const config = { webhooks, redis: { url: redis.url } };
+      const both = [await startInstance(root, config), await startInstance(root, config)];
+      const instance = (index: number): Instance => both[index % 2] as Instance;
+      const paths = ['a', 'b', 'c', 'd', 'e', 'f'];
+      await Promise.all(
+        paths.map(async (path, index) => {
+          expect(await instance(index).upload(`${path}.txt`)).toBe(200);
+          for (let round = 0; round < 4; round += 1) {
+            const [from, to] = [`${path}${String(round || '')}`, `${path}${String(round + 1)}`];
+            await instance(index + round).client.fileRename({ path: '', name: `${from}.txt`, newname: to });
+          }
+        }),
+      );
+      await expect.poll(() => receiver.events.length, { timeout: 10_000 }).toBe(30);
+      expect(receiver.most()).toBe(1);
+      for (const path of paths) {
+        const own = receiver.paths().filter((one) => one.startsWith(path));
+        expect(own).toEqual(
+          [1, 2, 3, 4].reduce((all, round) => [...all, `${path}${String(round)}.txt`], [`${path}.txt`]),
+        );
+      }
+      await expect.poll(() => redis.client.keys('stowage:queue:*')).toEqual([]);
+    });
+
+    it('tell of what one has noted that was killed', async () => {
+      const redis = await startRedis();
+      let isDown = true;
+      const receiver = await startReceiver(() => (isDown ? 503 : 200));
+      const folder = await scratch();
+      const webhooks = [{ url: receiver.url, secret, allowPrivate: true }];
+      const config = { webhooks, redis: { url: redis.url } };
+      const killed = await startService(join(folder, 'config.json'), folder, config);
+      onTestFinished(() => killed.kill());
+      const upload = uploadTo(killed.port);
+      expect([await upload('a.txt'), await upload('b.txt')]).toEqual([200, 200]);
+      await expect.poll(() => receiver.most()).toBe(1);
+      await killed.kill();
+      const other = await startInstance(folder, config);
+      expect(await other.upload('c.txt')).toBe(200);
+      isDown = false;
+      const [lease = ''] = await redis.client.keys('stowage:sender:*');
+      const { until } = JSON.parse((await redis.client.get(lease)) ?? '') as { until: number };
+      expect(until - Date.now()).toBeLessThan(40_000);
+      // Then:
+      await redis.client.set(lease, JSON.stringify({ by: 'whoever was killed', until: 1 }));
+      await expect.poll(receiver.paths, { timeout: 10_000 }).toEqual(['a.txt', 'b.txt', 'c.txt']);
+    });
+
+    it('go on while Redis is away, keep what is to be told, and refuse what a quota cannot answer for', async () => {
+      const redis = await startRedis();
+      const receiver = await startReceiver(() => 200);
+      const folder = await scratch();
+      const free = { title: 'Free', root: await scratch(), baseurl: 'http://files.example/' };
+      const limited = {
+        title: 'Limited',
+        root: folder,
+        baseurl: 'http://files.example/',
+        quota: { bytes: 1000 },
+      };
+      const webhooks = [{ url: receiver.url, secret, allowPrivate: true }];
+      const config = { webhooks, redis: { url: redis.url }, sources: { free, limited } };
+      const instance = await startInstance(folder, config);
+      const uploadLimited = () => instance.upload('q.txt', 1, 'limited');
+      expect([await instance.upload('a.txt'), await uploadLimited()]).toEqual([200, 200]);
+      await expect.poll(receiver.paths).toEqual(['a.txt', 'q.txt']);
+      await expect.poll(() => redis.client.keys('stowage:queue:*')).toEqual([]);
+      await redis.stop();
+      expect(await instance.upload('b.txt')).toBe(200);
+      expect(await instance.upload('c.txt')).toBe(200);
+      expect(await uploadLimited()).toBe(503);
+      // What makes room is done, and counted later.
+      await instance.client.fileRemove({ source: 'limited', path: '', name: 'q.txt' });
+      expect((await instance.client.permissions({ source: 'limited' })).quota).toEqual({ bytes: 1000 });
+      expect(instance.lines).toContain('Events wait in memory: Redis does not take them.');
+      expect(instance.lines.join()).not.toContain('127.0.0.1');
+      await redis.start();
+      await expect
+        .poll(receiver.paths, { timeout: 10_000 })
+        .toEqual(['a.txt', 'q.txt', 'b.txt', 'c.txt', 'q.txt']);
+      await expect.poll(uploadLimited, { timeout: 10_000 }).toBe(200);
+    });
+  },
+);
