@@ -268,17 +268,30 @@ describe.skipIf(chromium === undefined)(`Search and trash in Jodit's file browse
       await editor.agree();
       await eventually(() => editor.folders()).not.toContain(folder);
     }
-    await page.click(toggle);
+    const { keyboard } = page;
+    await page.focus(toggle);
+    await keyboard.press('Enter');
     await eventually(async () => (await trashed(page)).length).toBe(2);
-    await page.locator('.stowage-trash button[aria-label="Delete gone for good"]').click();
+    await eventually(() => focused(page)).toBe('Restore archive');
+    // The newest is the first.
+    await keyboard.press('ArrowDown');
+    expect(await focused(page)).toBe('Restore gone');
+    await keyboard.press('Delete');
+    await page.waitForSelector('.stowage-question');
     expect(await page.$eval('.stowage-question', (box) => (box as HTMLElement).innerText)).toMatch(
       /Delete this for good\?[\s\S]*gone$/u,
     );
-    await page.keyboard.press('Escape');
+    await keyboard.press('Escape');
+    await page.waitForSelector('.stowage-question', { hidden: true });
     expect(await trashed(page)).toHaveLength(2);
-    await page.locator('.stowage-trash button[aria-label="Delete gone for good"]').click();
-    await editor.agree();
+    await eventually(() => focused(page)).toBe('Restore gone');
+    await keyboard.press('Tab');
+    expect(await focused(page)).toBe('Delete gone for good');
+    await keyboard.press('Enter');
+    await page.waitForSelector('.stowage-question');
+    await keyboard.press('Enter');
     await eventually(async () => (await trashed(page)).length).toBe(1);
+    await eventually(() => focused(page)).toMatch(/archive/u);
     await page.locator('.stowage-trash__empty').click();
     expect(await page.$eval('.stowage-question', (box) => box.textContent)).toContain('PHOTOS and TEAM');
     await editor.agree();
@@ -403,7 +416,22 @@ describe.skipIf(chromium === undefined)(`Search and trash in Jodit's file browse
     await eventually(() => page.$eval('.stowage-search__count', (text) => text.textContent)).toMatch(
       /نتائج/u,
     );
-    await page.click(toggle);
+    // In this direction the next one is to the left.
+    await page.focus(field);
+    await page.keyboard.press('ArrowDown');
+    const focusedTile = () =>
+      page.$$eval('.jodit-file-browser-files__item', (tiles) => {
+        const index = tiles.findIndex((tile) => tile === document.activeElement);
+        return { index, left: tiles[index]?.getBoundingClientRect().left ?? 0 };
+      });
+    await eventually(async () => (await focusedTile()).index).toBe(0);
+    const first = await focusedTile();
+    await page.keyboard.press('ArrowLeft');
+    const second = await focusedTile();
+    expect(second.index).toBe(1);
+    expect(second.left).toBeLessThan(first.left);
+    await page.focus(toggle);
+    await page.keyboard.press('Enter');
     await eventually(() => page.$eval('.stowage-trash__count', (text) => text.textContent)).not.toBe('');
     const left = (selector: string): Promise<number> =>
       page.$eval(selector, (element) => element.getBoundingClientRect().left);

@@ -26,10 +26,18 @@ const otherPages = ['docs/start/cli.md', 'docs/react.md', 'docs/login.md'];
 
 let project: PackedProject;
 
+/** Says how long something took, for whoever reads the log. */
+const timed = async <Result>(what: string, act: () => Promise<Result>): Promise<Result> => {
+  const start = performance.now();
+  const result = await act();
+  console.info(`${what}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  return result;
+};
+
 beforeAll(async () => {
   const pages = [...Object.values(examples).map(({ page }) => page), ...otherPages];
   const packages = (await Promise.all(pages.map(packagesOf))).flat();
-  project = await PackedProject.create([...packages, 'jodit-react']);
+  project = await timed('npm install of all pages', () => PackedProject.create([...packages, 'jodit-react']));
 }, 240_000);
 
 afterAll(() => project?.remove());
@@ -47,8 +55,12 @@ describe.skipIf(chromium === undefined)(`From an empty folder to a picture${need
     '%s',
     async (name) => {
       const { words, hasLogin } = examples[name];
-      const program = await project.start(await project.add(`start/${name}`), words);
-      await seeFirstPicture(browser, program, { hasLogin });
+      const folder = await project.add(`start/${name}`);
+      const program = await timed(`${name}, from its files to the picture seen by another`, async () => {
+        const started = await project.start(folder, words);
+        await seeFirstPicture(browser, started, { hasLogin });
+        return started;
+      });
       const stranger = await fetch(`${program.url}/connector/`, { method: 'POST', body: 'action=files' });
       if (hasLogin) expect(stranger.status).toBe(401);
       await program.stop();

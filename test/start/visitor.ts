@@ -1,4 +1,5 @@
 import type { Browser, Page } from 'puppeteer-core';
+import { PATIENCE } from '../client/chromium.ts';
 import { EditorPage, type ShownPicture } from '../client/editor-page.ts';
 
 /** Somebody who opens a page of the documents in a browser of their own, and uses it by mouse. */
@@ -14,7 +15,7 @@ export class Visitor {
   static async open(browser: Browser, url: string): Promise<Visitor> {
     const context = await browser.createBrowserContext();
     const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(PATIENCE);
     await page.setViewport({ width: 1280, height: 900 });
     await page.goto(url);
     return new Visitor(page);
