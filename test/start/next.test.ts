@@ -13,7 +13,7 @@ const run = promisify(execFile);
 const isSlowAllowed = process.env['STOWAGE_SLOW_TESTS'] !== undefined;
 const reason = isSlowAllowed
   ? needsChromium
-  : ' [left out: installing and building Next.js takes more than a minute; set STOWAGE_SLOW_TESTS]';
+  : ' [left out: installing and building Next.js takes 70 seconds of processor time; set STOWAGE_SLOW_TESTS]';
 
 describe.skipIf(!isSlowAllowed || chromium === undefined)(
   `From an empty folder to a picture: Next.js${reason}`,
