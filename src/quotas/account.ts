@@ -40,29 +40,35 @@ const plus = (one: Measure, other: Measure): Measure => ({
   files: Math.max(0, one.files + other.files),
 });
 
-/** The account as it is now: without what dead processes have left, after whom another count is due. */
+/** What replaces something larger makes room when it is stored, not before. */
+const atLeastNothing = ({ bytes, files }: Measure): Measure => ({
+  bytes: Math.max(0, bytes),
+  files: Math.max(0, files),
+});
+
+/**
+ * The account as it is now. What dead processes had reserved may be stored: it counts as that, and another count
+ * is due.
+ */
 export const accountAt = (account: Account | undefined, now: number): Account => {
   if (account === undefined) return { countedAt: 0, dueAt: 0, reserved: {} };
-  const { counting, reserved } = account;
-  const all = Object.entries(reserved);
-  const living = all.filter(([, { until }]) => until > now);
-  const isCounting = counting !== undefined && counting.until > now;
-  if (living.length === all.length && isCounting === (counting !== undefined)) return account;
+  const { used, counting, reserved } = account;
+  const dead = Object.entries(reserved).filter(([, { until }]) => until <= now);
+  const isCountDead = counting !== undefined && counting.until <= now;
+  if (dead.length === 0 && !isCountDead) return account;
+  const ids = new Set(dead.map(([id]) => id));
   return {
     ...account,
-    counting: isCounting ? counting : undefined,
+    used: used && dead.reduce((sum, [, need]) => plus(sum, atLeastNothing(need)), used),
+    counting: isCountDead ? undefined : counting,
     dueAt: 0,
-    reserved: Object.fromEntries(living),
+    reserved: Object.fromEntries(Object.entries(reserved).filter(([id]) => !ids.has(id))),
   };
 };
 
 /** What is stored, and what is about to be. */
 export const takenOf = ({ used, reserved }: Account): Measure | undefined =>
-  used &&
-  Object.values(reserved).reduce<Measure>((sum, { bytes, files }) => {
-    // What replaces something larger makes room when it is stored, not before.
-    return { bytes: sum.bytes + Math.max(0, bytes), files: sum.files + Math.max(0, files) };
-  }, used);
+  used && Object.values(reserved).reduce<Measure>((sum, need) => plus(sum, atLeastNothing(need)), used);
 
 /** Whether so much more is within the limits. What takes nothing always is. */
 export const fits = (

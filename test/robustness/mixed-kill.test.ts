@@ -9,6 +9,7 @@ import { createClient, type Client } from 'stowage/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeBucket, optionsFor } from '../adapters/servers/bucket.ts';
 import { radosgwMissing, startRadosgw } from '../adapters/servers/radosgw.ts';
+import { redisMissing, startRedis } from '../instances/redis.ts';
 import { MixedLoad, type StoreView } from './mixed-load.ts';
 import { startService, type Service } from './service.ts';
 
@@ -187,5 +188,74 @@ test.skipIf(!LONG_FORM || radosgwMissing !== undefined)(
   async () => {
     const scratch = await scratchFolder();
     await killing(await s3Store(), scratch);
+  },
+);
+
+/** Of two instances over one store one is killed at a time, and started again. */
+const killingOneOfTwo = async (store: Store, scratch: string): Promise<void> => {
+  const redis = await startRedis();
+  const receiver = await startReceiver();
+  const settings = {
+    createThumb: false,
+    trash: {},
+    quota: { bytes: '1gb' },
+    redis: { url: redis.url },
+    webhooks: [{ url: receiver.url, secret: 'a secret that is long enough: 32 bytes', allowPrivate: true }],
+    sources: { files: { title: 'Files', baseurl: 'http://127.0.0.1/files/', ...store.source } },
+  };
+  const start = async (name: string): Promise<{ service: Service; client: Client }> => {
+    const service = await startService(path.join(scratch, `${name}.json`), '', settings);
+    onTestFinished(() => service.kill());
+    return { service, client: createClient({ url: `http://127.0.0.1:${String(service.port)}` }) };
+  };
+  const load = new MixedLoad();
+  let staying = await start('first');
+  await load.begin(staying.client);
+  for (let kills = 0; kills < KILLS; kills += 1) {
+    const leaving = staying;
+    staying = await start(`number-${String(kills)}`);
+    const calm = new AbortController();
+    const [cutOff, working] = [load.run(leaving.client, calm.signal), load.run(staying.client, calm.signal)];
+    await load.untilAnswered(randomInt(0, 60));
+    await leaving.service.kill();
+    await cutOff;
+    calm.abort();
+    await working;
+    expect(load.check(await store.view())).toEqual([]);
+    await load.tidy(staying.client);
+  }
+  const { client } = staying;
+  const files = [...(await store.view())].filter(([name]) => !name.endsWith('/record.json'));
+  const usedBytes = files.reduce((sum, [, content]) => sum + content.length, 0);
+  const [key = ''] = await redis.client.keys('stowage:quota:*');
+  const { quota } = await client.permissions({});
+  // What a killed one has noted before it stored, or not any more after it removed: never too little.
+  expect(quota?.usedBytes).toBeGreaterThanOrEqual(usedBytes);
+  // A minute later nobody believes that, and an hour later it is counted again.
+  const account = JSON.parse((await redis.client.get(key)) ?? '') as { reserved: Record<string, object> };
+  const reserved = Object.entries(account.reserved).map(([id, one]) => [id, { ...one, until: 1 }]);
+  await redis.client.set(
+    key,
+    JSON.stringify({ ...account, dueAt: 0, counting: undefined, reserved: Object.fromEntries(reserved) }),
+  );
+  await expect
+    .poll(async () => (await client.permissions({})).quota, { timeout: 30_000 })
+    .toMatchObject({ usedBytes, usedFiles: files.length });
+  await expect.poll(() => redis.client.keys('stowage:queue:*'), { timeout: 90_000 }).toEqual([]);
+  expect(load.checkEvents(receiver.reports())).toEqual([]);
+  const { answered, cut } = load.counts;
+  process.stdout.write(
+    `${String(KILLS)} kills of one of two: ${String(answered)} requests answered, ${String(cut)} cut off; ` +
+      `${String(receiver.reports().length)} events, ${String(receiver.again())} of them delivered again; ` +
+      `${String((quota?.usedBytes ?? 0) - usedBytes)} bytes of ${String(usedBytes)} counted too much\n`,
+  );
+};
+
+test.skipIf(!LONG_FORM || redisMissing !== undefined)(
+  `so two instances that share a Redis (with STOWAGE_KILLS alone; ${redisMissing ?? 'Redis is there'})`,
+  { timeout },
+  async () => {
+    const scratch = await scratchFolder();
+    await killingOneOfTwo(await localStore(scratch), scratch);
   },
 );

@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApp, HttpError } from 'stowage';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { create, offsetOf, patch, sendAndCut } from '../protocol/tus-client.ts';
+import { silent } from '../protocol/service.ts';
+import { makeBucket, optionsFor } from './servers/bucket.ts';
+import { radosgwMissing, startRadosgw } from './servers/radosgw.ts';
+import { login, programs, startNginx } from './servers/webdav.ts';
+
+interface Store {
+  readonly name: string;
+  readonly missing: string | undefined;
+  readonly start: () => Promise<object>;
+}
+
+const stores: readonly Store[] = [
+  {
+    name: 'S3 (radosgw)',
+    missing: radosgwMissing,
+    start: async () => {
+      const gateway = await startRadosgw();
+      const bucket = await makeBucket(gateway);
+      onTestFinished(async () => {
+        bucket.client.destroy();
+        await gateway.stop();
+      });
+      return { storageAdapter: 's3', s3: optionsFor(gateway, bucket.name, { prefix: 'files' }) };
+    },
+  },
+  {
+    name: 'WebDAV (nginx)',
+    missing: programs.nginx ? undefined : 'nginx is not installed',
+    start: async () => {
+      const server = await startNginx();
+      onTestFinished(() => server.stop());
+      return { storageAdapter: 'webdav', webdav: { url: server.url, ...login } };
+    },
+  },
+];
+
+const MB = 1 << 20;
+
+describe.each(stores)('uploads in parts to $name', ({ missing, start }) => {
+  const reason = missing === undefined ? '' : ` (${missing})`;
+
+  it.skipIf(missing !== undefined)(
+    `arrive whole however often they are cut, wait on the local disk, and end like any upload${reason}`,
+    async () => {
+      const files = { title: 'Files', baseurl: 'https://files.example/', ...(await start()) };
+      const stateDirectory = await mkdtemp(join(tmpdir(), 'stowage-tus-stores-'));
+      onTestFinished(() => rm(stateDirectory, { recursive: true, force: true }));
+      const events: unknown[] = [];
+      const app = createApp(
+        {
+          createThumb: false,
+          maxUploadFileSize: '50mb',
+          quota: { bytes: 20 * MB },
+          tus: {},
+          stateDirectory,
+          sources: { files },
+        },
+        {
+          beforeEvent: ({ path }) => {
+            if (path === 'refused.txt') throw new HttpError(402, 'Please pay.');
+          },
+          onEvent: ({ type, path, bytes }) => void events.push([type, path, bytes]),
+        },
+        { logger: silent },
+      );
+      onTestFinished(() => app.close());
+      const { port } = await app.listen(0, '127.0.0.1');
+      const url = `http://127.0.0.1:${String(port)}`;
+      const names = async (): Promise<string[]> => {
+        const answer = (await (await fetch(`${url}/files`)).json()) as {
+          data: { sources: { files: { name: string }[] }[] };
+        };
+        return answer.data.sources.flatMap((source) => source.files.map(({ name }) => name));
+      };
+      const kept = async (): Promise<string[]> =>
+        (await readdir(stateDirectory, { recursive: true })).filter((name) => name.endsWith('/bytes'));
+
+      const content = randomBytes(17 * MB);
+      const { address } = await create(`${url}/tus`, content.length, { filename: 'large.txt' });
+      let offset = 0;
+      for (let cut = 0; cut < 6; cut += 1) {
+        await sendAndCut(address, offset, content.subarray(offset), 2 * MB);
+        const now = await offsetOf(address);
+        expect(now).toBeGreaterThanOrEqual(offset);
+        offset = now;
+      }
+      expect(offset).toBeGreaterThan(0);
+      expect([await names(), (await kept()).length]).toEqual([[], 1]);
+      const last = await patch(address, offset, content.subarray(offset));
+      expect([last.status, last.data['files']]).toEqual([200, ['large.txt']]);
+      expect(await kept()).toEqual([]);
+      const download = await fetch(`${url}/fileDownload?name=large.txt`);
+      expect(Buffer.from(await download.arrayBuffer()).equals(content)).toBe(true);
+      expect(events).toEqual([['file.created', 'large.txt', content.length]]);
+
+      const tooMuch = await create(`${url}/tus`, 4 * MB, { filename: 'more.txt' });
+      expect([tooMuch.status, tooMuch.error]).toEqual([413, 'QUOTA_EXCEEDED']);
+      // Both fit when they begin, and one of them when they end.
+      const [one, two] = [
+        await create(`${url}/tus`, 2 * MB, { filename: 'one.txt' }),
+        await create(`${url}/tus`, 2 * MB, { filename: 'two.txt' }),
+      ];
+      expect((await patch(one.address, 0, content.subarray(0, 2 * MB))).status).toBe(200);
+      expect((await patch(two.address, 0, content.subarray(0, 2 * MB))).status).toBe(413);
+      const refused = await create(`${url}/tus`, 1, { filename: 'refused.txt' });
+      expect((await patch(refused.address, 0, 'x')).status).toBe(402);
+      expect([(await names()).sort(), await kept()]).toEqual([['large.txt', 'one.txt'], []]);
+    },
+    60_000,
+  );
+});

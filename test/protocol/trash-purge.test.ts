@@ -1,0 +1,94 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { createApp } from 'stowage';
+import { createClient, type Client } from 'stowage/client';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { silent } from './service.ts';
+
+const start = async (source: object, maxBytes: number): Promise<Client> => {
+  const files = { title: 'Files', baseurl: 'https://files.example/', ...source };
+  const app = createApp(
+    { createThumb: false, trash: { maxBytes }, sources: { files } },
+    {},
+    { logger: silent },
+  );
+  onTestFinished(() => app.close());
+  const { port } = await app.listen(0, '127.0.0.1');
+  return createClient({ url: `http://127.0.0.1:${String(port)}` });
+};
+
+const scratch = async (): Promise<string> => {
+  const folder = await mkdtemp(`${tmpdir()}/stowage-purge-`);
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+};
+
+const FILES = Array.from({ length: 16 }, (_, index) => `f${String(index)}.txt`);
+const FOLDERS = Array.from({ length: 5 }, (_, index) => `d${String(index)}`);
+const INSIDE = ['one.txt', 'two.txt', 'three.txt'];
+const BYTES = 100;
+const contentOf = (name: string): string => name.padEnd(BYTES, '.');
+const fileOf = (name: string): File => new File([contentOf(name)], name);
+
+const textOf = async (client: Client, path: string, name: string): Promise<string> =>
+  (await client.fileDownload({ path, name })).text();
+
+describe('items that are restored while the trash gives up what is too much, and is emptied', () => {
+  it.each([
+    ['in memory', () => Promise.resolve({ storageAdapter: 'memory' }), 1],
+    ['on the local disk', async () => ({ root: await scratch() }), 1],
+    ['on the local disk, by two instances', async () => ({ root: await scratch() }), 2],
+  ])(
+    'are whole where an answer says so, and gone where it says that: %s',
+    async (_where, store, instances) => {
+      const source = await store();
+      const most = (FILES.length + FOLDERS.length * INSIDE.length) * BYTES;
+      const client = await start(source, most);
+      const other = instances === 1 ? client : await start(source, most);
+      await client.fileUpload({ path: '', files: FILES.map(fileOf) });
+      for (const name of FOLDERS) {
+        await client.folderCreate({ path: '', name });
+        await client.fileUpload({ path: name, files: INSIDE.map(fileOf) });
+      }
+      await client.fileUpload({ path: '', files: [new File(['x'.repeat(most)], 'large.txt')] });
+      await client.fileRemove({ path: '', names: FILES });
+      for (const name of FOLDERS) await client.folderRemove({ path: '', name });
+      const { items } = await client.trashList({ limit: 1000 });
+      expect(items).toHaveLength(FILES.length + FOLDERS.length);
+
+      const restored = new Map<string, boolean>();
+      const restore = async ({ id, name }: { id: string; name: string }): Promise<void> => {
+        try {
+          await client.trashRestore({ id });
+          restored.set(name, true);
+        } catch (error) {
+          expect(error).toMatchObject({ code: 404 });
+          restored.set(name, false);
+        }
+      };
+      const restoring = items.map((item, index) =>
+        // Some of them a little later, so that both meet each other everywhere.
+        Promise.all(Array.from({ length: index % 5 }, () => client.permissions({}))).then(() =>
+          restore(item),
+        ),
+      );
+      await Promise.all([
+        ...restoring,
+        other.fileRemove({ path: '', name: 'large.txt' }),
+        other.trashEmpty({}),
+      ]);
+
+      const { sources } = await client.files({ path: '', mods: { withFolders: true } });
+      const there = new Set(sources.flatMap(({ files }) => files.map(({ name }) => name)));
+      for (const name of [...FILES, ...FOLDERS])
+        expect([name, there.has(name)]).toEqual([name, restored.get(name)]);
+      for (const name of FILES.filter((one) => restored.get(one) === true))
+        expect(await textOf(client, '', name)).toBe(contentOf(name));
+      for (const name of FOLDERS.filter((one) => restored.get(one) === true)) {
+        for (const inside of INSIDE) expect(await textOf(client, name, inside)).toBe(contentOf(inside));
+      }
+      const left = (await client.trashList({ limit: 1000 })).items.map(({ name }) => name);
+      expect(left.filter((name) => restored.get(name) !== undefined)).toEqual([]);
+    },
+  );
+});
