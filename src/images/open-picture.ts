@@ -4,6 +4,7 @@ import { readBmpFileHeader, type Pixels } from './bmp-header.ts';
 import { decodeBmp } from './bmp.ts';
 import { decodeIcoBitmap, readIco } from './ico.ts';
 import { MAX_DECODED_PIXELS, MAX_PICTURE_BYTES } from './engine.ts';
+import { hasTangledExif } from './metadata/exif-tangle.ts';
 import { sniffPicture, type PictureFormat } from './picture-format.ts';
 import { READ_OPTIONS, type SharpLibrary } from './sharp-library.ts';
 
@@ -58,6 +59,7 @@ const openEncoded = async (
   bytes: Buffer,
   frames: 'first' | 'all',
 ): Promise<OpenedPicture> => {
+  if (hasTangledExif(bytes)) throw new BrokenImageError({ detail: 'EXIF data that refers to itself' });
   // Without the library's own limit: ours has the clearer message, and nothing is decoded here.
   const read = (page: number): Promise<Metadata> =>
     sharp(bytes, { ...READ_OPTIONS, limitInputPixels: false, page }).metadata();

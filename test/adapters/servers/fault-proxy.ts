@@ -9,6 +9,8 @@ export interface SeenRequest {
   readonly method: string;
   /** Path and query as sent. */
   readonly url: string;
+  /** The part of a file that is asked for. */
+  readonly range: string | undefined;
 }
 
 /** What goes wrong with a request. */
@@ -151,7 +153,7 @@ export class FaultProxy {
     outgoing: ServerResponse,
   ): Promise<void> {
     const { method = 'GET', url = '/', headers } = incoming;
-    this.seen.push({ operation, method, url });
+    this.seen.push({ operation, method, url, range: headers.range });
     await this.#interlude(operation);
     const effect = this.#effectOn(operation);
     if (effect?.kind === 'reset') return void incoming.socket.resetAndDestroy();
