@@ -13,7 +13,7 @@ import type { ActionContext } from './action.ts';
 import { storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
 import { putting } from './removal.ts';
-import { quotaKeyOf } from './room.ts';
+import { quotaKeyOf, quotaOf } from './room.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 /** Extensions of pictures, besides what the source counts as images. Drawings are cleaned, not decoded. */
@@ -131,15 +131,17 @@ export interface JustStored {
  * Works without the request's signal, which may be the reason of the failure.
  */
 export const withdraw = async (
-  { log, services }: ActionContext,
-  { source, storage }: OpenSource,
+  { log, services, holdSources }: ActionContext,
+  open: OpenSource,
   stored: readonly JustStored[],
 ): Promise<void> => {
+  const isCounted = quotaOf(open, holdSources) !== undefined;
   for (const { path, stat, replaced } of stored) {
     if (replaced) continue;
     try {
-      await storage.removeFile(path, { ifUnchanged: stat });
-      await services.quotas.free(quotaKeyOf(source), { bytes: stat.size ?? 0, files: 1 });
+      const remove = (): Promise<void> => open.storage.removeFile(path, { ifUnchanged: stat });
+      const freed = { bytes: stat.size ?? 0, files: 1 };
+      await (isCounted ? services.quotas.freeing(quotaKeyOf(open.source), freed, remove) : remove());
     } catch (error) {
       if (error instanceof NotFoundError || error instanceof ChangedMeanwhileError) continue;
       log.warn('A failed upload could not be withdrawn.', { error });

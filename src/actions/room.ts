@@ -102,7 +102,5 @@ export const freeing = async <T>(
 ): Promise<T> => {
   if (quotaOf(open, context.holdSources) === undefined) return take();
   const freed = await measured(context, open, path, kind);
-  const taken = await take();
-  await context.services.quotas.free(quotaKeyOf(open.source), freed);
-  return taken;
+  return context.services.quotas.freeing(quotaKeyOf(open.source), freed, take);
 };

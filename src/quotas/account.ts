@@ -19,8 +19,9 @@ interface Reservation extends Measure {
 interface Counting {
   readonly id: string;
   readonly until: number;
-  /** What was added since it began. */
+  /** What was added since it began; what has left is not taken off. */
   readonly added: Measure;
+  readonly isDisturbed: boolean;
 }
 
 /** What is known of one source, by all who share it. Forgetting it costs another count. JSON. */
@@ -81,16 +82,22 @@ export const fits = (
   return !isTooLarge && !isTooMany;
 };
 
-/** Something was stored, or has left. */
-export const withAdded = (account: Account, change: Measure): Account => {
+/** What changes with every count: a removal that was begun in another epoch may be in the count already. */
+export const epochOf = ({ counting, countedAt }: Account): string => counting?.id ?? String(countedAt);
+
+/**
+ * Something was stored, or has left, what began in this epoch. What leaves is believed only where no count can
+ * know of it: too much is better than too little, and another count comes soon.
+ */
+export const withAdded = (account: Account, change: Measure, epoch: string, now: number): Account => {
   const { used, counting } = account;
+  const isCertain = counting === undefined && epochOf(account) === epoch;
+  const sure = isCertain ? change : atLeastNothing(change);
   return {
     ...account,
-    used: used && plus(used, change),
-    counting: counting && {
-      ...counting,
-      added: { bytes: counting.added.bytes + change.bytes, files: counting.added.files + change.files },
-    },
+    used: used && plus(used, sure),
+    counting: counting && { ...counting, added: plus(counting.added, sure), isDisturbed: true },
+    dueAt: isCertain ? account.dueAt : Math.min(account.dueAt, now + SOON_MS),
   };
 };
 
@@ -127,7 +134,7 @@ export const renewed = (account: Account, ids: ReadonlySet<string>, now: number)
 export const withCountIfDue = (account: Account, id: string, now: number): Account => {
   const isDue = account.used === undefined || now >= account.dueAt;
   if (!isDue || account.counting !== undefined) return account;
-  const counting = { id, until: now + BELIEVED_MS, added: { bytes: 0, files: 0 } };
+  const counting = { id, until: now + BELIEVED_MS, added: { bytes: 0, files: 0 }, isDisturbed: false };
   return { ...account, counting, dueAt: now + SOON_MS };
 };
 
@@ -142,9 +149,8 @@ export const counted = (account: Account, id: string, found: Measure | undefined
   const { counting } = account;
   if (counting?.id !== id) return account;
   if (found === undefined) return { ...account, counting: undefined };
-  const { bytes, files } = counting.added;
-  const isCalm = bytes === 0 && files === 0 && Object.keys(account.reserved).length === 0;
-  // What came meanwhile may be in the count already: too much is better than too little.
-  const used = plus(found, { bytes: Math.max(0, bytes), files: Math.max(0, files) });
+  const isCalm = !counting.isDisturbed && Object.keys(account.reserved).length === 0;
+  // What came meanwhile may be in the count already.
+  const used = plus(found, counting.added);
   return { ...account, used, counting: undefined, countedAt: now, dueAt: now + (isCalm ? HOUR_MS : SOON_MS) };
 };

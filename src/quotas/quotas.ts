@@ -13,6 +13,7 @@ import {
   BELIEVED_MS,
   counted,
   doubted,
+  epochOf,
   fits,
   type QuotaLimits,
   renewed,
@@ -58,8 +59,10 @@ export interface Quotas {
    * @throws QuotaExceededError and errors of the shared state, before `work` begins; what `work` throws
    */
   withRoom<T>(target: QuotaTarget, need: Measure, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
-  /** Something has left the source. Never fails: the next count finds it otherwise. */
-  free(key: string, freed: Measure): Promise<void>;
+  /**
+   * Takes something out of the source; the room that it took is free then. @throws what `take` throws
+   */
+  freeing<T>(key: string, freed: Measure, take: () => Promise<T>): Promise<T>;
   /** Something has left the source, and nobody knows how much: the next use counts again. Never fails. */
   forget(key: string): Promise<void>;
   /** Aborts running counts, and resolves when they have ended. */
@@ -71,6 +74,7 @@ interface Look {
   readonly isFitting: boolean;
   /** Whose count is running. */
   readonly countedBy: string | undefined;
+  readonly epoch: string;
 }
 
 class SharedQuotas implements Quotas {
@@ -106,7 +110,7 @@ class SharedQuotas implements Quotas {
   ): Promise<T> {
     const id = randomUUID();
     const { key } = target;
-    const { isFitting } = await this.#enter(target, need, signal, id);
+    const { isFitting, epoch } = await this.#enter(target, need, signal, id);
     if (!isFitting) throw new QuotaExceededError();
     this.#own.set(id, key);
     let stored = NOTHING;
@@ -117,12 +121,19 @@ class SharedQuotas implements Quotas {
     } finally {
       this.#own.delete(id);
       // Whatever becomes of it, the file is stored: what was reserved ends by itself, and is counted then.
-      await this.#note(key, (account) => withAdded(withoutReserved(account, id), stored));
+      await this.#note(key, (account, now) => withAdded(withoutReserved(account, id), stored, epoch, now));
     }
   }
 
-  free(key: string, { bytes, files }: Measure): Promise<void> {
-    return this.#note(key, (account) => withAdded(account, { bytes: -bytes, files: -files }));
+  async freeing<T>(key: string, { bytes, files }: Measure, take: () => Promise<T>): Promise<T> {
+    let epoch = '';
+    await this.#note(key, (account) => {
+      epoch = epochOf(account);
+      return account;
+    });
+    const taken = await take();
+    await this.#note(key, (account, now) => withAdded(account, { bytes: -bytes, files: -files }, epoch, now));
+    return taken;
   }
 
   forget(key: string): Promise<void> {
@@ -161,11 +172,11 @@ class SharedQuotas implements Quotas {
   ): Promise<Look> {
     for (;;) {
       const look = await this.#look(target, need, reservation);
-      const { taken, isFitting, countedBy } = look;
+      const { isFitting, countedBy } = look;
       if (isFitting || countedBy === undefined) return look;
       const count = this.#counts.get(target.key);
       await orAborted(count ?? delay(LOOK_MS, undefined, { ref: false }), signal);
-      if (this.#closing.signal.aborted) return { taken, isFitting, countedBy };
+      if (this.#closing.signal.aborted) return look;
     }
   }
 
@@ -182,7 +193,7 @@ class SharedQuotas implements Quotas {
       const reserves = isFitting && reservation !== undefined;
       return [
         reserves ? withReserved(account, reservation, need, now) : account,
-        { taken, isFitting, countedBy: account.counting?.id },
+        { taken, isFitting, countedBy: account.counting?.id, epoch: epochOf(account) },
       ];
     });
     this.#known.add(storage);
@@ -191,12 +202,10 @@ class SharedQuotas implements Quotas {
   }
 
   #begin(target: QuotaTarget, id: string): void {
-    const release = target.hold();
     this.#own.set(id, target.key);
     const counting = this.#count(target, id).finally(() => {
       this.#counts.delete(target.key);
       this.#own.delete(id);
-      release();
     });
     this.#counts.set(target.key, counting);
     counting.catch((error: unknown) => {
@@ -205,9 +214,12 @@ class SharedQuotas implements Quotas {
     });
   }
 
-  async #count({ key, storage, derivedName, ignores }: QuotaTarget, id: string): Promise<void> {
+  async #count(target: QuotaTarget, id: string): Promise<void> {
+    const { key, storage, derivedName, ignores } = target;
     let found: Measure | undefined;
+    let release: (() => void) | undefined;
     try {
+      release = target.hold();
       const { signal } = this.#closing;
       found = await measure(storage, SourcePath.root, 'folder', {
         signal,
@@ -217,6 +229,7 @@ class SharedQuotas implements Quotas {
       });
     } finally {
       await this.#note(key, (account, now) => counted(account, id, found, now));
+      release?.();
     }
   }
 

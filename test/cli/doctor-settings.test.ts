@@ -26,6 +26,14 @@ const settings: readonly Row[] = [
     /apt-get install poppler-utils/u,
   ],
   [
+    'a Redis that does not answer',
+    () => ({ ...healthy(), redis: { url: 'redis://127.0.0.1:1' } }),
+    'redis',
+    'broken',
+    /Redis does not answer/u,
+    /redis\.url/u,
+  ],
+  [
     'writing for everybody',
     () => ({ ...healthy(), accessControl: [] }),
     'strangers',

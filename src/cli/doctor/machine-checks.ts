@@ -5,6 +5,8 @@ import { isPlainObject } from '../../config/plain-values.ts';
 import type { ConnectorConfig, SourceConfig } from '../../config/types.ts';
 import { findBrowser } from '../../documents/pdf/executable.ts';
 import { findProgram } from '../../images/previews/find-program.ts';
+import { createSilentLogger } from '../../log/logger.ts';
+import { createRedisConnection } from '../../state/redis-connection.ts';
 import { installedVersion, neededVersions, packagesOf, partPackages } from '../packages.ts';
 import { ask } from './public-address.ts';
 import { Findings, reasonOf } from './finding.ts';
@@ -110,6 +112,36 @@ const checkTemporary = async (sources: readonly SourceConfig[], findings: Findin
   }
 };
 
+/** What instances share: that it answers, and forgets nothing when it is full. */
+const checkRedis = async ({ settings: { redis } }: ConnectorConfig, findings: Findings): Promise<void> => {
+  if (redis === undefined || (await installedVersion('ioredis')) === undefined) return;
+  const connection = createRedisConnection(redis, createSilentLogger());
+  try {
+    const client = await connection.get();
+    await client.ping();
+    // Where that may not be asked, nothing is said about it.
+    const [, policy] = await client.config('GET', 'maxmemory-policy').then(
+      (answer) => answer as string[],
+      () => [],
+    );
+    if (policy === undefined || policy === 'noeviction') findings.ok('redis', 'Redis answers');
+    else
+      findings.risk(
+        'redis',
+        `Redis may forget webhooks that wait when its memory is full (${policy})`,
+        'maxmemory-policy noeviction',
+      );
+  } catch (error) {
+    findings.broken(
+      'redis',
+      `Redis does not answer: ${reasonOf(error)}`,
+      'Start Redis, or correct redis.url.',
+    );
+  } finally {
+    await connection.close();
+  }
+};
+
 const checkZone = (findings: Findings): void => {
   const written = readVariable('TZ')?.replace(/^:/u, '');
   try {
@@ -171,6 +203,7 @@ export const checkMachine = async (
   await checkBrowser(findings);
   await checkPrograms(config, findings);
   await checkTemporary(config.sources, findings);
+  await checkRedis(config, findings);
   checkZone(findings);
   const clocks = await Promise.all(config.sources.map((source) => checkClock(source, signal)));
   return [findings, ...clocks];
