@@ -1,0 +1,50 @@
+import { openTiff } from './tiff.ts';
+
+/** How EXIF data begins, in either byte order. */
+const HEADERS = [Buffer.from('II*\0', 'latin1'), Buffer.from('MM\0*', 'latin1')];
+/** Entries that name another directory: EXIF, GPS, interoperability. */
+const POINTERS: ReadonlySet<number> = new Set([0x8769, 0x8825, 0xa005]);
+/** Cameras write three or four. */
+const MAX_POINTERS = 16;
+/** Of all that looks like EXIF data in a file; cameras write some hundreds. */
+const MAX_ENTRIES = 50_000;
+const ENTRY_BYTES = 12;
+
+/** Whether a structure has more references to directories than any camera writes, wherever they lead. */
+const isTangledAt = (bytes: Buffer, budget: { entries: number }): boolean => {
+  const tiff = openTiff(bytes);
+  if (tiff === undefined) return false;
+  const waiting = new Set([tiff.uint32(4)]);
+  let pointers = 0;
+  // What is added in the loop is visited too, each once.
+  for (const at of waiting) {
+    if (at + 2 > bytes.length) continue;
+    const count = Math.min(tiff.uint16(at), Math.floor((bytes.length - at - 2) / ENTRY_BYTES));
+    budget.entries -= count + 1;
+    if (budget.entries < 0) return true;
+    const end = at + 2 + count * ENTRY_BYTES;
+    for (let entry = at + 2; entry < end; entry += ENTRY_BYTES) {
+      if (!POINTERS.has(tiff.uint16(entry))) continue;
+      pointers += 1;
+      if (pointers > MAX_POINTERS) return true;
+      waiting.add(tiff.uint32(entry + 8));
+    }
+    // Another directory may follow.
+    if (end + 4 <= bytes.length) waiting.add(tiff.uint32(end));
+  }
+  return false;
+};
+
+/**
+ * Whether EXIF data somewhere in a picture refers to directories over and over. The library reads it with the
+ * header of a picture, follows every reference to its end, and cannot be stopped: four kilobytes take hours.
+ */
+export const hasTangledExif = (file: Buffer): boolean => {
+  const budget = { entries: MAX_ENTRIES };
+  for (const header of HEADERS) {
+    for (let at = file.indexOf(header); at >= 0; at = file.indexOf(header, at + 1)) {
+      if (isTangledAt(file.subarray(at), budget)) return true;
+    }
+  }
+  return false;
+};
