@@ -23,6 +23,7 @@ import { createEvents } from './events/events.ts';
 import { createSinks } from './events/sinks.ts';
 import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
+import { createTurns } from './concurrency/turns.ts';
 import { createLinks, type UrlFor } from './links/links.ts';
 import { createUrlFor } from './links/url-for.ts';
 import { fromHook } from './http/error-response.ts';
@@ -208,6 +209,7 @@ const createServices = (
     largeListings: new LargeListings(),
     searchCursors: createSearchCursors(settings.signingSecret ?? []),
     searches: createSearchSlots(),
+    turns: createTurns(),
     omittedEntries: new OmittedEntries(),
     remote,
     documents: createDocuments({ remote, log, browser: { ...readBrowser(), ...settings.documents } }),

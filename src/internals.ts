@@ -31,6 +31,7 @@ export { parseWebdavOptions } from './adapters/webdav/options.ts';
 export { examineService, type DoctorOptions } from './cli/doctor/doctor.ts';
 export type { Finding } from './cli/doctor/finding.ts';
 export { orAborted } from './concurrency/or-aborted.ts';
+export { createTurns } from './concurrency/turns.ts';
 export { FirstInOrder, TimeSlice, sortPatiently } from './concurrency/patient-sort.ts';
 export { createSharedQueues, createTaskQueue } from './concurrency/task-queue.ts';
 export { loadAccessRules } from './config/access-rules.ts';

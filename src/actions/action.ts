@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Access } from '../access/access.ts';
 import type { Slots } from '../concurrency/slots.ts';
+import type { Turns } from '../concurrency/turns.ts';
 import type { Documents } from '../documents/documents.ts';
 import type { Events } from '../events/events.ts';
 import type { ImageEditor } from '../images/image-editor.ts';
@@ -35,6 +36,8 @@ export interface ActionServices {
   /** Searches take turns: each walks through whole trees. */
   readonly searches: Slots;
   readonly searchCursors: SearchCursors;
+  /** For long work that many requests may do at the same time. */
+  readonly turns: Turns;
   readonly omittedEntries: OmittedEntries;
   /** The only way to fetch what users name. */
   readonly remote: RemoteFetcher;

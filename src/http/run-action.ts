@@ -13,6 +13,7 @@ import {
   ManyAnswer,
 } from '../actions/file-answer.ts';
 import type { Access } from '../access/access.ts';
+import type { Turns } from '../concurrency/turns.ts';
 import { AccessDeniedError, ChangedMeanwhileError, UnknownActionError } from '../errors/errors.ts';
 import { parseParameters } from '../parameters/parse.ts';
 import type { RawValue } from '../parameters/raw.ts';
@@ -55,8 +56,12 @@ export const findAction = (actions: ReadonlyMap<string, Action>, name: string | 
   throw new UnknownActionError({ messages });
 };
 
-const dataResponse = async (data: object, { method }: HookRequest): Promise<ConnectorResponse> => {
-  const json = await writeJson({ success: true, data: { code: SUCCESS_CODE, ...data } });
+const dataResponse = async (
+  data: object,
+  { method }: HookRequest,
+  turns: Turns,
+): Promise<ConnectorResponse> => {
+  const json = await writeJson({ success: true, data: { code: SUCCESS_CODE, ...data } }, turns);
   if (typeof json === 'string') return jsonResponse(200, json);
   if (method !== 'HEAD') return { status: 200, headers: headersOfJson, body: json };
   json.destroy();
@@ -73,18 +78,19 @@ const MOST_STARTS = 3;
 export const answerWhole = async (
   run: () => Promise<Exclude<ActionResult, ManyAnswer> | HandedOverAnswer>,
   request: HookRequest,
+  turns: Turns,
   starts = 1,
 ): Promise<ConnectorResponse> => {
   const result = await run();
   if (result instanceof HandedOverAnswer) return { ...result, body: undefined };
   if (result instanceof EditorAnswer) return jsonResponse(200, JSON.stringify(result.body));
   if (result instanceof MadeFileAnswer) return madeFileResponse(result, request);
-  if (!(result instanceof FileAnswer)) return dataResponse(result, request);
+  if (!(result instanceof FileAnswer)) return dataResponse(result, request, turns);
   try {
     return await fileResponse(result, request);
   } catch (error) {
     if (!(error instanceof ChangedMeanwhileError) || starts === MOST_STARTS) throw error;
-    return answerWhole(run, request, starts + 1);
+    return answerWhole(run, request, turns, starts + 1);
   }
 };
 
@@ -106,8 +112,12 @@ export const runAction = async (
     if (!context.access.mayAllow(accessKeyOf(action.name), folder)) throw new AccessDeniedError();
     throw error;
   }
-  return answerWhole(async () => {
-    const result = await action.run(context, parameters);
-    return result instanceof ManyAnswer ? manyResults(result, tell, context.log) : result;
-  }, request);
+  return answerWhole(
+    async () => {
+      const result = await action.run(context, parameters);
+      return result instanceof ManyAnswer ? manyResults(result, tell, context.log) : result;
+    },
+    request,
+    context.services.turns,
+  );
 };

@@ -48,5 +48,6 @@ export const answerFile = async (
   return answerWhole(
     () => serveFile(dependencies.services, { source, segments, query, signal, isPlain, access }),
     request,
+    dependencies.services.turns,
   );
 };

@@ -34,10 +34,11 @@ const extensionTest = (settings: Settings, onlyImages: boolean): Test => {
 };
 
 /**
- * An entry whose path would be too long for any request is out of reach, and no rule could speak of it: it is
- * left out.
+ * Whether the rules allow what the key stands for to entries of a folder, asked once where they all fare
+ * alike. An entry whose path would be too long for any request is out of reach, and no rule could speak of it:
+ * it is left out.
  */
-const accessTest = (access: Access, key: string, folder: SourcePath): Test => {
+export const accessTest = (access: Access, key: string, folder: SourcePath): Test => {
   if (!access.dependsOnItem(key)) {
     const isAllowed = access.allows(key, folder);
     return () => isAllowed;
@@ -84,8 +85,15 @@ export const visibleEntries = (
     isListable(entry);
 };
 
+/** Paths of fewer segments and letters are short enough in any script. */
+const FEW_SEGMENTS = 50;
+const FEW_LETTERS = 500;
+
 /** Whether a request could name the entry: its path is not too long or too deep. */
 export const isBounded = (folder: SourcePath, name: string): boolean => {
+  const isShort =
+    folder.segments.length < FEW_SEGMENTS && folder.toString().length + name.length < FEW_LETTERS;
+  if (isShort) return true;
   try {
     folder.child(name);
     return true;

@@ -1,4 +1,3 @@
-import { TimeSlice } from '../../concurrency/patient-sort.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { FoundEntry } from '../../storage/tree-walk.ts';
@@ -16,6 +15,9 @@ export type FoundItem = ListingItem & {
   readonly path: string;
   readonly url: string | undefined;
 };
+
+/** So long items are gathered in one turn. */
+const STRETCH_MS = 2;
 
 interface Group {
   readonly folder: SourcePath;
@@ -77,10 +79,15 @@ export const foundItems = async (
   isDetailed: boolean,
 ): Promise<readonly Iterable<FoundItem>[]> => {
   const lists: Iterable<FoundItem>[] = [];
-  const slice = new TimeSlice(context.signal);
+  const { signal, services } = context;
+  let end = 0;
   for (const group of groupsOf(found)) {
+    if (performance.now() >= end) {
+      await services.turns();
+      signal.throwIfAborted();
+      end = performance.now() + STRETCH_MS;
+    }
     lists.push(await itemsOf(context, open, group, isDetailed));
-    if (slice.due) await slice.rest();
   }
   return lists;
 };

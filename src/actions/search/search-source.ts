@@ -5,8 +5,8 @@ import { extensionOf } from '../../content/extension.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import { walkTree, type FolderView, type FoundEntry, type TreeWalkOptions } from '../../storage/tree-walk.ts';
 import { isOfStore } from '../listing/each-source.ts';
-import { isBounded, visibleEntries, visibleFolders } from '../listing/visibility.ts';
-import { requireFolder, ruleExtension } from '../item.ts';
+import { accessTest, isBounded, visibleEntries, visibleFolders } from '../listing/visibility.ts';
+import { requireFolder } from '../item.ts';
 import type { OpenSource } from '../open-source.ts';
 import { reservedPattern } from '../reserved.ts';
 import type { SearchParameters } from './parameters.ts';
@@ -87,6 +87,7 @@ const viewOf =
     const isVisibleFolder = visibleFolders(settings, access, folder);
     const hasType = typeTest(settings, search.type);
     const hasFacts = factsTest(search);
+    const isAllowed = accessTest(access, SEARCH_KEY, folder);
     return {
       enters: (entry) =>
         isVisibleFolder(entry) &&
@@ -98,11 +99,7 @@ const viewOf =
         hasFacts(entry) &&
         isVisible(entry) &&
         isBounded(folder, entry.name) &&
-        access.allows(
-          SEARCH_KEY,
-          folder.child(entry.name),
-          ruleExtension(folder.child(entry.name), entry.kind),
-        ),
+        isAllowed(entry),
     };
   };
 

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { ChangedMeanwhileError } from '../../errors/errors.ts';
+import { PartJoiner } from './part-joiner.ts';
 
 /** A file of an archive, opened when its bytes are wanted. */
 export interface OpenedFile {
@@ -178,7 +179,8 @@ class ZipWriter {
     const { content } = file;
     if (content instanceof Uint8Array) {
       const sum = this.#sum(NOTHING, content);
-      yield this.#counted(Buffer.concat([header, content]));
+      yield this.#counted(header);
+      yield this.#counted(content);
       yield this.#counted(descriptor(this.#add({ ...head, ...sum }, file), is64));
       return;
     }
@@ -263,6 +265,10 @@ export async function* zipStream(
   most: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const writer = new ZipWriter(most);
-  for await (const [entry, file] of openAhead(entries)) yield* writer.entry(entry, file);
-  yield* writer.end();
+  const joiner = new PartJoiner();
+  for await (const [entry, file] of openAhead(entries)) {
+    for await (const part of writer.entry(entry, file)) yield* joiner.take(part);
+  }
+  for (const part of writer.end()) yield* joiner.take(part);
+  yield* joiner.rest();
 }

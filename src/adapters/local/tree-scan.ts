@@ -12,7 +12,7 @@ import { entryOf, isSpecial, kindOf } from './system.ts';
 const STRIDE = 500;
 /** Longest work for one page, in milliseconds: the listings of others wait meanwhile. */
 const LONGEST = 10;
-const MOST_ROWS = 1000;
+const MOST_ROWS = 250;
 /** Found entries of one folder that are kept at least; for the others it is read again. */
 const MOST_KEPT = 20_000;
 
