@@ -121,16 +121,18 @@ const whatIsLeft = async (
   return undefined;
 };
 
-/**
- * Sends a form; when that breaks off, again as often as the person wants, without the files that have
- * arrived. Resolves to the answer about all of its files; `undefined` when the person has given up.
- */
-const sendForm = async (
+type SendForm = (
   options: Uploader['options'],
   form: unknown,
   running: Running,
   surroundings: UploadSurroundings,
-): Promise<UploadAnswer | undefined> => {
+) => Promise<UploadAnswer | undefined>;
+
+/**
+ * Sends a form; when that breaks off, again as often as the person wants, without the files that have
+ * arrived. Resolves to the answer about all of its files; `undefined` when the person has given up.
+ */
+const sendForm: SendForm = async (options, form, running, surroundings) => {
   const since = Date.now();
   let stored: UploadAnswer | undefined;
   for (let rest: unknown = form; rest !== undefined;) {
@@ -150,12 +152,7 @@ const sendForm = async (
 /**
  * Sends a form, its large files each by itself. What fails then is told, and does not hide what was stored.
  */
-const sendAll = async (
-  options: Uploader['options'],
-  form: unknown,
-  running: Running,
-  surroundings: UploadSurroundings,
-): Promise<UploadAnswer | undefined> => {
+const sendAll: SendForm = async (options, form, running, surroundings) => {
   const { large, notices } = surroundings;
   const split = await large.split(form);
   if (split === undefined) return sendForm(options, form, running, surroundings);

@@ -28,6 +28,12 @@ describe.skipIf(chromium === undefined)(`What stowage/jodit mends in Jodit${need
     await editor.answer('Ελλάδα 旅 (1) [ü].jpg');
     await eventually(() => editor.names()).toContain('Ελλάδα 旅 (1) [ü].jpg');
     expect(await readdir(inPhotos())).toContain('Ελλάδα 旅 (1) [ü].jpg');
+    const mark = '.jodit-file-browser-tree__item[data-name="Köln"] .jodit-ui-button_rename';
+    await (await editor.folder('Köln')).hover();
+    await editor.page.hover(mark);
+    // The sign on it is dark.
+    const ground = () => editor.page.$eval(mark, (button) => getComputedStyle(button).backgroundColor);
+    await eventually(ground).toBe('rgb(255, 255, 255)');
     await editor.markOf('Köln', 'rename');
     await editor.answer('Córdoba & Köln');
     await eventually(() => editor.folders()).toContain('Córdoba & Köln');
