@@ -1,0 +1,141 @@
+import sharp from 'sharp';
+import { describe, expect, it } from 'vitest';
+import { bmpFile, icoFile } from '../images/bitmaps.ts';
+import { claimingHeic, heicFile } from '../images/heic-files.ts';
+import { longGif } from '../images/long-gif.ts';
+import { claimingPng, quarters } from '../images/pictures.ts';
+import { startService, type Service } from '../protocol/service.ts';
+
+/** A JPEG with segments more at its beginning. */
+const jpegWith = async (
+  segments: readonly (readonly [marker: number, content: Buffer])[],
+): Promise<Buffer> => {
+  const jpeg = await quarters().jpeg().toBuffer();
+  const encoded = segments.map(([marker, content]) => {
+    const head = Buffer.from([0xff, marker, 0, 0]);
+    head.writeUInt16BE(content.length + 2, 2);
+    return Buffer.concat([head, content]);
+  });
+  return Buffer.concat([jpeg.subarray(0, 2), ...encoded, jpeg.subarray(2)]);
+};
+
+const claimingJpeg = async (): Promise<Buffer> => {
+  const jpeg = await quarters().jpeg().toBuffer();
+  const frame = jpeg.indexOf(Buffer.from([0xff, 0xc0]));
+  jpeg.writeUInt16BE(65_500, frame + 5);
+  jpeg.writeUInt16BE(65_500, frame + 7);
+  return jpeg;
+};
+
+const claimingWebp = async (): Promise<Buffer> => {
+  const frames = ['#f00', '#0f0'].map((background) => ({
+    create: { width: 20, height: 20, channels: 3 as const, background },
+  }));
+  const pngs = await Promise.all(frames.map((frame) => sharp(frame).png().toBuffer()));
+  const webp = await sharp(pngs, { join: { animated: true } })
+    .webp()
+    .toBuffer();
+  webp.writeUIntLE(16_383, 24, 3);
+  webp.writeUIntLE(16_383, 27, 3);
+  return webp;
+};
+
+const claimingAvif = async (): Promise<Buffer> =>
+  claimingHeic(await quarters().avif({ effort: 0 }).toBuffer(), 60_000, 60_000);
+
+/** A TIFF of pages that are all the same strip: a few bytes a page, a hundred megapixels each. */
+const longTiff = (pages: number, side: number): Buffer => {
+  const tags = [
+    [256, side],
+    [257, side],
+    [258, 8],
+    [259, 1],
+    [262, 1],
+    [273, 8],
+    [277, 1],
+    [278, side],
+    [279, 1],
+  ] as const;
+  const bytes = 2 + tags.length * 12 + 4;
+  const file = Buffer.alloc(9 + pages * bytes);
+  file.write('II*\0', 'latin1');
+  file.writeUInt32LE(9, 4);
+  for (let page = 0, at = 9; page < pages; page += 1, at += bytes) {
+    file.writeUInt16LE(tags.length, at);
+    for (const [index, [tag, value]] of tags.entries()) {
+      const entry = at + 2 + index * 12;
+      file.writeUInt16LE(tag, entry);
+      file.writeUInt16LE(4, entry + 2);
+      file.writeUInt32LE(1, entry + 4);
+      file.writeUInt32LE(value, entry + 8);
+    }
+    file.writeUInt32LE(page + 1 < pages ? at + bytes : 0, at + bytes - 4);
+  }
+  return file;
+};
+
+const claimingBmp = (): Buffer => {
+  const bmp = bmpFile({ width: 8, height: 8, bits: 24, pixels: Buffer.alloc(8 * 24) });
+  bmp.writeInt32LE(65_000, 18);
+  bmp.writeInt32LE(65_000, 22);
+  return bmp;
+};
+
+/** EXIF data whose entries all say that another directory lies where they do. */
+const crowdedExif = (entries: number): Buffer => {
+  const tiff = Buffer.alloc(8 + 2 + entries * 12 + 4);
+  tiff.write('II*\0', 'latin1');
+  tiff.writeUInt32LE(8, 4);
+  tiff.writeUInt16LE(entries, 8);
+  for (let index = 0; index < entries; index += 1) {
+    const at = 10 + index * 12;
+    tiff.writeUInt16LE(index % 2 === 0 ? 0x8825 : 0x8769, at);
+    tiff.writeUInt16LE(4, at + 2);
+    tiff.writeUInt32LE(1, at + 4);
+    tiff.writeUInt32LE(8, at + 8);
+  }
+  return Buffer.concat([Buffer.from('Exif\0\0', 'latin1'), tiff]);
+};
+
+/** What claims to be more than may be decoded. */
+const REFUSED: Readonly<Record<string, () => Buffer | Promise<Buffer>>> = {
+  'png: 60,000 pixels a side': () => claimingPng(60_000, 60_000),
+  'jpeg: 65,500 pixels a side': claimingJpeg,
+  'gif: 4,000 frames of 500 pixels a side': () => longGif(4000, 500, 500),
+  'webp: an animation of 16,384 pixels a side': claimingWebp,
+  'avif: 60,000 pixels a side': claimingAvif,
+  'tiff: a million pixels a side': () => longTiff(1, 1_000_000),
+  'tiff: 2,000 pages of 10,000 pixels a side': () => longTiff(2000, 10_000),
+  'jpeg: EXIF data that refers to itself': () => jpegWith([[0xe1, crowdedExif(250)]]),
+  'bmp: 65,000 pixels a side': claimingBmp,
+  'ico: a png of 60,000 pixels a side': async () =>
+    icoFile([{ width: 0, height: 0, data: await claimingPng(60_000, 60_000) }]),
+  'heic: 60,000 pixels a side': () => claimingHeic(heicFile('photo'), 60_000, 60_000),
+  'heic: 12 megapixels that are said to be 3,200': () => claimingHeic(heicFile('flat'), 80, 40),
+};
+
+/** @see CVE-2015-1838 and its kind: pictures that are small as files and huge as pixels */
+describe('pictures that come in as bombs', () => {
+  const start = (): Promise<Service> =>
+    startService({
+      maxUploadFileSize: '64mb',
+      imageMemory: '256mb',
+      createThumb: false,
+      extensions: ['png', 'jpg', 'gif', 'webp', 'avif', 'tif', 'bmp', 'ico', 'heic', 'svg'],
+      uploadImages: { maxWidth: 200, metadata: 'strip-location', keepOriginal: '_originals' },
+    });
+
+  const upload = async (service: Service, what: string, content: Buffer) => {
+    const extension = what.split(':')[0]?.replace('jpeg', 'jpg').replace('tiff', 'tif') ?? '';
+    return service.upload([['files[0]', `a.${extension}`, new Uint8Array(content)]]);
+  };
+
+  it('are refused by their header, one after the other, and leave nothing', async () => {
+    const service = await start();
+    for (const [what, make] of Object.entries(REFUSED)) {
+      const { status, messages } = await upload(service, what, await make());
+      expect([what, status, messages.join() === '']).toEqual([what, 400, false]);
+    }
+    expect(await service.source('files').paths()).toEqual([]);
+  });
+});
