@@ -80,15 +80,17 @@ const start = async (
   args: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<DavServer> => {
-  const child = spawn(command, args, { stdio: 'ignore', env: environment });
+  // PHP's workers outlive the process that was started: a group of their own ends with it.
+  const detached = command.endsWith('php');
+  const child = spawn(command, args, { stdio: 'ignore', env: environment, detached });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   await until(`http://127.0.0.1:${String(port)}/`, child);
   return {
     url: `http://127.0.0.1:${String(port)}/dav/`,
     data,
     stop: async () => {
-      // PHP's server ends its workers at SIGINT alone.
-      child.kill(command.endsWith('php') ? 'SIGINT' : 'SIGTERM');
+      if (detached && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
+      else child.kill('SIGTERM');
       await ended;
       await rm(base, { recursive: true, force: true });
     },
