@@ -18,10 +18,10 @@ interface Watched {
   readonly isRead: Promise<unknown>;
 }
 
-const watch = (inner: StorageAdapter): Watched => {
+const watch = (inner: StorageAdapter & Required<Pick<StorageAdapter, 'stage'>>): Watched => {
   const open = new Set<StagedFile>();
   const reading = new EventEmitter();
-  const stage: StorageAdapter['stage'] = async (...input) => {
+  const stage: typeof inner.stage = async (...input) => {
     const staged = await inner.stage(...input);
     open.add(staged);
     return {
