@@ -4,6 +4,7 @@ import { listing } from './listing.ts';
 import type { Measurement, Row } from './measurement.ts';
 import { memory } from './memory.ts';
 import { permissions } from './permissions.ts';
+import { pictures } from './pictures.ts';
 import { s3Memory } from './s3-memory.ts';
 import { serving } from './serving.ts';
 import { startUp } from './start-up.ts';
@@ -18,6 +19,7 @@ const measurements: readonly Measurement[] = [
   permissions,
   listing,
   thumbnails,
+  pictures,
   upload,
   download,
   serving,

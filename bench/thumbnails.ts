@@ -8,17 +8,17 @@ import { median, timed, type Measurement, type Row } from './measurement.ts';
 import { withScratch } from './scratch.ts';
 import { drain, withService } from './service.ts';
 
-const PICTURES = 20;
+export const PICTURES = 20;
 const ROUNDS = 7;
 const WIDTH = 4000;
 const HEIGHT = 3000;
 const SIDE = 250;
 const QUALITY = 90;
 
-const nameOf = (index: number): string => `photo-${String(index).padStart(2, '0')}.jpg`;
+export const nameOf = (index: number): string => `photo-${String(index).padStart(2, '0')}.jpg`;
 
 /** Pictures of 12 megapixels with the detail of a photograph: smooth shapes under noise. */
-const takePictures = async (folder: string): Promise<void> => {
+export const takePictures = async (folder: string): Promise<void> => {
   await mkdir(folder, { recursive: true });
   for (let index = 0; index < PICTURES; index += 1) {
     const noise = { type: 'gaussian' as const, mean: 128, sigma: 40 };

@@ -255,7 +255,7 @@ async function* openAhead(
 
 /**
  * An archive of these entries, nothing compressed, bit by bit: one file is open at a time, besides a few
- * small ones that are read ahead, and memory grows with the number of entries alone (some 300 bytes each). A
+ * small ones that are read ahead, and memory grows with the number of entries alone (some 2.5 KB each). A
  * file that yields another length than it has said, or more than `most` bytes with those before it, fails the
  * archive.
  * @throws ChangedMeanwhileError, and what opening and reading throw
