@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { describeStorageConformance, withFaults, type StoreUnderTest } from 'stowage/testing';
+import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
 import { KnownServices, S3Adapter, SourcePath, parseS3Options } from '../../dist/internals.js';
 import { makeBucket, optionsFor, type PlainBucket } from './servers/bucket.ts';
 import { radosgwMissing, startRadosgw, type Radosgw } from './servers/radosgw.ts';
@@ -46,13 +46,6 @@ describe.skipIf(radosgwMissing !== undefined)(
       return { adapter, plant: (name) => bucket.put(`${prefix}/${name}`, 'planted') };
     };
 
-    describeStorageConformance(sideBySide, 'directly', { open: openStore, plants: true });
-    describeStorageConformance(sideBySide, 'through a decorator without faults', {
-      open: async () => {
-        const store = await openStore();
-        return { ...store, adapter: withFaults(store.adapter, []) };
-      },
-      plants: true,
-    });
+    describeStorageConformance(sideBySide, 'Ceph', { open: openStore, plants: true });
   },
 );

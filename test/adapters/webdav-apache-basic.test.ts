@@ -1,3 +1,3 @@
 import { describeWebdavServer } from './webdav-conformance.ts';
 
-describeWebdavServer('Apache with Basic', [], { decorated: true });
+describeWebdavServer('Apache with Basic');

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, it } from 'vitest';
-import { describeStorageConformance, withFaults, type SkippedCase } from 'stowage/testing';
+import { describeStorageConformance, type SkippedCase } from 'stowage/testing';
 import { davServers, openDavStore, type DavServer } from './servers/webdav.ts';
 
 /** What no WebDAV server can decide. */
@@ -11,14 +11,10 @@ export const CANNOT_DECIDE: readonly SkippedCase[] = [
   },
 ];
 
-/**
- * Runs the conformance suite on a real server; `decorated`: a second time through a decorator that could make
- * faults.
- */
+/** Runs the conformance suite on a real server. */
 export const describeWebdavServer = (
   wanted: (typeof davServers)[number]['name'],
   more: readonly SkippedCase[] = [],
-  { decorated = false }: { readonly decorated?: boolean } = {},
 ): void => {
   const found = davServers.find(({ name }) => name === wanted);
   if (found === undefined) throw new Error(`no server is named ${wanted}`);
@@ -32,11 +28,6 @@ export const describeWebdavServer = (
     const open = async () => openDavStore(await (server ??= start()), options, `case-${randomUUID()}`);
     describeStorageConformance({ describe, it }, name, {
       open: async () => ({ adapter: await open() }),
-      skip,
-    });
-    if (!decorated) return;
-    describeStorageConformance({ describe, it }, `${name}, through a decorator without faults`, {
-      open: async () => ({ adapter: withFaults(await open(), []) }),
       skip,
     });
   });

@@ -49,7 +49,7 @@ export class RawConnection {
     });
   }
 
-  /** The head and as much of the body as has come, once the answer's head is there. */
+  /** The head and the body, which may come in chunks; less when the connection ends before. */
   async answer(): Promise<RawAnswer> {
     while (!this.#received.includes('\r\n\r\n') && !this.#ended) {
       await new Promise((resolve) => setTimeout(resolve, 5));
@@ -57,7 +57,10 @@ export class RawConnection {
     const status = Number(/^HTTP\/1\.1 (\d+)/u.exec(this.#received)?.[1]);
     const length = Number(/content-length: (\d+)/iu.exec(this.#received)?.[1] ?? 0);
     const start = this.#received.indexOf('\r\n\r\n') + 4;
-    while (this.#received.length < start + length && !this.#ended) {
+    const isChunked = /^transfer-encoding: chunked/imu.test(this.#received.slice(0, start));
+    const isWhole = (): boolean =>
+      isChunked ? this.#received.endsWith('0\r\n\r\n') : this.#received.length >= start + length;
+    while (!isWhole() && !this.#ended) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     return { status, text: this.#received.slice(start) };
