@@ -245,8 +245,9 @@ export interface StorageAdapter {
   walk?(folder: SourcePath, options: TreeWalkOptions): AsyncIterable<WalkPage>;
 
   /**
-   * Optional: several entries of one folder, in the order of `names`; undefined where nothing lies. Present
-   * only where it is cheaper than listing the folder for a page of names.
+   * Optional: several entries of one folder, in the order of `names`, with the versions that `stat` reports;
+   * undefined where nothing lies. Present only where it is cheaper than listing the folder for a page of
+   * names.
    */
   statMany?(
     folder: SourcePath,

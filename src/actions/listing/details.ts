@@ -5,32 +5,19 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import type { OpenSource } from '../open-source.ts';
 import type { Details } from './item.ts';
 
-/** Files that are asked for their version at the same time. */
-const AT_ONCE = 8;
-
-/** Listings of some stores report versions; others are asked for each file where that is cheap. */
+/** Listings of some stores report versions; others are asked for all files of the page where that is cheap. */
 const versionsOf = async (
   { storage }: OpenSource,
   folder: SourcePath,
   entries: readonly Entry[],
   signal: AbortSignal,
 ): Promise<readonly (string | undefined)[]> => {
-  const versions = entries.map(({ etag }) => etag);
-  if (storage.statMany === undefined) return versions;
-  const rest = entries.entries();
-  const work = async (): Promise<void> => {
-    for (const [index, entry] of rest) {
-      if (entry.kind !== 'file' || versions[index] !== undefined) continue;
-      try {
-        versions[index] = (await storage.stat(folder.child(entry.name), { signal })).etag;
-      } catch {
-        // Removed meanwhile: the item has no version.
-        signal.throwIfAborted();
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, entries.length) }, work));
-  return versions;
+  const isAsked = ({ kind, etag }: Entry): boolean => kind === 'file' && etag === undefined;
+  const names = entries.filter(isAsked).map(({ name }) => name);
+  if (storage.statMany === undefined || names.length === 0) return entries.map(({ etag }) => etag);
+  // What was removed meanwhile has no version.
+  const found = (await storage.statMany(folder, names, { signal })).values();
+  return entries.map((entry) => (isAsked(entry) ? found.next().value?.etag : entry.etag));
 };
 
 const isoTime = (milliseconds: number | undefined): string | undefined => {

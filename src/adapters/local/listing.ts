@@ -7,7 +7,7 @@ import type { OpenFolder } from './confinement.ts';
 import { type LocalStore, attempt } from './local-store.ts';
 import { NameFilter, type SeenName, type SpellingIndex, isVisible } from './names.ts';
 import { ScanThreadMissing } from './scan-thread.ts';
-import { entryOf, lstatOf, openDirectory, isSpecial, kindOf } from './system.ts';
+import { entryOf, statOf, lstatOf, openDirectory, isSpecial, kindOf } from './system.ts';
 
 const IN_FLIGHT = 64;
 const MOST_BUFFERED = 1000;
@@ -63,6 +63,20 @@ export const readSmallFolder = async (
   return { entries, omitted: filter.omitted };
 };
 
+type Seen = (error: NodeJS.ErrnoException | null, entry: Entry | undefined) => void;
+type Look = (path: fs.PathLike, name: string, seen: Seen) => void;
+
+const lookAtEntry: Look = (path, name, seen) => {
+  fs.lstat(path, (error, stats) => seen(error, error === null ? entryOf(name, stats) : undefined));
+};
+
+/** With the version, which takes exact numbers of the system. */
+const lookAtVersion: Look = (path, name, seen) => {
+  fs.lstat(path, { bigint: true }, (error, stats) => {
+    seen(error, error === null ? statOf(name, stats) : undefined);
+  });
+};
+
 /**
  * What lies at these names of a folder, in their order; undefined for what is gone, a link or a special file.
  * Callbacks, 64 in flight: half the cost of promises.
@@ -71,6 +85,7 @@ export const statNames = (
   folder: OpenFolder,
   names: readonly SeenName[],
   signal: AbortSignal | undefined,
+  look: Look = lookAtEntry,
 ): Promise<(Entry | undefined)[]> =>
   new Promise((resolve, reject) => {
     const found = new Array<Entry | undefined>(names.length).fill(undefined);
@@ -89,9 +104,9 @@ export const statNames = (
       const seen = names[index];
       if (seen === undefined) return;
       running += 1;
-      fs.lstat(folder.at(seen.raw), (error, stats) => {
+      look(folder.at(seen.raw), seen.name, (error, entry) => {
         running -= 1;
-        if (error === null) found[index] = entryOf(seen.name, stats);
+        if (error === null) found[index] = entry;
         else if (systemCode(error) !== 'ENOENT') failure ??= error;
         step();
       });
@@ -146,7 +161,7 @@ export const statSeveral = async (
       const raw = found[index] === undefined ? spelling(name) : undefined;
       return raw === undefined ? [] : [{ name, raw, index }];
     });
-    const entries = await statNames(folder, asked, signal);
+    const entries = await statNames(folder, asked, signal, lookAtVersion);
     for (const [position, { index }] of asked.entries()) found[index] = entries[position];
   };
 

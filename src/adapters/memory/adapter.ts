@@ -189,7 +189,7 @@ export class MemoryAdapter implements StorageAdapter {
     const { children } = this.#tree.getFolder(folder);
     return names.map((name) => {
       const node = children.get(name);
-      return node === undefined ? undefined : entryOf(name, node);
+      return node === undefined ? undefined : statOf(folder.child(name), node);
     });
   }
 

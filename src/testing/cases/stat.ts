@@ -101,6 +101,7 @@ export const statTheme: Theme = {
             ['b.txt', 'file', 5],
           ],
         );
+        assert.equal(found[0]?.etag, (await adapter.stat(at('f/b.txt'))).etag);
         assert.deepEqual(await adapter.statMany(at('f'), []), []);
       },
     },
