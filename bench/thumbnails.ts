@@ -59,9 +59,12 @@ const vipsThumbnail = async (folder: string): Promise<void> => {
 };
 
 const isInstalled = async (program: string): Promise<boolean> => {
-  const child = spawn(program, ['--version'], { stdio: 'ignore' });
-  const [result] = (await Promise.race([once(child, 'exit'), once(child, 'error')])) as [unknown];
-  return result === 0;
+  try {
+    const [code] = (await once(spawn(program, ['--version'], { stdio: 'ignore' }), 'exit')) as [unknown];
+    return code === 0;
+  } catch {
+    return false;
+  }
 };
 
 /** Medians of works that take turns; before each the thumbnails of the one before are removed, untimed. */
