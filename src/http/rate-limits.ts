@@ -84,8 +84,8 @@ const createCounters = async (
 };
 
 /**
- * Counts by `rateLimits`: by Redis where there is one, for all instances together. The packages are loaded, and
- * Redis is connected, at the first request.
+ * Counts by `rateLimits`: by Redis where there is one, for all instances together. The packages are loaded,
+ * and Redis is connected, at the first request.
  */
 export const createRateLimits = (
   limits: Limits,

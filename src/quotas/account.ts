@@ -48,8 +48,8 @@ const atLeastNothing = ({ bytes, files }: Measure): Measure => ({
 });
 
 /**
- * The account as it is now. What dead processes had reserved may be stored: it counts as that, and another count
- * is due.
+ * The account as it is now. What dead processes had reserved may be stored: it counts as that, and another
+ * count is due.
  */
 export const accountAt = (account: Account | undefined, now: number): Account => {
   if (account === undefined) return { countedAt: 0, dueAt: 0, reserved: {} };
@@ -86,8 +86,8 @@ export const fits = (
 export const epochOf = ({ counting, countedAt }: Account): string => counting?.id ?? String(countedAt);
 
 /**
- * Something was stored, or has left, what began in this epoch. What leaves is believed only where no count can
- * know of it: too much is better than too little, and another count comes soon.
+ * Something was stored, or has left, what began in this epoch. What leaves is believed only where no count
+ * can know of it: too much is better than too little, and another count comes soon.
  */
 export const withAdded = (account: Account, change: Measure, epoch: string, now: number): Account => {
   const { used, counting } = account;

@@ -48,8 +48,8 @@ export interface QuotaTarget {
  */
 export interface Quotas {
   /**
-   * What the source holds, with what is about to be stored. Where `need` does not fit in, a count that is due is waited for:
-   * things may have left the store.
+   * What the source holds, with what is about to be stored. Where `need` does not fit in, a count that is due
+   * is waited for: things may have left the store.
    * @throws the failure of the count, the signal's reason; errors of the shared state
    */
   usage(target: QuotaTarget, signal: AbortSignal, need?: Measure): Promise<Measure>;

@@ -4,7 +4,10 @@ import { createRedisConnection, type RedisConnection, type RedisSettings } from 
 import { createRedisState } from './redis-state.ts';
 import type { State } from './state.ts';
 
-/** Where the settings want what instances share. Nothing is opened yet; closing the state closes the connection. */
+/**
+ * Where the settings want what instances share. Nothing is opened yet; closing the state closes the
+ * connection.
+ */
 export const createState = (
   {
     redis: settings,

@@ -107,8 +107,8 @@ class RedisQueue implements DurableQueue {
 
 /**
  * A queue that instances share. While Redis cannot be reached, what is added waits in the memory of this
- * process, up to the same number, and goes on in its order: it may get lost with the process then, and the log
- * says so.
+ * process, up to the same number, and goes on in its order: it may get lost with the process then, and the
+ * log says so.
  */
 export const createRedisQueue = (
   connection: RedisConnection,

@@ -5,7 +5,9 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import type { OpenSource } from '../open-source.ts';
 import type { Details } from './item.ts';
 
-/** Listings of some stores report versions; others are asked for all files of the page where that is cheap. */
+/**
+ * Listings of some stores report versions; others are asked for all files of the page where that is cheap.
+ */
 const versionsOf = async (
   { storage }: OpenSource,
   folder: SourcePath,

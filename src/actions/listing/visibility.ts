@@ -35,8 +35,8 @@ const extensionTest = (settings: Settings, onlyImages: boolean): Test => {
 
 /**
  * Whether the rules allow what the key stands for to entries of a folder, asked once where they all fare
- * alike. An entry whose path would be too long for any request is out of reach, and no rule could speak of it:
- * it is left out.
+ * alike. An entry whose path would be too long for any request is out of reach, and no rule could speak of
+ * it: it is left out.
  */
 export const accessTest = (access: Access, key: string, folder: SourcePath): Test => {
   if (!access.dependsOnItem(key)) {

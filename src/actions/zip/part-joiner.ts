@@ -4,8 +4,8 @@ const JOINED_BYTES = 64 * 1024;
 
 /**
  * Joins small parts of a stream, such as headers and small files, to pieces that are worth sending. The first
- * part is not held back: it shows that the answer has begun. What `take` and `rest` yield is what goes out, in
- * order.
+ * part is not held back: it shows that the answer has begun. What `take` and `rest` yield is what goes out,
+ * in order.
  */
 export class PartJoiner {
   readonly #parts: Uint8Array[] = [];

@@ -54,7 +54,9 @@ interface Content {
   readonly size: number | undefined;
 }
 
-/** What was asked for of an answer's body. Some servers send more: all of the file, or all from the start on. */
+/**
+ * What was asked for of an answer's body. Some servers send more: all of the file, or all from the start on.
+ */
 const contentOf = (
   { client }: Resources,
   asked: DavRequest,

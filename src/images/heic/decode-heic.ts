@@ -50,7 +50,8 @@ const answerOf = (worker: Worker): Promise<HeicAnswer> =>
 /**
  * Decodes a picture in a thread of its own, which ends with it: nothing else stops the decoder, nor frees its
  * memory. Resolves with a PNG.
- * @throws BrokenImageError for what does not decode, or takes too long or too much memory; the signal's reason
+ * @throws BrokenImageError for what does not decode, or takes too long or too much memory; the signal's
+ * reason
  */
 export const decodeHeic = async (job: HeicJob, signal: AbortSignal | undefined): Promise<Buffer> => {
   signal?.throwIfAborted();
