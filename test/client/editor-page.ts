@@ -257,17 +257,25 @@ export class EditorPage {
     );
   }
 
-  /** The pictures in the text of the editor that have loaded. */
+  /** The pictures in the text of the editor that have loaded, with the sizes of what is at their `src`. */
   async picturesInText(): Promise<ShownPicture[]> {
     return this.page.$$eval('.jodit-wysiwyg img', (images) =>
-      images
-        .filter((image) => image.complete && image.naturalWidth > 0)
-        .map((image) => ({
-          name: decodeURIComponent(image.src.split('/').at(-1) ?? ''),
-          url: image.src,
-          width: image.naturalWidth,
-          height: image.naturalHeight,
-        })),
+      Promise.all(
+        images
+          .filter((image) => image.complete && image.naturalWidth > 0)
+          .map(async ({ src: url }) => {
+            // With a `srcset`, which comes later, the natural size is that of the chosen picture by its density.
+            const own = new Image();
+            own.src = url;
+            await own.decode();
+            return {
+              name: decodeURIComponent(url.split('/').at(-1) ?? ''),
+              url,
+              width: own.naturalWidth,
+              height: own.naturalHeight,
+            };
+          }),
+      ),
     );
   }
 
