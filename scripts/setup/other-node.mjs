@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
 import { npm, outputOf, root } from './process.mjs';
 
-/** The lines of Node that the package is tested on. */
-const LINES = [20, 22];
+/** The oldest and the newest line of Node that the package is tested on. */
+const LINES = [20, 26];
 
 const packageName = () => {
   const system = process.platform === 'win32' ? 'win' : process.platform;

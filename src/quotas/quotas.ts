@@ -204,7 +204,8 @@ class SharedQuotas implements Quotas {
   #begin(target: QuotaTarget, id: string): void {
     this.#own.set(id, target.key);
     const counting = this.#count(target, id).finally(() => {
-      this.#counts.delete(target.key);
+      // The next one may have begun as soon as this one had said what it found.
+      if (this.#counts.get(target.key) === counting) this.#counts.delete(target.key);
       this.#own.delete(id);
     });
     this.#counts.set(target.key, counting);
