@@ -16,7 +16,7 @@ import { runTests } from './setup/vitest.mjs';
 const ONCE = [
   'test/{client,concurrency,docs,documents,events,images,instances,interface,model,protocol,remote,remote-store}/**',
   'test/{robustness,security,serving,sources,start}/**',
-  'test/adapters/{s3,webdav-,local-,across-,trash-,tus-}*.test.ts',
+  'test/adapters/{s3,sftp-,webdav-,local-,across-,trash-,tus-}*.test.ts',
   'test/cli/{doctor-*,init,thumbs}.test.ts',
 ];
 

@@ -10,6 +10,7 @@ import { createSearchSlots } from './actions/search/search-source.ts';
 import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { createS3Factory } from './adapters/s3/factory.ts';
+import { createSftpFactory } from './adapters/sftp/factory.ts';
 import { createWebdavFactory } from './adapters/webdav/factory.ts';
 import { readBrowser, readSourceEnvironment, readThreadPoolSize } from './config/environment.ts';
 import { requireStateDirectory } from './config/keeping.ts';
@@ -86,6 +87,7 @@ const factoriesOf = (own: ConnectorOptions['storageAdapters']): StorageFactories
     ['local', createLocalFactory()],
     ['memory', memoryFactory],
     ['s3', createS3Factory()],
+    ['sftp', createSftpFactory()],
     ['webdav', createWebdavFactory()],
   ]);
 

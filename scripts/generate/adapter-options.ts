@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { s3OptionsSchema } from '../../src/adapters/s3/options.ts';
+import { sftpOptionsSchema } from '../../src/adapters/sftp/options.ts';
 import { webdavOptionsSchema } from '../../src/adapters/webdav/options.ts';
 
 /** The options of an adapter of this package, as the generated files show them. */
@@ -15,5 +16,6 @@ export interface AdapterOptions {
  */
 export const adapterOptions: readonly AdapterOptions[] = [
   { adapter: 's3', schema: s3OptionsSchema },
+  { adapter: 'sftp', schema: sftpOptionsSchema },
   { adapter: 'webdav', schema: webdavOptionsSchema },
 ];

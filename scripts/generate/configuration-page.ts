@@ -150,9 +150,10 @@ ${table(HEAD, [
     code('storageAdapter'),
     'text',
     code('"local"'),
-    '`local`, `s3`, `webdav`, or the name of a registered adapter.',
+    '`local`, `s3`, `sftp`, `webdav`, or the name of a registered adapter.',
   ],
   [code('s3'), 'object', 'required with `s3`', 'Options of the s3 adapter.'],
+  [code('sftp'), 'object', 'required with `sftp`', 'Options of the sftp adapter.'],
   [code('webdav'), 'object', 'required with `webdav`', 'Options of the webdav adapter.'],
   [
     'any setting above',

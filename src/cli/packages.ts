@@ -31,6 +31,9 @@ export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly Opt
         ? [{ name: '@aws-sdk/s3-request-presigner', purpose: `redirects of ${named(name)}` }]
         : []),
     ]),
+  ...sources
+    .filter(({ storageAdapter }) => storageAdapter === 'sftp')
+    .map(({ name }) => ({ name: 'ssh2', purpose: named(name) })),
   ...(settings.auth?.jwt === undefined ? [] : [{ name: 'jose', purpose: 'auth.jwt' }]),
   ...(settings.tus === undefined ? [] : [{ name: '@tus/server', purpose: 'tus' }]),
   ...(settings.rateLimits === undefined ? [] : [{ name: 'rate-limiter-flexible', purpose: 'rateLimits' }]),

@@ -22,6 +22,7 @@ const topSchema = z.strictObject({
   baseurlAliases: ofSources,
   storageAdapter: ofSources,
   s3: ofSources,
+  sftp: ofSources,
   webdav: ofSources,
 });
 

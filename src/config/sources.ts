@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { s3OptionsSchema } from '../adapters/s3/options.ts';
+import { sftpOptionsSchema } from '../adapters/sftp/options.ts';
 import { webdavOptionsSchema } from '../adapters/webdav/options.ts';
 import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories } from '../storage/registry.ts';
@@ -12,7 +13,7 @@ import type { SourceConfig } from './types.ts';
 import { baseurlProblem, withSlash } from './values.ts';
 
 /** Adapters of the protocol: their options are accepted by every source, and needed with their adapter. */
-const PROTOCOL_ADAPTERS: readonly string[] = ['s3', 'webdav'];
+const PROTOCOL_ADAPTERS: readonly string[] = ['s3', 'sftp', 'webdav'];
 
 const publicUrl = z.string().transform((text, context) => {
   const message = baseurlProblem(text);
@@ -40,6 +41,7 @@ export const sourceOfReferences = z.object({
   ...settingsShape,
   ...ownShape,
   s3: s3OptionsSchema,
+  sftp: sftpOptionsSchema,
   webdav: webdavOptionsSchema,
 });
 

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { s3OptionsSchema } from '../adapters/s3/options.ts';
+import type { sftpOptionsSchema } from '../adapters/sftp/options.ts';
 import type { webdavOptionsSchema } from '../adapters/webdav/options.ts';
 import type { TextReference } from './references.ts';
 import type { Settings, SettingsInput } from './settings.ts';
@@ -34,6 +35,7 @@ type Written<Value> = Value extends readonly (infer Entry)[]
  */
 export interface StorageAdapterOptions {
   readonly s3?: Written<z.input<typeof s3OptionsSchema>> | null | undefined;
+  readonly sftp?: Written<z.input<typeof sftpOptionsSchema>> | null | undefined;
   readonly webdav?: Written<z.input<typeof webdavOptionsSchema>> | null | undefined;
 }
 
@@ -50,7 +52,7 @@ export interface SourceInput
   /** Other public URLs of the same files. */
   readonly baseurlAliases?: readonly string[] | null | undefined;
   readonly root?: string | TextReference | null | undefined;
-  /** `local` when absent, `s3`, `webdav`, `memory`, or the name of a registered adapter. */
+  /** `local` when absent, `s3`, `sftp`, `webdav`, `memory`, or the name of a registered adapter. */
   readonly storageAdapter?: string | null | undefined;
 }
 
@@ -79,7 +81,7 @@ export interface SourceConfig {
   readonly root: string | undefined;
   readonly storageAdapter: string;
   /**
-   * The value under the key named like the adapter (`s3`, `webdav`, ...), parsed by the adapter's own schema
+   * The value under the key named like the adapter (`s3`, `sftp`, `webdav`, ...), parsed by the adapter's own schema
    * when it has one.
    */
   readonly adapterOptions: unknown;

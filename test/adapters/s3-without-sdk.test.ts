@@ -18,6 +18,12 @@ const config = {
         credentials: { accessKeyId: 'k', secretAccessKey: 's' },
       },
     },
+    server: {
+      title: 'Server',
+      baseurl: 'http://server.example/',
+      storageAdapter: 'sftp',
+      sftp: { host: 'secret-host', username: 'u', password: 's', hostKey: `SHA256:${'a'.repeat(43)}` },
+    },
   },
 };
 
@@ -43,6 +49,7 @@ const SCRIPT = `
     for (const path of ['files?', 'folders?', 'folderCreate?name=f&', 'fileRemove?name=a.txt&', 'permissions?'])
       answers[source + ' ' + path.replace(/\\?.*/, '')] = await ask(path + 'source=' + source);
   for (const source of ['bucket', 'files']) answers[source + ' fileUpload'] = await ask('fileUpload', form(source));
+  answers['server files'] = await ask('files?source=server');
   answers.everything = await ask('files');
   answers.ping = [(await app.fetch(new Request('http://x/ping'))).status];
   await app.close();
@@ -76,7 +83,12 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
       'files fileUpload': [200, expect.any(String)],
       'files permissions': [200],
       // A listing of every source leaves out the one that cannot be reached.
-      everything: [200, 'The source "Bucket" cannot be reached now.'],
+      'server files': [501, 'SFTP storage needs the npm package "ssh2", which is not installed here.'],
+      everything: [
+        200,
+        'The source "Bucket" cannot be reached now.',
+        'The source "Server" cannot be reached now.',
+      ],
       ping: [200],
     });
     expect(stderr).toBe('');
@@ -93,7 +105,9 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
       status: 1,
       stderr:
         'Missing: the source "bucket" needs the npm package "@aws-sdk/client-s3", which is not installed here: ' +
-        'npm install @aws-sdk/client-s3\n',
+        'npm install @aws-sdk/client-s3\n' +
+        'Missing: the source "server" needs the npm package "ssh2", which is not installed here: ' +
+        'npm install ssh2\n',
     });
     expect(check({ serve: 'public', delivery: 'redirect' }).stderr).toContain(
       'npm install @aws-sdk/s3-request-presigner',

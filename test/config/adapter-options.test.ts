@@ -55,6 +55,48 @@ const cases: readonly (readonly [adapter: string, options: unknown, problems: re
     { url: 'https://dav.test/', username: 'me', token: 't' },
     ['.token: must not be used together with username'],
   ],
+  ['sftp', {}, ['.host: is required', '.username: is required']],
+  [
+    'sftp',
+    { host: 'h', username: 'u' },
+    ['.password: is required, or privateKey or privateKeyFile', '.hostKey: is required, or knownHostsFile'],
+  ],
+  [
+    'sftp',
+    {
+      host: 'ftp://h/',
+      port: 0,
+      username: 'u',
+      password: 'p',
+      hostKey: 'AAAA',
+      connections: 65,
+      key: 'k',
+    },
+    [
+      '.host: must be the name or address of a host',
+      '.port: must be at least 1',
+      '.hostKey: must be a public key (ssh-ed25519 AAAA...) or a fingerprint (SHA256:...)',
+      '.connections: must be at most 64',
+      '.key: is not a known key',
+    ],
+  ],
+  [
+    'sftp',
+    {
+      host: 'h',
+      username: 'u',
+      password: 'p',
+      privateKey: 'k',
+      passphrase: 's',
+      hostKey: [`SHA256:${'a'.repeat(43)}`],
+      knownHostsFile: 'f',
+    },
+    [
+      '.privateKey: must not be used together with password',
+      '.knownHostsFile: must not be used together with hostKey',
+      '.passphrase: is for a private key',
+    ],
+  ],
   ['s3', {}, ['.bucket: is required']],
   ['s3', 'bucket', [': must be an object']],
   [
@@ -91,6 +133,17 @@ describe('options of an adapter', () => {
     ['webdav', { url: 'https://dav.test/', username: null, timeout: null }],
     ['s3', { bucket: 'b', prefix: null, credentials: null }],
     ['s3', { bucket: 'b', credentials: { accessKeyId: 'a', secretAccessKey: 'b', sessionToken: null } }],
+    [
+      'sftp',
+      {
+        host: 'h',
+        username: 'u',
+        password: 'p',
+        privateKey: null,
+        hostKey: `SHA256:${'a'.repeat(43)}`,
+        port: null,
+      },
+    ],
     ['memory', { maxBytes: null }],
   ])('keep their defaults where they are null: %s %j', async (adapter, options) => {
     const source = {

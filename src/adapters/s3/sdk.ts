@@ -1,28 +1,16 @@
 import { createHash } from 'node:crypto';
 import type * as SdkModule from '@aws-sdk/client-s3';
 import type { GetObjectCommandInput, S3, S3ClientConfig } from '@aws-sdk/client-s3';
-import { UnsupportedError } from '../../errors/errors.ts';
+import { loadOptional } from '../../adapter-support/optional-package.ts';
 import type { Agents, KnownServices } from './known-services.ts';
 import type { S3Options } from './options.ts';
-
-/** @throws UnsupportedError when the package is not installed */
-const optional = async <Module>(what: string, name: string, load: () => Promise<Module>): Promise<Module> => {
-  try {
-    return await load();
-  } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
-    if (!isMissing) throw error;
-    const message = `${what} needs the npm package "${name}", which is not installed here.`;
-    throw new UnsupportedError({ message, cause: error });
-  }
-};
 
 /**
  * Loads the SDK, which takes some 200 ms and 24 MB: at the first use only.
  * @throws UnsupportedError when it is not installed
  */
 const loadSdk = (): Promise<typeof SdkModule> =>
-  optional('S3 storage', '@aws-sdk/client-s3', () => import('@aws-sdk/client-s3'));
+  loadOptional('S3 storage', '@aws-sdk/client-s3', () => import('@aws-sdk/client-s3'));
 
 /**
  * DeleteObjects with the checksum that every service understands: `Content-MD5` in place of the SDK's own,
@@ -109,7 +97,7 @@ export const signedUrlOf = async (
   lifetime: number,
 ): Promise<string> => {
   const { GetObjectCommand } = await loadSdk();
-  const { getSignedUrl } = await optional(
+  const { getSignedUrl } = await loadOptional(
     'A redirect to S3',
     '@aws-sdk/s3-request-presigner',
     () => import('@aws-sdk/s3-request-presigner'),

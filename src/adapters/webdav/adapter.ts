@@ -7,6 +7,7 @@ import {
   UnsupportedError,
   WrongKindError,
 } from '../../errors/errors.ts';
+import { isStale, isTempName } from '../../remote-store/temporary-names.ts';
 import type {
   Entry,
   ListOptions,
@@ -30,7 +31,6 @@ import type { WebdavOptions } from './options.ts';
 import { openFile } from './reading.ts';
 import { Resources, type ListedMember } from './resources.ts';
 import { Store } from './store.ts';
-import { isStale, isTempName } from './temporary.ts';
 import { stageFile, transferFile, transferFolder, writeFile } from './writing.ts';
 
 /** A store on a WebDAV server. */

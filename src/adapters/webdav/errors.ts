@@ -55,3 +55,12 @@ export const errorOfFailure = (asked: Asked, error: unknown): StowageError => {
 /** The status that the server refused with; undefined for errors that are not refusals. */
 export const statusOf = (error: unknown): number | undefined =>
   error instanceof StowageError && error.cause instanceof StatusError ? error.cause.status : undefined;
+
+/** Refusals that say nothing about the path. */
+const NOT_ABOUT_PATH: ReadonlySet<number> = new Set([401, 407, 408, 423, 424, 429]);
+
+/** A refusal that does not say that nothing is there, and yet may mean it. */
+export const isRefusalOfPath = (error: unknown): boolean => {
+  const status = statusOf(error) ?? 0;
+  return status >= 400 && status < 500 && status !== 404 && status !== 410 && !NOT_ABOUT_PATH.has(status);
+};

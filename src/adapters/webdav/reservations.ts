@@ -1,10 +1,11 @@
 import { AlreadyExistsError, StorageTimeoutError } from '../../errors/errors.ts';
 import { pause } from '../../remote-store/backoff.ts';
+import type { Leftovers } from '../../remote-store/leftovers.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { BACKOFF, isSuccess } from './propfind.ts';
 import type { Outcome, Resources } from './resources.ts';
-import { reservationName, type Leftovers } from './temporary.ts';
+import { reservationName } from './temporary.ts';
 
 /** How long to wait for a name that another process is giving. */
 const WAIT_MS = 2000;

@@ -8,24 +8,23 @@ import {
   StorageDeniedError,
   WrongKindError,
 } from '../../errors/errors.ts';
+import { Leftovers } from '../../remote-store/leftovers.ts';
+import { LetterCase } from '../../remote-store/letter-case.ts';
+import { isTempName, newTempName } from '../../remote-store/temporary-names.ts';
 import type { OperationOptions, RemoveFileOptions, Stat, WriteOptions } from '../../storage/adapter.ts';
 import { isSameVersion } from '../../storage/same-version.ts';
 import { SourcePath } from '../../storage/source-path.ts';
-import { LetterCase } from './case.ts';
-import { errorOfStatus, statusOf } from './errors.ts';
+import { errorOfStatus, isRefusalOfPath, statusOf } from './errors.ts';
 import type { WebdavOptions } from './options.ts';
 import { Reservations } from './reservations.ts';
 import { isSuccess } from './propfind.ts';
 import type { Outcome, Resources } from './resources.ts';
-import { isTempName, Leftovers, newTempName } from './temporary.ts';
+import { removeTemporary } from './temporary.ts';
 
 /** Refused while somebody else replaces the same file or works in the same folder, perhaps. */
 const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 423, 500]);
 /** What servers answer for a missing parent folder, besides other things. */
 const MAY_LACK_PARENT: ReadonlySet<number> = new Set([403, 404, 405, 409, 500, 502]);
-/** Refusals that say nothing about the path. */
-const NOT_ABOUT_PATH: ReadonlySet<number> = new Set([401, 407, 408, 423, 424, 429]);
-
 const ROOT: Stat = { name: '', kind: 'folder', size: undefined, modifiedAt: undefined, etag: undefined };
 
 /** Steps that several operations share: finding things, making folders, giving names, removing. */
@@ -50,9 +49,9 @@ export class Store {
    */
   constructor(resources: Resources, base: Resources, prefix: SourcePath, options: WebdavOptions) {
     this.resources = resources;
-    this.leftovers = new Leftovers(resources);
+    this.leftovers = new Leftovers((leftover) => removeTemporary(resources, leftover));
     this.reservations = new Reservations(resources, this.leftovers, options);
-    this.letterCase = new LetterCase(options.caseSensitive);
+    this.letterCase = new LetterCase(options.caseSensitive, (error) => statusOf(error) !== undefined);
     this.#base = base;
     this.#prefix = prefix;
   }
@@ -292,9 +291,3 @@ export class Store {
 
 /** Names that a server may hold for one have one key. */
 const keyOf = (path: SourcePath): string => path.toString().toLowerCase();
-
-/** A refusal that does not say that nothing is there, and yet may mean it. */
-const isRefusalOfPath = (error: unknown): boolean => {
-  const status = statusOf(error) ?? 0;
-  return status >= 400 && status < 500 && status !== 404 && status !== 410 && !NOT_ABOUT_PATH.has(status);
-};

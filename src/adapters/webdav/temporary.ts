@@ -1,21 +1,7 @@
-import { createHash, randomUUID } from 'node:crypto';
-import type { SourcePath } from '../../storage/source-path.ts';
+import { createHash } from 'node:crypto';
+import type { Leftover } from '../../remote-store/leftovers.ts';
 import { isSuccess } from './propfind.ts';
 import type { Outcome, Resources } from './resources.ts';
-
-const TEMP = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/u;
-const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** Such names are neither listed nor reached. */
-export const isTempName = (name: string): boolean => TEMP.test(name);
-
-/**
- * A name for content that is not whole yet: `.<random>.tmp`, a UUID of version 7, which begins with the time.
- */
-export const newTempName = (): string => {
-  const time = Date.now().toString(16).padStart(12, '0');
-  return `.${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}.tmp`;
-};
 
 /**
  * The temporary name of the folder that reserves `name`, the same in every process: a UUID of version 8.
@@ -27,100 +13,12 @@ export const reservationName = (name: string): string => {
   return `.${[...parts, digest.slice(20, 32)].join('-')}.tmp`;
 };
 
-/**
- * Whether something temporary is a day old, so that nobody can be using it any more. Of content and copies
- * the name says when they began: servers may give a copy the time of its original. Reservations are folders
- * that were just made, so their time counts, by the server's clock.
- */
-export const isStale = (
-  name: string,
-  modifiedAt: number | undefined,
-  serverTime: number | undefined,
-): boolean => {
-  const uuid = name.slice(1, -4).replaceAll('-', '');
-  if (uuid[12] === '7')
-    return (
-      Math.min(Date.now(), serverTime ?? Number.POSITIVE_INFINITY) - parseInt(uuid.slice(0, 12), 16) > DAY_MS
-    );
-  if (uuid[12] !== '8' || modifiedAt === undefined || serverTime === undefined) return false;
-  return serverTime - modifiedAt > DAY_MS;
-};
-
-const MOST = 1000;
-const PAUSE_MS = 200;
 /** Nextcloud keeps what is deleted in a trash bin otherwise. */
 const NO_TRASH = { 'x-nc-skip-trashbin': 'true' };
 
-/** Something temporary that is to be removed. */
-export interface Leftover {
-  readonly path: SourcePath;
-  readonly kind: 'file' | 'folder';
-  /** Milliseconds since 1970 from when on the name may belong to another process. */
-  readonly until?: number;
-}
-
-/** Returns whether it is done; a failure counts as not done. */
-type Task = () => Promise<boolean>;
-
-/**
- * Removes temporary files and folders, now or, when the server cannot be reached, with later operations.
- * Remembers at most 1,000; what it has to forget is found by listings a day later.
- */
-export class Leftovers {
-  readonly #resources: Resources;
-  readonly #waiting = new Set<{ readonly task: Task; readonly from: number }>();
-  #last = 0;
-  #isTrying = false;
-
-  constructor(resources: Resources) {
-    this.#resources = resources;
-  }
-
-  /**
-   * Removes it now or remembers it. Takes no signal, because an abort must leave nothing behind; never
-   * throws.
-   */
-  async remove(leftover: Leftover): Promise<void> {
-    const task = (): Promise<boolean> => this.removed(leftover);
-    if (await task().catch(() => false)) return;
-    this.#last = Date.now();
-    this.later(0, task);
-  }
-
-  /** Remembers something to be done from a time on, in milliseconds since 1970. */
-  later(from: number, task: Task): void {
-    const [oldest] = this.#waiting;
-    if (this.#waiting.size >= MOST && oldest !== undefined) this.#waiting.delete(oldest);
-    this.#waiting.add({ task, from });
-  }
-
-  /**
-   * Tries in the background to remove what is remembered, up to the first failure. Costs nothing when nothing
-   * is.
-   */
-  retry(): void {
-    if (this.#waiting.size === 0 || this.#isTrying || Date.now() - this.#last < PAUSE_MS) return;
-    this.#isTrying = true;
-    void this.#retryAll().finally(() => {
-      this.#isTrying = false;
-      this.#last = Date.now();
-    });
-  }
-
-  /** Removes it once; whether it is gone. */
-  async removed({ path, kind, until }: Leftover): Promise<boolean> {
-    if (until !== undefined && Date.now() >= until) return true;
-    const outcome = async (): Promise<Outcome> =>
-      (await this.#resources.exists(path, {})) ? 'untouched' : 'done';
-    const status = await this.#resources.act('DELETE', path, kind, { headers: NO_TRASH, outcome });
-    return isSuccess(status) || status === 404 || status === 410;
-  }
-
-  async #retryAll(): Promise<void> {
-    for (const entry of [...this.#waiting]) {
-      if (entry.from > Date.now()) continue;
-      if (!(await entry.task().catch(() => false))) return;
-      this.#waiting.delete(entry);
-    }
-  }
-}
+/** Removes something temporary; whether it is gone. */
+export const removeTemporary = async (resources: Resources, { path, kind }: Leftover): Promise<boolean> => {
+  const outcome = async (): Promise<Outcome> => ((await resources.exists(path, {})) ? 'untouched' : 'done');
+  const status = await resources.act('DELETE', path, kind, { headers: NO_TRASH, outcome });
+  return isSuccess(status) || status === 404 || status === 410;
+};

@@ -9,6 +9,7 @@ import {
   NotFoundError,
   WrongKindError,
 } from '../../errors/errors.ts';
+import { newTempName } from '../../remote-store/temporary-names.ts';
 import type { OperationOptions, PutOptions, StagedFile, Stat, WriteOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Content } from './client.ts';
@@ -16,7 +17,6 @@ import { errorOfStatus } from './errors.ts';
 import { isSuccess } from './propfind.ts';
 import type { Outcome } from './resources.ts';
 import type { Store } from './store.ts';
-import { newTempName } from './temporary.ts';
 
 /** Contents of up to this size are kept in memory where they may have to be sent twice. */
 const MOST_IN_MEMORY = 256 * 1024;

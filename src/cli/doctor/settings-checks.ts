@@ -60,7 +60,7 @@ const checkSites = (
 };
 
 /** Keys whose text is a secret. */
-const SECRET_KEYS = /^(?:signingSecret|secret|password|secretAccessKey|sessionToken)$/u;
+const SECRET_KEYS = /^(?:signingSecret|secret|password|secretAccessKey|sessionToken|privateKey|passphrase)$/u;
 
 /** The dotted keys of secrets that stand in the configuration itself. */
 const secretsIn = (value: unknown, path: readonly string[] = []): readonly string[] => {

@@ -40,6 +40,16 @@ const adviceForS3 = (reason: string, error: unknown, right: Right, { key }: Sour
   return `Correct ${where}.endpoint, region or bucket, or start the service that it names.`;
 };
 
+const adviceForSftp = (reason: string, error: unknown, key: string): string => {
+  const where = `sources.${key}.sftp`;
+  if (error instanceof UnsupportedError) return 'npm install ssh2';
+  if (reason.includes('unknown host key'))
+    return `Ask who runs the server whether the key is its own, and only then add it to ${where}.hostKey or knownHostsFile.`;
+  if (error instanceof StorageDeniedError)
+    return `Correct the login of ${where}, or give this user more rights there.`;
+  return `Correct host, port or directory of ${where}, or start the server that it names.`;
+};
+
 /** One line that gives a right back. */
 const adviceFor = (config: SourceConfig, right: Right, error: unknown): string => {
   const { key, storageAdapter, root = '' } = config;
@@ -49,6 +59,7 @@ const adviceFor = (config: SourceConfig, right: Right, error: unknown): string =
     return error instanceof StorageDeniedError
       ? `Correct username and password of sources.${key}.webdav, or give this user more rights there.`
       : `Correct sources.${key}.webdav.url, or start the server that it names.`;
+  if (storageAdapter === 'sftp') return adviceForSftp(reason, error, key);
   if (storageAdapter !== 'local') return `Correct sources.${key}.${storageAdapter}.`;
   if (reason.includes('EROFS')) return `Mount ${root} for writing (a volume without ":ro").`;
   if (reason.includes('ENOSPC')) return `Make room on the disk of ${root}.`;

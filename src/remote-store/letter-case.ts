@@ -1,9 +1,7 @@
-import type { OperationOptions } from '../../storage/adapter.ts';
-import { isSameVersion } from '../../storage/same-version.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
-import { NotFoundError } from '../../errors/errors.ts';
-import { statusOf } from './errors.ts';
-import type { Resources } from './resources.ts';
+import { NotFoundError } from '../errors/errors.ts';
+import type { OperationOptions, Stat } from '../storage/adapter.ts';
+import { isSameVersion } from '../storage/same-version.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 
 /**
  * Trailing dots and blanks, short names (`PRIVAT~1`) and streams (`a.txt::$DATA`): on Windows other names of
@@ -16,17 +14,28 @@ const otherCase = (name: string): string =>
     letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
   );
 
+/** Looks at entries of a store, by the very names that it is given. */
+interface Looks {
+  /** @throws NotFoundError */
+  stat(path: SourcePath, options: OperationOptions): Promise<Stat>;
+}
+
 /**
  * Whether `a` and `A` are two names on the server, found out once by asking for something that is there in
  * the other letter case. Until it is known names count as one, so that access rules deny too much rather than
  * too little.
  */
 export class LetterCase {
+  readonly #isRefusal: (error: unknown) => boolean;
   #isSensitive: boolean | undefined;
 
-  /** @param isSensitive where the options say so, nothing is asked */
-  constructor(isSensitive: boolean | undefined) {
+  /**
+   * @param isSensitive where the options say so, nothing is asked
+   * @param isRefusal whether the server has answered with that error: it knows the other name, then
+   */
+  constructor(isSensitive: boolean | undefined, isRefusal: (error: unknown) => boolean) {
     this.#isSensitive = isSensitive;
+    this.#isRefusal = isRefusal;
   }
 
   get isSensitive(): boolean {
@@ -48,22 +57,22 @@ export class LetterCase {
   }
 
   /** Tries it on a path where something was just seen. Costs two requests, and none when it is known. */
-  async learn(resources: Resources, path: SourcePath, options: OperationOptions): Promise<void> {
+  async learn(store: Looks, path: SourcePath, options: OperationOptions): Promise<void> {
     const name = otherCase(path.name);
     if (this.isKnown || name === path.name) return;
     const other = path.parent.child(name);
     try {
-      const [seen, alias] = [await resources.stat(path, options), await resources.stat(other, options)];
+      const [seen, alias] = [await store.stat(path, options), await store.stat(other, options)];
       // Two different files: this name shows nothing.
       if (seen.kind === alias.kind && isSameVersion(seen, alias)) this.#isSensitive = false;
     } catch (error) {
       options.signal?.throwIfAborted();
       if (!(error instanceof NotFoundError)) {
-        if (statusOf(error) !== undefined) this.#isSensitive = false;
+        if (this.#isRefusal(error)) this.#isSensitive = false;
         return;
       }
       // Only when it is still there under its own name.
-      if (await resources.exists(path, options).catch(() => false)) this.#isSensitive = true;
+      if (await store.stat(path, options).catch(() => undefined)) this.#isSensitive = true;
     }
   }
 }

@@ -1,0 +1,169 @@
+import { orAborted } from '../concurrency/or-aborted.ts';
+import { StorageUnavailableError } from '../errors/errors.ts';
+import { createConnectionSlots } from './connection-slots.ts';
+
+/** A connection that outlives the operations that use it. */
+export interface PooledConnection {
+  /** False once it was closed, lost, or left in a state that nobody else can use. */
+  readonly isOpen: boolean;
+  /** Ends it and all that waits on it. May be called several times; never throws. */
+  close(): void;
+}
+
+/** How a pool opens, shares and closes its connections. */
+export interface PoolOptions<Connection> {
+  /** Most connections at the same time. */
+  readonly connections: number;
+  /** Users that share one connection at the same time. */
+  readonly perConnection: number;
+  /** Most users that read at the same time, for as long as their readers take. */
+  readonly readers: number;
+  /** How long a connection without users is kept. */
+  readonly idleMs: number;
+  /** How long a user waits while no connection becomes free. */
+  readonly waitMs: number;
+  /** Opens one, within its own limit of time; the signal aborts when the pool is closed. */
+  readonly open: (signal: AbortSignal) => Promise<Connection>;
+}
+
+interface Place<Connection> {
+  readonly opening: Promise<Connection>;
+  opened: Connection | undefined;
+  users: number;
+  idle: NodeJS.Timeout | undefined;
+}
+
+/** A connection in use. Whoever holds it gives it back, once. */
+export interface Lease<Connection> {
+  readonly connection: Connection;
+  readonly release: () => void;
+}
+
+const MAY_WAIT = 1000;
+const CLOSED = 'the store was closed';
+
+/**
+ * A bounded number of connections to one server, opened when they are needed, shared as `perConnection` says,
+ * and closed when nobody has used them for a while. Lost ones are forgotten; the next user opens another.
+ */
+export class ConnectionPool<Connection extends PooledConnection> {
+  readonly #options: PoolOptions<Connection>;
+  readonly #places = new Set<Place<Connection>>();
+  readonly #users;
+  // Whatever readers do, others find room: a reader takes as long as it likes.
+  readonly #readers;
+  readonly #closing = new AbortController();
+
+  constructor(options: PoolOptions<Connection>) {
+    const { connections, perConnection, readers, waitMs } = options;
+    const limits = { mayWait: MAY_WAIT, waitMs };
+    this.#options = options;
+    this.#users = createConnectionSlots({ ...limits, connections: connections * perConnection });
+    this.#readers = createConnectionSlots({ ...limits, connections: readers });
+  }
+
+  /** Runs `work` with a connection. Nobody may take another one inside of it: all could wait for all. */
+  async use<T>(signal: AbortSignal | undefined, work: (connection: Connection) => Promise<T>): Promise<T> {
+    const { connection, release } = await this.#take(signal);
+    try {
+      return await work(connection);
+    } finally {
+      release();
+    }
+  }
+
+  /** A connection for a read, which its reader gives back. @throws as createConnectionSlots */
+  async takeForReading(signal: AbortSignal | undefined): Promise<Lease<Connection>> {
+    const free = await this.#readers.take(signal);
+    try {
+      const { connection, release } = await this.#take(signal);
+      const both = (): void => {
+        release();
+        free();
+      };
+      return { connection, release: both };
+    } catch (error) {
+      free();
+      throw error;
+    }
+  }
+
+  /** Closes all connections, those in use too. */
+  async close(): Promise<void> {
+    this.#closing.abort(new StorageUnavailableError({ detail: CLOSED }));
+    const places = [...this.#places];
+    for (const place of places) this.#forget(place);
+    await Promise.allSettled(places.map(async ({ opening }) => (await opening).close()));
+  }
+
+  async #take(signal: AbortSignal | undefined): Promise<Lease<Connection>> {
+    const free = await this.#users.take(signal);
+    if (this.#closing.signal.aborted) {
+      free();
+      throw new StorageUnavailableError({ detail: CLOSED });
+    }
+    const place = this.#choose();
+    let isReleased = false;
+    const release = (): void => {
+      if (isReleased) return;
+      isReleased = true;
+      this.#leave(place);
+      free();
+    };
+    try {
+      return { connection: await orAborted(place.opening, signal), release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** The open connection with the fewest users, unless all are in use and there may be another. */
+  #choose(): Place<Connection> {
+    for (const place of this.#places) if (place.opened?.isOpen === false) this.#forget(place);
+    const [least] = [...this.#places].sort((one, other) => one.users - other.users);
+    const mayOpen = this.#places.size < this.#options.connections;
+    const place = least === undefined || (least.users > 0 && mayOpen) ? this.#add() : least;
+    clearTimeout(place.idle);
+    place.users += 1;
+    return place;
+  }
+
+  #add(): Place<Connection> {
+    const place: Place<Connection> = {
+      opening: this.#options.open(this.#closing.signal),
+      opened: undefined,
+      users: 0,
+      idle: undefined,
+    };
+    place.opening.then(
+      (connection) => {
+        place.opened = connection;
+        // The pool was closed meanwhile.
+        if (!this.#places.has(place)) connection.close();
+      },
+      () => this.#forget(place),
+    );
+    this.#places.add(place);
+    return place;
+  }
+
+  #leave(place: Place<Connection>): void {
+    place.users -= 1;
+    if (place.opened?.isOpen === false) this.#forget(place);
+    if (place.users > 0 || !this.#places.has(place)) return;
+    const end = (): void => {
+      this.#forget(place);
+      place.opening.then(
+        (connection) => connection.close(),
+        () => undefined,
+      );
+    };
+    place.idle = setTimeout(end, this.#options.idleMs).unref();
+  }
+
+  #forget(place: Place<Connection>): void {
+    clearTimeout(place.idle);
+    this.#places.delete(place);
+  }
+}

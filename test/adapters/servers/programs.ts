@@ -1,0 +1,105 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const isRoot = process.getuid?.() === 0;
+
+const idOf = (flag: string, user = 'www-data'): number => Number(execFileSync('id', [flag, user]).toString());
+
+/** Who runs a server of the tests: nobody in particular, also where root starts it. */
+export const runner = isRoot
+  ? { name: 'www-data', group: 'www-data', uid: idOf('-u'), gid: idOf('-g') }
+  : {
+      name: execFileSync('id', ['-un']).toString().trim(),
+      group: execFileSync('id', ['-gn']).toString().trim(),
+      uid: process.getuid?.() ?? 0,
+      gid: process.getgid?.() ?? 0,
+    };
+
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+
+/** A folder for a server, with `data` in it, which belongs to who runs it. */
+export const makeBase = async (): Promise<{ readonly base: string; readonly data: string }> => {
+  // What is flushed to a disk takes longer than all the rest.
+  const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+  const base = await mkdtemp(join(memory, 'stowage-server-'));
+  const data = join(base, 'data');
+  await mkdir(data);
+  await chmod(base, 0o755);
+  if (isRoot) for (const path of [base, data]) await chown(path, runner.uid, runner.gid);
+  return { base, data };
+};
+
+const answers = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+
+/** A server process that answers on its ports. */
+export interface RunningServer {
+  /** Ends it and all that works for it, at once and without a word to its clients. */
+  kill(): Promise<void>;
+  /** The same, and removes its folder. */
+  stop(): Promise<void>;
+}
+
+/** A process and all that it has started: servers put their sessions into groups of their own. */
+const withDescendants = (pid: number): readonly number[] => {
+  const listed = `/proc/${String(pid)}/task/${String(pid)}/children`;
+  const children = existsSync(listed) ? readFileSync(listed, 'utf8').trim().split(' ') : [];
+  return [pid, ...children.filter((one) => one !== '').flatMap((one) => withDescendants(Number(one)))];
+};
+
+const endAll = ({ pid }: ChildProcess): void => {
+  for (const one of pid === undefined ? [] : withDescendants(pid)) {
+    try {
+      process.kill(one, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  }
+};
+
+/** Starts a program as `runner`, and waits until its ports answer. */
+export const startProgram = async (
+  base: string,
+  command: string,
+  args: readonly string[],
+  ports: readonly number[],
+): Promise<RunningServer> => {
+  const child = spawn(command, args, {
+    stdio: 'ignore',
+    ...(isRoot ? { uid: runner.uid, gid: runner.gid } : {}),
+  });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  for (const port of ports) {
+    for (let attempt = 0; !(await answers(port)); attempt += 1) {
+      if (child.exitCode !== null || attempt === 400) throw new Error(`${command} did not start`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+  const kill = async (): Promise<void> => {
+    endAll(child);
+    await ended;
+  };
+  return {
+    kill,
+    stop: async () => {
+      await kill();
+      await rm(base, { recursive: true, force: true });
+    },
+  };
+};

@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto';
+import { chown, mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, it } from 'vitest';
+import { storageConformance, type SkippedCase } from 'stowage/testing';
+import { runner } from './servers/programs.ts';
+import { openSftpStore, type SftpServer } from './servers/ssh.ts';
+
+/** Which part of the suite runs on which server, started when the first case wants it. */
+export interface SftpSuite {
+  readonly name: string;
+  readonly installed: boolean;
+  readonly start: () => Promise<SftpServer>;
+  /** Themes of the suite; all by default. */
+  readonly themes?: readonly string[];
+  readonly skip?: readonly SkippedCase[];
+}
+
+/** Runs the conformance suite, or some of its themes, on a real server. */
+export const describeSftpServer = ({ name, installed, start, themes, skip = [] }: SftpSuite): void => {
+  describe.skipIf(!installed)(`the sftp adapter on ${name}${installed ? '' : ' (not installed)'}`, () => {
+    let server: Promise<SftpServer> | undefined;
+    afterAll(async () => {
+      await (await server)?.stop();
+    });
+    const cases = storageConformance({
+      open: async () => {
+        const running = await (server ??= start());
+        const root = `case-${randomUUID()}`;
+        const plant = async (path: string): Promise<void> => {
+          const file = join(running.data, root, path);
+          await mkdir(dirname(file), { recursive: true });
+          if (process.getuid?.() === 0) await chown(dirname(file), runner.uid, runner.gid);
+          await writeFile(file, 'planted');
+        };
+        return { adapter: openSftpStore(running, {}, root), plant };
+      },
+      plants: true,
+      skip,
+    });
+    for (const { theme, name: title, skipReason, run } of cases) {
+      if (themes !== undefined && !themes.includes(theme)) continue;
+      if (skipReason === undefined) it(`${theme}: ${title}`, run);
+      else it.skip(`${theme}: ${title} (skipped: ${skipReason})`, run);
+    }
+  });
+};

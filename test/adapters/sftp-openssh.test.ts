@@ -1,0 +1,4 @@
+import { describeSftpServer } from './sftp-conformance.ts';
+import { hasSshd, startSshd } from './servers/ssh.ts';
+
+describeSftpServer({ name: 'OpenSSH', installed: hasSshd, start: () => startSshd() });
