@@ -12,6 +12,7 @@ import { formatTable } from './table.ts';
 import { thumbnails } from './thumbnails.ts';
 import { upload } from './upload.ts';
 import { webdavMemory } from './webdav-memory.ts';
+import { zip } from './zip.ts';
 
 /** In the order of the table. `npm run bench -- listing start-up` runs only those. */
 const measurements: readonly Measurement[] = [
@@ -26,6 +27,7 @@ const measurements: readonly Measurement[] = [
   memory,
   webdavMemory,
   s3Memory,
+  zip,
 ];
 
 const chosen = process.argv.slice(2);

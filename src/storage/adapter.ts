@@ -96,6 +96,18 @@ export interface ReadOptions extends OperationOptions {
   readonly bytesUpTo?: number | undefined;
 }
 
+/** @see StorageAdapter.readMany */
+export interface ReadManyOptions extends OperationOptions {
+  /** Of all files together: what does not fit is left to `read`. */
+  readonly bytesUpTo: number;
+}
+
+/** A file that was read whole. */
+export interface WholeFile {
+  readonly stat: Pick<Stat, 'size' | 'modifiedAt'>;
+  readonly bytes: Uint8Array;
+}
+
 /** @see StorageAdapter.temporaryUrl */
 export interface TemporaryUrlOptions extends OperationOptions {
   /** Seconds. */
@@ -254,6 +266,15 @@ export interface StorageAdapter {
     names: readonly string[],
     options?: OperationOptions,
   ): Promise<readonly (Entry | undefined)[]>;
+
+  /**
+   * Optional: many small files, of one folder or several, read whole, in the order of `paths`; undefined for
+   * a file that is to be read by `read`, which also says why. Present only where it is cheaper than that.
+   */
+  readMany?(
+    paths: readonly SourcePath[],
+    options: ReadManyOptions,
+  ): Promise<readonly (WholeFile | undefined)[]>;
 
   /**
    * Optional: a URL by which anybody reads the file until it expires, answered with this type and

@@ -10,6 +10,7 @@ export type {
   ListOptions,
   OperationOptions,
   PutOptions,
+  ReadManyOptions,
   ReadOptions,
   ReadResult,
   RemoveFileOptions,
@@ -18,6 +19,7 @@ export type {
   StorageAdapter,
   StorageCapabilities,
   StoreIdentity,
+  WholeFile,
   WriteOptions,
 } from './adapter.ts';
 export { consumeContent, type ContentOptions } from './content.ts';

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
 import { ArchiveLimitError } from '../../errors/errors.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
@@ -10,14 +9,11 @@ import { findItem, ruleExtension } from '../item.ts';
 import { isBounded, visibleEntries, visibleFolders } from '../listing/visibility.ts';
 import type { OpenSource } from '../open-source.ts';
 import { reservedPattern } from '../reserved.ts';
-import { zipStream, type OpenedFile, type ZipEntry } from './zip-stream.ts';
+import { PlannedEntries } from './planned-entries.ts';
+import { zipBatches } from './zip-batches.ts';
+import { zipStream, type ZipBatch } from './zip-stream.ts';
 
 const KEY = 'FILE_DOWNLOAD';
-/** Smaller files are read in one go. */
-const SMALL_BYTES = 256 * 1024;
-
-const isSmall = (size: number | undefined): boolean => size !== undefined && size <= SMALL_BYTES;
-
 /** Items of one folder that are sent together. */
 export interface DownloadOfMany {
   readonly folder: SourcePath;
@@ -47,7 +43,7 @@ const viewOf =
 
 /** The entries of an archive, as far as its limits go. */
 class ArchivePlan {
-  readonly entries: ZipEntry[] = [];
+  readonly #entries = new PlannedEntries();
   readonly #open: OpenSource;
   readonly #folder: SourcePath;
   readonly #signal: AbortSignal;
@@ -64,14 +60,10 @@ class ArchivePlan {
   add(path: SourcePath, { kind, size, modifiedAt }: Pick<Entry, 'kind' | 'size' | 'modifiedAt'>): void {
     const { zipLimits } = this.#open.source.settings;
     this.#bytes += size ?? 0;
-    if (this.entries.length === zipLimits.entries || this.#bytes > zipLimits.bytes)
+    if (this.#entries.count === zipLimits.entries || this.#bytes > zipLimits.bytes)
       throw new ArchiveLimitError();
-    const name = this.#folder.relative(path).toString();
-    this.entries.push(
-      kind === 'folder'
-        ? { name: `${name}/`, modifiedAt, open: undefined, isSmall: true }
-        : { name, modifiedAt, open: () => this.#read(path), isSmall: isSmall(size) },
-    );
+    const name = path.segments.slice(this.#folder.segments.length).join('/');
+    this.#entries.add({ name: kind === 'folder' ? `${name}/` : name, size, modifiedAt });
   }
 
   /** Adds what lies below a folder. @throws ArchiveLimitError */
@@ -94,12 +86,9 @@ class ArchivePlan {
     }
   }
 
-  async #read(path: SourcePath): Promise<OpenedFile> {
-    const read = await this.#open.storage.read(path, { signal: this.#signal, bytesUpTo: SMALL_BYTES });
-    const { size, modifiedAt } = read.stat;
-    if (read.bytes !== undefined) return { size, modifiedAt, content: read.bytes };
-    // A connection to a store does not wait for its turn.
-    return { size, modifiedAt, content: isSmall(size) ? await buffer(read.stream) : read.stream };
+  /** The entries to be sent. To be asked for once. */
+  batches(): Iterable<ZipBatch> {
+    return zipBatches(this.#open.storage, this.#folder, this.#entries, this.#signal);
   }
 }
 
@@ -135,6 +124,6 @@ export const downloadMany = async (
     filename: `${name}.zip`,
     contentType: 'application/zip',
     stat: { size: undefined, modifiedAt: undefined, etag: undefined },
-    open: () => Promise.resolve(Readable.from(zipStream(plan.entries, bytes), { objectMode: false })),
+    open: () => Promise.resolve(Readable.from(zipStream(plan.batches(), bytes), { objectMode: false })),
   });
 };

@@ -7,6 +7,7 @@ import type {
   ListOptions,
   OperationOptions,
   PutOptions,
+  ReadManyOptions,
   ReadOptions,
   ReadResult,
   RemoveFileOptions,
@@ -15,6 +16,7 @@ import type {
   StorageAdapter,
   StorageCapabilities,
   StoreIdentity,
+  WholeFile,
   WriteOptions,
 } from '../../storage/adapter.ts';
 import { consumeContent } from '../../storage/content.ts';
@@ -29,6 +31,7 @@ import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeEmptyFolder, removeFolder } from './folder-operations.ts';
 import { listFolder, statSeveral } from './listing.ts';
 import { refuseTarget, stageChunks } from './staged-temp.ts';
+import { readSmallFiles } from './read-many.ts';
 import { walkFolders } from './walking.ts';
 
 const READ_BYTES = 256 * 1024;
@@ -132,6 +135,13 @@ export class LocalAdapter implements StorageAdapter {
       const stream = streamOf(fd, stat.size ?? 0, options.range);
       return { stat, stream: options.signal === undefined ? stream : addAbortSignal(options.signal, stream) };
     });
+  }
+
+  readMany(
+    paths: readonly SourcePath[],
+    options: ReadManyOptions,
+  ): Promise<readonly (WholeFile | undefined)[]> {
+    return readSmallFiles(this.#store, paths, options);
   }
 
   write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {

@@ -3,11 +3,13 @@ import { createSlots } from '../../concurrency/slots.ts';
 import { BusyError, StorageUnavailableError } from '../../errors/errors.ts';
 import type { Entry, ListOptions } from '../../storage/adapter.ts';
 import type { FolderToScan } from './scanned-folder.ts';
+import type { FilesPage, FilesRequest } from './small-reads.ts';
 
 /** What the adapter asks of the scanning thread. Every message about a listing names it. */
 export type ScanRequest =
   | (FolderToScan & { readonly type: 'open'; readonly id: number; readonly namesOnly: boolean })
   | WalkRequest
+  | FilesRequest
   | { readonly type: 'next'; readonly id: number }
   | { readonly type: 'close'; readonly id: number }
   /** Closes all listings and ends the thread. */
@@ -64,6 +66,7 @@ export interface ScanPage {
 export type ScanAnswer =
   | ScanPage
   | TreePage
+  | FilesPage
   | {
       readonly type: 'failed';
       readonly id: number;
@@ -82,7 +85,10 @@ export type ScanTarget = Omit<Extract<ScanRequest, { type: 'open' }>, 'type' | '
 /** The walk that is asked for. */
 export type WalkTarget = Omit<WalkRequest, 'type' | 'id'>;
 
-type Page = ScanPage | TreePage;
+/** The files that are asked for. */
+export type FilesTarget = Omit<FilesRequest, 'type' | 'id'>;
+
+type Page = ScanPage | TreePage | FilesPage;
 
 interface Listing {
   readonly pages: Page[];
@@ -147,6 +153,13 @@ export class ScanThread {
     for await (const page of this.#pages((id) => ({ ...target, type: 'walk', id }), signal)) {
       if (page.type === 'tree-page' && page.position !== undefined) yield page;
     }
+  }
+
+  /** Reads small files whole. It counts as a listing; errors are those of `scan`. */
+  async read(target: FilesTarget, signal: AbortSignal | undefined): Promise<FilesPage | undefined> {
+    for await (const page of this.#pages((id) => ({ ...target, type: 'files', id }), signal))
+      if (page.type === 'files') return page;
+    return undefined;
   }
 
   async *#pages(

@@ -4,6 +4,7 @@ import { systemCode } from '../../adapter-support/system-errors.ts';
 import { entryOf, isSpecial, kindOf } from './system.ts';
 import { NameFilter, type SeenName } from './names.ts';
 import { openScanned, type ScannedFolder } from './scanned-folder.ts';
+import { readFiles } from './small-reads.ts';
 import type { ScanAnswer, ScanPage, ScanRequest } from './scan-thread.ts';
 import { TreeScan } from './tree-scan.ts';
 
@@ -145,6 +146,7 @@ class ScanJob {
 
 const buffersOf = (answer: ScanAnswer): ArrayBuffer[] => {
   if (answer.type === 'failed') return [];
+  if (answer.type === 'files') return [answer.bytes.buffer];
   const kinds = answer.type === 'page' ? answer.kinds : undefined;
   return [kinds, answer.sizes, answer.times, answer.changeTimes].flatMap((column) =>
     column === undefined ? [] : [column.buffer as ArrayBuffer],
@@ -169,6 +171,7 @@ const serve = (port: MessagePort): void => {
       return undefined;
     }
     try {
+      if (request.type === 'files') return readFiles(request);
       if (request.type === 'open') jobs.set(request.id, new ScanJob(request));
       if (request.type === 'walk') jobs.set(request.id, new TreeScan(request));
       const page = jobs.get(request.id)?.nextPage();

@@ -104,7 +104,9 @@ export const statOf = (name: string, stats: fs.BigIntStats): Stat | undefined =>
   return { ...entry, etag: entry.kind === 'file' ? etagOf(stats) : undefined };
 };
 
-const READ_ONLY = fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
+/** Flags that open a file for reading: links are not followed, pipes not waited for. */
+export const READ_ONLY =
+  fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
 
 /**
  * Opens a file for reading. Links are not followed, pipes not waited for. @throws NotFoundError for what is

@@ -21,6 +21,9 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   moveFolder: ({ adapter, at }, options) => moveFolder(adapter, at('f'), at('g'), options),
   statMany: ({ adapter, at }, options) =>
     adapter.statMany?.(at('f'), ['a.txt'], options) ?? Promise.reject(options.signal?.reason as Error),
+  readMany: ({ adapter, at }, options) =>
+    adapter.readMany?.([at('f/a.txt')], { ...options, bytesUpTo: 10 }) ??
+    Promise.reject(options.signal?.reason as Error),
   stage: ({ adapter }, options) => stageContent(adapter, contentOf('new'), options),
   commit: async ({ adapter, at }, options) => {
     const staged = await stageContent(adapter, contentOf('new'));
@@ -63,7 +66,7 @@ export const abortTheme: Theme = {
       check: async (context) => {
         const { signal } = new AbortController();
         for (const [name, run] of Object.entries(OPERATIONS)) {
-          if (name === 'statMany' && context.adapter.statMany === undefined) continue;
+          if ((name === 'statMany' || name === 'readMany') && context.adapter[name] === undefined) continue;
           for (const folder of ['f', 'g', 'new']) {
             await context.adapter.removeFolder(context.at(folder)).catch(() => undefined);
           }

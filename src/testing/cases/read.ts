@@ -31,6 +31,34 @@ export const readTheme: Theme = {
       },
     },
     {
+      name: 'many small files come whole, in their order, as read gives them; nothing comes of what is no file',
+      check: async ({ adapter, at }) => {
+        if (adapter.readMany === undefined) return;
+        const contents = Array.from({ length: 5 }, (_, index) => makeBytes(1000 * index));
+        const names = contents.map((_, index) =>
+          index % 2 === 0 ? `f/${index}.bin` : `f/deep/${index}.bin`,
+        );
+        for (const [index, name] of names.entries())
+          await put(adapter, at(name), contents[index] ?? new Uint8Array());
+        const asked = ['f/no.bin', ...names, 'f/deep', 'no/no.bin', 'f/0.bin/x'].map(at);
+        const files = await adapter.readMany(asked, { bytesUpTo: 10_000 });
+        assert.equal(files.length, asked.length);
+        for (const [index, file] of files.entries()) {
+          const content = contents[index - 1];
+          if (content === undefined) assert.equal(file, undefined);
+          // A store may leave any file to `read`.
+          if (content === undefined || file === undefined) continue;
+          assert.ok(Buffer.from(file.bytes).equals(content));
+          const { size, modifiedAt } = await adapter.stat(at(names[index - 1] ?? ''));
+          assert.deepEqual([file.stat.size, file.stat.modifiedAt], [size, modifiedAt]);
+        }
+        const few = await adapter.readMany(names.map(at), { bytesUpTo: 2500 });
+        const bytes = few.reduce((sum, file) => sum + (file?.bytes.length ?? 0), 0);
+        assert.ok(bytes <= 2500, `gave ${bytes} bytes`);
+        assert.deepEqual(await adapter.readMany([], { bytesUpTo: 0 }), []);
+      },
+    },
+    {
       name: 'a range yields its first to its last byte, both included',
       check: async ({ adapter, at }) => {
         const bytes = makeBytes(200_000);

@@ -1,0 +1,138 @@
+import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import type { ReadResult, StorageAdapter } from '../../storage/adapter.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { PlannedEntries, PlannedEntry } from './planned-entries.ts';
+import type { OpenedFile, WholeFile, ZipBatch, ZipEntry } from './zip-stream.ts';
+
+/** Smaller files are read whole. */
+const SMALL_BYTES = 256 * 1024;
+/** Of the files that are read together. */
+const BATCH_BYTES = 512 * 1024;
+const BATCH_FILES = 64;
+
+const isSmall = (size: number | undefined): boolean => size !== undefined && size <= SMALL_BYTES;
+
+/** An entry of an archive, and where it lies. */
+interface Located {
+  readonly entry: ZipEntry;
+  readonly path: SourcePath;
+  /** Undefined for a folder, and where it is not known. */
+  readonly size: number | undefined;
+}
+
+/** Gives the entries of an archive their paths: those of one folder come after each other. */
+class Paths {
+  readonly #root: SourcePath;
+  #prefix = '';
+  #parent: SourcePath;
+
+  constructor(root: SourcePath) {
+    this.#root = root;
+    this.#parent = root;
+  }
+
+  of(name: string): SourcePath {
+    const end = name.lastIndexOf('/') + 1;
+    const prefix = name.slice(0, end);
+    if (prefix !== this.#prefix) {
+      this.#prefix = prefix;
+      this.#parent = prefix
+        .split('/')
+        .slice(0, -1)
+        .reduce((folder, segment) => folder.below(segment), this.#root);
+    }
+    return this.#parent.below(name.slice(end));
+  }
+}
+
+/** All of a small file: a connection to a store does not wait for its turn. */
+const contentOf = (read: ReadResult): Promise<Uint8Array> | Readable | Uint8Array =>
+  read.bytes ?? (isSmall(read.stat.size) ? buffer(read.stream) : read.stream);
+
+/** Puts small files that come after each other together. */
+class Batches {
+  readonly #storage: StorageAdapter;
+  readonly #signal: AbortSignal;
+  readonly #paths: Paths;
+
+  constructor(storage: StorageAdapter, root: SourcePath, signal: AbortSignal) {
+    this.#storage = storage;
+    this.#signal = signal;
+    this.#paths = new Paths(root);
+  }
+
+  *of(entries: Iterable<PlannedEntry>): Generator<ZipBatch, void, undefined> {
+    // A store that reads many at once is asked for many; others are asked for one after the other.
+    const most = this.#storage.readMany === undefined ? 1 : BATCH_FILES;
+    let batch: Located[] = [];
+    let bytes = 0;
+    for (const entry of entries) {
+      const located = this.#locate(entry);
+      const size = located.size ?? 0;
+      if (batch.length >= most || bytes + size > BATCH_BYTES) {
+        if (batch.length > 0) yield this.#batch(batch);
+        batch = [];
+        bytes = 0;
+      }
+      batch.push(located);
+      bytes += size;
+    }
+    if (batch.length > 0) yield this.#batch(batch);
+  }
+
+  #locate({ name, size, modifiedAt }: PlannedEntry): Located {
+    const isFolder = name.endsWith('/');
+    const path = this.#paths.of(isFolder ? name.slice(0, -1) : name);
+    const open = isFolder ? undefined : (): Promise<OpenedFile> => this.#open(path);
+    return { path, size, entry: { name, modifiedAt, open } };
+  }
+
+  #batch(located: readonly Located[]): ZipBatch {
+    return { entries: located.map(({ entry }) => entry), readAhead: () => this.#readAhead(located) };
+  }
+
+  async #readAhead(located: readonly Located[]): Promise<readonly (WholeFile | undefined)[]> {
+    const small = located.filter(({ size, entry }) => entry.open !== undefined && isSmall(size));
+    if (small.length === 0) return [];
+    const bytesUpTo = small.reduce((sum, { size = 0 }) => sum + size, 0);
+    const paths = small.map(({ path }) => path);
+    const read = await (this.#readMany(paths, bytesUpTo) ?? this.#readEach(paths));
+    const files = new Map(small.map((one, index) => [one, read[index]]));
+    return located.map((one) => files.get(one));
+  }
+
+  #readMany(
+    paths: readonly SourcePath[],
+    bytesUpTo: number,
+  ): Promise<readonly (WholeFile | undefined)[]> | undefined {
+    const reading = this.#storage.readMany?.(paths, { bytesUpTo, signal: this.#signal });
+    return reading?.then((files) => files.map((file) => file && { ...file.stat, content: file.bytes }));
+  }
+
+  async #readEach(paths: readonly SourcePath[]): Promise<readonly (WholeFile | undefined)[]> {
+    return Promise.all(
+      paths.map(async (path) => {
+        const opened = await this.#open(path);
+        if (opened.content instanceof Uint8Array) return { ...opened, content: opened.content };
+        // It has grown: it is opened again when its turn comes.
+        opened.content.destroy();
+        return undefined;
+      }),
+    );
+  }
+
+  async #open(path: SourcePath): Promise<OpenedFile> {
+    const read = await this.#storage.read(path, { signal: this.#signal, bytesUpTo: SMALL_BYTES });
+    const { size, modifiedAt } = read.stat;
+    return { size, modifiedAt, content: await contentOf(read) };
+  }
+}
+
+/** Entries below `root` in batches for an archive. They are forgotten as they are taken. */
+export const zipBatches = (
+  storage: StorageAdapter,
+  root: SourcePath,
+  entries: PlannedEntries,
+  signal: AbortSignal,
+): Iterable<ZipBatch> => new Batches(storage, root, signal).of(entries.take());

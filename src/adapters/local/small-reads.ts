@@ -1,0 +1,105 @@
+import * as fs from 'node:fs';
+import { openScanned, type FolderToScan } from './scanned-folder.ts';
+import { READ_ONLY } from './system.ts';
+
+/** Files that are asked for, folder by folder. */
+export interface FilesRequest extends Omit<FolderToScan, 'diskNames'> {
+  readonly type: 'files';
+  readonly id: number;
+  readonly folders: readonly { readonly diskNames: readonly string[]; readonly names: readonly string[] }[];
+  /** Of all files together; what does not fit is left out. */
+  readonly bytesUpTo: number;
+}
+
+/** What was read of them, in the order of the request. */
+export interface FilesPage {
+  readonly type: 'files';
+  readonly id: number;
+  /** One behind the other. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** NaN for a file that was left out. */
+  readonly sizes: Float64Array;
+  readonly times: Float64Array;
+  readonly isLast: true;
+}
+
+/** Longest work for one request, in milliseconds: the listings of others wait meanwhile. */
+const LONGEST = 10;
+
+/** Bytes that are filled from the front. */
+interface Filled {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  used: number;
+}
+
+interface Read {
+  readonly size: number;
+  readonly modifiedAt: number;
+}
+
+/** Undefined for what is not a file, does not fit or is cut meanwhile. @throws errors of the system */
+const readFile = (path: string, into: Filled): Read | undefined => {
+  const fd = fs.openSync(path, READ_ONLY);
+  try {
+    const stats = fs.fstatSync(fd);
+    if (!stats.isFile() || stats.size > into.bytes.length - into.used) return undefined;
+    let length = 0;
+    while (length < stats.size) {
+      const read = fs.readSync(fd, into.bytes, into.used + length, stats.size - length, null);
+      if (read === 0) return undefined;
+      length += read;
+    }
+    into.used += length;
+    return { size: length, modifiedAt: Math.floor(stats.mtimeMs) };
+  } finally {
+    fs.closeSync(fd);
+  }
+};
+
+const tryToRead = (path: string, into: Filled): Read | undefined => {
+  try {
+    return readFile(path, into);
+  } catch {
+    // Whoever reads it in the other way learns why.
+    return undefined;
+  }
+};
+
+/** Reads small files in the scanning thread, for some milliseconds: what is left then is left out. */
+export const readFiles = ({ id, root, handles, folders, bytesUpTo }: FilesRequest): FilesPage => {
+  const end = performance.now() + LONGEST;
+  const count = folders.reduce((sum, { names }) => sum + names.length, 0);
+  const into: Filled = { bytes: Buffer.allocUnsafeSlow(bytesUpTo), used: 0 };
+  const sizes = new Float64Array(count).fill(Number.NaN);
+  const times = new Float64Array(count);
+  let row = 0;
+  for (const { diskNames, names } of folders) {
+    const first = row;
+    row += names.length;
+    const before = into.used;
+    const readAll = (folder: string): readonly (Read | undefined)[] => {
+      into.used = before;
+      return names.map((name) =>
+        performance.now() < end ? tryToRead(`${folder}/${name}`, into) : undefined,
+      );
+    };
+    try {
+      const folder = openScanned({ root, diskNames, handles });
+      try {
+        const files = folder.lookAtMany(readAll);
+        folder.verify();
+        for (const [index, file] of files.entries()) {
+          if (file === undefined) continue;
+          sizes[first + index] = file.size;
+          times[first + index] = file.modifiedAt;
+        }
+      } finally {
+        folder.close();
+      }
+    } catch {
+      // The folder is gone, or was another one meanwhile.
+      into.used = before;
+    }
+  }
+  return { type: 'files', id, bytes: into.bytes, sizes, times, isLast: true };
+};
