@@ -2,7 +2,8 @@ import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
 import { LRUCache } from 'lru-cache';
 import type { Load } from '../actions/action.ts';
 import type { Settings } from '../config/settings.ts';
-import { RateLimitedError, UnsupportedError } from '../errors/errors.ts';
+import { RateLimitedError } from '../errors/errors.ts';
+import { importOptional } from '../errors/optional-package.ts';
 import type { RedisConnection } from '../state/redis-connection.ts';
 import type { ClientNames } from './client-address.ts';
 import type { HookRequest } from './message.ts';
@@ -28,24 +29,13 @@ export interface RateLimits {
 const isRefusal = (thrown: unknown): thrown is RateLimiterRes =>
   typeof thrown === 'object' && thrown !== null && 'msBeforeNext' in thrown;
 
-/** @throws UnsupportedError when the package is not installed */
-const optional = async <Module>(name: string, load: () => Promise<Module>): Promise<Module> => {
-  try {
-    return await load();
-  } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
-    if (!isMissing) throw error;
-    const message = `The setting rateLimits needs the npm package "${name}", which is not installed here.`;
-    throw new UnsupportedError({ message, cause: error });
-  }
-};
-
 /** Makes the counters of this process, and where there is a Redis, the shared ones before them. */
 const createCounters = async (
   limits: Limits,
   shared: RedisConnection | undefined,
 ): Promise<ReadonlyMap<Load, RateLimiterAbstract>> => {
-  const { RateLimiterMemory, RateLimiterRedis } = await optional(
+  const { RateLimiterMemory, RateLimiterRedis } = await importOptional(
+    'use the setting rateLimits',
     'rate-limiter-flexible',
     () => import('rate-limiter-flexible'),
   );

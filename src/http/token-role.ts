@@ -2,6 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import type * as Jose from 'jose';
 import { possibleAlgorithms, type TokenSettings } from '../config/auth.ts';
 import { BusyError, HttpError } from '../errors/errors.ts';
+import { isInstalled } from '../errors/optional-package.ts';
 import type { HookRequest, Identity } from './message.ts';
 
 /** Clocks of two machines may differ by so much. */
@@ -12,14 +13,7 @@ const FETCH_MS = 5000;
 const MAX_KEYS_BYTES = 1024 * 1024;
 
 /** Whether tokens can be checked: the npm package `jose` is installed. */
-export const canReadTokens = (): boolean => {
-  try {
-    import.meta.resolve('jose');
-    return true;
-  } catch {
-    return false;
-  }
-};
+export const canReadTokens = (): boolean => isInstalled(() => import.meta.resolve('jose'));
 
 const readBounded = async (response: Response): Promise<Uint8Array<ArrayBuffer>> => {
   const chunks: Uint8Array[] = [];

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { UnsupportedError } from '../errors/errors.ts';
+import { importOptional } from '../errors/optional-package.ts';
 import type { Logger } from '../log/logger.ts';
 
 /** Where several instances meet; see the setting `redis`. */
@@ -20,19 +20,8 @@ export interface RedisConnection {
   close(): Promise<void>;
 }
 
-const load = async (): Promise<{ readonly Redis: typeof Redis }> => {
-  try {
-    return await import('ioredis');
-  } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
-    if (!isMissing) throw error;
-    const message = 'The setting redis needs the npm package "ioredis", which is not installed here.';
-    throw new UnsupportedError({ message, cause: error });
-  }
-};
-
 const connect = async (url: string, log: Logger): Promise<Redis> => {
-  const { Redis } = await load();
+  const { Redis } = await importOptional('use the setting redis', 'ioredis', () => import('ioredis'));
   // A request must not wait for a connection that is lost, and what was sent over one may have been done:
   // whoever sent it decides what that means.
   const redis = new Redis(url, {
@@ -41,6 +30,8 @@ const connect = async (url: string, log: Logger): Promise<Redis> => {
     maxRetriesPerRequest: 1,
     connectTimeout: 2000,
     commandTimeout: 1000,
+    // It was the one that takes writes; the address may lead to another one by now.
+    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
   });
   let isLost = false;
   redis.on('error', (error: unknown) => {

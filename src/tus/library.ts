@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type * as tus from '@tus/server';
-import { UnsupportedError } from '../errors/errors.ts';
+import { importOptional } from '../errors/optional-package.ts';
 import type { AnnouncedUpload } from './upload.ts';
 import { unknownUpload, type UnfinishedUploads } from './unfinished-uploads.ts';
 
@@ -8,16 +8,8 @@ import { unknownUpload, type UnfinishedUploads } from './unfinished-uploads.ts';
 export type TusLibrary = typeof tus;
 
 /** Loads the package at its first use. @throws UnsupportedError when it is not installed */
-export const loadTusLibrary = async (): Promise<TusLibrary> => {
-  try {
-    return await import('@tus/server');
-  } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
-    if (!isMissing) throw error;
-    const message = 'Resumable uploads need the npm package "@tus/server", which is not installed here.';
-    throw new UnsupportedError({ message, cause: error });
-  }
-};
+export const loadTusLibrary = (): Promise<TusLibrary> =>
+  importOptional('take resumable uploads', '@tus/server', () => import('@tus/server'));
 
 /** What is offered beyond the core of the protocol. */
 export const EXTENSIONS = ['creation', 'creation-with-upload', 'expiration', 'termination'] as const;

@@ -1,5 +1,6 @@
 import type { DocxPage } from '../../docx/convert.ts';
 import { DocumentFailedError, DocumentLimitError, ShuttingDownError } from '../../errors/errors.ts';
+import { requireInstalled } from '../../errors/optional-package.ts';
 import { createTaskQueue } from '../../concurrency/task-queue.ts';
 import { createSharpLoader } from '../../images/sharp-library.ts';
 import type { Logger } from '../../log/logger.ts';
@@ -8,7 +9,6 @@ import type { RemoteFetcher } from '../../remote/remote.ts';
 import { createDocumentResources } from '../document-resources.ts';
 import type { DocumentJob } from '../documents.ts';
 import { isSizeChosen, pageSizeOf, type PageSetup } from '../page-setup.ts';
-import { requireInstalled } from '../optional-package.ts';
 import { Drawings } from './drawing/drawings.ts';
 import type { DocxLimits } from './limits.ts';
 import { createResourceLoader } from './resource-loader.ts';
@@ -42,7 +42,7 @@ const tooLong = (): Error => new DocumentLimitError('The document takes too long
  * @throws UnsupportedError when an optional package is missing
  */
 export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): DocxEngine => {
-  requireInstalled('DOCX files', ['docx', 'parse5'], (name) => import.meta.resolve(name));
+  requireInstalled('make DOCX files', ['docx', 'parse5'], (name) => import.meta.resolve(name));
   const { running: capacity, waiting: maxWaiting, maxWaitMs } = limits;
   const lanes = createTaskQueue({ capacity, maxWaiting, maxWaitMs });
   const pictureLanes = createTaskQueue({ capacity: PARALLEL_PICTURES, maxWaiting: 1000, maxWaitMs });

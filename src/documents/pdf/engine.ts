@@ -4,7 +4,7 @@ import type { Logger } from '../../log/logger.ts';
 import { startDeadline } from '../../remote/deadline.ts';
 import type { RemoteFetcher } from '../../remote/remote.ts';
 import type { DocumentJob } from '../documents.ts';
-import { importOptional } from '../optional-package.ts';
+import { importOptional } from '../../errors/optional-package.ts';
 import { BrowserKeeper } from './browser-keeper.ts';
 import { findBrowser } from './executable.ts';
 import type { PdfLimits } from './limits.ts';
@@ -44,7 +44,7 @@ const createLauncher = ({ browser, log }: PdfEngineParts): (() => Promise<Starte
   let warned = false;
   return async () => {
     const { default: puppeteer } = await importOptional(
-      'PDF files',
+      'make PDF files',
       'puppeteer-core',
       () => import('puppeteer-core'),
     );

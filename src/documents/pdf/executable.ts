@@ -1,6 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { notInstalled } from '../optional-package.ts';
+import { notInstalled } from '../../errors/optional-package.ts';
 
 /** A browser that can be started. */
 export interface BrowserExecutable {
@@ -77,5 +77,5 @@ export const findBrowser = async (configured: string | undefined): Promise<Brows
   for (const path of candidates) if (await isExecutable(path)) return described(path);
   const packaged = configured === undefined ? await findPackaged() : undefined;
   if (packaged !== undefined) return packaged;
-  throw notInstalled('PDF files', 'Chromium (chromium-headless-shell or chromium)');
+  throw notInstalled('make PDF files', 'Chromium (chromium-headless-shell or chromium)');
 };

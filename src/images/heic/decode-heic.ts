@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { BrokenImageError, UnsupportedError } from '../../errors/errors.ts';
+import { BrokenImageError } from '../../errors/errors.ts';
+import { requireInstalled } from '../../errors/optional-package.ts';
 import type { PngExtras } from './pixel-png.ts';
 
 /** What the thread is to decode, once in its life. */
@@ -23,21 +24,9 @@ export type HeicAnswer = { readonly png: Uint8Array } | { readonly failure: stri
 /** A photo of 48 megapixels takes a few. */
 const MAX_SECONDS = 30;
 
-const isInstalled = (): boolean => {
-  try {
-    import.meta.resolve('heic-decode');
-    return true;
-  } catch {
-    return false;
-  }
-};
-
 /** @throws UnsupportedError when the optional package that reads HEIC is not installed */
 export const requireHeicDecoder = (): void => {
-  if (isInstalled()) return;
-  throw new UnsupportedError(
-    'To read HEIC pictures, install the npm package "heic-decode". Or send the picture as JPEG.',
-  );
+  requireInstalled('read HEIC pictures', ['heic-decode'], (name) => import.meta.resolve(name));
 };
 
 const answerOf = (worker: Worker): Promise<HeicAnswer> =>
