@@ -1,6 +1,7 @@
 import { createConnector, type ConnectorOptions } from './connector.ts';
 import { DEFAULT_ADDRESS } from './config/environment.ts';
 import type { ConfigInput } from './config/types.ts';
+import type { WebhookFigures } from './events/event.ts';
 import type { ConnectorHooks } from './hooks.ts';
 import { toFetchHandler } from './http/bridges/fetch.ts';
 import { toNodeHandler } from './http/bridges/node.ts';
@@ -9,7 +10,7 @@ import type { Logger } from './log/logger.ts';
 import type { Router } from './router.ts';
 import { readVersion } from './version.ts';
 
-export type AppOptions = Omit<ConnectorOptions, 'version' | 'isMounted'>;
+export type AppOptions = Omit<ConnectorOptions, 'version' | 'isMounted' | 'onlyLooks'>;
 
 /** What a module for `stowage serve --config` may export instead of a configuration alone. */
 export interface ServiceDefinition {
@@ -38,6 +39,11 @@ export interface App extends Router {
    * in time (default: 3 seconds). Never rejects; the log has the causes. Costs one listing a source.
    */
   unavailableSources(timeoutMs?: number): Promise<readonly string[]>;
+  /**
+   * How each webhook does, in the order of the setting: what waits, and what came of it since the start.
+   * Never rejects.
+   */
+  webhooks(): Promise<readonly WebhookFigures[]>;
   /** Refuses new requests, lets the running ones finish (at most 30 seconds), then frees everything. */
   close(): Promise<void>;
 }
@@ -63,6 +69,7 @@ export const createApp = <Native = unknown>(
     handle: connector.handle,
     urlFor: connector.urlFor,
     unavailableSources: (timeoutMs = 3000) => connector.unavailableSources(timeoutMs),
+    webhooks: connector.webhooks,
     listen: async (port = DEFAULT_ADDRESS.port, host = DEFAULT_ADDRESS.host) => {
       if (isClosed) throw new Error('This app has been closed.');
       const server = await listen(handler, { port, host, headers: { 'x-app-version': version } });

@@ -1,55 +1,38 @@
 import { compileRules } from './access/access.ts';
-import { accessKeyOf, type ActionServices } from './actions/action.ts';
-import { LargeListings } from './actions/listing/large-listings.ts';
-import { OmittedEntries } from './actions/listing/omitted.ts';
-import { createNameReservations } from './actions/naming.ts';
+import { accessKeyOf } from './actions/action.ts';
 import { reportedActions } from './actions/permissions.ts';
 import { createActions, type Actions } from './actions/registry.ts';
-import { createSearchCursors } from './actions/search/cursor.ts';
-import { createSearchSlots } from './actions/search/search-source.ts';
 import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { createS3Factory } from './adapters/s3/factory.ts';
 import { createSftpFactory } from './adapters/sftp/factory.ts';
 import { createWebdavFactory } from './adapters/webdav/factory.ts';
-import { readBrowser, readSourceEnvironment, readThreadPoolSize } from './config/environment.ts';
+import { readSourceEnvironment } from './config/environment.ts';
 import { requireStateDirectory } from './config/keeping.ts';
 import { loadConfig } from './config/load.ts';
 import { loadSources } from './config/sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
-import { createDocuments } from './documents/create-documents.ts';
 import { ConfigError, InternalError, ShuttingDownError } from './errors/errors.ts';
-import { createEvents } from './events/events.ts';
-import { createSinks } from './events/sinks.ts';
 import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
+import type { WebhookFigures } from './events/event.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
-import { createTurns } from './concurrency/turns.ts';
-import { createLinks, type UrlFor } from './links/links.ts';
+import type { UrlFor } from './links/links.ts';
 import { createUrlFor } from './links/url-for.ts';
-import { fromHook } from './http/error-response.ts';
 import { createProxyRole } from './http/proxy-role.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { canReadTokens, createTokenRole } from './http/token-role.ts';
 import { createRateLimits } from './http/rate-limits.ts';
-import { createThumbnails } from './images/create-thumbnails.ts';
-import { createImageEditor } from './images/image-editor.ts';
-import { createImagePool } from './images/image-pool.ts';
-import { createPictureSizes } from './images/picture-sizes.ts';
 import { createClientNames } from './http/client-address.ts';
 import { createStderrLogger, type Logger } from './log/logger.ts';
-import { createQuotas } from './quotas/quotas.ts';
-import { createRemoteFetcher } from './remote/fetcher.ts';
 import { openAtStart } from './sources/open-at-start.ts';
 import { createSourceGroup, unavailableIn, type SourceGroup } from './sources/source-group.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
-import { createLocationLocks } from './storage/location-locks.ts';
 import { stageContent } from './storage/staging.ts';
+import { closeInOrder, createServices, settingsToLook } from './services.ts';
 import { createState } from './state/create-state.ts';
-import type { State } from './state/state.ts';
 import { registeredFactories } from './storage/register.ts';
 import type { StorageFactories, StorageFactory } from './storage/registry.ts';
-import { createTrashKeeper } from './trash/keeper.ts';
 import { createResumableUploads } from './tus/resumable-uploads.ts';
 
 /** What a host may hand to a connector besides configuration and hooks. */
@@ -67,6 +50,11 @@ export interface ConnectorOptions {
   readonly version?: string | undefined;
   /** Whether the connector lies below a prefix that its requests may still carry. Routers set it. */
   readonly isMounted?: boolean | undefined;
+  /**
+   * True: it answers, and does nothing by itself. It sends no webhook, keeps nothing anywhere, and leaves
+   * what dead processes have left where it is.
+   */
+  readonly onlyLooks?: boolean | undefined;
 }
 
 /** The core: a request in, a response out. Knows no framework; owns its caches, pools and stores. */
@@ -77,6 +65,8 @@ export interface Connector {
   readonly urlFor: UrlFor;
   /** @see App.unavailableSources */
   readonly unavailableSources: (timeoutMs: number) => Promise<readonly string[]>;
+  /** @see App.webhooks */
+  readonly webhooks: () => Promise<readonly WebhookFigures[]>;
   /** Closes stores, threads and browsers. Requests after it are answered with 503; /ping is not. */
   close(): Promise<void>;
 }
@@ -182,60 +172,6 @@ const authenticationOf = (
   return header === undefined || from === undefined ? () => defaultRole : createProxyRole(header, from);
 };
 
-/** Nothing is opened or begun by it. */
-const createServices = (
-  settings: ConnectorConfig['settings'],
-  hooks: ConnectorHooks,
-  state: State,
-  log: Logger,
-): ActionServices => {
-  const remote = createRemoteFetcher({ log });
-  const locations = createLocationLocks();
-  const quotas = createQuotas(state.documents, log);
-  const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
-  return {
-    links: createLinks(settings.signingSecret ?? []),
-    thumbnails: createThumbnails({ log, pool, svgGenerator: hooks.svgGenerator }),
-    images: createImageEditor(pool),
-    pictureSizes: createPictureSizes(pool),
-    reservations: createNameReservations(),
-    locations,
-    trash: createTrashKeeper(locations, log),
-    quotas,
-    events: createEvents({
-      before: hooks.beforeEvent && ((event) => fromHook('beforeEvent', () => hooks.beforeEvent?.(event))),
-      after: hooks.onEvent && ((event) => hooks.onEvent?.(event)),
-      sinks: createSinks(settings, state, log),
-      log,
-    }),
-    largeListings: new LargeListings(),
-    searchCursors: createSearchCursors(settings.signingSecret ?? []),
-    searches: createSearchSlots(),
-    turns: createTurns(),
-    omittedEntries: new OmittedEntries(),
-    remote,
-    documents: createDocuments({ remote, log, browser: { ...readBrowser(), ...settings.documents } }),
-  };
-};
-
-interface Closable {
-  close(): Promise<void>;
-}
-
-/** First what still stores something, then who is told of it, then what it is stored in. */
-const closeInOrder = async (
-  { thumbnails, trash, quotas, events, documents }: ActionServices,
-  storing: readonly (Closable | undefined)[],
-  state: Closable,
-  stores: readonly Closable[],
-): Promise<void> => {
-  await Promise.all(storing.map(async (one) => one?.close()));
-  await Promise.all([thumbnails.close(), trash.close(), quotas.close()]);
-  await events.close();
-  await state.close();
-  await Promise.all([...stores, documents].map((one) => one.close()));
-};
-
 /**
  * Builds a connector: checks the configuration and begins to open the configured stores.
  * @throws ConfigError listing every problem of the configuration, or of the hooks.
@@ -250,10 +186,11 @@ export const createConnector = <Native>(
   const log = options.logger ?? createStderrLogger();
   const { config, factories, actions, warnings } = prepare(input, hooks, options.storageAdapters);
   for (const warning of warnings) log.warn(warning);
-  const { settings } = config;
+  const { onlyLooks = false } = options;
+  const settings = onlyLooks ? settingsToLook(config.settings) : config.settings;
 
-  const statics = createSourceGroup(config.sources, { factories, log });
-  void openAtStart(statics, log);
+  const statics = createSourceGroup(config.sources, { factories, log, sweeps: !onlyLooks });
+  if (!onlyLooks) void openAtStart(statics, log);
   const tenants = new TenantCache(settings.dynamicSourcesCache);
   const rulesFor = createRulesFor(hooks, compileRules(settings.accessControl));
   const { state, redis } = createState(settings, log);
@@ -297,6 +234,7 @@ export const createConnector = <Native>(
     urlFor: createUrlFor(settings, statics, services.links),
     unavailableSources: async (timeoutMs) =>
       closed === undefined ? unavailableIn(statics, timeoutMs, log) : statics.all.map(({ name }) => name),
+    webhooks: () => services.events.webhooks(),
     close: () => (closed ??= closeInOrder(services, [resumable], state, [statics, tenants])),
   };
 };

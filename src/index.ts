@@ -5,7 +5,7 @@
 export { createApp, defineConfig, type App, type AppOptions, type ServiceDefinition } from './app.ts';
 export { createRouter, type Router, type RouterOptions } from './router.ts';
 export type { ConnectorHooks, ResolvedTenant } from './hooks.ts';
-export type { EventType, ServiceEvent } from './events/event.ts';
+export type { EventType, ServiceEvent, WebhookFigures } from './events/event.ts';
 export type { ConfigInput, SourceInput, SourcesInput, StorageAdapterOptions } from './config/types.ts';
 export type { TextReference } from './config/references.ts';
 export type { AccessRule } from './config/access-rules.ts';

@@ -1,6 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import type { App } from '../app.ts';
 import type { Address } from '../config/environment.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -30,9 +31,10 @@ const shared = <Result>(work: () => Promise<Result>): (() => Promise<Result>) =>
 
 export const createHealth = (
   metrics: Metrics,
-  unavailableSources: () => Promise<readonly string[]>,
+  { unavailableSources, webhooks }: Pick<App, 'unavailableSources' | 'webhooks'>,
 ): Health => {
-  const unavailable = shared(unavailableSources);
+  const unavailable = shared(() => unavailableSources());
+  const figures = shared(webhooks);
   let isStopping = false;
 
   const answerReady = async (response: ServerResponse): Promise<void> => {
@@ -46,7 +48,7 @@ export const createHealth = (
     const path = request.url?.split('?', 1)[0];
     if (request.method !== 'GET' && request.method !== 'HEAD') answer(response, 405, 'GET or HEAD\n');
     else if (path === '/live') answer(response, 200, 'live\n');
-    else if (path === '/metrics') answer(response, 200, metrics.text());
+    else if (path === '/metrics') void figures().then((all) => answer(response, 200, metrics.text(all)));
     else if (path === '/ready') void answerReady(response);
     else answer(response, 404, '/live, /ready or /metrics\n');
   });

@@ -31,7 +31,7 @@ const runService = async (command: Extract<Command, { readonly name: 'serve' }>)
   const health =
     healthAddress === undefined || metrics === undefined
       ? undefined
-      : { server: createHealth(metrics, () => app.unavailableSources()), address: healthAddress };
+      : { server: createHealth(metrics, app), address: healthAddress };
   const announce = (url: string): void => {
     if (folder !== undefined) print(hintFor(folder, url));
   };

@@ -1,3 +1,4 @@
+import type { WebhookFigures } from '../events/event.ts';
 import type { RequestObserver } from '../http/message.ts';
 
 /** Upper bounds in seconds of what requests are sorted by. */
@@ -29,7 +30,7 @@ export class Metrics {
   };
 
   /** @see https://prometheus.io/docs/instrumenting/exposition_formats/ */
-  text(): string {
+  text(webhooks: readonly WebhookFigures[]): string {
     const { rss, heapUsed } = process.memoryUsage();
     const requests = [...this.#requests].map(([labels, count]) => ({ labels, value: count }));
     return [
@@ -39,6 +40,7 @@ export class Metrics {
         { value: this.#bytes },
       ]),
       family('stowage_open_requests', 'gauge', 'Requests that are being answered.', [{ value: this.#open }]),
+      ...webhookFamilies(webhooks),
       family('process_resident_memory_bytes', 'gauge', 'Memory of the process.', [{ value: rss }]),
       family('nodejs_heap_used_bytes', 'gauge', 'Memory of JavaScript.', [{ value: heapUsed }]),
     ].join('');
@@ -88,4 +90,28 @@ const family = (name: string, type: string, help: string, samples: readonly Samp
       `${name}${suffix}${labels === undefined ? '' : `{${labels}}`} ${String(value)}`,
   );
   return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines, ''].join('\n');
+};
+
+/** One sample for each webhook, by its number in the setting and its host. */
+const webhookFamilies = (webhooks: readonly WebhookFigures[]): readonly string[] => {
+  if (webhooks.length === 0) return [];
+  const of = (name: string, type: string, help: string, figure: keyof Omit<WebhookFigures, 'host'>): string =>
+    family(
+      `stowage_webhook_${name}`,
+      type,
+      help,
+      webhooks.flatMap((one, index) => {
+        const value = one[figure];
+        return value === undefined
+          ? []
+          : [{ labels: `webhook="${String(index)}",host="${one.host}"`, value }];
+      }),
+    );
+  return [
+    of('waiting_events', 'gauge', 'Events that wait for a webhook.', 'waiting'),
+    of('oldest_event_seconds', 'gauge', 'Age of the oldest event that waits.', 'oldestSeconds'),
+    of('deliveries_total', 'counter', 'Deliveries that were accepted.', 'delivered'),
+    of('failures_total', 'counter', 'Attempts to deliver that failed.', 'failed'),
+    of('dropped_total', 'counter', 'Events that were given up or could not be kept.', 'dropped'),
+  ];
 };

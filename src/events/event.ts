@@ -41,9 +41,25 @@ export interface ServiceEvent {
   readonly subject?: string | undefined;
 }
 
+/** How a webhook does, as this process knows. */
+export interface WebhookFigures {
+  /** Of the receiver, with its port. */
+  readonly host: string;
+  /** Events that wait; undefined while the queue cannot be asked. */
+  readonly waiting: number | undefined;
+  /** Age of the oldest of them in seconds; 0 when none waits, undefined as `waiting`. */
+  readonly oldestSeconds: number | undefined;
+  /** Since the start: deliveries that were accepted, attempts that failed, and events that were lost. */
+  readonly delivered: number;
+  readonly failed: number;
+  readonly dropped: number;
+}
+
 /** What takes events somewhere else. */
 export interface EventSink {
   /** Takes an event; resolves when it will not get lost by a restart, as far as the sink promises that. */
   take(event: ServiceEvent): Promise<void>;
+  /** How it does, for those who watch the service; absent where there is nothing to say. Never rejects. */
+  figures?(): Promise<WebhookFigures>;
   close(): Promise<void>;
 }

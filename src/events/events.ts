@@ -1,6 +1,6 @@
 import { InternalError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
-import type { EventSink, ServiceEvent } from './event.ts';
+import type { EventSink, ServiceEvent, WebhookFigures } from './event.ts';
 
 /** Hears of changes: before they happen, and after. */
 export interface Events {
@@ -11,6 +11,8 @@ export interface Events {
   before(event: ServiceEvent): Promise<string | undefined>;
   /** Reports what has happened. Never throws; whoever hears of it can fail no action. */
   emit(event: ServiceEvent): Promise<void>;
+  /** How each webhook does, in the order of the setting. */
+  webhooks(): Promise<readonly WebhookFigures[]>;
   close(): Promise<void>;
 }
 
@@ -49,6 +51,10 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
       // The answer does not wait for the host.
       void notify(event);
       await Promise.all(sinks.map((sink) => hand(sink, event)));
+    },
+    webhooks: async () => {
+      const figures = await Promise.all(sinks.map((sink) => sink.figures?.()));
+      return figures.filter((one) => one !== undefined);
     },
     close: async () => {
       await Promise.all(sinks.map((sink) => sink.close()));

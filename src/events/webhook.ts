@@ -5,7 +5,7 @@ import type { RemotePoster } from '../remote/post.ts';
 import type { DurableQueue, QueueEntry } from '../state/file-queue.ts';
 import { createLease, type Lease } from '../state/lease.ts';
 import type { State } from '../state/state.ts';
-import type { EventSink, EventType, ServiceEvent } from './event.ts';
+import type { EventSink, EventType, ServiceEvent, WebhookFigures } from './event.ts';
 
 const MAX_WAITING = 10_000;
 const TIMEOUT_MS = 10_000;
@@ -65,6 +65,7 @@ class Webhook implements EventSink {
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #waking = new AbortController();
+  readonly #counts = { delivered: 0, failed: 0, dropped: 0 };
   #failures = 0;
   #isBroken = false;
 
@@ -84,8 +85,21 @@ class Webhook implements EventSink {
   async take(event: ServiceEvent): Promise<void> {
     const { events } = this.#settings;
     if (events !== undefined && !events.includes(event.type)) return;
-    await this.#queue.add(event);
+    try {
+      await this.#queue.add(event);
+    } catch (error) {
+      this.#counts.dropped += 1;
+      throw error;
+    }
     this.#waking.abort();
+  }
+
+  async figures(): Promise<WebhookFigures> {
+    const state = await this.#queue.waiting().catch(() => undefined);
+    const { oldestAt } = state ?? {};
+    const age = oldestAt === undefined ? 0 : Math.max(0, Date.now() - oldestAt) / 1000;
+    const known = state && { waiting: state.entries, oldestSeconds: age };
+    return { host: this.#host, waiting: undefined, oldestSeconds: undefined, ...known, ...this.#counts };
   }
 
   async close(): Promise<void> {
@@ -131,14 +145,17 @@ class Webhook implements EventSink {
     try {
       await this.#post(id, JSON.stringify(value));
       this.#failures = 0;
+      this.#counts.delivered += 1;
     } catch (error) {
       if (this.#closing.signal.aborted) return;
       this.#failures += 1;
+      this.#counts.failed += 1;
       if (this.#failures === 1)
         log.warn('A webhook cannot be delivered; it is tried again.', { host, error });
       if (Date.now() - addedAt > MAX_AGE_MS) {
         log.error('A webhook was given up after a day.', { host, delivery: id, error });
         await this.#queue.remove(id);
+        this.#counts.dropped += 1;
       }
       const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#failures - 1));
       // Others would begin with a wait of a second.

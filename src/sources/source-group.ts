@@ -14,6 +14,8 @@ export interface SourceDependencies {
   readonly log: Logger;
   /** Whose sources they are, when they are a tenant's. */
   readonly tenant?: string | undefined;
+  /** @see StorageFactoryContext.sweeps */
+  readonly sweeps?: boolean | undefined;
 }
 
 /** Sources that live and are closed together: those of the configuration, or those of one tenant. */
@@ -49,13 +51,14 @@ class LazyStorage {
 
 const openStorage = async (
   config: SourceConfig,
-  { factories, log }: SourceDependencies,
+  { factories, log, sweeps }: SourceDependencies,
 ): Promise<StorageAdapter> => {
   const factory = factories.get(config.storageAdapter);
   if (factory === undefined) {
     throw new UnsupportedError({ detail: `no storage adapter named ${config.storageAdapter}` });
   }
-  return factory.create({ options: config.adapterOptions, root: config.root, sourceName: config.name, log });
+  const { adapterOptions, root, name } = config;
+  return factory.create({ options: adapterOptions, root, sourceName: name, log, sweeps });
 };
 
 /** Builds sources without opening their stores. */

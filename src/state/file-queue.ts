@@ -14,6 +14,13 @@ export interface QueueEntry {
   readonly value: unknown;
 }
 
+/** How much waits in a queue. */
+export interface QueueState {
+  readonly entries: number;
+  /** When the oldest was added, in milliseconds since 1970; undefined when none waits. */
+  readonly oldestAt: number | undefined;
+}
+
 /** A queue that outlives the process: first in, first out, bounded. */
 export interface DurableQueue {
   /**
@@ -24,6 +31,8 @@ export interface DurableQueue {
   first(): Promise<QueueEntry | undefined>;
   /** Removes the entry that was the first one. */
   remove(id: string): Promise<void>;
+  /** How much waits. @throws where that cannot be asked */
+  waiting(): Promise<QueueState>;
   /** Gives what still waits in memory its last chance. */
   close?(): Promise<void>;
 }
@@ -47,6 +56,8 @@ const readIfThere = (path: string): Promise<string> =>
     if (error.code === 'ENOENT') return '';
     throw error;
   });
+
+const timeOf = (name: string): number => Number.parseInt(name, 36);
 
 /**
  * A queue in a directory of its own: a file for each entry, written under another name, synced and renamed.
@@ -98,7 +109,7 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
         const text = await readIfThere(join(folder, name));
         const value = parsed(text);
         const id = name.slice(0, -'.json'.length);
-        if (value !== undefined) return { id, addedAt: Number.parseInt(name, 36), value };
+        if (value !== undefined) return { id, addedAt: timeOf(name), value };
         // Somebody has removed or damaged it.
         names.shift();
         await rm(join(folder, name), { force: true });
@@ -111,6 +122,11 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
       if (index === -1) return;
       await rm(join(folder, `${id}.json`), { force: true });
       names.splice(index, 1);
+    },
+    waiting: async () => {
+      const names = await loading;
+      const [oldest] = names;
+      return { entries: names.length, oldestAt: oldest === undefined ? undefined : timeOf(oldest) };
     },
   };
 };

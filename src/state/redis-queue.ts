@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../log/logger.ts';
-import type { DurableQueue, QueueEntry } from './file-queue.ts';
+import type { DurableQueue, QueueEntry, QueueState } from './file-queue.ts';
 import type { RedisConnection } from './redis-connection.ts';
 
 const ADD = `
@@ -72,6 +72,13 @@ class RedisQueue implements DurableQueue {
   async remove(id: string): Promise<void> {
     if (this.#head?.id !== id) return;
     await (await this.#connection.get()).eval(REMOVE, 1, this.#key, this.#head.text);
+  }
+
+  async waiting(): Promise<QueueState> {
+    const redis = await this.#connection.get();
+    const [entries, text] = await Promise.all([redis.llen(this.#key), redis.lindex(this.#key, 0)]);
+    const oldest = parsed(text ?? this.#leaving[0]?.text ?? '');
+    return { entries: entries + this.#leaving.length, oldestAt: oldest?.addedAt };
   }
 
   async close(): Promise<void> {

@@ -11,6 +11,8 @@ export interface StorageFactoryContext<Options = unknown> {
   readonly root: string | undefined;
   readonly sourceName: string;
   readonly log: Logger;
+  /** False: the store is opened for a look, and what dead processes have left in it stays. Default: true. */
+  readonly sweeps?: boolean | undefined;
 }
 
 /** Makes the stores of one kind. `Options` is what `parseOptions` returns and `create` gets. */

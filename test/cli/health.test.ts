@@ -21,6 +21,9 @@ beforeAll(async () => {
     onlyPOST: true,
     accessControl: [{ FILE_REMOVE: false }],
     sources: { a: source('a'), 'b"}': source('b') },
+    stateDirectory: join(folder.path, 'state'),
+    // Nobody listens there.
+    webhooks: [{ url: 'http://127.0.0.1:1/', secret: 's'.repeat(32), allowPrivate: true }],
   });
   service = start(['serve', '--config', config, '--port', '0', '--health-port', '0']);
   url = `http://127.0.0.1:${String(await portOf(service))}/`;
@@ -74,6 +77,26 @@ describe('--health-port', () => {
     for (const line of lines.slice(0, -1)) {
       expect(line).toMatch(/^(?:# (?:HELP|TYPE) \w+ .+|\w+(?:\{(?:\w+="[^"]*",?)+\})? [\d.e+-]+)$/u);
     }
+  });
+
+  it('says what waits for a webhook, and how long', async () => {
+    const body = new FormData();
+    body.set('action', 'fileUpload');
+    body.set('source', 'a');
+    body.set('files[0]', new Blob(['x']), 'new.txt');
+    expect((await fetch(url, { method: 'POST', body })).status).toBe(200);
+    const figure = async (name: string): Promise<number> => {
+      const { text } = await ask('metrics');
+      return Number(new RegExp(`^stowage_webhook_${name}\\{([^}]*)\\} (.*)$`, 'mu').exec(text)?.[2]);
+    };
+    await expect.poll(() => figure('failures_total')).toBeGreaterThan(0);
+    expect(await figure('waiting_events')).toBe(1);
+    expect(await figure('oldest_event_seconds')).toBeGreaterThan(0);
+    expect(await figure('deliveries_total')).toBe(0);
+    expect(await figure('dropped_total')).toBe(0);
+    expect((await ask('metrics')).text).toContain(
+      'stowage_webhook_waiting_events{webhook="0",host="127.0.0.1:1"} 1\n',
+    );
   });
 
   it('names the sources that do not answer, and nothing else of them', async () => {

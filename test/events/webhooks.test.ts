@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApp, type ServiceEvent } from 'stowage';
+import { createApp, type App, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createFileQueue } from '../../dist/internals.js';
+import { createFileQueue, examineService } from '../../dist/internals.js';
 import { formOf, silent } from '../protocol/service.ts';
 
 const secret = 'a secret that is long enough: 32 bytes';
@@ -49,18 +49,22 @@ const scratch = async (): Promise<string> => {
   return folder;
 };
 
+const configOf = (folder: string, webhook: object | readonly object[]): object => ({
+  createThumb: false,
+  sources: { files: { title: 'Files', root: join(folder, 'files'), baseurl: 'https://files.example/' } },
+  webhooks: [webhook].flat().map((one) => ({ secret, ...one })),
+  stateDirectory: join(folder, 'state'),
+});
+
 const start = async (
   folder: string,
   webhook: object | readonly object[],
-): Promise<{ upload: (name: string) => Promise<number>; stop: () => Promise<void> }> => {
-  const files = { title: 'Files', root: join(folder, 'files'), baseurl: 'https://files.example/' };
-  const webhooks = [webhook].flat().map((one) => ({ secret, ...one })) as never;
-  const stateDirectory = join(folder, 'state');
-  const app = createApp(
-    { createThumb: false, sources: { files }, webhooks, stateDirectory },
-    {},
-    { logger: silent },
-  );
+): Promise<{
+  upload: (name: string) => Promise<number>;
+  figures: App['webhooks'];
+  stop: () => Promise<void>;
+}> => {
+  const app = createApp(configOf(folder, webhook) as never, {}, { logger: silent });
   const { port } = await app.listen(0, '127.0.0.1');
   onTestFinished(() => app.close());
   return {
@@ -68,6 +72,7 @@ const start = async (
       const body = formOf([['files[0]', name, 'x']]);
       return (await fetch(`http://127.0.0.1:${String(port)}/fileUpload`, { method: 'POST', body })).status;
     },
+    figures: app.webhooks,
     stop: () => app.close(),
   };
 };
@@ -110,6 +115,11 @@ describe('webhooks', () => {
     expect(await first.upload('a.txt')).toBe(200);
     expect(await first.upload('b.txt')).toBe(200);
     await expect.poll(() => receiver.deliveries.length).toBeGreaterThan(0);
+    const host = new URL(receiver.url).host;
+    const waiting = { host, waiting: 2, oldestSeconds: expect.any(Number) as number };
+    await expect
+      .poll(first.figures)
+      .toEqual([{ ...waiting, delivered: 0, failed: expect.any(Number) as number, dropped: 0 }]);
     await first.stop();
     expect(await waitingIn(folder)).toBe(2);
     receiver.deliveries.length = 0;
@@ -118,6 +128,38 @@ describe('webhooks', () => {
     expect(await second.upload('c.txt')).toBe(200);
     await expect.poll(receiver.paths).toEqual(['a.txt', 'b.txt', 'c.txt']);
     await expect.poll(() => waitingIn(folder)).toBe(0);
+    await expect
+      .poll(second.figures)
+      .toEqual([{ host, waiting: 0, oldestSeconds: 0, delivered: 3, failed: 0, dropped: 0 }]);
+  });
+
+  it('and what else waits are left alone by the doctor', async () => {
+    const folder = await scratch();
+    let isDown = true;
+    const receiver = await startReceiver(() => (isDown ? 503 : 200));
+    const webhook = { url: receiver.url, allowPrivate: true };
+    const { upload, stop } = await start(folder, webhook);
+    expect(await upload('a.txt')).toBe(200);
+    await stop();
+    receiver.deliveries.length = 0;
+    isDown = false;
+    const config = join(folder, 'stowage.json');
+    await writeFile(config, JSON.stringify(configOf(folder, webhook)));
+    // What a process has left that was killed two days ago.
+    const leftover = join(folder, 'files', '.stowage-tmp', 'left-by-a-dead-process');
+    await mkdir(leftover, { recursive: true });
+    const then = new Date(Date.now() - 2 * 24 * 60 * 60_000);
+    await utimes(leftover, then, then);
+    const before = await readdir(join(folder, 'files'), { recursive: true });
+    const { signal } = new AbortController();
+    const asked = { config, pageOrigin: 'https://www.example.com', url: undefined, formSize: undefined };
+    const findings = await examineService(asked, signal);
+    expect(findings.filter(({ check }) => check === 'store')).toEqual([
+      expect.objectContaining({ level: 'ok' }),
+    ]);
+    expect(receiver.deliveries).toEqual([]);
+    expect(await waitingIn(folder)).toBe(1);
+    expect(await readdir(join(folder, 'files'), { recursive: true })).toEqual(before);
   });
 
   it('have one address and other secrets or types: each gets its own', async () => {

@@ -86,6 +86,8 @@ export interface LocalOptions {
   readonly locks?: NameLocks;
   /** Shared likewise. */
   readonly smallFiles?: SmallFiles;
+  /** False: what killed processes have left stays. */
+  readonly sweeps?: boolean | undefined;
   /** Default: handles where the system has them. */
   readonly confinement?: 'handles' | 'paths' | undefined;
 }
@@ -140,7 +142,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
         },
       );
     }
-    const sweeping = sweepNowAndThen(walker, log);
+    const sweeping = options.sweeps === false ? undefined : sweepNowAndThen(walker, log);
     const area = await TempArea.create(confinement, (folder) =>
       confinement.holds ? new HandleConfinement(folder) : new PathConfinement(folder),
     );
@@ -162,7 +164,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
       { root, walker, area, scans: scans.thread, locks, kept },
       { capabilities, identity },
       async () => {
-        await sweeping.stop();
+        await sweeping?.stop();
         await scans.release();
       },
     );
@@ -182,7 +184,7 @@ export const createLocalFactory = (): StorageFactory => {
   const smallFiles = new SmallFiles();
   return {
     requiresRoot: true,
-    create: async ({ root, log }) => {
+    create: async ({ root, log, sweeps }) => {
       if (root === undefined) throw new StorageUnavailableError({ detail: 'a local source needs a root' });
       users += 1;
       const release = async (): Promise<void> => {
@@ -190,7 +192,7 @@ export const createLocalFactory = (): StorageFactory => {
         if (users === 0) await thread.close();
       };
       try {
-        return await openLocalAdapter({ root, log, scans: { thread, release }, locks, smallFiles });
+        return await openLocalAdapter({ root, log, scans: { thread, release }, locks, smallFiles, sweeps });
       } catch (error) {
         users -= 1;
         throw error;

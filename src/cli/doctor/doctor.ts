@@ -1,4 +1,6 @@
-import { createApp, type App, type ServiceDefinition } from '../../app.ts';
+import type { App, ServiceDefinition } from '../../app.ts';
+import { createConnector } from '../../connector.ts';
+import { toFetchHandler } from '../../http/bridges/fetch.ts';
 import { checkConfiguration, type CheckedConfiguration } from '../../connector.ts';
 import type { SourceConfig } from '../../config/types.ts';
 import { parseByteSize, parseOrigin } from '../../config/values.ts';
@@ -49,7 +51,7 @@ const SOURCE_MS = 60_000;
 const MOST_FORM_BYTES = 64 * 1024 ** 2;
 
 interface Patient {
-  readonly app: App;
+  readonly app: Pick<App, 'fetch' | 'urlFor'>;
   readonly group: SourceGroup;
   readonly sources: readonly SourceConfig[];
 }
@@ -122,15 +124,16 @@ const examine = async (
   if (sources.length > 0 || all.length === 0) {
     const log = createSilentLogger();
     const { config, hooks } = withSources(definition, sources);
-    const app = createApp(config, hooks, { logger: log });
-    const group = createSourceGroup(sources, { factories: checked.factories, log });
+    const connector = createConnector(config, hooks, { logger: log, onlyLooks: true });
+    const app = { fetch: toFetchHandler(connector.handle), urlFor: connector.urlFor };
+    const group = createSourceGroup(sources, { factories: checked.factories, log, sweeps: false });
     try {
       found.push(...(await probeAll({ app, group, sources }, question, signal)));
       found.push(await checkOverlaps(group));
       if (page !== undefined && service === undefined) await checkPageInside(app, page, around);
     } finally {
       await group.close();
-      await app.close();
+      await connector.close();
     }
   }
   found.push(...(await checkMachine(checked.config, signal)));

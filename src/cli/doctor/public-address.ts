@@ -107,7 +107,11 @@ const checkPage = (url: URL, response: Response, page: string, findings: Finding
 /** Reads the probe where browsers will look for it. */
 export const checkBaseurl = async (
   config: SourceConfig,
-  { app, probe, addresses }: { readonly app: App; readonly probe: Probe; readonly addresses: Addresses },
+  {
+    app,
+    probe,
+    addresses,
+  }: { readonly app: Pick<App, 'fetch' | 'urlFor'>; readonly probe: Probe; readonly addresses: Addresses },
   { findings, signal }: { readonly findings: Findings; readonly signal: AbortSignal },
 ): Promise<void> => {
   const url = linkOf(config, probe, addresses);
@@ -134,12 +138,12 @@ export const checkBaseurl = async (
 };
 
 /** What stands after a link of a source whose links are signed. */
-const signatureOf = (app: App, name: string, probe: Probe): string =>
+const signatureOf = (app: Pick<App, 'fetch' | 'urlFor'>, name: string, probe: Probe): string =>
   new URL(app.urlFor(name, probe.name), 'http://doctor.invalid/').search;
 
 /** Whether strangers get a file that the service serves, as its settings promise. */
 export const checkServing = async (
-  app: App,
+  app: Pick<App, 'fetch' | 'urlFor'>,
   { name, settings: { serve, delivery } }: SourceConfig,
   probe: Probe,
   { findings, signal }: { readonly findings: Findings; readonly signal: AbortSignal },

@@ -120,7 +120,11 @@ const preflight = (page: string): RequestInit => ({
 });
 
 /** Whether a page may use a service that is not known to run. */
-export const checkPageInside = async (app: App, page: string, findings: Findings): Promise<void> => {
+export const checkPageInside = async (
+  app: Pick<App, 'fetch' | 'urlFor'>,
+  page: string,
+  findings: Findings,
+): Promise<void> => {
   const response = await app.fetch(new Request('http://doctor.invalid/', preflight(page)));
   await response.body?.cancel();
   checkPreflight(response, page, false, findings);
