@@ -141,6 +141,8 @@ export const withCountIfDue = (account: Account, id: string, now: number): Accou
 /** Somebody has opened the store anew, or something has left it that nobody has measured. */
 export const doubted = (account: Account, now: number, isCertain: boolean): Account => ({
   ...account,
+  // A count that runs may have seen what has left.
+  counting: account.counting && isCertain ? { ...account.counting, isDisturbed: true } : account.counting,
   dueAt: isCertain ? now : Math.min(account.dueAt, account.countedAt + SOON_MS),
 });
 

@@ -3,8 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApp } from 'stowage';
+import { createApp, registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { memoryFactory } from '../../dist/internals.js';
+import type { StorageAdapter } from '../../dist/storage/adapter.js';
 import { photo } from '../images/pictures.ts';
 import { startSite } from '../remote/loopback.ts';
 import { formOf, silent, startService, type Answer, type Service, type ServiceOptions } from './service.ts';
@@ -44,6 +46,46 @@ describe('quota', () => {
     expect(refused(await upload(service, 'c.txt', 1))).toEqual(QUOTA);
     expect(await service.source('files').paths()).toEqual(['a.txt', 'b.txt']);
     expect(await quotaOf(service)).toMatchObject({ usedBytes: 1000, usedFiles: 2 });
+  });
+
+  it('is counted once, whatever changes meanwhile', async () => {
+    let begun = 0;
+    let goOn = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (goOn = resolve));
+    registerStorageAdapter('held-while-counted', {
+      create: async (context) => {
+        const memory = await memoryFactory.create({ ...context, options: undefined });
+        // Nothing but a count lists the root here.
+        const list: StorageAdapter['list'] = async function* (folder, options) {
+          if (folder.isRoot) {
+            begun += 1;
+            await gate;
+          }
+          yield* memory.list(folder, options);
+        };
+        return new Proxy(memory, {
+          get: (target, key) => {
+            const value: unknown = key === 'list' ? list : Reflect.get(target, key);
+            return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+          },
+        });
+      },
+    });
+    const source = { storageAdapter: 'held-while-counted', root: undefined };
+    const service = await start({ bytes: 1000 }, { sources: { files: source } });
+    const uploads = Promise.all([upload(service, 'a.txt', 100), upload(service, 'b.txt', 50)]);
+    try {
+      await expect.poll(() => begun, { timeout: 10_000 }).toBe(1);
+      for (const name of ['a', 'b', 'c'])
+        expect((await service.call('folderCreate', { name })).status).toBe(200);
+      for (const name of ['a', 'b']) expect((await service.call('folderRemove', { name })).status).toBe(200);
+      expect(begun).toBe(1);
+    } finally {
+      goOn();
+    }
+    expect((await uploads).map(({ status }) => status)).toEqual([200, 200]);
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 150, usedFiles: 2 });
+    expect(begun).toBe(1);
   });
 
   it('counts files', async () => {
