@@ -5,29 +5,31 @@ const isMissing = (error: unknown): boolean =>
 
 /**
  * The error for an optional part that is not there.
- * @param purpose what it is needed for: `make PDF files`
- * @param part what is to be installed, as anybody may know it
+ * @param what what does not work without it, as the beginning of a sentence: `Making PDF files`
+ * @param part what is to be installed, with its verb
  */
-export const notInstalled = (purpose: string, part: string, cause?: unknown): UnsupportedError =>
-  new UnsupportedError({ message: `To ${purpose}, install ${part}.`, cause });
+export const notInstalled = (what: string, part: string, cause?: unknown): UnsupportedError =>
+  new UnsupportedError({ message: `${what} needs ${part} not installed here.`, cause });
 
-const npmPackages = (names: readonly string[]): string =>
-  `the npm package${names.length > 1 ? 's' : ''} ${names.map((name) => `"${name}"`).join(' and ')}`;
+const npmPackages = (names: readonly string[]): string => {
+  const quoted = names.map((name) => `"${name}"`).join(' and ');
+  return names.length > 1 ? `the npm packages ${quoted}, which are` : `the npm package ${quoted}, which is`;
+};
 
 /**
  * Imports an optional package at its first use.
- * @param purpose as in `notInstalled`
+ * @param what as in `notInstalled`
  * @throws UnsupportedError naming the package when it is not installed
  */
 export const importOptional = async <Module>(
-  purpose: string,
+  what: string,
   name: string,
   load: () => Promise<Module>,
 ): Promise<Module> => {
   try {
     return await load();
   } catch (error) {
-    throw isMissing(error) ? notInstalled(purpose, npmPackages([name]), error) : error;
+    throw isMissing(error) ? notInstalled(what, npmPackages([name]), error) : error;
   }
 };
 
@@ -47,10 +49,10 @@ export const isInstalled = (resolve: () => string): boolean => {
  * @throws UnsupportedError naming all that are not installed
  */
 export const requireInstalled = (
-  purpose: string,
+  what: string,
   names: readonly string[],
   resolve: (name: string) => string,
 ): void => {
   const missing = names.filter((name) => !isInstalled(() => resolve(name)));
-  if (missing.length > 0) throw notInstalled(purpose, npmPackages(missing));
+  if (missing.length > 0) throw notInstalled(what, npmPackages(missing));
 };

@@ -35,7 +35,7 @@ const createCounters = async (
   shared: RedisConnection | undefined,
 ): Promise<ReadonlyMap<Load, RateLimiterAbstract>> => {
   const { RateLimiterMemory, RateLimiterRedis } = await importOptional(
-    'use the setting rateLimits',
+    'The setting rateLimits',
     'rate-limiter-flexible',
     () => import('rate-limiter-flexible'),
   );

@@ -21,7 +21,7 @@ export interface RedisConnection {
 }
 
 const connect = async (url: string, log: Logger): Promise<Redis> => {
-  const { Redis } = await importOptional('use the setting redis', 'ioredis', () => import('ioredis'));
+  const { Redis } = await importOptional('The setting redis', 'ioredis', () => import('ioredis'));
   // A request must not wait for a connection that is lost, and what was sent over one may have been done:
   // whoever sent it decides what that means.
   const redis = new Redis(url, {

@@ -9,7 +9,7 @@ export type TusLibrary = typeof tus;
 
 /** Loads the package at its first use. @throws UnsupportedError when it is not installed */
 export const loadTusLibrary = (): Promise<TusLibrary> =>
-  importOptional('take resumable uploads', '@tus/server', () => import('@tus/server'));
+  importOptional('The setting tus', '@tus/server', () => import('@tus/server'));
 
 /** What is offered beyond the core of the protocol. */
 export const EXTENSIONS = ['creation', 'creation-with-upload', 'expiration', 'termination'] as const;

@@ -44,24 +44,24 @@ describe('optional packages that are not installed', { timeout: 90_000 }, () => 
     const bare = await ask();
     expect(bare['generatePdf']).toEqual([
       501,
-      'To make PDF files, install the npm package "puppeteer-core".',
+      'Making PDF files needs the npm package "puppeteer-core", which is not installed here.',
     ]);
     expect(bare['generateDocx']).toEqual([
       501,
-      'To make DOCX files, install the npm packages "docx" and "parse5".',
+      'Making DOCX files needs the npm packages "docx" and "parse5", which are not installed here.',
     ]);
     for (const action of ['files', 'folderCreate', 'permissions'])
       expect(bare[action]).toEqual([200, expect.anything()]);
 
     expect(bare['heic']).toEqual([
       501,
-      expect.stringContaining('To read HEIC pictures, install the npm package "heic-decode".'),
+      expect.stringContaining('Reading HEIC pictures needs the npm package "heic-decode"'),
     ]);
 
     await bareInstall.link('docx');
     expect((await ask())['generateDocx']).toEqual([
       501,
-      'To make DOCX files, install the npm package "parse5".',
+      'Making DOCX files needs the npm package "parse5", which is not installed here.',
     ]);
 
     await bareInstall.link('parse5');

@@ -42,7 +42,7 @@ const tooLong = (): Error => new DocumentLimitError('The document takes too long
  * @throws UnsupportedError when an optional package is missing
  */
 export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): DocxEngine => {
-  requireInstalled('make DOCX files', ['docx', 'parse5'], (name) => import.meta.resolve(name));
+  requireInstalled('Making DOCX files', ['docx', 'parse5'], (name) => import.meta.resolve(name));
   const { running: capacity, waiting: maxWaiting, maxWaitMs } = limits;
   const lanes = createTaskQueue({ capacity, maxWaiting, maxWaitMs });
   const pictureLanes = createTaskQueue({ capacity: PARALLEL_PICTURES, maxWaiting: 1000, maxWaitMs });

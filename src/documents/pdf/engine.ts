@@ -44,7 +44,7 @@ const createLauncher = ({ browser, log }: PdfEngineParts): (() => Promise<Starte
   let warned = false;
   return async () => {
     const { default: puppeteer } = await importOptional(
-      'make PDF files',
+      'Making PDF files',
       'puppeteer-core',
       () => import('puppeteer-core'),
     );

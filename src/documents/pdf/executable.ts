@@ -77,5 +77,5 @@ export const findBrowser = async (configured: string | undefined): Promise<Brows
   for (const path of candidates) if (await isExecutable(path)) return described(path);
   const packaged = configured === undefined ? await findPackaged() : undefined;
   if (packaged !== undefined) return packaged;
-  throw notInstalled('make PDF files', 'Chromium (chromium-headless-shell or chromium)');
+  throw notInstalled('Making PDF files', 'Chromium (chromium-headless-shell or chromium), which is');
 };

@@ -26,7 +26,7 @@ const MAX_SECONDS = 30;
 
 /** @throws UnsupportedError when the optional package that reads HEIC is not installed */
 export const requireHeicDecoder = (): void => {
-  requireInstalled('read HEIC pictures', ['heic-decode'], (name) => import.meta.resolve(name));
+  requireInstalled('Reading HEIC pictures', ['heic-decode'], (name) => import.meta.resolve(name));
 };
 
 const answerOf = (worker: Worker): Promise<HeicAnswer> =>
