@@ -53,7 +53,7 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
       await Promise.all(sinks.map((sink) => hand(sink, event)));
     },
     webhooks: async () => {
-      const figures = await Promise.all(sinks.map((sink) => sink.figures?.()));
+      const figures = await Promise.all(sinks.map(async (sink) => sink.figures?.()));
       return figures.filter((one) => one !== undefined);
     },
     close: async () => {

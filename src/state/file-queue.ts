@@ -59,6 +59,11 @@ const readIfThere = (path: string): Promise<string> =>
 
 const timeOf = (name: string): number => Number.parseInt(name, 36);
 
+const stateOf = (names: readonly string[]): QueueState => {
+  const [oldest] = names;
+  return { entries: names.length, oldestAt: oldest === undefined ? undefined : timeOf(oldest) };
+};
+
 /**
  * A queue in a directory of its own: a file for each entry, written under another name, synced and renamed.
  * For one process at a time. Memory grows with the number of entries, about 100 bytes each.
@@ -123,10 +128,6 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
       await rm(join(folder, `${id}.json`), { force: true });
       names.splice(index, 1);
     },
-    waiting: async () => {
-      const names = await loading;
-      const [oldest] = names;
-      return { entries: names.length, oldestAt: oldest === undefined ? undefined : timeOf(oldest) };
-    },
+    waiting: async () => stateOf(await loading),
   };
 };
