@@ -26,7 +26,7 @@ export interface PoolOptions<Connection> {
   readonly open: (signal: AbortSignal) => Promise<Connection>;
 }
 
-interface Place<Connection> {
+interface Member<Connection> {
   readonly opening: Promise<Connection>;
   opened: Connection | undefined;
   users: number;
@@ -48,7 +48,7 @@ const CLOSED = 'the store was closed';
  */
 export class ConnectionPool<Connection extends PooledConnection> {
   readonly #options: PoolOptions<Connection>;
-  readonly #places = new Set<Place<Connection>>();
+  readonly #members = new Set<Member<Connection>>();
   readonly #users;
   // Whatever readers do, others find room: a reader takes as long as it likes.
   readonly #readers;
@@ -91,9 +91,9 @@ export class ConnectionPool<Connection extends PooledConnection> {
   /** Closes all connections, those in use too. */
   async close(): Promise<void> {
     this.#closing.abort(new StorageUnavailableError({ detail: CLOSED }));
-    const places = [...this.#places];
-    for (const place of places) this.#forget(place);
-    await Promise.allSettled(places.map(async ({ opening }) => (await opening).close()));
+    const members = [...this.#members];
+    for (const member of members) this.#forget(member);
+    await Promise.allSettled(members.map(async ({ opening }) => (await opening).close()));
   }
 
   async #take(signal: AbortSignal | undefined): Promise<Lease<Connection>> {
@@ -102,16 +102,16 @@ export class ConnectionPool<Connection extends PooledConnection> {
       free();
       throw new StorageUnavailableError({ detail: CLOSED });
     }
-    const place = this.#choose();
+    const member = this.#choose();
     let isReleased = false;
     const release = (): void => {
       if (isReleased) return;
       isReleased = true;
-      this.#leave(place);
+      this.#leave(member);
       free();
     };
     try {
-      return { connection: await orAborted(place.opening, signal), release };
+      return { connection: await orAborted(member.opening, signal), release };
     } catch (error) {
       release();
       throw error;
@@ -119,51 +119,51 @@ export class ConnectionPool<Connection extends PooledConnection> {
   }
 
   /** The open connection with the fewest users, unless all are in use and there may be another. */
-  #choose(): Place<Connection> {
-    for (const place of this.#places) if (place.opened?.isOpen === false) this.#forget(place);
-    const [least] = [...this.#places].sort((one, other) => one.users - other.users);
-    const mayOpen = this.#places.size < this.#options.connections;
-    const place = least === undefined || (least.users > 0 && mayOpen) ? this.#add() : least;
-    clearTimeout(place.idle);
-    place.users += 1;
-    return place;
+  #choose(): Member<Connection> {
+    for (const member of this.#members) if (member.opened?.isOpen === false) this.#forget(member);
+    const [least] = [...this.#members].sort((one, other) => one.users - other.users);
+    const mayOpen = this.#members.size < this.#options.connections;
+    const member = least === undefined || (least.users > 0 && mayOpen) ? this.#add() : least;
+    clearTimeout(member.idle);
+    member.users += 1;
+    return member;
   }
 
-  #add(): Place<Connection> {
-    const place: Place<Connection> = {
+  #add(): Member<Connection> {
+    const member: Member<Connection> = {
       opening: this.#options.open(this.#closing.signal),
       opened: undefined,
       users: 0,
       idle: undefined,
     };
-    place.opening.then(
+    member.opening.then(
       (connection) => {
-        place.opened = connection;
+        member.opened = connection;
         // The pool was closed meanwhile.
-        if (!this.#places.has(place)) connection.close();
+        if (!this.#members.has(member)) connection.close();
       },
-      () => this.#forget(place),
+      () => this.#forget(member),
     );
-    this.#places.add(place);
-    return place;
+    this.#members.add(member);
+    return member;
   }
 
-  #leave(place: Place<Connection>): void {
-    place.users -= 1;
-    if (place.opened?.isOpen === false) this.#forget(place);
-    if (place.users > 0 || !this.#places.has(place)) return;
+  #leave(member: Member<Connection>): void {
+    member.users -= 1;
+    if (member.opened?.isOpen === false) this.#forget(member);
+    if (member.users > 0 || !this.#members.has(member)) return;
     const end = (): void => {
-      this.#forget(place);
-      place.opening.then(
+      this.#forget(member);
+      member.opening.then(
         (connection) => connection.close(),
         () => undefined,
       );
     };
-    place.idle = setTimeout(end, this.#options.idleMs).unref();
+    member.idle = setTimeout(end, this.#options.idleMs).unref();
   }
 
-  #forget(place: Place<Connection>): void {
-    clearTimeout(place.idle);
-    this.#places.delete(place);
+  #forget(member: Member<Connection>): void {
+    clearTimeout(member.idle);
+    this.#members.delete(member);
   }
 }

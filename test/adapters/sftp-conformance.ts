@@ -33,7 +33,8 @@ export const describeSftpServer = ({ name, installed, start, themes, skip = [] }
           if (process.getuid?.() === 0) await chown(dirname(file), runner.uid, runner.gid);
           await writeFile(file, 'planted');
         };
-        return { adapter: openSftpStore(running, {}, root), plant };
+        // Each connection costs a login, which takes longer than most cases.
+        return { adapter: openSftpStore(running, { connections: 2 }, root), plant };
       },
       plants: true,
       skip,

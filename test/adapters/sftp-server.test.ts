@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chown, mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -223,6 +223,16 @@ describe.skipIf(!hasSshd)(
       expect(await namesIn(store)).toEqual([]);
       await expect.poll(() => readdir(folder)).toEqual([young]);
       expect(await failureOf(store.read(at(young)))).toMatchObject({ code: 'NOT_FOUND' });
+    });
+
+    it('makes its root again when somebody has removed it', async () => {
+      const store = open({}, 'gone');
+      await store.write(at('a.txt'), contentOf('a'));
+      await rm(join(server.data, 'gone'), { recursive: true });
+      expect(await namesIn(store)).toEqual([]);
+      await rm(join(server.data, 'gone'), { recursive: true });
+      await store.write(at('b.txt'), contentOf('b'));
+      expect(await readdir(join(server.data, 'gone'))).toEqual(['b.txt']);
     });
 
     it('loses its connection in the midst of an upload: an error, nothing left, and the next request works', async () => {

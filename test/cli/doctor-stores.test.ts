@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { hasSshd, startSshd } from '../adapters/servers/ssh.ts';
 import { S3Stub } from '../adapters/servers/s3-stub.ts';
 import {
   closed,
@@ -220,6 +221,27 @@ describe('the doctor finds', () => {
     const keys = [...bucket.objects.keys()].filter((key) => !key.startsWith('.stowage-tmp/'));
     expect(keys).toHaveLength(left ? 1 : 0);
   });
+
+  it.skipIf(!hasSshd)(
+    `the unknown key of a server${hasSshd ? '' : ' (openssh-server is not installed)'}`,
+    async () => {
+      const server = await startSshd();
+      onTestFinished(() => server.stop());
+      const files = { title: 'Files', storageAdapter: 'sftp', serve: 'public' };
+      const known = { ...files, sftp: server.options };
+      const ofStore = async (source: Config): Promise<readonly string[]> =>
+        (await examine({ ...healthy(), sources: { photos: source } }))
+          .filter(({ check }) => check.startsWith('store'))
+          .map(({ level, text, fix }) => `${level}: ${text} ${fix ?? ''}`);
+      expect(await ofStore(known)).toEqual([expect.stringMatching(/^ok: /u)]);
+      const unknown = { ...files, sftp: { ...server.options, hostKey: `SHA256:${'a'.repeat(43)}` } };
+      expect(await ofStore(unknown)).toContainEqual(
+        expect.stringMatching(
+          /^broken: .*unknown host key, SHA256:.* only then add it to sources\.photos\.sftp/u,
+        ),
+      );
+    },
+  );
 
   it('tells the rights of a bucket apart', async () => {
     const config = await bucketBut((method, url) =>

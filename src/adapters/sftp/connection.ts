@@ -62,7 +62,8 @@ const errorOfOpening = (error: Error & { readonly level?: string }, shown: strin
   if (shown !== undefined)
     return new StorageUnavailableError({ detail: `the server has shown an unknown host key, ${shown}` });
   if (error.level === 'client-authentication') return new StorageDeniedError(facts);
-  if (error.level === 'client-timeout') return new StorageTimeoutError(facts);
+  if (error.level === 'client-timeout' || error instanceof SilenceError)
+    return new StorageTimeoutError(facts);
   return new StorageUnavailableError(facts);
 };
 

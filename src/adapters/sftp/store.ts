@@ -114,6 +114,11 @@ export class Store {
   async find(session: Session, path: SourcePath): Promise<Found | undefined> {
     const found = await session.look(path);
     if (found !== undefined) return found;
+    if (path.isRoot) {
+      // Somebody has removed it.
+      await this.#findBase(session.connection);
+      return session.look(path);
+    }
     const exists = async (one: SourcePath): Promise<boolean> => (await session.look(one)) !== undefined;
     return (await respell(this.spellings, path, exists)) ? session.look(path) : undefined;
   }
