@@ -40,12 +40,13 @@ const listSource = async (
       foldersPosition: mods.foldersPosition ?? 'default',
       offset: mods.offset ?? 0,
       limit: mods.limit ?? settings.countInChunk,
+      versions: mods.details ?? false,
     },
     { slot, onOmitted: services.omittedEntries.reporter(log, source, storage, path), signal },
   );
   const thumbs = await services.thumbnails.describe(source, path, entries, { signal, hold: holdSources });
   const details =
-    mods.details === true ? await detailsOf(services.pictureSizes, open, path, entries, signal) : undefined;
+    mods.details === true ? await detailsOf(services.pictureSizes, source, path, entries, signal) : undefined;
   const variants =
     mods.variants === true ? await services.thumbnails.variants(source, path, entries, signal) : undefined;
   const variantSizes = variants?.map((paths, index) =>

@@ -33,6 +33,13 @@ interface Known {
   readonly size: PictureSize | undefined;
 }
 
+/** A picture of a page whose size is not remembered, or was that of another version. */
+interface Unread {
+  readonly index: number;
+  readonly key: string;
+  readonly entry: Entry;
+}
+
 const readHeader = async (
   storage: StorageAdapter,
   path: SourcePath,
@@ -56,19 +63,16 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
     return number;
   };
 
-  const sizeOf = async (
+  /** Reads it, and remembers it under a key. */
+  const read = async (
     storage: StorageAdapter,
     path: SourcePath,
-    entry: Entry,
+    { key, entry }: Unread,
     signal: AbortSignal,
   ): Promise<PictureSize | undefined> => {
-    const key = `${String(numberOf(storage))}/${path.toString()}`;
-    const version = versionOf(entry);
-    const row = known.get(key);
-    if (row?.version === version) return row.size;
     const header = await readHeader(storage, path, entry.size ?? HEADER_BYTES, signal);
     const size = await engine.size(header);
-    known.set(key, { version, size });
+    known.set(key, { version: versionOf(entry), size });
     return size;
   };
 
@@ -77,21 +81,30 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
       const images = new Set(source.settings.imageExtensions);
       const sizes = new Array<PictureSize | undefined>(entries.length).fill(undefined);
       const storage = await source.storage();
-      const rest = entries.entries();
+      const prefix = `${String(numberOf(storage))}/${folder.toString()}/`;
+      const unread: Unread[] = [];
+      // All that is remembered first, without a promise for each.
+      for (const [index, entry] of entries.entries()) {
+        if (entry.kind !== 'file' || entry.size === 0) continue;
+        const extension = extensionOf(entry.name) ?? '';
+        if (extension === 'svg' || !images.has(extension)) continue;
+        const key = prefix + entry.name;
+        const row = known.get(key);
+        if (row?.version === versionOf(entry)) sizes[index] = row.size;
+        else unread.push({ index, key, entry });
+      }
+      const rest = unread.values();
       const work = async (): Promise<void> => {
-        for (const [index, entry] of rest) {
-          if (entry.kind !== 'file' || entry.size === 0) continue;
-          const extension = extensionOf(entry.name) ?? '';
-          if (extension === 'svg' || !images.has(extension)) continue;
+        for (const one of rest) {
           try {
-            sizes[index] = await sizeOf(storage, folder.child(entry.name), entry, signal);
+            sizes[one.index] = await read(storage, folder.child(one.entry.name), one, signal);
           } catch {
             // Removed meanwhile, or not readable now: the listing goes on without its size.
             signal.throwIfAborted();
           }
         }
       };
-      await Promise.all(Array.from({ length: Math.min(AT_ONCE, entries.length) }, work));
+      await Promise.all(Array.from({ length: Math.min(AT_ONCE, unread.length) }, work));
       return sizes;
     },
   };

@@ -69,9 +69,9 @@ export interface ListOptions extends OperationOptions {
   readonly onOmitted?: ((count: number) => void) | undefined;
   /**
    * `names`: size and time may be left undefined when they would cost extra. `full` (default): as far as the
-   * store knows.
+   * store knows. `versions`: with the `etag` of files, too, where that costs less than `statMany`.
    */
-  readonly detail?: 'names' | 'full';
+  readonly detail?: 'names' | 'full' | 'versions';
   /**
    * A listing of the folder that is already under way will do, unless this process has changed anything in it
    * since: what other processes have changed meanwhile may be missing.

@@ -211,6 +211,14 @@ describe('big folders', () => {
     }
   });
 
+  it('come with their versions when those are asked for', async () => {
+    const entries = (await pagesOf('big', { detail: 'versions' })).flat();
+    const names = ['1.txt', '2499.txt', 'folder-3'];
+    const found = names.map((name) => entries.find((entry) => entry.name === name));
+    expect(found).toEqual(await adapter.statMany?.(at('big'), names));
+    expect(new Set(entries.map(({ etag }) => etag)).size).toBe(COUNT + 1);
+  });
+
   it('come with names and kinds alone when no more is asked for', async () => {
     const entries = (await pagesOf('big', { detail: 'names' })).flat();
     expect(entries).toHaveLength(COUNT + 10);
@@ -248,7 +256,12 @@ describe('big folders', () => {
 
   it('end with an error when their thread goes away half-way, and the next listing has another', async () => {
     const thread = new ScanThread();
-    const target = { root, diskNames: ['big'], namesOnly: false, handles: process.platform === 'linux' };
+    const target = {
+      root,
+      diskNames: ['big'],
+      detail: 'full' as const,
+      handles: process.platform === 'linux',
+    };
     const listing = (async () => {
       for await (const _page of thread.scan(target, {})) await thread.close();
     })();
@@ -281,7 +294,7 @@ describe('big folders', () => {
 
   it('are refused when more listings wait than a thread can bear, instead of filling the memory', async () => {
     const thread = new ScanThread();
-    const target = { root, diskNames: [], namesOnly: true, handles: process.platform === 'linux' };
+    const target = { root, diskNames: [], detail: 'names' as const, handles: process.platform === 'linux' };
     const many = Array.from({ length: 300 }, async () => {
       for await (const _page of thread.scan(target, {}));
     });

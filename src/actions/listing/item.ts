@@ -139,6 +139,8 @@ const detailsShape = {
 
 export type Details = z.output<z.ZodObject<typeof detailsShape>>;
 
+const NONE: Details = {};
+
 const folderItemSchema = z.object({
   file: z.string(),
   name: z.string(),
@@ -214,7 +216,9 @@ export const listingItems = (
 
   // One literal for all, undefined members included (JSON leaves them out): building and writing objects of
   // one shape is twice as fast as of many.
-  const fileItem = ({ name, size, modifiedAt }: Entry, thumb: string | undefined): ListingItem => {
+  const fileItem = ({ name, size, modifiedAt }: Entry, index: number): ListingItem => {
+    const more = details?.[index] ?? NONE;
+    const paths = variants?.[index];
     const isImage = images.has(extensionOf(name) ?? '');
     return {
       file: linkTo === undefined ? name : linkTo(name),
@@ -223,35 +227,35 @@ export const listingItems = (
       isImage,
       size: size === undefined ? undefined : humanSize(size),
       changed: modifiedAt === undefined ? undefined : format(modifiedAt),
-      thumb: linked(thumb),
+      thumb: linked(thumbs[index]),
       fileIsAbsolute: isAbsolute,
       thumbIsAbsolute: isAbsolute,
+      bytes: more.bytes,
+      modified: more.modified,
+      mime: more.mime,
+      etag: more.etag,
+      width: more.width,
+      height: more.height,
+      variants: paths && linkedAll(paths),
+      variantSizes: paths && variantSizes?.[index],
     };
   };
+
+  const folderItem = ({ name }: Entry, index: number): ListingItem => ({
+    file: name,
+    name,
+    type: 'folder',
+    thumb: linked(thumbs[index]),
+    thumbIsAbsolute: isAbsolute,
+    modified: details?.[index]?.modified,
+  });
 
   return {
     *[Symbol.iterator]() {
       let index = 0;
       for (const entry of entries) {
-        const thumb = thumbs[index];
-        const paths = variants?.[index];
-        const sizes = variantSizes?.[index];
-        const more =
-          paths === undefined
-            ? details?.[index]
-            : { ...details?.[index], variants: linkedAll(paths), variantSizes: sizes };
+        yield entry.kind === 'folder' ? folderItem(entry, index) : fileItem(entry, index);
         index += 1;
-        const item: ListingItem =
-          entry.kind === 'folder'
-            ? {
-                file: entry.name,
-                name: entry.name,
-                type: 'folder',
-                thumb: linked(thumb),
-                thumbIsAbsolute: isAbsolute,
-              }
-            : fileItem(entry, thumb);
-        yield more === undefined ? item : { ...item, ...more };
       }
     },
   };

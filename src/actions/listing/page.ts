@@ -55,24 +55,27 @@ export interface PageRequest {
   readonly offset: number;
   /** Most entries of the page. */
   readonly limit: number;
+  /** Files come with their `etag`, where the store has one that is cheap to ask for. */
+  readonly versions: boolean;
 }
 
-type StatMany = NonNullable<StorageAdapter['statMany']>;
+/** Whether a listing has left out the version of a file. */
+export const lacksVersion = ({ kind, etag }: Entry): boolean => kind === 'file' && etag === undefined;
 
 /**
- * The entries of a page as the store describes them. What was removed or became of another kind since its
+ * The entries of a page as the store describes them, where it can be asked for many. What was removed or became of another kind since its
  * name was read stays, as it was read: a page must not be shorter than asked while more entries follow,
  * because clients take that for the end.
  */
 export const withDetails = async (
-  statMany: StatMany,
+  storage: StorageAdapter,
   folder: SourcePath,
   page: readonly Entry[],
   signal: AbortSignal,
 ): Promise<readonly Entry[]> => {
-  if (page.length === 0) return page;
+  if (storage.statMany === undefined || page.length === 0) return page;
   const names = page.map(({ name }) => name);
-  const found = await statMany(folder, names, { signal });
+  const found = await storage.statMany(folder, names, { signal });
   return page.map((entry, index) => {
     const known = found[index];
     return known?.kind === entry.kind ? known : entry;
@@ -94,7 +97,7 @@ export interface Page {
 export const readPage = async (
   storage: StorageAdapter,
   folder: SourcePath,
-  { isVisible, sortBy, foldersPosition, offset, limit }: PageRequest,
+  { isVisible, sortBy, foldersPosition, offset, limit, versions }: PageRequest,
   {
     slot,
     onOmitted,
@@ -105,9 +108,8 @@ export const readPage = async (
     readonly signal: AbortSignal;
   },
 ): Promise<Page> => {
-  const statMany =
-    needsOnlyNames(sortBy) && limit <= SMALL_PAGE ? storage.statMany?.bind(storage) : undefined;
-  const detail = statMany === undefined ? 'full' : 'names';
+  const isAskedFor = needsOnlyNames(sortBy) && limit <= SMALL_PAGE && storage.statMany !== undefined;
+  const detail = isAskedFor ? 'names' : versions ? 'versions' : 'full';
   const slice = new TimeSlice(signal);
   const first = new FirstInOrder(offset + limit, entryOrder(sortBy, foldersPosition));
   let total = 0;
@@ -118,6 +120,6 @@ export const readPage = async (
     first.add(entry);
   });
   const page = (await first.sorted(slice)).slice(offset);
-  const entries = statMany === undefined ? page : await withDetails(statMany, folder, page, signal);
-  return { entries, total };
+  const isPartial = isAskedFor || (versions && page.some(lacksVersion));
+  return { entries: isPartial ? await withDetails(storage, folder, page, signal) : page, total };
 };

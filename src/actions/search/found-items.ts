@@ -6,7 +6,7 @@ import { detailsOf } from '../listing/details.ts';
 import { sourceHeader } from '../listing/each-source.ts';
 import { listingItems, type ListingItem } from '../listing/item.ts';
 import { linksBelow } from '../listing/links.ts';
-import { withDetails } from '../listing/page.ts';
+import { lacksVersion, withDetails } from '../listing/page.ts';
 import type { OpenSource } from '../open-source.ts';
 
 /** An item of a listing, and where it lies. */
@@ -44,14 +44,15 @@ const itemsOf = async (
 ): Promise<Iterable<FoundItem>> => {
   const { source, storage } = open;
   const { settings } = source;
-  const statMany =
-    found.some(({ modifiedAt }) => modifiedAt === undefined) && storage.statMany?.bind(storage);
-  const entries = statMany ? await withDetails(statMany, folder, found, signal) : found;
+  const isPartial = found.some(
+    (entry) => entry.modifiedAt === undefined || (isDetailed && lacksVersion(entry)),
+  );
+  const entries = isPartial ? await withDetails(storage, folder, found, signal) : found;
   // Nothing is drawn for a search: only where a link to a thumbnail is enough, there is one.
   const thumbs =
     settings.serve === 'off' ? [] : await services.thumbnails.describe(source, folder, entries, { signal });
   const details = isDetailed
-    ? await detailsOf(services.pictureSizes, open, folder, entries, signal)
+    ? await detailsOf(services.pictureSizes, source, folder, entries, signal)
     : undefined;
   const linkTo = linksBelow(services.links, source, folder);
   const { name, path } = sourceHeader(source, folder);

@@ -114,20 +114,21 @@ export const statNames = (
     step();
   });
 
-/** The entries of these names. With `namesOnly` those are asked for whose kind the listing did not report. */
+/** The entries of these names. For names alone, those are asked for whose kind the listing did not report. */
 export const describeNames = async (
   folder: OpenFolder,
   names: readonly NamedKind[],
-  namesOnly: boolean,
+  detail: ListOptions['detail'],
   signal: AbortSignal | undefined,
 ): Promise<Shown<Entry>> => {
   // The replacement character may stand for bytes that are not text: such a name cannot be reached.
   const isSure = (seen: NamedKind): boolean =>
-    namesOnly && seen.kind !== undefined && !seen.raw.includes('\uFFFD');
+    detail === 'names' && seen.kind !== undefined && !seen.raw.includes('\uFFFD');
   const asked = await statNames(
     folder,
     names.filter((seen) => !isSure(seen)),
     signal,
+    detail === 'versions' ? lookAtVersion : lookAtEntry,
   );
   const rest = asked.values();
   let omitted = 0;
@@ -194,7 +195,7 @@ async function* listDirectly(store: LocalStore, path: SourcePath, options: ListO
     const page = await attempt('list', options, () =>
       // Opened for each page: a listing that is not read on must not keep a handle.
       store.walker.within(path, {}, ({ folder }) =>
-        describeNames(folder, names.slice(start, start + PAGE), options.detail === 'names', options.signal),
+        describeNames(folder, names.slice(start, start + PAGE), options.detail, options.signal),
       ),
     );
     more += page.omitted;
@@ -209,9 +210,9 @@ async function* listByThread(
   diskNames: readonly string[],
   options: ListOptions,
 ): Pages {
-  const namesOnly = options.detail === 'names';
+  const { detail = 'full' } = options;
   const handles = store.walker.confinement.holds;
-  const target = { root: store.root, diskNames, namesOnly, handles };
+  const target = { root: store.root, diskNames, detail, handles };
   try {
     yield* store.scans.scan(target, options);
   } catch (error) {
@@ -231,12 +232,7 @@ export async function* listFolder(store: LocalStore, path: SourcePath, options: 
     store.walker.within(path, { file: 'wrong-kind' }, async ({ folder, diskNames }) => {
       const names = await readSmallFolder(folder, SMALL_FOLDER);
       if (names === undefined) return { diskNames, shown: undefined };
-      const { entries, omitted } = await describeNames(
-        folder,
-        names.entries,
-        options.detail === 'names',
-        options.signal,
-      );
+      const { entries, omitted } = await describeNames(folder, names.entries, options.detail, options.signal);
       return { diskNames, shown: { entries, omitted: omitted + names.omitted } };
     }),
   );

@@ -7,7 +7,11 @@ import type { FilesPage, FilesRequest } from './small-reads.ts';
 
 /** What the adapter asks of the scanning thread. Every message about a listing names it. */
 export type ScanRequest =
-  | (FolderToScan & { readonly type: 'open'; readonly id: number; readonly namesOnly: boolean })
+  | (FolderToScan & {
+      readonly type: 'open';
+      readonly id: number;
+      readonly detail: NonNullable<ListOptions['detail']>;
+    })
   | WalkRequest
   | FilesRequest
   | { readonly type: 'next'; readonly id: number }
@@ -57,6 +61,8 @@ export interface ScanPage {
   readonly sizes: Float64Array | undefined;
   readonly times: Float64Array | undefined;
   readonly changeTimes: Float64Array | undefined;
+  /** Joined by spaces, an empty one for a folder; undefined where nobody has asked for them. */
+  readonly versions: string | undefined;
   /** With the last page: entries of the whole folder that are left out. */
   readonly omitted: number;
   readonly isLast: boolean;
@@ -101,6 +107,7 @@ export class ScanThreadMissing extends StorageUnavailableError {}
 
 const entriesOf = (page: ScanPage): Entry[] => {
   const names = page.names === '' ? [] : page.names.split('/');
+  const versions = page.versions?.split(' ');
   return names.map((name, index) => {
     const isFolder = page.kinds[index] === 1;
     return {
@@ -109,6 +116,7 @@ const entriesOf = (page: ScanPage): Entry[] => {
       size: isFolder ? undefined : page.sizes?.[index],
       modifiedAt: page.times?.[index],
       changedAt: page.changeTimes?.[index],
+      etag: isFolder ? undefined : versions?.[index],
     };
   });
 };

@@ -1,7 +1,8 @@
 import * as fs from 'node:fs';
 import { parentPort, type MessagePort } from 'node:worker_threads';
 import { systemCode } from '../../adapter-support/system-errors.ts';
-import { entryOf, isSpecial, kindOf } from './system.ts';
+import type { Entry } from '../../storage/adapter.ts';
+import { entryOf, isSpecial, kindOf, statOf } from './system.ts';
 import { NameFilter, type SeenName } from './names.ts';
 import { openScanned, type ScannedFolder } from './scanned-folder.ts';
 import { readFiles } from './small-reads.ts';
@@ -18,6 +19,7 @@ interface Columns {
   readonly sizes: Float64Array;
   readonly times: Float64Array;
   readonly changeTimes: Float64Array;
+  readonly versions: string[];
 }
 
 /** Names of one stretch of the folder, with their kinds where the folder itself reports them. */
@@ -30,6 +32,16 @@ interface Stretch {
 
 const UNKNOWN = 2;
 
+/** What lies at a path; undefined for nothing, for links and for special files. */
+const lookAtPath = (path: string, name: string, withVersion: boolean): Entry | undefined => {
+  if (withVersion) {
+    const exact = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    return exact && statOf(name, exact);
+  }
+  const stats = fs.lstatSync(path, { throwIfNoEntry: false });
+  return stats && entryOf(name, stats);
+};
+
 /**
  * One listing in the scanning thread: names are read and described page by page, as they are asked for, so
  * that its memory does not grow with the folder.
@@ -38,13 +50,15 @@ class ScanJob {
   readonly #id: number;
   readonly #folder: ScannedFolder;
   readonly #namesOnly: boolean;
+  readonly #withVersions: boolean;
   readonly #directory: fs.Dir;
   readonly #filter = new NameFilter();
 
   /** @throws errors of the system */
   constructor(opening: Opening) {
     this.#id = opening.id;
-    this.#namesOnly = opening.namesOnly;
+    this.#namesOnly = opening.detail === 'names';
+    this.#withVersions = opening.detail === 'versions';
     this.#folder = openScanned(opening);
     try {
       this.#directory = fs.opendirSync(this.#folder.self, { bufferSize: 1000 });
@@ -69,6 +83,7 @@ class ScanJob {
       sizes: this.#namesOnly ? undefined : columns.sizes.slice(0, count),
       times: this.#namesOnly ? undefined : columns.times.slice(0, count),
       changeTimes: this.#namesOnly ? undefined : columns.changeTimes.slice(0, count),
+      versions: this.#withVersions ? columns.versions.join(' ') : undefined,
       omitted: stretch.isLast ? this.#filter.omitted : 0,
       isLast: stretch.isLast,
     };
@@ -120,6 +135,7 @@ class ScanJob {
       sizes: new Float64Array(this.#namesOnly ? 0 : names.length),
       times: new Float64Array(this.#namesOnly ? 0 : names.length),
       changeTimes: new Float64Array(this.#namesOnly ? 0 : names.length),
+      versions: [],
     };
     for (const [index, { raw, name }] of names.entries()) {
       const kind = kinds[index] ?? UNKNOWN;
@@ -127,8 +143,7 @@ class ScanJob {
         columns.kinds[columns.names.push(name) - 1] = kind;
         continue;
       }
-      const stats = fs.lstatSync(`${folder}/${raw}`, { throwIfNoEntry: false });
-      const entry = stats === undefined ? undefined : entryOf(name, stats);
+      const entry = lookAtPath(`${folder}/${raw}`, name, this.#withVersions);
       if (entry === undefined) {
         // What is merely gone is not left out.
         if (kind === UNKNOWN) strange += 1;
@@ -139,6 +154,7 @@ class ScanJob {
       columns.sizes[row] = entry.size ?? 0;
       columns.times[row] = entry.modifiedAt ?? 0;
       columns.changeTimes[row] = entry.changedAt ?? 0;
+      columns.versions.push(entry.etag ?? '');
     }
     return { columns, strange };
   }

@@ -26,15 +26,11 @@ import { Tree, type FileNode, type Node } from './tree.ts';
 const PAGE = 1000;
 const CHUNK_BYTES = 64 * 1024;
 
-const entryOf = (name: string, node: Node): Entry => ({
+const statOf = (name: string, node: Node): Stat => ({
   name,
   kind: node.kind,
   size: node.kind === 'file' ? node.bytes.length : undefined,
   modifiedAt: node.modifiedAt,
-});
-
-const statOf = (path: SourcePath, node: Node): Stat => ({
-  ...entryOf(path.name, node),
   etag: node.kind === 'file' ? node.etag : undefined,
 });
 
@@ -75,7 +71,7 @@ export class MemoryAdapter implements StorageAdapter {
 
   async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
     options.signal?.throwIfAborted();
-    return statOf(path, this.#tree.get(path));
+    return statOf(path.name, this.#tree.get(path));
   }
 
   async *list(
@@ -83,7 +79,7 @@ export class MemoryAdapter implements StorageAdapter {
     options: ListOptions = {},
   ): AsyncGenerator<readonly Entry[], void, undefined> {
     options.signal?.throwIfAborted();
-    const entries = [...this.#tree.getFolder(folder).children].map(([name, node]) => entryOf(name, node));
+    const entries = [...this.#tree.getFolder(folder).children].map(([name, node]) => statOf(name, node));
     for (let start = 0; start < entries.length; start += PAGE) {
       options.signal?.throwIfAborted();
       yield entries.slice(start, start + PAGE);
@@ -97,7 +93,7 @@ export class MemoryAdapter implements StorageAdapter {
     if (ifMatch !== undefined && ifMatch !== file.etag) throw new ChangedMeanwhileError();
     const stream = streamOf(file.bytes, range);
     return {
-      stat: statOf(path, file),
+      stat: statOf(path.name, file),
       stream: signal === undefined ? stream : addAbortSignal(signal, stream),
     };
   }
@@ -189,7 +185,7 @@ export class MemoryAdapter implements StorageAdapter {
     const { children } = this.#tree.getFolder(folder);
     return names.map((name) => {
       const node = children.get(name);
-      return node === undefined ? undefined : statOf(folder.child(name), node);
+      return node === undefined ? undefined : statOf(name, node);
     });
   }
 
@@ -221,7 +217,7 @@ export class MemoryAdapter implements StorageAdapter {
     const etag = `"${this.#instance}-${this.#versions}"`;
     const file: FileNode = { kind: 'file', bytes, modifiedAt: this.#now(), etag };
     this.#tree.putFile(path, file, options.createOnly === true);
-    return statOf(path, file);
+    return statOf(path.name, file);
   }
 }
 

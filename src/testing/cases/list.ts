@@ -50,6 +50,18 @@ export const listTheme: Theme = {
       },
     },
     {
+      name: 'versions are those that stat tells, or undefined',
+      check: async ({ adapter, at }) => {
+        await put(adapter, at('f/a.txt'), makeBytes(7));
+        await adapter.makeFolder(at('f/deep'));
+        const { etag } = await adapter.stat(at('f/a.txt'));
+        for (const entry of await entriesOf(adapter, at('f'), { detail: 'versions' })) {
+          if (entry.kind === 'folder') assert.equal(entry.etag, undefined);
+          else if (entry.etag !== undefined) assert.equal(entry.etag, etag);
+        }
+      },
+    },
+    {
       name: 'names only: the same names and kinds',
       check: async ({ adapter, at }) => {
         await put(adapter, at('f/a.txt'), 'a');
