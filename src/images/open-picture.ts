@@ -5,6 +5,7 @@ import { decodeBmp } from './bmp.ts';
 import { decodeIcoBitmap, readIco } from './ico.ts';
 import { MAX_DECODED_PIXELS, MAX_PICTURE_BYTES } from './engine.ts';
 import { hasTangledExif } from './metadata/exif-tangle.ts';
+import { withoutLongTexts } from './metadata/png-chunks.ts';
 import { sniffPicture, type PictureFormat } from './picture-format.ts';
 import { READ_OPTIONS, type SharpLibrary } from './sharp-library.ts';
 
@@ -56,10 +57,11 @@ const openUnpacked = (
 const openEncoded = async (
   sharp: SharpLibrary,
   format: PictureFormat,
-  bytes: Buffer,
+  file: Buffer,
   frames: 'first' | 'all',
 ): Promise<OpenedPicture> => {
-  if (hasTangledExif(bytes)) throw new BrokenImageError({ detail: 'EXIF data that refers to itself' });
+  if (hasTangledExif(file)) throw new BrokenImageError({ detail: 'EXIF data that refers to itself' });
+  const bytes = await withoutLongTexts(file);
   // Without the library's own limit: ours has the clearer message, and nothing is decoded here.
   const read = (page: number): Promise<Metadata> =>
     sharp(bytes, { ...READ_OPTIONS, limitInputPixels: false, page }).metadata();

@@ -1,3 +1,5 @@
+import { pngChunks } from './metadata/png-chunks.ts';
+
 /** Formats that can be decoded, recognised by content. */
 export type PictureFormat = WritableFormat | 'heic';
 
@@ -105,20 +107,16 @@ export const isWholeGif = (file: Buffer): boolean => {
   return false;
 };
 
-const PNG_SIGNATURE_BYTES = 8;
 const CHUNK_BYTES = 8;
-const CHECKSUM_BYTES = 4;
 
 /**
  * Whether a PNG file holds an animation, of which decoders know the first frame alone.
  * @see https://www.w3.org/TR/png-3/#apng-frame-based-animation
  */
 export const isAnimatedPng = (file: Buffer): boolean => {
-  for (let at = PNG_SIGNATURE_BYTES; at + CHUNK_BYTES <= file.length;) {
-    const kind = file.toString('latin1', at + 4, at + 8);
-    if (kind === 'acTL') return at + CHUNK_BYTES + 4 <= file.length && file.readUInt32BE(at + 8) > 1;
+  for (const { kind, start } of pngChunks(file)) {
+    if (kind === 'acTL') return start + CHUNK_BYTES + 4 <= file.length && file.readUInt32BE(start + 8) > 1;
     if (kind === 'IDAT') return false;
-    at += CHUNK_BYTES + file.readUInt32BE(at) + CHECKSUM_BYTES;
   }
   return false;
 };

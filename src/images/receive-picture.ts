@@ -1,7 +1,7 @@
 import { BrokenImageError } from '../errors/errors.ts';
 import type { Received, ReceivingPolicy, PictureSize } from './engine.ts';
 import { type FoundMetadata, withoutLocation, withoutMetadata } from './metadata/clean.ts';
-import type { OpenedPicture } from './open-picture.ts';
+import { openPicture, type OpenedPicture } from './open-picture.ts';
 import { extensionsOfFormat, isAnimatedPng, type WritableFormat } from './picture-format.ts';
 import { requireEditable } from './sharp-edit.ts';
 import { encodePicture, keepColours } from './sharp-encode.ts';
@@ -84,22 +84,26 @@ const draw = async (plan: ReceivingPlan, metadata: 'keep' | 'strip'): Promise<Bu
   return encodePicture(format, { picture, size, original, file, quality: policy.quality });
 };
 
-/** What is taken out of a file without a change of its pixels. Undefined where that is not possible. */
+/**
+ * What is taken out of the file that was drawn, or came in, without a change of its pixels. Undefined where
+ * that is not possible.
+ */
 const cleaned = async (
   sharp: SharpLibrary,
-  file: Buffer,
-  format: WritableFormat,
-  mode: ReceivingPolicy['metadata'],
+  { original, size, format, policy }: ReceivingPlan,
+  drawn: Buffer,
+  isDrawn: boolean,
 ): Promise<Buffer | undefined> => {
-  if (mode === 'keep' || format === 'bmp' || format === 'ico') return file;
-  const metadata = await sharp(file, { limitInputPixels: false }).metadata();
+  const mode = policy.metadata;
+  if (mode === 'keep' || format === 'bmp' || format === 'ico') return drawn;
   const clean = mode === 'strip' ? withoutMetadata : withoutLocation;
-  const result = clean(file, format, metadata);
-  if (result === undefined || result === file) return result;
-  const after = await sharp(result, { limitInputPixels: false }).metadata();
-  if (after.width === metadata.width && after.height === metadata.height && after.pages === metadata.pages) {
-    return result;
-  }
+  // Only of these does the library have to say where their data lies.
+  const isAsked = isDrawn && (format === 'heif' || format === 'tiff');
+  const { metadata = {} } = isAsked ? await openPicture(sharp, drawn, 'first') : original;
+  const result = clean(drawn, format, metadata);
+  if (result === undefined || result === drawn) return result;
+  const { width, height, frames } = await openPicture(sharp, result, 'all');
+  if (width === size.width && height === size.height && frames === original.frames) return result;
   throw new BrokenImageError({ detail: 'not readable without its metadata' });
 };
 
@@ -113,7 +117,7 @@ export const receivePicture = async (
   const { metadata } = policy;
   if (!isDrawn) await verify();
   const drawn = isDrawn ? await draw(plan, metadata === 'strip' ? 'strip' : 'keep') : file;
-  const bytes = (await cleaned(sharp, drawn, format, metadata)) ?? (await draw(plan, 'strip'));
+  const bytes = (await cleaned(sharp, plan, drawn, isDrawn)) ?? (await draw(plan, 'strip'));
   const { width, height } = size;
   return {
     bytes,

@@ -1,8 +1,10 @@
+import { constants, deflateRawSync } from 'node:zlib';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { bmpFile, icoFile } from '../images/bitmaps.ts';
 import { claimingHeic, heicFile } from '../images/heic-files.ts';
 import { longGif } from '../images/long-gif.ts';
+import { crc32 } from '../images/crc32.ts';
 import { claimingPng, quarters } from '../images/pictures.ts';
 import { startService, type Service } from '../protocol/service.ts';
 
@@ -97,6 +99,61 @@ const crowdedExif = (entries: number): Buffer => {
   return Buffer.concat([Buffer.from('Exif\0\0', 'latin1'), tiff]);
 };
 
+/** Zeros as a zlib stream, without ever having them in memory. */
+const packedZeros = (megabytes: number): Buffer => {
+  const options = { level: 9, finishFlush: constants.Z_SYNC_FLUSH };
+  const block = deflateRawSync(Buffer.alloc(1_000_000), options);
+  const sum = Buffer.alloc(4);
+  sum.writeUInt16BE((megabytes * 1_000_000) % 65_521, 0);
+  sum.writeUInt16BE(1, 2);
+  const blocks = Array.from({ length: megabytes }, () => block);
+  return Buffer.concat([Buffer.from([0x78, 0xda]), ...blocks, Buffer.from([3, 0]), sum]);
+};
+
+const pngWith = async (kind: string, keyword: string, packed: Buffer, times: number): Promise<Buffer> => {
+  const chunks = Array.from({ length: times }, (_, index) => {
+    const content = Buffer.concat([Buffer.from(keyword.replace('#', String(index)), 'latin1'), packed]);
+    const body = Buffer.concat([Buffer.from(kind, 'latin1'), content]);
+    const frame = Buffer.alloc(8);
+    frame.writeUInt32BE(content.length, 0);
+    frame.writeUInt32BE(crc32(body), 4);
+    return Buffer.concat([frame.subarray(0, 4), body, frame.subarray(4)]);
+  });
+  const png = await quarters().png().toBuffer();
+  return Buffer.concat([png.subarray(0, 33), ...chunks, png.subarray(33)]);
+};
+
+/** EXIF data with an entry that is said to hold half a gigabyte. */
+const claimingExif = (): Buffer => {
+  const tiff = Buffer.alloc(26);
+  tiff.write('Exif\0\0II*\0\x08\0\0\0\x01\0\x0e\x01\x02\0', 'latin1');
+  tiff.writeUInt32LE(500_000_000, 20);
+  return Buffer.concat([tiff, Buffer.alloc(100, 1)]);
+};
+
+const webpWith = async (kind: 'EXIF' | 'XMP ', bytes: number): Promise<Buffer> => {
+  const webp = await quarters()
+    .withXmp('<x:xmpmeta xmlns:x="adobe:ns:meta/"></x:xmpmeta>')
+    .withExif({ IFD0: { Artist: 'Ada' } })
+    .webp()
+    .toBuffer();
+  webp.writeUInt32LE(bytes, webp.indexOf(kind) + 4);
+  return webp;
+};
+
+/** Small files with data about the picture that becomes huge, or is said to be. */
+const TALKATIVE: Readonly<Record<string, () => Promise<Buffer>>> = {
+  'png: a comment of 500 megabytes': () => pngWith('zTXt', 'Comment\0\0', packedZeros(500), 1),
+  'png: XMP data of 500 megabytes': () =>
+    pngWith('iTXt', 'XML:com.adobe.xmp\0\x01\0\0\0', packedZeros(500), 1),
+  'png: a profile of 500 megabytes': () => pngWith('iCCP', 'icc\0\0', packedZeros(500), 1),
+  'png: 60 comments of 7 megabytes': () => pngWith('zTXt', 'k#\0\0', packedZeros(7), 60),
+  'png: 60 translated comments of 7 megabytes': () => pngWith('iTXt', 'k#\0\x01\0\0\0', packedZeros(7), 60),
+  'jpeg: EXIF data that claims 500 megabytes': () => jpegWith([[0xe1, claimingExif()]]),
+  'webp: EXIF data of four gigabytes': () => webpWith('EXIF', 0xffff_fff0),
+  'webp: XMP data of 500 megabytes': () => webpWith('XMP ', 500_000_000),
+};
+
 /** What claims to be more than may be decoded. */
 const REFUSED: Readonly<Record<string, () => Buffer | Promise<Buffer>>> = {
   'png: 60,000 pixels a side': () => claimingPng(60_000, 60_000),
@@ -137,5 +194,41 @@ describe('pictures that come in as bombs', () => {
       expect([what, status, messages.join() === '']).toEqual([what, 400, false]);
     }
     expect(await service.source('files').paths()).toEqual([]);
+  });
+
+  it('say as much as they like: it costs no memory, at any door', async () => {
+    const service = await startService({
+      sources: {
+        plain: {},
+        ...Object.fromEntries(
+          ['keep', 'strip', 'strip-location'].map((metadata) => [metadata, { uploadImages: { metadata } }]),
+        ),
+        drawn: { uploadImages: { maxWidth: 40 } },
+      },
+      extensions: ['png', 'jpg', 'webp'],
+    });
+    const files = await Promise.all(
+      Object.entries(TALKATIVE).map(async ([what, make]) => [what, await make()] as const),
+    );
+    const before = process.resourceUsage().maxRSS;
+    for (const [what, file] of files) {
+      const name = `a.${(what.split(':')[0] ?? '').replace('jpeg', 'jpg')}`;
+      for (const source of ['plain', 'keep', 'strip', 'strip-location', 'drawn']) {
+        const { status, messages } = await service.upload([['files[0]', name, new Uint8Array(file)]], {
+          source,
+        });
+        expect([what, source, [200, 400].includes(status), status === 200 || messages.join() !== '']).toEqual(
+          [what, source, true, true],
+        );
+        const listed = await service.call('files', { source, 'mods[details]': '1' });
+        expect([what, source, listed.status]).toEqual([what, source, 200]);
+        expect((await service.call('fileRemove', { source, name })).status).toBe(status === 200 ? 200 : 404);
+      }
+    }
+    expect(process.resourceUsage().maxRSS - before).toBeLessThan(200 * 1024);
+    for (const source of ['plain', 'keep', 'strip', 'strip-location', 'drawn'])
+      expect((await service.source(source).paths()).filter((path) => !path.startsWith('_thumbs'))).toEqual(
+        [],
+      );
   });
 });

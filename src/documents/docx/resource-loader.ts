@@ -1,5 +1,3 @@
-import { BrokenImageError } from '../../errors/errors.ts';
-import { hasTangledExif } from '../../images/metadata/exif-tangle.ts';
 import type { TaskQueue } from '../../concurrency/task-queue.ts';
 import type { SharpLibrary } from '../../images/sharp-library.ts';
 import type { Logger } from '../../log/logger.ts';
@@ -48,7 +46,6 @@ export const createResourceLoader = (parts: ResourceLoaderParts): LoadResource =
       if (isSvg(bytes)) {
         return await lanes.run(() => drawings.draw({ svg: bytes, maxPixels }, signal), 1, signal);
       }
-      if (hasTangledExif(bytes)) throw new BrokenImageError();
       const sharp = await parts.sharp();
       return await lanes.run(() => preparePicture(sharp, bytes, maxPixels), 1, signal);
     } catch (reason) {

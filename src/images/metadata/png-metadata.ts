@@ -1,17 +1,15 @@
 import { crc32, inflateSync } from 'node:zlib';
 import { blankLocationInExif } from './exif-location.ts';
 import { EXIF_MARK } from './orientation.ts';
+import { FRAME_BYTES, pngChunks, type PngText, readPngText } from './png-chunks.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 const SIGNATURE_BYTES = 8;
-/** Length and kind before a chunk's content, the checksum behind it. */
-const FRAME_BYTES = 12;
 /** All compressed texts of a file together; what passes it is dropped. */
 const MAX_INFLATED_BYTES = 2 * 1024 * 1024;
 const MENTIONED = /gps/iu;
 const XMP_KEYWORD = 'XML:com.adobe.xmp';
 const RAW_PROFILE = /^raw profile type /iu;
-const TEXTS: ReadonlySet<string> = new Set(['tEXt', 'zTXt', 'iTXt']);
 /**
  * What belongs to the pixels: colours, transparency, frames. Chunks without which nothing shows are capital.
  */
@@ -29,13 +27,10 @@ interface Chunk {
 /** The chunks up to the end mark; undefined when the file is not whole. */
 const chunksOf = (file: Buffer): readonly Chunk[] | undefined => {
   const chunks: Chunk[] = [];
-  for (let at = SIGNATURE_BYTES; at + FRAME_BYTES <= file.length;) {
-    const end = at + FRAME_BYTES + file.readUInt32BE(at);
+  for (const { kind, start, end } of pngChunks(file)) {
     if (end > file.length) return undefined;
-    const kind = file.toString('latin1', at + 4, at + 8);
-    chunks.push({ kind, content: file.subarray(at + 8, end - 4), whole: file.subarray(at, end) });
+    chunks.push({ kind, content: file.subarray(start + 8, end - 4), whole: file.subarray(start, end) });
     if (kind === 'IEND') return chunks;
-    at = end;
   }
   return undefined;
 };
@@ -49,13 +44,6 @@ const encodeChunk = (kind: string, content: Buffer): Buffer => {
   return chunk;
 };
 
-/** A text of a file. */
-interface Text {
-  readonly keyword: string;
-  /** Undefined when it cannot be unpacked within the limit. */
-  readonly text: Buffer | undefined;
-}
-
 const inflate = (packed: Buffer, budget: { left: number }): Buffer | undefined => {
   try {
     const text = inflateSync(packed, { maxOutputLength: Math.max(1, budget.left) });
@@ -65,27 +53,6 @@ const inflate = (packed: Buffer, budget: { left: number }): Buffer | undefined =
     budget.left -= Math.min(budget.left, packed.length);
     return undefined;
   }
-};
-
-/** Where the `count`-th zero from `start` on ends; the whole length when there are not so many. */
-const behindZeros = (content: Buffer, start: number, count: number): number => {
-  let at = start;
-  for (let found = 0; found < count; found += 1) {
-    const zero = content.indexOf(0, at);
-    if (zero < 0) return content.length;
-    at = zero + 1;
-  }
-  return at;
-};
-
-const readText = ({ kind, content }: Chunk, budget: { left: number }): Text => {
-  const start = behindZeros(content, 0, 1);
-  const keyword = content.toString('latin1', 0, start - 1);
-  if (kind === 'tEXt') return { keyword, text: content.subarray(start) };
-  if (kind === 'zTXt') return { keyword, text: inflate(content.subarray(start + 1), budget) };
-  const text = content.subarray(behindZeros(content, start + 2, 2));
-  if (content[start] === 0) return { keyword, text };
-  return { keyword, text: inflate(text, budget) };
 };
 
 /** The bytes of a profile that lies in a text as hexadecimal digits, behind its kind and its length. */
@@ -117,22 +84,26 @@ const cleanProfile = (text: Buffer, whole: Buffer): Buffer | undefined => {
 };
 
 /** The chunk without the position: itself, changed, or left out. */
-const cleanText = (chunk: Chunk, budget: { left: number }): Buffer | undefined => {
-  const { keyword, text } = readText(chunk, budget);
+const cleanText = (
+  { keyword, isPacked, text: stored }: PngText,
+  whole: Buffer,
+  budget: { left: number },
+): Buffer | undefined => {
+  const text = isPacked ? inflate(stored, budget) : stored;
   if (text === undefined || MENTIONED.test(keyword)) return undefined;
-  if (RAW_PROFILE.test(keyword)) return cleanProfile(text, chunk.whole);
-  return keyword === XMP_KEYWORD ? cleanXmp(text, chunk.whole) : chunk.whole;
+  if (RAW_PROFILE.test(keyword)) return cleanProfile(text, whole);
+  return keyword === XMP_KEYWORD ? cleanXmp(text, whole) : whole;
 };
 
-const cleanChunk = (chunk: Chunk, budget: { left: number }): Buffer | undefined => {
-  const { kind, content, whole } = chunk;
+const cleanChunk = ({ kind, content, whole }: Chunk, budget: { left: number }): Buffer | undefined => {
   if (kind === 'eXIf') {
     const exif = Buffer.from(content);
     const found = blankLocationInExif(exif);
     if (found === 'unreadable') return undefined;
     return found ? encodeChunk(kind, exif) : whole;
   }
-  if (TEXTS.has(kind)) return cleanText(chunk, budget);
+  const text = readPngText(kind, content);
+  if (text !== undefined) return cleanText(text, whole, budget);
   // A record of where content comes from may quote all of the EXIF data.
   return kind === 'caBX' && MENTIONED.test(content.toString('latin1')) ? undefined : whole;
 };
