@@ -1,6 +1,7 @@
 import sharp from 'sharp';
 import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { avifWithExif } from '../images/avif-files.ts';
 import { crc32 } from '../images/crc32.ts';
 import { exiftool, hasExiftool, located, LOCATED_XMP } from '../images/located.ts';
 import { quarters } from '../images/pictures.ts';
@@ -127,6 +128,35 @@ describe.skipIf(!hasExiftool)('the position of a picture (needs exiftool)', () =
     expect(exiftool(preview, 'jpg').filter((line) => LOCATED.test(line))).toEqual([]);
     expect((await sharp(preview).metadata()).width).toBe(20);
     for (const text of ['WGS-84', '51.5', '51,30']) expect(result?.includes(text)).toBe(false);
+  });
+
+  it.each(['extents', 'idat', 'twice'] as const)(
+    'leaves an AVIF whose EXIF data lies in odd ways: %s',
+    async (layout) => {
+      const started = await start();
+      const file = avifWithExif(await located(quarters()).avif({ effort: 0 }).toBuffer(), layout);
+      const { exif } = await sharp(file).metadata();
+      const [name, latitude] = [Buffer.from('Ada'), Buffer.from([0, 0, 0, 51, 0, 0, 0, 1, 0, 0, 0, 30])];
+      expect(exif?.includes(name)).toBe(true);
+      const isAt = (data: Buffer | undefined): boolean =>
+        [latitude, Buffer.from(latitude).swap32()].some((bytes) => data?.includes(bytes) === true);
+      expect(isAt(exif)).toBe(true);
+      const result = await stored(started, 'a.avif', file);
+      expect(exiftool(result ?? Buffer.from('x'), 'avif').filter((line) => LOCATED.test(line))).toEqual([]);
+      expect([isAt(result), (await sharp(result).metadata()).width]).toEqual([false, 80]);
+    },
+  );
+
+  it('leaves an AVIF that has XMP data in a box of its own', async () => {
+    const started = await start();
+    const id = Buffer.from('be7acfcb97a942e89c71999491e3afac', 'hex');
+    const box = Buffer.concat([Buffer.from('\0\0\0\0uuid', 'latin1'), id, Buffer.from(LOCATED_XMP)]);
+    box.writeUInt32BE(box.length, 0);
+    const file = Buffer.concat([await quarters().avif({ effort: 0 }).toBuffer(), box]);
+    expect(exiftool(file, 'avif').some((line) => LOCATED.test(line))).toBe(true);
+    const result = await stored(started, 'a.avif', file);
+    expect(exiftool(result ?? Buffer.from('x'), 'avif').filter((line) => LOCATED.test(line))).toEqual([]);
+    expect((await sharp(result).metadata()).width).toBe(80);
   });
 
   it('leaves texts of a PNG, packed or not', async () => {

@@ -15,9 +15,31 @@ export interface FoundMetadata {
 
 const HEADER = /^(?:Exif\0\0|.{4}Exif\0\0|.{0,10}?)(?=II\*\0|MM\0\*)/su;
 
-/** Blanks data in a file where it lies, by looking for it. False when it does not lie there in one piece. */
+/** Positions as text, in XMP data or in what films have. */
+const LOCATED_TEXT = /gpsl(?:at|on)|\xa9xyz/iu;
+
+/** Whether a HEIF file has more than one item of EXIF data, or of texts: the library shows the first alone. */
+const hasMoreItems = (file: Buffer): boolean => {
+  const seen = new Set<string>();
+  for (let at = file.indexOf('infe'); at >= 0; at = file.indexOf('infe', at + 4)) {
+    // Behind version and flags, the number of the item, and that of its protection.
+    const start = at + 8 + (file[at + 4] === 3 ? 4 : 2) + 2;
+    const type = file.toString('latin1', start, start + 4);
+    if (type !== 'Exif' && type !== 'mime') continue;
+    if (seen.has(type)) return true;
+    seen.add(type);
+  }
+  return false;
+};
+
+/**
+ * Blanks data in a HEIF file where it lies, by looking for it. Unreadable when it does not lie there in one
+ * piece, or not alone.
+ */
 const blankInside = (file: Buffer, { exif, xmp }: FoundMetadata): boolean | 'unreadable' => {
+  if (hasMoreItems(file)) return 'unreadable';
   let isFound = false;
+  let others = [file];
   if (exif !== undefined) {
     const start = HEADER.exec(exif.toString('latin1', 0, 24))?.[0].length ?? 0;
     const data = exif.subarray(start);
@@ -30,9 +52,11 @@ const blankInside = (file: Buffer, { exif, xmp }: FoundMetadata): boolean | 'unr
   if (xmp !== undefined) {
     const at = file.indexOf(xmp);
     if (at < 0) return 'unreadable';
-    isFound = blankLocationInXmp(file.subarray(at, at + xmp.length)) || isFound;
+    const end = at + xmp.length;
+    isFound = blankLocationInXmp(file.subarray(at, end)) || isFound;
+    others = [file.subarray(0, at), file.subarray(end)];
   }
-  return isFound;
+  return others.some((part) => LOCATED_TEXT.test(part.toString('latin1'))) ? 'unreadable' : isFound;
 };
 
 /**
