@@ -87,6 +87,7 @@ export { createPipeline } from './http/pipeline.ts';
 export { listen } from './http/server.ts';
 export { decodeBmp } from './images/bmp.ts';
 export { createThumbnails } from './images/create-thumbnails.ts';
+export { decodeHeic } from './images/heic/decode-heic.ts';
 export { decodeIcoBitmap, readIco } from './images/ico.ts';
 export { createImagePool } from './images/image-pool.ts';
 export { createLineLogger, createSilentLogger, createTerminalLogger } from './log/logger.ts';

@@ -4,9 +4,10 @@ import { readFileSync } from 'node:fs';
  * Small HEIC files, made for these tests with `heif-enc` and `exiftool`. `photo` shows `quarters()` in the
  * numbers of Display P3, with its profile, and has EXIF and XMP data with a position; its EXIF orientation (6)
  * means nothing, as the format has it. `plain`: the same numbers without all that.
- * `alpha`: the upper quarter is transparent. `flat`: 4000x3000 pixels of one grey.
+ * `alpha`: the upper quarter is transparent. `flat`: 4000x3000 pixels of one grey. `deep`: `quarters()` in ten
+ * bits.
  */
-export const heicFile = (name: 'photo' | 'plain' | 'alpha' | 'flat'): Buffer =>
+export const heicFile = (name: 'photo' | 'plain' | 'alpha' | 'flat' | 'deep'): Buffer =>
   readFileSync(new URL(`./heic/${name}.heic`, import.meta.url));
 
 /** Where the content of the first box of this kind begins. */

@@ -1,5 +1,7 @@
+import { readdir } from 'node:fs/promises';
 import sharp from 'sharp';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { decodeHeic } from '../../dist/internals.js';
 import { claimingHeic, heicFile, p3Heic, turnedHeic } from '../images/heic-files.ts';
 import { colourAt, isNear, quarters, QUARTERS } from '../images/pictures.ts';
 import { startSite } from '../remote/loopback.ts';
@@ -48,6 +50,31 @@ describe('HEIC with uploadImages', () => {
     expect([width, height]).toEqual([40, 80]);
     const shown = await sharp(bytes).png().toBuffer();
     expect(isNear(await colourAt(shown, 30, 20), QUARTERS.red, 16)).toBe(true);
+  });
+
+  it('keeps the colours of ten bits, in eight', async () => {
+    const started = await start();
+    const deep = heicFile('deep');
+    expect((await sharp(deep).metadata()).bitsPerSample).toBe(10);
+    expect((await send(started, 'a.heic', deep)).status).toBe(200);
+    expect(await isQuarters(await started.bytes('a.jpg'))).toBe(true);
+  });
+
+  it('is given up when it takes too long, with its thread', async () => {
+    const job = { width: 4000, height: 3000, index: 0, hasAlpha: false, memory: 512 * 1024 ** 2, chunks: {} };
+    const flat = { ...job, file: heicFile('flat') };
+    const threads = async (): Promise<number> => (await readdir('/proc/self/task')).length;
+    // The first one may start threads of the runtime, which stay.
+    await expect(decodeHeic(flat, undefined, 0.001)).rejects.toThrow('The image takes too long to decode.');
+    const before = await threads();
+    for (const seconds of [0.001, 0.2, 0.4]) {
+      await expect(decodeHeic(flat, undefined, seconds)).rejects.toThrow(
+        'The image takes too long to decode.',
+      );
+    }
+    expect(await threads()).toBeLessThanOrEqual(before);
+    const plain = { ...job, file: heicFile('plain'), width: 80, height: 40 };
+    expect(await isQuarters(await decodeHeic(plain, undefined))).toBe(true);
   });
 
   it('keeps the colours of Display P3 that are named by a number', async () => {

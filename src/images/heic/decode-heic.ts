@@ -42,7 +42,11 @@ const answerOf = (worker: Worker): Promise<HeicAnswer> =>
  * @throws BrokenImageError for what does not decode, or takes too long or too much memory; the signal's
  * reason
  */
-export const decodeHeic = async (job: HeicJob, signal: AbortSignal | undefined): Promise<Buffer> => {
+export const decodeHeic = async (
+  job: HeicJob,
+  signal: AbortSignal | undefined,
+  seconds = MAX_SECONDS,
+): Promise<Buffer> => {
   signal?.throwIfAborted();
   const worker = new Worker(new URL('./heic-thread.js', import.meta.url), {
     workerData: job,
@@ -52,7 +56,7 @@ export const decodeHeic = async (job: HeicJob, signal: AbortSignal | undefined):
     stderr: true,
   });
   const answer = answerOf(worker);
-  const limit = AbortSignal.timeout(MAX_SECONDS * 1000);
+  const limit = AbortSignal.timeout(seconds * 1000);
   const end = (): void => void worker.terminate();
   for (const one of [signal, limit]) one?.addEventListener('abort', end);
   try {
