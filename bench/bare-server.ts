@@ -1,18 +1,23 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { buffer } from 'node:stream/consumers';
 import busboy from 'busboy';
+import { makeSmaller } from './bare-picture.ts';
 
 /**
  * The least that Node can do: a form's files go to disk as they come, a file on disk goes out as it is. No
  * checks, no names of its own, nothing that survives a crash. `bare-server.ts FOLDER`; the environment's
- * SYNC=1 makes it wait for the disk as the service does. Prints its port.
+ * SYNC=1 makes it wait for the disk as the service does, PICTURES=1 keep photos in memory and store them
+ * smaller, as many at a time as there are cores. Prints its port.
  */
 const [folder = '.'] = process.argv.slice(2);
 const waitsForDisk = process.env['SYNC'] === '1';
+const makesPictures = process.env['PICTURES'] === '1';
 
 const syncToDisk = async (file: string): Promise<void> => {
   const handle = await open(file, 'r+');
@@ -20,10 +25,26 @@ const syncToDisk = async (file: string): Promise<void> => {
   await handle.close();
 };
 
+const cores = Array.from({ length: availableParallelism() }, () => Promise.resolve());
+let next = 0;
+
+/** Waits for the works before it on the same core; all take about the same time. */
+const onCore = (work: () => Promise<void>): Promise<void> => {
+  const core = next++ % cores.length;
+  const done = (cores[core] ?? Promise.resolve()).then(work);
+  cores[core] = done;
+  return done;
+};
+
 const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const writes: Promise<void>[] = [];
   const form = busboy({ headers: request.headers });
   form.on('file', (_field, stream, { filename }) => {
+    if (makesPictures) {
+      const photo = buffer(stream);
+      writes.push(photo.then((bytes) => onCore(() => makeSmaller(bytes, folder, filename ?? 'unnamed'))));
+      return;
+    }
     const file = path.join(folder, path.basename(filename ?? 'unnamed'));
     writes.push(
       pipeline(stream, createWriteStream(file)).then(() => (waitsForDisk ? syncToDisk(file) : undefined)),

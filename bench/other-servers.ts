@@ -18,13 +18,16 @@ const stop = async (child: ChildProcess): Promise<void> => {
 /** Lends the bare Node server over a folder to the work. */
 export const withBareServer = async <Result>(
   folder: string,
-  { waitsForDisk }: { readonly waitsForDisk: boolean },
+  {
+    waitsForDisk,
+    makesPictures = false,
+  }: { readonly waitsForDisk: boolean; readonly makesPictures?: boolean },
   work: (url: string) => Promise<Result>,
 ): Promise<Result> => {
   const program = join(import.meta.dirname, 'bare-server.ts');
   const child = spawn(process.execPath, ['--import', 'tsx', program, folder], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, SYNC: waitsForDisk ? '1' : '0' },
+    env: { ...process.env, SYNC: waitsForDisk ? '1' : '0', PICTURES: makesPictures ? '1' : '0' },
   });
   try {
     const [port] = (await once(createInterface(child.stdout), 'line')) as [string];

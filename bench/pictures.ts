@@ -3,16 +3,15 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
+import { makeSmaller, QUALITY, WIDTH } from './bare-picture.ts';
 import { sendForm } from './form.ts';
 import { interleaved, median, timed, type Measurement, type Row } from './measurement.ts';
+import { withBareServer } from './other-servers.ts';
 import { withScratch } from './scratch.ts';
 import { drain, type Service, withService } from './service.ts';
 import { nameOf, PICTURES, takePictures } from './thumbnails.ts';
 
 const ROUNDS = 5;
-/** What comes in is made as large as this at most, and a thumbnail of it as large as that. */
-const [WIDTH, THUMB] = [1600, 250];
-const QUALITY = 85;
 const LISTED = 1000;
 
 const names = Array.from({ length: PICTURES }, (_, index) => nameOf(index));
@@ -22,79 +21,64 @@ const emptied = async (folder: string): Promise<void> => {
   await mkdir(join(folder, '_thumbs'), { recursive: true });
 };
 
-/** As many jobs as there are cores; each makes the picture smaller and draws the thumbnail from the result. */
+/** As many jobs as there are cores, of photos that are in memory. */
 const bareSharp = async (photos: readonly Buffer[], folder: string): Promise<void> => {
   const rest = photos.entries();
   const work = async (): Promise<void> => {
-    for (const [index, photo] of rest) {
-      const name = names[index] ?? '';
-      const inside = { fit: 'inside', withoutEnlargement: true } as const;
-      const stored = await sharp(photo)
-        .autoOrient()
-        .resize({ width: WIDTH, ...inside })
-        .jpeg({ quality: QUALITY })
-        .toBuffer();
-      await writeFile(join(folder, name), stored);
-      const thumb = await sharp(stored)
-        .resize({ width: THUMB, height: THUMB, ...inside })
-        .jpeg({ quality: 90 })
-        .toBuffer();
-      await writeFile(join(folder, '_thumbs', name), thumb);
-    }
+    for (const [index, photo] of rest) await makeSmaller(photo, folder, names[index] ?? '');
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
 };
 
 /** All photos at once, each in a form of its own. */
-const upload = async ({ url }: Service, photos: readonly Buffer[], agent: Agent): Promise<void> => {
-  const sent = photos.map((photo, index) =>
-    sendForm(`${url}/fileUpload?path=photos`, names[index] ?? '', photo, { agent }),
-  );
+const upload = async (url: string, photos: readonly Buffer[], agent: Agent): Promise<void> => {
+  const sent = photos.map((photo, index) => sendForm(url, names[index] ?? '', photo, { agent }));
   await Promise.all(sent);
 };
 
 const uploads = (scratch: string, photos: readonly Buffer[]): Promise<readonly Row[]> => {
   const root = join(scratch, 'uploaded');
-  const [ours, bare] = [join(root, 'photos'), join(scratch, 'bare')];
+  const [ours, bare, served] = [join(root, 'photos'), join(scratch, 'bare'), join(scratch, 'served')];
   const settings = {
     maxUploadFileSize: '64mb',
     uploadImages: { autoOrient: true, maxWidth: WIDTH, quality: QUALITY, metadata: 'strip-location' },
   };
-  return emptied(ours).then(() =>
-    withService(
-      scratch,
-      root,
-      async (service) => {
-        const agent = new Agent({ keepAlive: true });
-        const idle = await service.memory();
-        const times: [own: number[], other: number[]] = [[], []];
-        for (let round = -1; round < ROUNDS; round += 1) {
-          await emptied(ours);
-          const own = await timed(() => upload(service, photos, agent));
-          await emptied(bare);
-          const other = await timed(() => bareSharp(photos, bare));
-          // The first round only warms both up.
-          if (round >= 0) for (const [index, time] of [own, other].entries()) times[index]?.push(time);
-        }
-        agent.destroy();
-        return [
-          {
-            what: `upload of ${String(PICTURES)} JPEGs of 12 megapixels, made smaller`,
-            unit: 'ms',
-            ours: median(times[0]),
-            reference: { name: 'sharp, a job a core', value: median(times[1]) },
-            aim: { atMost: 1.2 },
-          },
-          {
-            what: 'peak RSS of these uploads above idle',
-            unit: 'MB',
-            ours: (await service.peakMemory()) - idle,
-            reference: { name: 'allowed', value: 400 },
-            aim: { atMost: 1 },
-          },
-        ];
+  const measure = async (service: Service, bareUrl: string): Promise<readonly Row[]> => {
+    const agent = new Agent({ keepAlive: true });
+    const idle = await service.memory();
+    const works: readonly (readonly [folder: string, work: () => Promise<void>])[] = [
+      [ours, () => upload(`${service.url}/fileUpload?path=photos`, photos, agent)],
+      [bare, () => bareSharp(photos, bare)],
+      [served, () => upload(bareUrl, photos, agent)],
+    ];
+    const times = works.map((): number[] => []);
+    for (let round = -1; round < ROUNDS; round += 1) {
+      for (const [index, [folder, work]] of works.entries()) {
+        await emptied(folder);
+        const time = await timed(work);
+        // The first round only warms all up.
+        if (round >= 0) times[index]?.push(time);
+      }
+    }
+    agent.destroy();
+    const [own = Number.NaN, library = Number.NaN, server = Number.NaN] = times.map(median);
+    const what = `upload of ${String(PICTURES)} JPEGs of 12 megapixels, made smaller`;
+    const row = { what, unit: 'ms', ours: own, aim: { atMost: 1.2 } };
+    return [
+      { ...row, reference: { name: 'sharp, a job a core, no HTTP', value: library } },
+      { ...row, reference: { name: 'node:http + busboy + sharp', value: server } },
+      {
+        what: 'peak RSS of these uploads above idle',
+        unit: 'MB',
+        ours: (await service.peakMemory()) - idle,
+        reference: { name: 'allowed', value: 400 },
+        aim: { atMost: 1 },
       },
-      settings,
+    ];
+  };
+  return emptied(ours).then(() =>
+    withBareServer(served, { waitsForDisk: true, makesPictures: true }, (bareUrl) =>
+      withService(scratch, root, (service) => measure(service, bareUrl), settings),
     ),
   );
 };

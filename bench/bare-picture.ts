@@ -1,0 +1,26 @@
+import { open, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import sharp from 'sharp';
+
+/** What comes in is made as large as this at most, and a thumbnail of it as large as that. */
+export const [WIDTH, THUMB] = [1600, 250];
+export const QUALITY = 85;
+
+/**
+ * What the service does with the pixels of a photo, by nothing but the library: makes it smaller, stores it and
+ * waits for the disk, as the service does before it answers, draws the thumbnail from the result and stores
+ * that without waiting.
+ */
+export const makeSmaller = async (photo: Buffer, folder: string, name: string): Promise<void> => {
+  const inside = { fit: 'inside', withoutEnlargement: true } as const;
+  const picture = sharp(photo)
+    .autoOrient()
+    .resize({ width: WIDTH, ...inside });
+  const stored = await picture.jpeg({ quality: QUALITY }).toBuffer();
+  const file = await open(join(folder, name), 'w');
+  await file.writeFile(stored);
+  await file.datasync();
+  await file.close();
+  const scaled = sharp(stored).resize({ width: THUMB, height: THUMB, ...inside });
+  await writeFile(join(folder, '_thumbs', name), await scaled.jpeg({ quality: 90 }).toBuffer());
+};
