@@ -72,7 +72,7 @@ const start = async (
       const body = formOf([['files[0]', name, 'x']]);
       return (await fetch(`http://127.0.0.1:${String(port)}/fileUpload`, { method: 'POST', body })).status;
     },
-    figures: app.webhooks,
+    figures: () => app.webhooks(),
     stop: () => app.close(),
   };
 };
