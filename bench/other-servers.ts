@@ -1,19 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
+import { endProcess, freePort, untilAnswers } from '../test/server-processes.ts';
 import { drain } from './service.ts';
-
-const stop = async (child: ChildProcess): Promise<void> => {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  child.kill('SIGTERM');
-  await ended;
-};
 
 /** Lends the bare Node server over a folder to the work. */
 export const withBareServer = async <Result>(
@@ -33,7 +25,7 @@ export const withBareServer = async <Result>(
     const [port] = (await once(createInterface(child.stdout), 'line')) as [string];
     return await work(`http://127.0.0.1:${port}`);
   } finally {
-    await stop(child);
+    await endProcess(child);
   }
 };
 
@@ -41,15 +33,6 @@ const nginx = '/usr/sbin/nginx';
 
 /** Whether this machine can run nginx. */
 export const hasNginx = existsSync(nginx);
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
 
 const configuration = (scratch: string, folder: string, port: number): string => `
 ${process.getuid?.() === 0 ? 'user root;' : ''}
@@ -75,19 +58,9 @@ export const withNginx = async <Result>(
   await writeFile(file, configuration(scratch, folder, port));
   const child = spawn(nginx, ['-p', scratch, '-c', file], { stdio: ['ignore', 'ignore', 'inherit'] });
   try {
-    for (let attempt = 0; ; attempt += 1) {
-      if (
-        await drain(`${url}/${probe}`).then(
-          () => true,
-          () => false,
-        )
-      )
-        break;
-      if (attempt === 200 || child.exitCode !== null) throw new Error('nginx did not start.');
-      await delay(20);
-    }
+    await untilAnswers(child, () => drain(`${url}/${probe}`));
     return await work(url);
   } finally {
-    await stop(child);
+    await endProcess(child);
   }
 };

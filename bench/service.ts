@@ -1,12 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { Agent, get, type IncomingMessage } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { endProcess, freePort, untilAnswers } from '../test/server-processes.ts';
 
-const START_LIMIT = 20_000;
 const KEPT_COMPLAINTS = 10_000;
 
 /** The built service in a process of its own, as users run it. */
@@ -21,15 +18,6 @@ export interface Service {
   peakMemory(): Promise<number>;
   stop(): Promise<void>;
 }
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
 
 const response = (url: string, agent?: Agent): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
@@ -47,20 +35,6 @@ export const drain = async (url: string, agent?: Agent): Promise<number> => {
 
 /** An agent that keeps one connection open, as a browser does. */
 export const keepAlive = (): Agent => new Agent({ keepAlive: true });
-
-const untilReady = async (url: string, child: ChildProcess): Promise<void> => {
-  const end = Date.now() + START_LIMIT;
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`The service ended with ${String(child.exitCode)}.`);
-    try {
-      await drain(`${url}/ping`);
-      return;
-    } catch (error) {
-      if (Date.now() > end) throw error;
-      await delay(2);
-    }
-  }
-};
 
 const memoryOf = async (child: ChildProcess, field: 'VmRSS' | 'VmHWM'): Promise<number> => {
   const status = await readFile(`/proc/${String(child.pid)}/status`, 'utf8');
@@ -93,16 +67,10 @@ export const startService = async (
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaints = (complaints + text).slice(-KEPT_COMPLAINTS);
   });
-  const stop = async (): Promise<void> => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    child.kill('SIGTERM');
-    await ended;
-  };
   try {
-    await untilReady(url, child);
+    await untilAnswers(child, () => drain(`${url}/ping`), 2);
   } catch (error) {
-    await stop();
+    await endProcess(child);
     console.error(complaints);
     throw error;
   }
@@ -111,7 +79,7 @@ export const startService = async (
     startedIn: performance.now() - start,
     memory: () => memoryOf(child, 'VmRSS'),
     peakMemory: () => memoryOf(child, 'VmHWM'),
-    stop,
+    stop: () => endProcess(child),
   };
 };
 

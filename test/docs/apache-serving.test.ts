@@ -1,27 +1,17 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createApp, HttpError, type App } from 'stowage';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quiet } from '../bridges/hosts.ts';
+import { endProcess, freePort, startServer } from '../server-processes.ts';
 
 const APACHE = '/usr/sbin/apache2';
 const MODULES = '/usr/lib/apache2/modules';
 const isThere = existsSync(APACHE) && existsSync(`${MODULES}/mod_xsendfile.so`);
 const reason = isThere ? '' : ' [left out: install the Debian packages apache2, libapache2-mod-xsendfile]';
-
-const freePort = async (): Promise<string> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return String(port);
-};
 
 describe.skipIf(!isThere)(`Apache sends the files of a protected source${reason}`, () => {
   let folder: string;
@@ -56,7 +46,7 @@ describe.skipIf(!isThere)(`Apache sends the files of a protected source${reason}
       quiet,
     );
     const { port } = await app.listen(0, '127.0.0.1');
-    const own = await freePort();
+    const own = String(await freePort());
     base = `http://127.0.0.1:${own}`;
     const sample = await readFile(resolve(import.meta.dirname, '../../examples/apache-serving.conf'), 'utf8');
     const modules = ['mpm_event', 'authz_core', 'proxy', 'proxy_http', 'headers', 'xsendfile']
@@ -69,13 +59,13 @@ describe.skipIf(!isThere)(`Apache sends the files of a protected source${reason}
     const asUser = process.getuid?.() === 0 ? 'User www-data\nGroup www-data\n' : '';
     const config = `ServerRoot ${folder}\nPidFile ${folder}/pid\nErrorLog ${folder}/error.log
       ServerName localhost\nListen 127.0.0.1:${own}\n${modules}\n${asUser}${host}`;
-    await writeFile(join(folder, 'apache.conf'), config);
-    apache = spawn(APACHE, ['-DFOREGROUND', '-f', join(folder, 'apache.conf')], { stdio: 'ignore' });
-    await vi.waitFor(() => ask('/connector/ping'), { timeout: 20_000 });
+    const file = join(folder, 'apache.conf');
+    await writeFile(file, config);
+    apache = await startServer([APACHE, '-DFOREGROUND', '-f', file], () => ask('/connector/ping'));
   });
 
   afterAll(async () => {
-    if (apache.exitCode === null && apache.kill('SIGTERM')) await once(apache, 'exit');
+    await endProcess(apache);
     await app.close();
     await rm(folder, { recursive: true, force: true });
   });

@@ -1,6 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -9,13 +8,11 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { createApp, type App } from 'stowage';
 import { SourcePath, type StorageAdapter } from 'stowage/storage';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { memoryFactory } from '../../dist/internals.js';
 import { quiet } from '../bridges/hosts.ts';
-
-const NGINX = '/usr/sbin/nginx';
-const isThere = existsSync(NGINX);
-const reason = isThere ? '' : ' [left out: install the Debian package nginx]';
+import { endProcess } from '../server-processes.ts';
+import { hasNginx, needsNginx, startNginx } from './nginx-process.ts';
 
 /** A store that makes a new URL every time, as buckets do. */
 const linkingStore = () => {
@@ -34,7 +31,7 @@ const linkingStore = () => {
   };
 };
 
-describe.skipIf(!isThere)(`a proxy that caches what it may${reason}`, () => {
+describe.skipIf(!hasNginx)(`a proxy that caches what it may${needsNginx}`, () => {
   let folder: string;
   let root: string;
   let app: App;
@@ -65,33 +62,22 @@ describe.skipIf(!isThere)(`a proxy that caches what it may${reason}`, () => {
       { ...quiet, storageAdapters: { linking: linkingStore() } },
     );
     const { port } = await app.listen(0, '127.0.0.1');
-    const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-    const directories = kinds.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join('\n');
-    await writeFile(
-      join(folder, 'nginx.conf'),
-      `${process.getuid?.() === 0 ? 'user root;' : ''}
-      daemon off; pid ${join(folder, 'pid')}; error_log ${join(folder, 'error.log')};
-      events {}
-      http {
-        access_log off; ${directories}
-        proxy_cache_path ${join(folder, 'cache')} keys_zone=files:1m;
-        server {
-          listen unix:${join(folder, 'nginx.sock')};
-          location / {
-            proxy_pass http://127.0.0.1:${String(port)};
-            proxy_cache files;
-            proxy_cache_revalidate on;
-            add_header X-Cache $upstream_cache_status always;
-          }
+    const http = `
+      proxy_cache_path ${join(folder, 'cache')} keys_zone=files:1m;
+      server {
+        listen unix:${join(folder, 'nginx.sock')};
+        location / {
+          proxy_pass http://127.0.0.1:${String(port)};
+          proxy_cache files;
+          proxy_cache_revalidate on;
+          add_header X-Cache $upstream_cache_status always;
         }
-      }`,
-    );
-    nginx = spawn(NGINX, ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' });
-    await vi.waitFor(() => ask('/ping'), { timeout: 20_000 });
+      }`;
+    nginx = await startNginx(folder, http, () => ask('/ping'));
   });
 
   afterAll(async () => {
-    if (nginx.exitCode === null && nginx.kill('SIGQUIT')) await once(nginx, 'exit');
+    await endProcess(nginx, 'SIGQUIT');
     await app.close();
     await Promise.all([folder, root].map((path) => rm(path, { recursive: true, force: true })));
   });

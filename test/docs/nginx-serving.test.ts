@@ -1,20 +1,17 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { request, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createApp, HttpError, type App } from 'stowage';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quiet } from '../bridges/hosts.ts';
+import { endProcess } from '../server-processes.ts';
+import { hasNginx, needsNginx, startNginx } from './nginx-process.ts';
 
-const NGINX = '/usr/sbin/nginx';
-const isThere = existsSync(NGINX);
-const reason = isThere ? '' : ' [left out: install the Debian package nginx]';
-
-describe.skipIf(!isThere)(`nginx sends the files of a protected source${reason}`, () => {
+describe.skipIf(!hasNginx)(`nginx sends the files of a protected source${needsNginx}`, () => {
   let folder: string;
   let app: App;
   let nginx: ChildProcess;
@@ -54,19 +51,11 @@ describe.skipIf(!isThere)(`nginx sends the files of a protected source${reason}`
       .replace('listen 80;', `listen unix:${join(folder, 'nginx.sock')};`)
       .replace('http://127.0.0.1:8081/', `http://127.0.0.1:${String(port)}/`)
       .replace('/srv/photos/', `${root}/`);
-    const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-    const directories = kinds.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join('\n');
-    const config = `${process.getuid?.() === 0 ? 'user root;' : ''}
-      daemon off; pid ${join(folder, 'pid')}; error_log ${join(folder, 'error.log')};
-      events {}
-      http { access_log off; ${directories} ${servers} }`;
-    await writeFile(join(folder, 'nginx.conf'), config);
-    nginx = spawn(NGINX, ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' });
-    await vi.waitFor(() => ask('/connector/ping'), { timeout: 20_000 });
+    nginx = await startNginx(folder, servers, () => ask('/connector/ping'));
   });
 
   afterAll(async () => {
-    if (nginx.exitCode === null && nginx.kill('SIGQUIT')) await once(nginx, 'exit');
+    await endProcess(nginx, 'SIGQUIT');
     await app.close();
     await rm(folder, { recursive: true, force: true });
   });

@@ -1,21 +1,18 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createApp, type App } from 'stowage';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-
-const NGINX = '/usr/sbin/nginx';
-const isThere = existsSync(NGINX);
-const reason = isThere ? '' : ' [left out: install the Debian package nginx]';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { endProcess } from '../server-processes.ts';
+import { hasNginx, needsNginx, startNginx } from './nginx-process.ts';
 
 const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };
 
-describe.skipIf(!isThere)(`the configuration of nginx${reason}`, () => {
+describe.skipIf(!hasNginx)(`the configuration of nginx${needsNginx}`, () => {
   let folder: string;
   let app: App;
   let nginx: ChildProcess;
@@ -60,20 +57,12 @@ describe.skipIf(!isThere)(`the configuration of nginx${reason}`, () => {
       .replaceAll('listen 80;', `listen unix:${join(folder, 'nginx.sock')};`)
       .replace('http://127.0.0.1:8081/', `http://127.0.0.1:${String(port)}/`)
       .replace('/srv/photos/', `${photos}/`);
-    const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-    const places = kinds.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join('\n');
-    const isRoot = process.getuid?.() === 0;
-    const config = `${isRoot ? 'user root;' : ''}
-      daemon off; pid ${join(folder, 'pid')}; error_log ${join(folder, 'error.log')};
-      events {}
-      http { access_log off; ${places} types { text/plain txt; text/html html; } ${servers} }`;
-    await writeFile(join(folder, 'nginx.conf'), config);
-    nginx = spawn(NGINX, ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' });
-    await vi.waitFor(() => site('/connector/ping'), { timeout: 20_000 });
+    const http = `types { text/plain txt; text/html html; } ${servers}`;
+    nginx = await startNginx(folder, http, () => site('/connector/ping'));
   });
 
   afterAll(async () => {
-    if (nginx.exitCode === null && nginx.kill('SIGQUIT')) await once(nginx, 'exit');
+    await endProcess(nginx, 'SIGQUIT');
     await app.close();
     await rm(folder, { recursive: true, force: true });
   });

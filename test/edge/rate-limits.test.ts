@@ -1,11 +1,10 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, type App, type ConfigInput, type ConnectorHooks } from 'stowage';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { redisMissing, startRedis } from '../instances/redis.ts';
+import { freePort } from '../server-processes.ts';
 
 type RateLimits = NonNullable<ConfigInput['rateLimits']>;
 
@@ -180,44 +179,20 @@ describe('what counts as one client', () => {
   });
 });
 
-const hasRedis = (() => {
-  try {
-    execFileSync('redis-server', ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-})();
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-};
-
-describe.skipIf(!hasRedis)('rate limits that instances share (needs redis-server)', () => {
+describe.skipIf(redisMissing !== undefined)('rate limits that instances share (needs redis-server)', () => {
   it('count together, and each for itself once Redis has gone', async () => {
-    const port = await freePort();
-    const words = ['--port', String(port), '--save', '', '--appendonly', 'no', '--bind', '127.0.0.1'];
-    const redis = spawn('redis-server', words, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] });
-    let said = '';
-    redis.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
-    await expect.poll(() => said).toContain('Ready to accept connections');
+    const redis = await startRedis();
     const limits: RateLimits = { listings: { requests: 2, seconds: 60 } };
-    const shared = { redis: { url: `redis://127.0.0.1:${String(port)}` } };
+    const shared = { redis: { url: redis.url } };
     const [one, two] = [await serve(limits, {}, shared), await serve(limits, {}, shared)];
     expect((await list(one)).status).toBe(200);
     expect((await list(two)).status).toBe(200);
     expect((await list(one)).status).toBe(429);
     expect((await list(two)).status).toBe(429);
-    redis.kill('SIGKILL');
-    await once(redis, 'exit');
+    await redis.stop();
     await expect.poll(() => warnings.length).toBeGreaterThan(0);
     expect(await statuses([list(one), list(one), list(one)])).toEqual([200, 200, 429]);
-    expect(warnings.join()).not.toContain(String(port));
+    expect(warnings.join()).not.toContain(new URL(redis.url).port);
   });
 
   it('hold where Redis never answers', async () => {

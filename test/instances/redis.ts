@@ -1,11 +1,10 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
+import { endProcess, freePort } from '../server-processes.ts';
 
 /** Why no Redis can be started here; undefined: it can. */
 export const redisMissing = ((): string | undefined => {
@@ -25,15 +24,6 @@ export interface RedisServer {
   stop(): Promise<void>;
   start(): Promise<void>;
 }
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
 
 /** Starts one, which ends with the test. */
 export const startRedis = async (): Promise<RedisServer> => {
@@ -55,10 +45,7 @@ export const startRedis = async (): Promise<RedisServer> => {
     });
   };
   const stop = async (): Promise<void> => {
-    if (child?.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    child.kill('SIGKILL');
-    await ended;
+    if (child !== undefined) await endProcess(child, 'SIGKILL');
   };
   await start();
   const url = `redis://127.0.0.1:${String(port)}`;

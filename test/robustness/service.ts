@@ -1,10 +1,8 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { endProcess, freePort, startServer } from '../server-processes.ts';
 
 /**
  * The built service in a process of its own, as it runs in production, so that it can be killed and weighed.
@@ -19,24 +17,6 @@ export interface Service {
 
 const main = path.join(import.meta.dirname, '../../dist/cli.js');
 
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
-
-const untilReady = async (port: number, child: ChildProcess): Promise<void> => {
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`The service ended with ${String(child.exitCode)}.`);
-    const answer = await fetch(`http://127.0.0.1:${String(port)}/ping`).catch(() => undefined);
-    if (answer?.ok) return;
-    await delay(10);
-  }
-};
-
 /**
  * Starts `stowage serve` over one folder, with settings when given (its own `sources` go before the folder); the configuration is written to
  * `configFile`.
@@ -49,12 +29,10 @@ export const startService = async (
   const sources = { files: { title: 'Files', root, baseurl: 'http://127.0.0.1/files/' } };
   await writeFile(configFile, JSON.stringify({ sources, ...settings }));
   const port = await freePort();
-  const child = spawn(
-    process.execPath,
-    [main, 'serve', '--config', configFile, '--host', '127.0.0.1', '--port', String(port)],
-    { stdio: 'ignore' },
+  const words = ['serve', '--config', configFile, '--host', '127.0.0.1', '--port', String(port)];
+  const child = await startServer([process.execPath, main, ...words], () =>
+    fetch(`http://127.0.0.1:${String(port)}/ping`),
   );
-  await untilReady(port, child);
   return {
     port,
     child,
@@ -63,12 +41,7 @@ export const startService = async (
       const kilobytes = /^VmRSS:\s+(\d+) kB/mu.exec(status)?.[1];
       return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
     },
-    kill: async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
-      child.kill('SIGKILL');
-      await ended;
-    },
+    kill: () => endProcess(child, 'SIGKILL'),
   };
 };
 

@@ -4,9 +4,10 @@ import type { Browser } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromium, launchChromium, needsChromium } from '../client/chromium.ts';
 import { eventually } from '../client/client.ts';
+import { freePort } from '../server-processes.ts';
 import { seeFirstPicture } from './first-picture.ts';
 import { startProvider } from './logins.ts';
-import { freePort, packagesOf, PackedProject, type RunningProgram } from './packed-project.ts';
+import { packagesOf, PackedProject, type RunningProgram } from './packed-project.ts';
 import { Visitor } from './visitor.ts';
 
 const server = ['node', 'server.mjs'];
@@ -73,7 +74,7 @@ describe.skipIf(chromium === undefined)(`From an empty folder to a picture${need
     const text = await readFile(join(folder, file), 'utf8');
     expect(text).toContain(known);
     await writeFile(join(folder, file), text.replace(known, port));
-    const own = await freePort();
+    const own = String(await freePort());
     return project.start(folder, ['npx', 'vite', '--port', own], {}, own);
   };
 

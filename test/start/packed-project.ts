@@ -1,10 +1,10 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { freePort } from '../server-processes.ts';
 
 const run = promisify(execFile);
 const root = resolve(import.meta.dirname, '../..');
@@ -14,16 +14,6 @@ const examples = join(root, 'examples');
 export const terminal = (): NodeJS.ProcessEnv => {
   const { NODE_ENV: _mode, VITEST: _runner, ...environment } = process.env;
   return environment;
-};
-
-/** A port that nobody uses now. */
-export const freePort = async (): Promise<string> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return String(port);
 };
 
 /** The package as a registry would give it. */
@@ -101,7 +91,7 @@ export class PackedProject {
     environment: Readonly<Record<string, string>> = {},
     knownPort?: string,
   ): Promise<RunningProgram> {
-    const port = knownPort ?? (await freePort());
+    const port = knownPort ?? String(await freePort());
     const [command = '', ...args] = words;
     const child = spawn(command, args, {
       cwd: folder,

@@ -1,12 +1,12 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openWebdavAdapter, parseWebdavOptions } from '../../../dist/internals.js';
 import type { WebdavAdapter } from '../../../dist/adapters/webdav/adapter.js';
+import { endProcess, freePort, startServer } from '../../server-processes.ts';
 
 /** A real WebDAV server on a free port of this machine, with a folder of its own. */
 export interface DavServer {
@@ -21,18 +21,6 @@ export const login = { username: 'bob', password: 'secret' } as const;
 
 const isRoot = process.getuid?.() === 0;
 
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => {
-        resolve(typeof address === 'object' && address !== null ? address.port : 0);
-      });
-    });
-  });
-
 /** Where Debian puts it; undefined when it is not installed. */
 const has = (path: string): boolean => existsSync(path);
 
@@ -42,17 +30,6 @@ export const programs = {
   rclone: has('/usr/bin/rclone'),
   lighttpd: has('/usr/sbin/lighttpd') && has('/usr/lib/lighttpd/mod_webdav.so'),
   sabre: has('/usr/bin/php') && has('/usr/share/php/Sabre/DAV/Server.php'),
-};
-
-const until = async (url: string, child: ChildProcess): Promise<void> => {
-  for (let attempt = 0; attempt < 200; attempt += 1) {
-    if (child.exitCode !== null) throw new Error(`the server ended with ${String(child.exitCode)}`);
-    const answer = await fetch(url).catch(() => undefined);
-    await answer?.body?.cancel();
-    if (answer !== undefined) return;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error('the server did not start');
 };
 
 interface Layout {
@@ -82,16 +59,14 @@ const start = async (
 ): Promise<DavServer> => {
   // PHP's workers outlive the process that was started: a group of their own ends with it.
   const detached = command.endsWith('php');
-  const child = spawn(command, args, { stdio: 'ignore', env: environment, detached });
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  await until(`http://127.0.0.1:${String(port)}/`, child);
+  const ask = () => fetch(`http://127.0.0.1:${String(port)}/`).then((answer) => answer.body?.cancel());
+  const child = await startServer([command, ...args], ask, { env: environment, detached });
   return {
     url: `http://127.0.0.1:${String(port)}/dav/`,
     data,
     stop: async () => {
       if (detached && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
-      else child.kill('SIGTERM');
-      await ended;
+      await endProcess(child);
       await rm(base, { recursive: true, force: true });
     },
   };
