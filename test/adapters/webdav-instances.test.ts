@@ -69,9 +69,9 @@ const startInstances = async (count: number, config: object): Promise<readonly I
 };
 
 const servers = [
-  { name: 'Apache', installed: programs.apache, start: () => startApache('basic'), count: 300 },
-  { name: 'nginx', installed: programs.nginx, start: startNginx, count: 150 },
-  { name: 'rclone', installed: programs.rclone, start: startRclone, count: 60 },
+  { name: 'Apache', installed: programs.apache, start: () => startApache('basic'), count: 120 },
+  { name: 'nginx', installed: programs.nginx, start: startNginx, count: 60 },
+  { name: 'rclone', installed: programs.rclone, start: startRclone, count: 45 },
 ] as const;
 
 for (const { name, installed, start, count } of servers) {

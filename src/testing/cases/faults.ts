@@ -23,18 +23,19 @@ import type { Fault } from '../faults.ts';
 import { withFaults, type OptionalOperation } from '../with-faults.ts';
 
 const LARGE = 300_000;
-const FILES = 20;
+// More than are copied at the same time: the last copy begins when others are done.
+const FILES = 17;
 const GENERIC: readonly OptionalOperation[] = ['copyFolder', 'moveFolder', 'stage', 'statMany'];
 
 /** The store with only what every store has, so that the port's own ways are tested, and with faults. */
 const faulty = (adapter: StorageAdapter, ...faults: readonly Fault[]): StorageAdapter =>
   withFaults(adapter, faults, { hide: GENERIC });
 
-const plantTree = async ({ adapter, at }: CaseContext): Promise<void> => {
-  await Promise.all(
-    Array.from({ length: FILES }, (_, index) => put(adapter, at(`tree/${index}.txt`), `file ${index}`)),
-  );
+const plantTree = async ({ adapter, at }: CaseContext, files = FILES): Promise<void> => {
   await put(adapter, at('tree/deep/deeper/b.bin'), makeBytes(LARGE));
+  await Promise.all(
+    Array.from({ length: files }, (_, index) => put(adapter, at(`tree/${index}.txt`), `file ${index}`)),
+  );
   await put(adapter, at('bystander.txt'), 'untouched');
 };
 
@@ -53,13 +54,15 @@ const COPY_FAULTS: readonly (readonly [what: string, fault: Fault])[] = [
 const copyBreaks = ([what, fault]: readonly [string, Fault]): CaseDefinition => ({
   name: `copying or moving a folder while ${what}: the source is whole, nothing of the target remains`,
   check: async (context) => {
+    const { adapter, at } = context;
     await plantTree(context);
-    for (const transfer of [copyFolder, moveFolder]) {
-      const broken = faulty(context.adapter, fault);
-      await expectUnchanged(context.adapter, () =>
-        expectError(transfer(broken, context.at('tree'), context.at('target')), StorageUnavailableError),
-      );
-    }
+    await expectUnchanged(adapter, async () => {
+      for (const transfer of [copyFolder, moveFolder])
+        await expectError(
+          transfer(faulty(adapter, fault), at('tree'), at('target')),
+          StorageUnavailableError,
+        );
+    });
   },
 });
 
@@ -78,19 +81,18 @@ export const faultTheme: Theme = {
     {
       name: 'copying or moving a folder that is aborted while the store stalls: the source is whole, nothing remains',
       check: async (context) => {
+        const { adapter, at } = context;
         await plantTree(context);
-        for (const transfer of [copyFolder, moveFolder]) {
-          const abort = new AbortController();
-          const reason = new Error('enough');
-          const stalling = faulty(context.adapter, { operation: 'copyFile', effect: 'stall', call: 5 });
-          setTimeout(() => abort.abort(reason), 50);
-          await expectUnchanged(context.adapter, () =>
-            expectReason(
-              transfer(stalling, context.at('tree'), context.at('target'), { signal: abort.signal }),
-              reason,
-            ),
-          );
-        }
+        await expectUnchanged(adapter, async () => {
+          for (const transfer of [copyFolder, moveFolder]) {
+            const abort = new AbortController();
+            const reason = new Error('enough');
+            const stalling = faulty(adapter, { operation: 'copyFile', effect: 'stall', call: 5 });
+            setTimeout(() => abort.abort(reason), 50);
+            const transferring = transfer(stalling, at('tree'), at('target'), { signal: abort.signal });
+            await expectReason(transferring, reason);
+          }
+        });
       },
     },
     {
@@ -129,7 +131,8 @@ export const faultTheme: Theme = {
       name: 'a moved folder whose removal breaks off is whole at its target, and nothing else is removed',
       check: async (context) => {
         const { adapter, at } = context;
-        await plantTree(context);
+        // Enough for a removal that breaks off in its midst.
+        await plantTree(context, 12);
         const before = below(await snapshotOf(adapter), 'tree');
         for (const [effect, call] of [
           ['fail-before', 1],

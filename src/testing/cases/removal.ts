@@ -9,7 +9,7 @@ import {
 import type { Theme } from '../case.ts';
 import { expectBytes, expectError, expectUnchanged, namesIn, put } from '../expectations.ts';
 
-const ROUNDS = 20;
+const ROUNDS = 12;
 
 /**
  * What conditional removal and the removal of empty folders promise: nothing is removed that the caller has

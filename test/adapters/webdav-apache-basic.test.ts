@@ -1,3 +1,0 @@
-import { describeWebdavServer } from './webdav-conformance.ts';
-
-describeWebdavServer('Apache with Basic');
