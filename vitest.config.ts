@@ -9,6 +9,8 @@ export default defineConfig({
     // How long expect.poll waits at most: a busy machine is no failure.
     expect: { poll: { timeout: 20_000 } },
     pool: 'forks',
+    // Node loads the built package itself, as it does for everybody else; that is also half of the time of an import.
+    server: { deps: { external: [/\/dist\/[^/]+\.js$/u] } },
     // Many tests wait for servers and browsers: on two cores a third worker uses that time.
     maxWorkers: 3,
     sequence: { sequencer: LongFilesFirst },

@@ -1,28 +1,54 @@
+import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Folders whose files take longest: real servers, processes and browsers. */
-const LONG = ['start', 'adapters', 'documents', 'security', 'protocol'];
-
-/** Each file of this one has a browser of its own, and two workers have something else to do meanwhile. */
-const BROWSERS = '/test/client/';
-
-const rankOf = ({ moduleId }: TestSpecification): number => {
-  const rank = LONG.findIndex((folder) => moduleId.includes(`/test/${folder}/`));
-  return rank === -1 ? LONG.length : rank;
+/**
+ * Seconds that a file of these folders takes, about, and those that take far longer than the others of their folder. What is named
+ * nowhere is short.
+ */
+const SECONDS: Readonly<Record<string, number>> = {
+  start: 160,
+  'model/model': 40,
+  'adapters/s3': 50,
+  'adapters/webdav-': 50,
+  'adapters/local.': 40,
+  'documents/pdf-browser': 60,
+  'package/pack': 40,
+  'robustness/trash-kill': 20,
+  'security/confinement': 25,
+  adapters: 18,
+  robustness: 10,
+  documents: 10,
+  'edge/slow-clients': 18,
+  cli: 8,
+  security: 7,
+  images: 5,
+  protocol: 5,
+  serving: 5,
 };
 
+/** Each file of this one has a browser of its own, and the other workers have something else to do meanwhile. */
+const BROWSERS = '/test/client/';
+
+const secondsOf = ({ moduleId }: TestSpecification): number => {
+  const path = relative(import.meta.dirname, moduleId);
+  return Math.max(0, ...Object.keys(SECONDS).map((key) => (path.startsWith(key) ? (SECONDS[key] ?? 0) : 0)));
+};
+
+/** Of how many files one has a browser: as many as there are workers. */
+const EVERY = 3;
+
 /**
- * Begins with the long files, so that at the end no worker waits for one of them. Those with a browser are every third, as many as
- * there are workers.
+ * Begins with the long files, so that at the end no worker waits for one of them. Of those with a browser only one runs at a time.
  */
 export class LongFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = (await super.sort(files)).toSorted((one, other) => rankOf(one) - rankOf(other));
+    const sorted = (await super.sort(files)).toSorted((one, other) => secondsOf(other) - secondsOf(one));
     const browsers = sorted.filter(({ moduleId }) => moduleId.includes(BROWSERS));
     const others = sorted.filter((file) => !browsers.includes(file));
+    const each = EVERY - 1;
     return [
-      ...browsers.flatMap((file, index) => [file, ...others.slice(2 * index, 2 * index + 2)]),
-      ...others.slice(2 * browsers.length),
+      ...browsers.flatMap((file, index) => [file, ...others.slice(each * index, each * (index + 1))]),
+      ...others.slice(each * browsers.length),
     ];
   }
 }
