@@ -3,14 +3,14 @@
  * code as bundles, all in `dist` itself: a process reads some twenty files at start instead of four hundred. The entries
  * share chunks, so that an error class or the registry of adapters exists once; what is imported by `await import()` stays apart until
  * it is asked for. Of packages, what every start needs goes in too, without its unused parts; the others stay imports. At last, what
- * earlier builds left in `dist` is removed.
+ * earlier builds left in `dist` is removed. What has not changed is not written: others may be loading it.
  *
  * Another entry is one more line in `service`, and, when it is public, its path in `exports` of package.json. Code for pages, which shares
  * nothing with the service, is a build of its own.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
@@ -61,20 +61,28 @@ const checkPackages = (inputs) => {
   }
 };
 
-/** Bundles into `dist` and returns the paths it wrote there. */
+/** Writes a file unless it holds just that, and returns its path. */
+const write = async (path, contents) => {
+  const old = await readFile(path).catch(() => undefined);
+  if (old?.equals(contents) !== true) await writeFile(path, contents);
+  return path;
+};
+
+/** Bundles into `dist` and returns the paths of its files there. */
 const bundle = async (options) => {
-  const { metafile } = await build({
+  const { metafile, outputFiles } = await build({
     absWorkingDir: root,
     outdir: 'dist',
     bundle: true,
     format: 'esm',
     external,
     metafile: true,
+    write: false,
     logLevel: 'warning',
     ...options,
   });
   checkPackages(metafile.inputs);
-  return Object.keys(metafile.outputs).map((path) => resolve(root, path));
+  return Promise.all(outputFiles.map(({ path, contents }) => write(path, contents)));
 };
 
 /** The licences of what is bundled go along with it. */
@@ -86,9 +94,7 @@ const writeLicences = async () => {
       return `${name}\n\n${(await readFile(join(folder, file), 'utf8')).trim()}\n`;
     }),
   );
-  const path = join(dist, 'bundled-licences.txt');
-  await writeFile(path, texts.join(`\n${'-'.repeat(80)}\n\n`));
-  return path;
+  return write(join(dist, 'bundled-licences.txt'), Buffer.from(texts.join(`\n${'-'.repeat(80)}\n\n`)));
 };
 
 const declare = (project) => {
@@ -141,3 +147,6 @@ const made = await Promise.all([
   }),
 ]);
 await removeStale(new Set(made.flat()));
+// Its time is that of this build: `npm start` builds only what is newer.
+await mkdir(join(root, '.cache'), { recursive: true });
+await writeFile(join(root, '.cache', 'built'), '');

@@ -1,9 +1,10 @@
 /** `npm start`: from a fresh clone to a running demo, with what is missing installed and built first. */
 import { installDependencies } from './setup/dependencies.mjs';
+import { isBuilt } from './setup/last-build.mjs';
 import { npm, orFail, run } from './setup/process.mjs';
 
 await installDependencies();
-orFail(await npm(['run', '--silent', 'build']), 'The build failed.');
+if (!(await isBuilt())) orFail(await npm(['run', '--silent', 'build']), 'The build failed.');
 process.exitCode = await run(process.execPath, [
   '--import',
   'tsx',

@@ -6,7 +6,7 @@
 import { installPackages } from './setup/debian-packages.mjs';
 import { installDependencies } from './setup/dependencies.mjs';
 import { nodesToTest } from './setup/other-node.mjs';
-import { npm } from './setup/process.mjs';
+import { npm, npmAside } from './setup/process.mjs';
 import { runTests } from './setup/vitest.mjs';
 
 /**
@@ -16,16 +16,20 @@ import { runTests } from './setup/vitest.mjs';
 const ONCE = [
   'test/{client,concurrency,docs,documents,events,images,instances,interface,model,protocol,remote,remote-store}/**',
   'test/{robustness,security,serving,sources,start}/**',
-  'test/adapters/{s3,sftp-,webdav-,local-,across-,trash-,tus-}*.test.ts',
+  'test/adapters/{s3,sftp-,webdav-,local-,across-,trash-,tus-,memory,example,conformance}*.test.ts',
   'test/cli/{doctor-*,init,thumbs}.test.ts',
 ];
 
-await installDependencies();
-const leftOut = await installPackages();
-const { nodes, failed: missingNodes } = await nodesToTest();
+const [, leftOut, { nodes, failed: missingNodes }] = await Promise.all([
+  installDependencies(),
+  installPackages(),
+  nodesToTest(),
+]);
 
-process.stdout.write('\nChecks: build, types, lint, rooms, format, generated files\n');
-const checked = (await npm(['run', '--silent', 'check'])) === 0;
+process.stdout.write('\nBuild\n');
+const built = (await npm(['run', '--silent', 'build'])) === 0;
+// Tests wait for servers and browsers: the checks use that time, and are printed after the tests.
+const checking = npmAside(['run', '--silent', 'check:built']);
 
 const chosen = process.argv.slice(2);
 const results = [];
@@ -36,6 +40,10 @@ for (const node of nodes) {
   const args = [...chosen, ...without.flatMap((pattern) => ['--exclude', pattern])];
   results.push({ node, ...(await runTests(node, args)) });
 }
+
+const { status, output } = await checking;
+process.stdout.write(`\nChecks: types, lint, rooms, format, generated files\n${output}`);
+const checked = built && status === 0;
 
 const sum = (key) => results.reduce((total, result) => total + result[key], 0);
 // Checks are no tests; failing ones are counted as one, so that the last line never looks better than the run.

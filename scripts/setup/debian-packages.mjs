@@ -49,7 +49,9 @@ const install = async (names) => {
     /Candidate: (?!\(none\))/u.test(outputOf('apt-cache', ['policy', name]) ?? ''),
   );
   if (known.length === 0) return;
-  await run('apt-get', ['install', '-q', '-y', '--no-install-recommends', ...known], QUIET);
+  // Without waiting for the disk after each file: a machine that fails meanwhile installs them again.
+  const options = ['-q', '-y', '--no-install-recommends', '-o', 'Dpkg::Options::=--force-unsafe-io'];
+  await run('apt-get', ['install', ...options, ...known], QUIET);
 };
 
 /**

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 /** The folder of the project. */
@@ -43,12 +44,38 @@ export const run = (command, args, environment = {}) =>
     });
   });
 
-/** The npm that started us, else the one on the path. */
-export const npm = (args) => {
+/** The command of the npm that started us, else of the one on the path. */
+const npmCommand = (args) => {
   const script = process.env.npm_execpath;
   return script === undefined || !/npm-cli\.[cm]?js$/u.test(script)
-    ? run('npm', args)
-    : run(process.execPath, [script, ...args]);
+    ? ['npm', args]
+    : [process.execPath, [script, ...args]];
+};
+
+/** Runs npm, as `run` does. */
+export const npm = (args) => run(...npmCommand(args));
+
+/**
+ * Runs npm with what the processor has left beside other programs. Resolves to its exit status and to what it printed, which is one
+ * piece then, and not between the lines of others.
+ */
+export const npmAside = async (args) => {
+  const [command, all] = npmCommand(args);
+  const child = spawn(command, all, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
+  const stopWatching = whenOrphaned(() => child.kill('SIGTERM'));
+  const pass = (signal) => child.kill(signal);
+  for (const signal of SIGNALS) process.on(signal, pass);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => (output += text));
+  const status = await new Promise((resolve) => {
+    child.on('error', () => resolve(1));
+    child.on('close', (code) => resolve(code ?? 1));
+  });
+  stopWatching();
+  for (const signal of SIGNALS) process.off(signal, pass);
+  return { status, output };
 };
 
 /** What a program printed, or undefined when it could not run or failed. */

@@ -1,0 +1,26 @@
+import { existsSync } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { root } from './process.mjs';
+
+/** The build writes it at its end. */
+const marker = join(root, '.cache', 'built');
+
+/** What `dist` is made of, folders with all that they hold. */
+const SOURCES = ['src', 'scripts', 'package.json', 'tsconfig.json', 'node_modules/.package-lock.json'];
+
+const timeOf = async (path) => (await stat(path)).mtimeMs;
+
+/** The time of what changed last: of a folder also that of the last name that came or went. */
+const newestOf = async (path) => {
+  const names = await readdir(path, { recursive: true }).catch(() => []);
+  const times = await Promise.all([path, ...names.map((name) => join(path, name))].map(timeOf));
+  return Math.max(...times);
+};
+
+/** Whether nothing has changed since the last build. */
+export const isBuilt = async () => {
+  if (!existsSync(marker) || !existsSync(join(root, 'dist', 'index.js'))) return false;
+  const newest = await Promise.all(SOURCES.map((name) => newestOf(join(root, name))));
+  return (await timeOf(marker)) > Math.max(...newest);
+};
