@@ -10,6 +10,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   'model/model': 40,
   'adapters/s3': 50,
   'adapters/webdav-': 50,
+  'adapters/sftp-': 40,
   'adapters/local.': 40,
   'documents/pdf-browser': 60,
   'package/pack': 40,

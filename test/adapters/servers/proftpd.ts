@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, chown, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort, makeBase, runner, startProgram } from './programs.ts';
+import { freePort } from '../../server-processes.ts';
+import { makeBase, runner, startProgram } from './programs.ts';
 import type { SftpServer } from './ssh.ts';
 
 export const hasProftpd = existsSync('/usr/sbin/proftpd') && existsSync('/usr/lib/proftpd/mod_sftp.so');

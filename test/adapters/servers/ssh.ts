@@ -4,7 +4,8 @@ import { chown, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openSftpAdapter, parseSftpOptions } from '../../../dist/internals.js';
 import type { SftpAdapter } from '../../../dist/adapters/sftp/adapter.js';
-import { freePort, makeBase, runner, startProgram, type RunningServer } from './programs.ts';
+import { freePort } from '../../server-processes.ts';
+import { makeBase, runner, startProgram, type RunningServer } from './programs.ts';
 
 /** A real SFTP server on a free port of this machine. */
 export interface SftpServer extends RunningServer {
