@@ -46,26 +46,22 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
     await rm(own, { recursive: true, force: true });
   });
 
-  it(
-    'is one for many documents, without growing, and is gone after close',
-    { timeout: 90_000 },
-    async () => {
-      const documents = startDocuments();
-      await Promise.all(Array.from({ length: 10 }, () => documents.pdf(jobOf('<p>warm</p>'))));
-      const [browser] = await childrenOf(self);
-      const before = await memoryOf(await descendantsOf(self));
-      for (let index = 0; index < 25; index += 1) {
-        await documents.pdf(jobOf(`<h1>${index}</h1>${'<p>Some text to print.</p>'.repeat(20)}`));
-      }
-      expect(await childrenOf(self)).toEqual([browser]);
-      expect((await memoryOf(await descendantsOf(self))) - before).toBeLessThan(60 * 1024 * 1024);
-      await documents.close();
-      expect(await descendantsOf(self)).toEqual([]);
-      expect(await profiles()).toEqual([]);
-      await expect(documents.pdf(jobOf('late'))).rejects.toMatchObject({ status: 503 });
-      expect(await descendantsOf(self)).toEqual([]);
-    },
-  );
+  it('is one for many documents, without growing, and is gone after close', { timeout: 90_000 }, async () => {
+    const documents = startDocuments();
+    await Promise.all(Array.from({ length: 10 }, () => documents.pdf(jobOf('<p>warm</p>'))));
+    const [browser] = await childrenOf(self);
+    const before = await memoryOf(await descendantsOf(self));
+    for (let index = 0; index < 25; index += 1) {
+      await documents.pdf(jobOf(`<h1>${index}</h1>${'<p>Some text to print.</p>'.repeat(20)}`));
+    }
+    expect(await childrenOf(self)).toEqual([browser]);
+    expect((await memoryOf(await descendantsOf(self))) - before).toBeLessThan(60 * 1024 * 1024);
+    await documents.close();
+    expect(await descendantsOf(self)).toEqual([]);
+    expect(await profiles()).toEqual([]);
+    await expect(documents.pdf(jobOf('late'))).rejects.toMatchObject({ status: 503 });
+    expect(await descendantsOf(self)).toEqual([]);
+  });
 
   it('is replaced after a number of documents', async () => {
     const documents = startDocuments({ pdfLimits: { documentsPerBrowser: 2 } });
