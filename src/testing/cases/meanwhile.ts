@@ -93,8 +93,11 @@ export const meanwhileTheme: Theme = {
           copyFile: async (from, to, options) => {
             calls += 1;
             if (calls < FILES) return adapter.copyFile(from, to, options);
-            const replaced = (await namesIn(adapter, at('target'))).find((name) => name !== 'deep') ?? '';
-            await put(adapter, at('target').child(replaced), 'replaced by others');
+            // Another copy may begin meanwhile: it only fails.
+            if (calls === FILES) {
+              const replaced = (await namesIn(adapter, at('target'))).find((name) => name !== 'deep') ?? '';
+              await put(adapter, at('target').child(replaced), 'replaced by others');
+            }
             throw new StorageUnavailableError();
           },
         });

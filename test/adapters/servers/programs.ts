@@ -89,7 +89,8 @@ export const startProgram = async (
     kill,
     stop: async () => {
       await kill();
-      await rm(base, { recursive: true, force: true });
+      // What works for a connection may end a moment later.
+      await rm(base, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
     },
   };
 };
