@@ -67,6 +67,7 @@ export const overrideSettings = (settings: Settings, overrides: PlainObject): Se
       ([key]) => Object.hasOwn(settingsShape, key) && !globalKeys.includes(key),
     ),
   );
+  if (Object.keys(effective).length === 0) return { ...settings };
   // Checked settings pass the schema unchanged, so only the overrides are converted here.
   return settingsSchema.parse(merge({ ...settings }, effective), ONCE);
 };

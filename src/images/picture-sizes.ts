@@ -25,6 +25,7 @@ export interface PictureSizes {
 
 const HEADER_BYTES = 64 * 1024;
 const AT_ONCE = 8;
+/** Given to the cache as a size: as a number of entries it would make lists of that length at the start. */
 const REMEMBERED = 20_000;
 
 /** What is known of a picture; `size` is undefined when its header does not say. */
@@ -53,7 +54,7 @@ const readHeader = async (
 
 /** The sizes of one connector. */
 export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): PictureSizes => {
-  const known = new LRUCache<string, Known>({ max: REMEMBERED });
+  const known = new LRUCache<string, Known>({ maxSize: REMEMBERED, sizeCalculation: () => 1 });
   const numbers = new WeakMap<StorageAdapter, number>();
   let stores = 0;
 

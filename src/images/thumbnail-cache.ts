@@ -39,8 +39,11 @@ export interface ThumbnailCache {
   noteRefusal(target: Target): boolean;
 }
 
-/** Broken items are tried again after a while: not every cause is in the file. */
-const ROWS = { max: 10_000, ttl: 10 * 60_000 };
+/**
+ * Broken items are tried again after a while: not every cause is in the file. A bound by size: one by number
+ * would make lists of that length at the start.
+ */
+const ROWS = { maxSize: 10_000, sizeCalculation: () => 1, ttl: 10 * 60_000 };
 /** A folder that refuses thumbnails is left alone for a while. */
 const REFUSALS = { max: 1000, ttl: 60_000 };
 

@@ -10,7 +10,11 @@ const MOST_DOCUMENTS = 10_000;
  * first, and queues in a directory, which outlive it.
  */
 export const createEmbeddedState = (directory: string): State => {
-  const documents = new LRUCache<string, { readonly document: unknown }>({ max: MOST_DOCUMENTS });
+  const documents = new LRUCache<string, { readonly document: unknown }>({
+    // A bound by number would make lists of that length at the start.
+    maxSize: MOST_DOCUMENTS,
+    sizeCalculation: () => 1,
+  });
   return {
     documents: {
       change: <Document, Result>(key: string, change: DocumentChange<Document, Result>) =>

@@ -1,13 +1,14 @@
+import { writeFileSync } from 'node:fs';
 import { link, mkdir, mkdtemp, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NotFoundError } from 'stowage/storage';
 import { SourcePath, createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
 
 // A file system of this machine, which the folder for temporary files need not be.
 const HOME = '/var/tmp';
-const NAMES = ['plain', 'rewritten', 'dated', 'linked', 'replaced', 'removed', 'other', 'way'];
+const NAMES = ['plain', 'rewritten', 'dated', 'linked', 'replaced', 'removed', 'other', 'way', 'many'];
 let base: string;
 let adapter: Awaited<ReturnType<typeof openLocalAdapter>>;
 
@@ -61,6 +62,24 @@ describe.skipIf(process.platform !== 'linux')('small files that are read again a
       // Also twice within a tick of the clock.
       await writeFile(onDisk(path), 'TWO rewritten');
       expect(await textOf(path)).toBe('TWO rewritten');
+    },
+  );
+
+  it.each(['many.txt', 'many/a.txt'])(
+    'are what they are for each who asks at the same time: %s',
+    async (path) => {
+      const kept = await keptAt(path);
+      const several = (): Promise<readonly (Uint8Array | undefined)[]> =>
+        Promise.all(Array.from({ length: 20 }, () => read(path)));
+      expect((await several()).every((bytes) => bytes === kept)).toBe(true);
+      const before = several();
+      // The look that they share has begun, and may have seen the old file.
+      await nextTurn();
+      writeFileSync(onDisk(path), 'two many');
+      expect((await several()).map((bytes) => Buffer.from(bytes ?? []).toString())).toEqual(
+        Array.from({ length: 20 }, () => 'two many'),
+      );
+      await before;
     },
   );
 

@@ -1,8 +1,7 @@
-import { type BigIntStats, createReadStream } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
 import { addAbortSignal, Readable } from 'node:stream';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import type {
-  ByteRange,
   Entry,
   ListOptions,
   OperationOptions,
@@ -26,6 +25,7 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import type { TreeWalkOptions, WalkPage } from '../../storage/tree-walk.ts';
 import { type LocalStore, attempt } from './local-store.ts';
 import { closeFile, etagOf, exactLstat, followedStat, statOf, openForReading } from './system.ts';
+import { FileStream } from './file-stream.ts';
 import { chunksOfFile, readWhole } from './file-content.ts';
 import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeEmptyFolder, removeFolder } from './folder-operations.ts';
@@ -33,17 +33,6 @@ import { listFolder, statSeveral } from './listing.ts';
 import { refuseTarget, stageChunks } from './staged-temp.ts';
 import { readSmallFiles } from './read-many.ts';
 import { walkFolders } from './walking.ts';
-
-const READ_BYTES = 256 * 1024;
-
-/** The bytes of an open file, or a range of them. The stream closes the handle. */
-const streamOf = (fd: number, size: number, range: ByteRange | undefined): Readable => {
-  const start = range?.start ?? 0;
-  // Not beyond the reported size: a file that somebody else is appending to must not yield more than its
-  // size.
-  const end = range?.end ?? size - 1;
-  return createReadStream('', { fd, start, end, autoClose: true, highWaterMark: READ_BYTES });
-};
 
 /** Refuses a file whose reader has left, or that is another version than is wanted. */
 const requireVersion = (stat: Stat, { signal, ifMatch }: ReadOptions): void => {
@@ -132,7 +121,10 @@ export class LocalAdapter implements StorageAdapter {
         kept?.files.keep(kept.root, path, { stats, result, openedAt });
         return result;
       }
-      const stream = streamOf(fd, stat.size ?? 0, options.range);
+      // Not beyond the reported size: a file that somebody else is appending to must not yield more than
+      // its size.
+      const { start, end } = options.range ?? { start: 0, end: (stat.size ?? 0) - 1 };
+      const stream = new FileStream({ fd, start, end }, this.#store.memory);
       return { stat, stream: options.signal === undefined ? stream : addAbortSignal(options.signal, stream) };
     });
   }

@@ -7,6 +7,7 @@ import type { Logger } from '../../log/logger.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
 import { LocalAdapter } from './adapter.ts';
 import { type Confinement, HandleConfinement, type OpenFolder, PathConfinement } from './confinement.ts';
+import { ReadMemory } from './file-stream.ts';
 import { FolderWalker } from './folder-walker.ts';
 import { TEMP_PREFIX } from './names.ts';
 import { ScanThread } from './scan-thread.ts';
@@ -86,6 +87,8 @@ export interface LocalOptions {
   readonly locks?: NameLocks;
   /** Shared likewise. */
   readonly smallFiles?: SmallFiles;
+  /** Shared likewise. */
+  readonly memory?: ReadMemory;
   /** False: what killed processes have left stays. */
   readonly sweeps?: boolean | undefined;
   /** Default: handles where the system has them. */
@@ -161,7 +164,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
     const exact = confinement.holds ? await exactRootAt(root) : undefined;
     const kept = exact && { files: options.smallFiles ?? new SmallFiles(), root: exact };
     return new LocalAdapter(
-      { root, walker, area, scans: scans.thread, locks, kept },
+      { root, walker, area, scans: scans.thread, locks, memory: options.memory ?? new ReadMemory(), kept },
       { capabilities, identity },
       async () => {
         await sweeping?.stop();
@@ -182,6 +185,7 @@ export const createLocalFactory = (): StorageFactory => {
   const thread = new ScanThread();
   const locks = createNameLocks();
   const smallFiles = new SmallFiles();
+  const memory = new ReadMemory();
   return {
     requiresRoot: true,
     create: async ({ root, log, sweeps }) => {
@@ -192,7 +196,8 @@ export const createLocalFactory = (): StorageFactory => {
         if (users === 0) await thread.close();
       };
       try {
-        return await openLocalAdapter({ root, log, scans: { thread, release }, locks, smallFiles, sweeps });
+        const shared = { scans: { thread, release }, locks, smallFiles, memory };
+        return await openLocalAdapter({ root, log, sweeps, ...shared });
       } catch (error) {
         users -= 1;
         throw error;

@@ -1,6 +1,7 @@
 import { fromSystemError } from '../../adapter-support/system-errors.ts';
 import type { NameLocks } from '../../concurrency/name-locks.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
+import type { ReadMemory } from './file-stream.ts';
 import type { FolderWalker } from './folder-walker.ts';
 import type { ScanThread } from './scan-thread.ts';
 import type { ExactRoot, SmallFiles } from './small-files.ts';
@@ -13,6 +14,8 @@ export interface LocalStore {
   readonly area: TempArea;
   readonly scans: ScanThread;
   readonly locks: NameLocks;
+  /** Of the streams of its files. */
+  readonly memory: ReadMemory;
   /** Small files that are read again and again; undefined where they are read anew each time. */
   readonly kept: { readonly files: SmallFiles; readonly root: ExactRoot } | undefined;
 }

@@ -37,6 +37,9 @@ export const exactRootAt = async (root: string): Promise<ExactRoot | undefined> 
   return isExact(type) ? { path: root, real, device: dev } : undefined;
 };
 
+/** What lies at a path, and where the path leads; undefined when one of them cannot be known. */
+type Look = { readonly stats: fs.BigIntStats; readonly real: string } | undefined;
+
 /** A file as it was read. */
 interface KeptFile {
   readonly stats: fs.BigIntStats;
@@ -51,6 +54,15 @@ const isSame = (one: fs.BigIntStats, other: fs.BigIntStats): boolean =>
   one.ino === other.ino &&
   one.dev === other.dev;
 
+const lookAt = async (at: string, real: string | undefined): Promise<Look> => {
+  try {
+    const [stats, way] = await Promise.all([exactLstat(at), real ?? realPathOf(at)]);
+    return { stats, real: way };
+  } catch {
+    return undefined;
+  }
+};
+
 /**
  * The content of small files that are read again and again, for all stores of a connector, in bounded memory.
  * It is given out only after a look at the file, and at the way to it, which both must be what they were: it
@@ -61,7 +73,9 @@ export class SmallFiles {
     maxSize: MOST_BYTES,
     sizeCalculation: ({ stats }) => ENTRY_BYTES + Number(stats.size),
   });
-  readonly #once = new LRUCache<string, true>({ max: MOST_ONCE });
+  /** Looks that have not begun. */
+  readonly #looks = new Map<string, Promise<Look>>();
+  readonly #once = new LRUCache<string, true>({ maxSize: MOST_ONCE, sizeCalculation: () => 1 });
 
   /** The file at a path below the root; undefined when it has to be read. Never rejects. */
   async find(root: ExactRoot, path: SourcePath): Promise<ReadResult | undefined> {
@@ -69,11 +83,10 @@ export class SmallFiles {
     const kept = this.#files.get(at);
     if (kept === undefined) return undefined;
     if (Date.now() - kept.readAt < KEPT_MS) {
-      // In the root itself there is no folder on the way that could be a link by now.
       const real = `${root.real}/${path.toString()}`;
-      const way = path.segments.length === 1 ? real : realPathOf(at);
-      const looks = await Promise.all([exactLstat(at), way]).catch(() => undefined);
-      if (looks !== undefined && isSame(looks[0], kept.stats) && looks[1] === real) return kept.result;
+      // In the root itself there is no folder on the way that could be a link by now.
+      const look = await this.#look(at, path.segments.length === 1 ? real : undefined);
+      if (look?.real === real && isSame(look.stats, kept.stats)) return kept.result;
     }
     if (this.#files.peek(at) === kept) this.#files.delete(at);
     return undefined;
@@ -93,5 +106,23 @@ export class SmallFiles {
     const at = `${root}/${path.toString()}`;
     if (this.#once.get(at) === undefined) this.#once.set(at, true);
     else this.#files.set(at, { stats, result, readAt: openedAt });
+  }
+
+  /**
+   * Looks at a path when all that has arrived by now has been read, so that its answers share one look: most of
+   * the cost of one answer. What is asked for after it has begun waits for a look of its own. `real`: where the
+   * path leads, when that is known.
+   */
+  #look(at: string, real: string | undefined): Promise<Look> {
+    const waiting = this.#looks.get(at);
+    if (waiting !== undefined) return waiting;
+    const look = new Promise<Look>((resolve) => {
+      setImmediate(() => {
+        this.#looks.delete(at);
+        resolve(lookAt(at, real));
+      });
+    });
+    this.#looks.set(at, look);
+    return look;
   }
 }

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SourcePath, createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
+
+const MEGABYTE = 2 ** 20;
+const READERS = 200;
+const content = randomBytes(2 * MEGABYTE + 7);
+const path = SourcePath.parse('large.bin');
+
+let root: string;
+let adapter: Awaited<ReturnType<typeof openLocalAdapter>>;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'stowage-streams-'));
+  await writeFile(join(root, 'large.bin'), content);
+  adapter = await openLocalAdapter({ root, log: createSilentLogger() });
+});
+afterAll(async () => {
+  await adapter.close();
+  await rm(root, { recursive: true });
+});
+
+const open = async (range?: { start: number; end: number }): Promise<Readable> =>
+  (await adapter.read(path, range === undefined ? {} : { range })).stream;
+
+/** A reader that takes the first bytes, and then nothing more until it is asked to go on. */
+const stalled = async (): Promise<{ readonly first: Buffer; readonly stream: Readable }> => {
+  const stream = await open();
+  const first = await new Promise<Buffer>((resolve, reject) => {
+    stream.once('error', reject).once('data', (chunk: Buffer) => {
+      stream.pause();
+      resolve(chunk);
+    });
+  });
+  return { first, stream };
+};
+
+describe('streams of local files', () => {
+  it('hold little for readers that take nothing, and give each of them the whole', async () => {
+    const readers = await Promise.all(Array.from({ length: READERS }, stalled));
+    await nextTurn();
+    const held = readers.map(({ first, stream }) => first.length + stream.readableLength);
+    const total = held.reduce((sum, bytes) => sum + bytes, 0);
+    expect(total).toBeLessThanOrEqual(16 * MEGABYTE + READERS * 64 * 1024);
+    for (const { first, stream } of readers) {
+      const rest = await buffer(stream);
+      expect(Buffer.concat([first, rest]).equals(content)).toBe(true);
+    }
+  });
+
+  it('give a range, also as a stream of the web', async () => {
+    const range = { start: 5, end: MEGABYTE };
+    const wanted = content.subarray(range.start, range.end + 1);
+    expect((await buffer(await open(range))).equals(wanted)).toBe(true);
+    const web = Readable.toWeb(await open(range)) as ReadableStream<Uint8Array>;
+    expect(Buffer.from(await new Response(web).arrayBuffer()).equals(wanted)).toBe(true);
+  });
+
+  it.skipIf(!existsSync('/proc/self/fd'))('close their files, read or not (needs /proc)', async () => {
+    const openHere = async (): Promise<number> => (await readdir('/proc/self/fd')).length;
+    const before = await openHere();
+    const streams = await Promise.all(Array.from({ length: 50 }, () => open()));
+    for (const [index, stream] of streams.entries()) {
+      const closed = new Promise((resolve) => stream.once('close', resolve));
+      // Some in the midst of a read.
+      if (index % 2 === 0) stream.resume();
+      if (index % 4 === 0) await nextTurn();
+      stream.destroy();
+      await closed;
+    }
+    // What else this process has opened meanwhile are a few at most.
+    expect((await openHere()) - before).toBeLessThan(10);
+  });
+});
