@@ -24,11 +24,20 @@ module.exports = {
     only('storage-port', '^src/storage/', ['^src/(errors|content|log|concurrency|adapter-support)/']),
     only('adapter-support', '^src/adapter-support/', ['^src/(errors|log|storage)/']),
     only('adapters', '^src/adapters/', [
-      '^src/(storage|adapter-support|concurrency|remote-store|network|errors|content|log|testing)/',
+      '^src/(storage|adapter-support|concurrency|object-store|remote-store|network|errors|content|log|testing)/',
     ]),
     only('remote-store', '^src/remote-store/', [
       '^src/(storage|adapter-support|concurrency|errors|content|log)/',
     ]),
+    only('object-store', '^src/object-store/', [
+      '^src/(storage|adapter-support|concurrency|remote-store|errors|content|log)/',
+    ]),
+    {
+      name: 'only-adapters-import-the-object-store',
+      severity: 'error',
+      from: { pathNot: '^src/(adapters|object-store)/' },
+      to: { path: '^src/object-store/' },
+    },
     only('config', '^src/config/', [
       '^src/(errors|content|storage|log)/',
       '^src/adapters/[^/]+/options\\.ts$',

@@ -14,30 +14,13 @@ import {
   StowageError,
   UnsupportedError,
 } from '../../errors/errors.ts';
+import type { ObjectFacts, ObjectPage, PageOptions } from '../../object-store/objects.ts';
 import { strongEtag } from '../../remote-store/answers.ts';
 import type { OperationOptions, ReadOptions } from '../../storage/adapter.ts';
 import { createWriteMark, type KnownServices } from './known-services.ts';
 import { Connection } from './connection.ts';
 import { attemptsOf, isConflict, isPassing } from './errors.ts';
 import type { S3Options } from './options.ts';
-
-/** An object as a listing reports it. */
-export interface ListedObject {
-  readonly key: string;
-  readonly size: number | undefined;
-  readonly modifiedAt: number | undefined;
-  readonly etag: string | undefined;
-  readonly storageClass: string | undefined;
-}
-
-/** One answer to a listing: at most 1,000 objects and common prefixes together. */
-export interface ObjectPage {
-  readonly objects: readonly ListedObject[];
-  readonly prefixes: readonly string[];
-}
-
-/** `after`: only keys behind this one, by their bytes. */
-type PageOptions = { readonly delimiter?: string; readonly size?: number; readonly after?: string };
 
 /** What a write is decided by, at the service itself. */
 export type Condition = Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch'>;
@@ -102,6 +85,17 @@ const pageOf = (answer: ListObjectsV2CommandOutput): ObjectPage => ({
   ),
 });
 
+/** What an answer about an object says of it. */
+export const factsOf = (
+  head: Pick<HeadObjectCommandOutput, 'LastModified' | 'ETag' | 'StorageClass'>,
+  size: number | undefined,
+): ObjectFacts => ({
+  size,
+  modifiedAt: head.LastModified?.getTime(),
+  etag: strongEtag(head.ETag),
+  storageClass: head.StorageClass,
+});
+
 /** Requests for single objects and listings. 412 is ChangedMeanwhileError, 501 UnsupportedError. */
 export class Bucket {
   readonly connection: Connection;
@@ -134,8 +128,14 @@ export class Bucket {
     );
   }
 
+  /** What is known of an object; undefined where nothing has the key. */
+  async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
+    const head = await this.findHead(key, options);
+    return head === undefined ? undefined : factsOf(head, head.ContentLength);
+  }
+
   /** As `head`, undefined where nothing has the key. */
-  async find(key: string, options: OperationOptions): Promise<HeadObjectCommandOutput | undefined> {
+  async findHead(key: string, options: OperationOptions): Promise<HeadObjectCommandOutput | undefined> {
     try {
       return await this.head(key, options);
     } catch (error) {
@@ -220,7 +220,7 @@ export class Bucket {
       return strongEtag(etag);
     } catch (error) {
       const mayBeOurs = mark !== undefined && error instanceof ChangedMeanwhileError && attemptsOf(error) > 1;
-      const found = mayBeOurs ? await this.find(key, options) : undefined;
+      const found = mayBeOurs ? await this.findHead(key, options) : undefined;
       if (mark?.isOn(found) !== true) throw error;
       return strongEtag(found?.ETag);
     }
@@ -249,7 +249,7 @@ export class Bucket {
   /** @throws ChangedMeanwhileError when this version does not have the key */
   async requireVersion(key: string, etag: string, options: OperationOptions): Promise<void> {
     const found = await this.find(key, options);
-    if (found === undefined || strongEtag(found.ETag) !== etag) throw new ChangedMeanwhileError();
+    if (found === undefined || found.etag !== etag) throw new ChangedMeanwhileError();
   }
 
   async #firstKey(prefix: string, options: OperationOptions): Promise<string | undefined> {

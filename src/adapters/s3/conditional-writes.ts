@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { orAborted } from '../../concurrency/or-aborted.ts';
 import { ChangedMeanwhileError } from '../../errors/errors.ts';
-import { strongEtag } from '../../remote-store/answers.ts';
+import { HIDDEN_FOLDER } from '../../object-store/keys.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import type { Bucket, Condition } from './bucket.ts';
 import { codeOf, statusOf } from './errors.ts';
-import { HIDDEN_FOLDER } from './keys.ts';
 import { AWS, NOTHING, writtenVersion, type KnownServices, type Support } from './known-services.ts';
 
 /** Whether a service has answered that it does not have the condition. */
@@ -68,7 +67,7 @@ export class ConditionalWrites {
   async #tryMatch(key: string): Promise<Support['match']> {
     const wrong = await this.#put(key, { IfMatch: '"00000000000000000000000000000000"' });
     if (wrong !== 'refused') return undefined;
-    const etag = strongEtag((await this.#bucket.find(key, {}))?.ETag);
+    const etag = (await this.#bucket.find(key, {}))?.etag;
     if (etag === undefined) return undefined;
     for (const match of ['quoted', 'bare'] as const) {
       const IfMatch = writtenVersion(etag, { ...NOTHING, match });

@@ -2,38 +2,23 @@ import type { HeadObjectCommandOutput, StorageClass } from '@aws-sdk/client-s3';
 import { createLimiter } from '../../concurrency/limiter.ts';
 import {
   AlreadyExistsError,
-  BusyError,
   ChangedMeanwhileError,
   NotFoundError,
-  StorageDeniedError,
   UnsupportedError,
 } from '../../errors/errors.ts';
+import { PART_BYTES, type Copy } from '../../object-store/objects.ts';
+import { partBytes } from '../../object-store/parts.ts';
+import { requireFree } from '../../object-store/transfers.ts';
 import { strongEtag } from '../../remote-store/answers.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import type { Bucket } from './bucket.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
-import { haveSameMark, type Support } from './known-services.ts';
+import { haveSameMark } from './known-services.ts';
 import { attemptsOf } from './errors.ts';
-import { inParts, partBytes, PART_BYTES, type SendParts } from './multipart.ts';
+import { inParts, MAX_PARTS, type SendParts } from './multipart.ts';
 
 const RANGES_AT_ONCE = 4;
 const RANGE_BYTES = 2 * PART_BYTES;
-
-/** One object that is copied inside the bucket. */
-export interface Copy {
-  readonly from: string;
-  readonly to: string;
-  /** Bytes of the source, as just reported. */
-  readonly size: number;
-  /** Version of the source, as just reported. */
-  readonly etag: string | undefined;
-  /** As just reported. Kept unless the options name one. */
-  readonly storageClass: string | undefined;
-  /** Refuse a taken key, as far as the service decides that for copies. */
-  readonly createOnly: boolean;
-  /** What `requireFree` returned for the target. */
-  readonly isCheckedFree: boolean;
-}
 
 const sourceOf = (bucket: Bucket, key: string): string =>
   `${encodeURIComponent(bucket.name)}/${key.split('/').map(encodeURIComponent).join('/')}`;
@@ -79,15 +64,9 @@ export class Copier {
     this.#conditional = conditional;
   }
 
-  /**
-   * To be called before a create-only copy: looks where the service does not decide by itself. Returns
-   * whether it has looked.
-   * @throws AlreadyExistsError
-   */
-  async requireFree(key: string, options: OperationOptions): Promise<boolean> {
-    if (this.#conditional.known.copy && this.#sendsCondition) return false;
-    if ((await this.#bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
-    return true;
+  /** Whether the service refuses a taken key by itself. */
+  get isDecided(): boolean {
+    return this.#conditional.known.copy && this.#sendsCondition;
   }
 
   /**
@@ -98,7 +77,7 @@ export class Copier {
   async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     if (copy.size > PART_BYTES && this.#copiesParts) return this.#copyParts(copy, options);
     const conditional = copy.createOnly && this.#sendsCondition;
-    if (copy.createOnly && !conditional && !copy.isCheckedFree) await this.requireFree(copy.to, options);
+    if (copy.createOnly && !conditional && !copy.isCheckedFree) await this.#requireFree(copy.to, options);
     try {
       return await this.#copyWhole(copy, conditional, options);
     } catch (error) {
@@ -107,6 +86,11 @@ export class Copier {
       this.#sendsCondition = false;
       return this.copy(copy, options);
     }
+  }
+
+  #requireFree(key: string, options: OperationOptions): Promise<boolean> {
+    const decides = { copy: this.isDecided, remove: false };
+    return requireFree({ decides, find: (...asked) => this.#bucket.find(...asked) }, key, options);
   }
 
   /**
@@ -119,7 +103,9 @@ export class Copier {
     options: OperationOptions,
   ): Promise<string | undefined> {
     if (attemptsOf(refusal) > 1) {
-      const [source, target] = await Promise.all([from, to].map((key) => this.#bucket.find(key, options)));
+      const [source, target] = await Promise.all(
+        [from, to].map((key) => this.#bucket.findHead(key, options)),
+      );
       if (source !== undefined && target !== undefined && source.ContentLength === target.ContentLength) {
         const [etag, copied] = [strongEtag(source.ETag), strongEtag(target.ETag)];
         if ((etag !== undefined && etag === copied) || haveSameMark(source, target)) return copied;
@@ -166,7 +152,7 @@ export class Copier {
       attributes: attributesOf(this.#bucket, head),
       condition: conditional ? { IfNoneMatch: '*' } : {},
       check: async () => {
-        if (copy.createOnly && !conditional) await this.requireFree(copy.to, options);
+        if (copy.createOnly && !conditional) await this.#requireFree(copy.to, options);
         if (named === undefined && etag !== undefined)
           await this.#bucket.requireVersion(copy.from, etag, options);
       },
@@ -215,7 +201,7 @@ export class Copier {
     { size, etag }: { readonly size: number; readonly etag: string | undefined },
     { signal }: OperationOptions,
   ): SendParts {
-    const length = Math.max(RANGE_BYTES, partBytes(size, 0));
+    const length = Math.max(RANGE_BYTES, partBytes(size, 0, MAX_PARTS));
     // All ranges are of one version.
     const condition = etag === undefined ? {} : { CopySourceIfMatch: etag };
     const source = { CopySource: sourceOf(this.#bucket, from), ...condition };
@@ -242,54 +228,3 @@ export class Copier {
     };
   }
 }
-
-/** A move whose copy was made. */
-export interface CopiedObject {
-  /** The source with its version as reported before the copy. */
-  readonly source: { readonly key: string; readonly size: number; readonly etag: string | undefined };
-  readonly target: { readonly key: string; readonly etag: string | undefined };
-  /** Nothing had the target's key before. */
-  readonly created: boolean;
-}
-
-/**
- * @throws ChangedMeanwhileError when the source was replaced since: decided by the service where it can, else
- * looked at only after a copy in parts, which may have taken minutes
- */
-const removeSource = async (
-  bucket: Bucket,
-  support: Support,
-  { key, size, etag }: CopiedObject['source'],
-): Promise<void> => {
-  if (!support.remove && size > PART_BYTES) {
-    const now = await bucket.find(key, {});
-    if (now !== undefined && strongEtag(now.ETag) !== etag) throw new ChangedMeanwhileError();
-  }
-  await bucket.remove(key, {}, support.remove ? etag : undefined);
-};
-
-/**
- * Ends a move by removing its source, without the caller's signal: the copy is there. When the removal is
- * refused for certain, nothing has moved: what the move has created is removed again.
- * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError, BusyError, and what
- * removing throws
- */
-export const finishMove = async (
-  bucket: Bucket,
-  support: Support,
-  { source, target, created }: CopiedObject,
-): Promise<void> => {
-  try {
-    await removeSource(bucket, support, source);
-  } catch (error) {
-    const isRefused = [StorageDeniedError, ChangedMeanwhileError, BusyError].some(
-      (type) => error instanceof type,
-    );
-    if (!isRefused) throw error;
-    // An attempt whose answer was lost may have removed it.
-    if ((await bucket.find(source.key, {})) === undefined) return;
-    if (created)
-      await bucket.remove(target.key, {}, support.remove ? target.etag : undefined).catch(() => undefined);
-    throw error;
-  }
-};

@@ -1,22 +1,16 @@
 import type { CompletedPart, CreateMultipartUploadCommandInput } from '@aws-sdk/client-s3';
-import { createLimiter } from '../../concurrency/limiter.ts';
-import type { Slots } from '../../concurrency/slots.ts';
 import { ChangedMeanwhileError, NotFoundError, StorageFullError } from '../../errors/errors.ts';
+import type { Uploaded } from '../../object-store/objects.ts';
+import { sendParts, type PartedContent } from '../../object-store/parts.ts';
 import { strongEtag } from '../../remote-store/answers.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import type { Bucket, Condition } from './bucket.ts';
 import { createWriteMark } from './known-services.ts';
-import type { ContentReader } from './content-reader.ts';
 import { attemptsOf } from './errors.ts';
 
-const MB = 1024 * 1024;
-/** Up to here one request stores or copies an object; larger ones go in parts. */
-export const PART_BYTES = 8 * MB;
-const MAX_PARTS = 10_000;
+/** The most that S3 takes. */
+export const MAX_PARTS = 10_000;
 const PARTS_AT_ONCE = 3;
-// A content of unknown length: parts double after so many of them, so that 10,000 reach far beyond what
-// services take.
-const PARTS_OF_ONE_SIZE = 2000;
 
 /** A multipart upload that has begun. */
 interface OpenUpload {
@@ -37,12 +31,6 @@ export interface MultipartTarget {
 /** Adds the parts of one upload; resolves with the size of them all. */
 export type SendParts = (upload: OpenUpload, add: (part: CompletedPart) => void) => Promise<number>;
 
-/** Bytes of a part, by the size of the whole, as far as known, and the number of parts before. */
-export const partBytes = (size: number | undefined, before: number): number =>
-  size === undefined
-    ? PART_BYTES * 2 ** Math.floor(before / PARTS_OF_ONE_SIZE)
-    : Math.max(PART_BYTES, Math.ceil(size / MAX_PARTS / MB) * MB);
-
 type WriteMark = ReturnType<typeof createWriteMark>;
 
 const complete = async (
@@ -62,7 +50,7 @@ const complete = async (
     const isRefused = error instanceof NotFoundError || error instanceof ChangedMeanwhileError;
     if (!isRefused || attemptsOf(error) === 1) throw error;
     // An earlier attempt may have completed it, whose answer was lost.
-    const found = await bucket.find(key, {});
+    const found = await bucket.findHead(key, {});
     if (upload.mark.isOn(found)) return strongEtag(found?.ETag);
     throw new ChangedMeanwhileError({ detail: 'an upload in parts vanished before its completion' });
   }
@@ -82,7 +70,7 @@ export const inParts = async (
   target: MultipartTarget,
   options: OperationOptions,
   send: SendParts,
-): Promise<{ readonly size: number; readonly etag: string | undefined }> => {
+): Promise<Uploaded> => {
   const { key, attributes } = target;
   const mark = createWriteMark();
   const Metadata = { ...attributes.Metadata, ...mark.metadata };
@@ -103,64 +91,16 @@ export const inParts = async (
   }
 };
 
-/** Bytes in memory, and what gives the memory back. */
-export interface HeldBytes {
-  readonly bytes: Buffer;
-  readonly free: () => void;
-}
-
-/** A content that goes in parts. */
-export interface PartedContent {
-  readonly reader: ContentReader;
-  readonly size: number | undefined;
-  /** What has been read of it before. */
-  readonly first: HeldBytes | undefined;
-  /** Each part in memory takes one. */
-  readonly memory: Slots;
-}
-
 /** Sends a content as parts, three at a time. Memory: four parts. */
 export const contentParts =
-  (bucket: Bucket, { reader, size, first, memory }: PartedContent, { signal }: OperationOptions): SendParts =>
-  async ({ key, id }, add) => {
-    const limiter = createLimiter(PARTS_AT_ONCE);
-    let sent = 0;
-    let count = 0;
-    const enqueue = async ({ bytes, free }: HeldBytes): Promise<void> => {
-      sent += bytes.length;
-      count += 1;
-      const PartNumber = count;
-      if (PartNumber > MAX_PARTS) throw new StorageFullError({ detail: 'more parts than S3 takes' });
-      const part = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber };
+  (bucket: Bucket, content: PartedContent, { signal }: OperationOptions): SendParts =>
+  ({ key, id }, add) =>
+    sendParts(content, { mostParts: MAX_PARTS, atOnce: PARTS_AT_ONCE }, signal, async ({ number, bytes }) => {
+      if (number > MAX_PARTS) throw new StorageFullError({ detail: 'more parts than S3 takes' });
+      const part = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: number };
       const input = { ...part, Body: bytes, ContentLength: bytes.length };
-      await limiter.add(async () => {
-        try {
-          const { ETag, ChecksumCRC32 } = await bucket.connection.send(
-            `UploadPart ${key}`,
-            signal,
-            (s3, http) => s3.uploadPart(input, http),
-          );
-          add({ PartNumber, ETag, ...(ChecksumCRC32 === undefined ? {} : { ChecksumCRC32 }) });
-        } finally {
-          free();
-        }
-      });
-    };
-    try {
-      if (first !== undefined) await enqueue(first);
-      while (!(await reader.isAtEnd())) {
-        const free = await memory.take(signal);
-        try {
-          const buffer = Buffer.allocUnsafe(partBytes(size, count));
-          await enqueue({ bytes: buffer.subarray(0, await reader.fill(buffer)), free });
-        } catch (error) {
-          free();
-          throw error;
-        }
-      }
-    } finally {
-      // Also after a failure: a part that lands after the upload was aborted would stay.
-      await limiter.drain();
-    }
-    return sent;
-  };
+      const { ETag, ChecksumCRC32 } = await bucket.connection.send(`UploadPart ${key}`, signal, (s3, http) =>
+        s3.uploadPart(input, http),
+      );
+      add({ PartNumber: number, ETag, ...(ChecksumCRC32 === undefined ? {} : { ChecksumCRC32 }) });
+    });

@@ -3,35 +3,20 @@ import { spool } from '../../adapter-support/spool.ts';
 import { createNameLocks, type NameLocks } from '../../concurrency/name-locks.ts';
 import { createSlots } from '../../concurrency/slots.ts';
 import { AlreadyExistsError, ChangedMeanwhileError, UnsupportedError } from '../../errors/errors.ts';
+import { ContentReader } from '../../object-store/content-reader.ts';
+import { PART_BYTES, type Upload, type Uploaded } from '../../object-store/objects.ts';
+import type { HeldBytes } from '../../object-store/parts.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import type { Bucket, Condition, SizedContent } from './bucket.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
 import { NOTHING, writtenVersion, type Support } from './known-services.ts';
-import { ContentReader } from './content-reader.ts';
-import { contentParts, inParts, PART_BYTES, type HeldBytes } from './multipart.ts';
+import { contentParts, inParts } from './multipart.ts';
 
 // The most that services take in one request.
 const MAX_SINGLE_BYTES = 5 * 1024 ** 3;
 // Contents wait in memory, up to 8 MB each, while they are sent: together at most some 200 MB.
 const BUFFERS = 24;
 const MAY_WAIT = 2000;
-
-/** What is to be stored. */
-export interface Upload {
-  readonly key: string;
-  readonly createOnly: boolean;
-  readonly ifMatch: string | undefined;
-  readonly chunks: AsyncIterable<Uint8Array>;
-  readonly size: number | undefined;
-  /** Opens the content once more, where that is possible. */
-  readonly open?: (() => Readable) | undefined;
-}
-
-/** What has been stored. */
-export interface Uploaded {
-  readonly size: number;
-  readonly etag: string | undefined;
-}
 
 /** An upload on its way, and what its service decides by itself. */
 interface Task extends Upload {

@@ -1,11 +1,11 @@
-import { ListedNames } from '../../adapter-support/listed-names.ts';
-import { respell, type Spellings } from '../../adapter-support/spellings.ts';
-import { AlreadyExistsError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
-import type { Entry, ListOptions, OperationOptions, Stat } from '../../storage/adapter.ts';
-import { isSegment, type SourcePath } from '../../storage/source-path.ts';
-import type { Bucket, ObjectPage } from './bucket.ts';
+import { ListedNames } from '../adapter-support/listed-names.ts';
+import { respell, type Spellings } from '../adapter-support/spellings.ts';
+import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';
+import type { Entry, ListOptions, OperationOptions, Stat } from '../storage/adapter.ts';
+import { isSegment, type SourcePath } from '../storage/source-path.ts';
+import type { ObjectPage, Objects } from './objects.ts';
 import { HIDDEN_FOLDER, type Keys } from './keys.ts';
-import { fileStat } from './read-object.ts';
+import { fileStat } from './open-object.ts';
 
 /** A file that was found: its key, and what the service reports of it. */
 export interface FoundFile {
@@ -31,19 +31,19 @@ const listedIn = ({ objects, prefixes }: ObjectPage, folder: string) => [
 
 /** Finds what lies under paths, in whatever spelling its keys have. */
 export class Lookup {
-  readonly #bucket: Bucket;
+  readonly #objects: Objects;
   readonly #keys: Keys;
   readonly #spellings: Spellings;
 
-  constructor(bucket: Bucket, keys: Keys, spellings: Spellings) {
-    this.#bucket = bucket;
+  constructor(objects: Objects, keys: Keys, spellings: Spellings) {
+    this.#objects = objects;
     this.#keys = keys;
     this.#spellings = spellings;
   }
 
   /** Whether anything lies below the path. */
   async isFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
-    return path.isRoot || this.#bucket.hasBelow(this.#keys.ofFolder(path), options);
+    return path.isRoot || this.#objects.hasBelow(this.#keys.ofFolder(path), options);
   }
 
   /** What lies in a folder, in pages; returns whether the folder is there. Counts what no path can name. */
@@ -53,7 +53,7 @@ export class Lookup {
     let exists = folder.isRoot;
     let omitted = 0;
     let respelled = 0;
-    for await (const page of this.#bucket.pages(key, options, { delimiter: '/' })) {
+    for await (const page of this.#objects.pages(key, options, { delimiter: '/' })) {
       exists ||= page.objects.length > 0 || page.prefixes.length > 0;
       const entries: Entry[] = [];
       for (const { written, facts } of listedIn(page, key)) {
@@ -91,7 +91,7 @@ export class Lookup {
   isRespelled(path: SourcePath, options: OperationOptions): Promise<boolean> {
     return respell(this.#spellings, path, async (spelled) => {
       try {
-        const found = await this.#bucket.find(this.#keys.of(spelled), options);
+        const found = await this.#objects.find(this.#keys.of(spelled), options);
         return found !== undefined || (await this.isFolder(spelled, options));
       } catch (error) {
         // Longer than keys may be, which decomposed names can become.
@@ -109,7 +109,7 @@ export class Lookup {
     const other =
       wanted === 'file'
         ? await this.isFolder(path, options)
-        : (await this.#bucket.find(this.#keys.of(path), options)) !== undefined;
+        : (await this.#objects.find(this.#keys.of(path), options)) !== undefined;
     throw other ? new WrongKindError() : new NotFoundError();
   }
 
@@ -118,10 +118,10 @@ export class Lookup {
     if (path.isRoot) throw new WrongKindError();
     return this.inAnySpelling(path, options, async () => {
       const key = this.#keys.of(path);
-      const head = await this.#bucket.find(key, options);
-      if (head === undefined) return this.refuse(path, 'file', options);
-      const stat = fileStat(path, head, head.ContentLength);
-      return { key, size: head.ContentLength ?? 0, stat, storageClass: head.StorageClass };
+      const found = await this.#objects.find(key, options);
+      if (found === undefined) return this.refuse(path, 'file', options);
+      const { size = 0, storageClass } = found;
+      return { key, size, stat: fileStat(path, found), storageClass };
     });
   }
 
@@ -149,9 +149,9 @@ export class Lookup {
     const taken = (): Error => (createOnly ? new AlreadyExistsError() : new WrongKindError());
     if (path.isRoot) throw taken();
     const key = this.#keys.toMake(path);
-    if (!(await this.#bucket.hasBelow(`${key}/`, options))) return key;
+    if (!(await this.#objects.hasBelow(`${key}/`, options))) return key;
     // Other tools can store a file beside a folder of its name.
-    if (createOnly || (await this.#bucket.find(key, options)) === undefined) throw taken();
+    if (createOnly || (await this.#objects.find(key, options)) === undefined) throw taken();
     return key;
   }
 }

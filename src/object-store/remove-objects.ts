@@ -1,36 +1,30 @@
-import { createLimiter } from '../../concurrency/limiter.ts';
+import { createLimiter } from '../concurrency/limiter.ts';
 import {
   ChangedMeanwhileError,
   StorageDeniedError,
   StorageUnavailableError,
   StowageError,
-} from '../../errors/errors.ts';
-import type { OperationOptions } from '../../storage/adapter.ts';
-import type { Bucket } from './bucket.ts';
-import { statusOf } from './errors.ts';
+  UnsupportedError,
+} from '../errors/errors.ts';
+import type { OperationOptions } from '../storage/adapter.ts';
+import type { NotRemoved, Objects, ObjectToRemove } from './objects.ts';
 
 const SINGLES_AT_ONCE = 16;
 const NAMED = 20;
-const NO_BATCHES: ReadonlySet<number | undefined> = new Set([400, 405, 411, 501]);
-
-/** An object to remove: with an etag only in this version, for services that are known to obey it. */
-export interface ObjectToRemove {
-  readonly key: string;
-  readonly etag?: string | undefined;
-}
 
 const nameOfKey = (key: string): string => key.replace(/\/$/u, '').split('/').at(-1) ?? '';
 
 /** Removes many keys and remembers which of them it could not remove. */
 export class Remover {
-  readonly #bucket: Bucket;
-  readonly #failures: { readonly key: string; readonly code: string }[] = [];
+  readonly #objects: Objects;
+  readonly #failures: NotRemoved[] = [];
   #failed = 0;
   #changed = 0;
-  #hasBatches = true;
+  #hasBatches: boolean;
 
-  constructor(bucket: Bucket) {
-    this.#bucket = bucket;
+  constructor(objects: Objects) {
+    this.#objects = objects;
+    this.#hasBatches = objects.removeBatch !== undefined;
   }
 
   /** How many are still there because they were another version. */
@@ -48,7 +42,7 @@ export class Remover {
     } catch (error) {
       if (!(error instanceof StowageError)) throw error;
       if (error instanceof StorageDeniedError) await this.#removeDenied(first, error, options);
-      else if (!NO_BATCHES.has(statusOf(error))) throw error;
+      else if (!(error instanceof UnsupportedError)) throw error;
       this.#hasBatches = false;
       await this.#removeSingly(error instanceof StorageDeniedError ? others : objects, options);
     }
@@ -89,24 +83,15 @@ export class Remover {
     options: OperationOptions,
   ): Promise<void> {
     try {
-      await this.#bucket.remove(key, options, etag);
+      await this.#objects.remove(key, options, etag);
     } catch (error) {
       throw error instanceof StorageDeniedError ? refusal : error;
     }
   }
 
-  async #removeBatch(objects: readonly ObjectToRemove[], { signal }: OperationOptions): Promise<void> {
-    const Objects = objects.map(({ key, etag }) =>
-      etag === undefined ? { Key: key } : { Key: key, ETag: etag },
-    );
-    const input = { Bucket: this.#bucket.name, Delete: { Quiet: true, Objects } };
-    const operation = `DeleteObjects ${objects[0]?.key ?? ''} and so on`;
-    const answer = await this.#bucket.connection.send(operation, signal, (s3, http) =>
-      s3.deleteObjects(input, http),
-    );
-    for (const { Key, Code } of answer.Errors ?? []) {
-      if (Code !== 'NoSuchKey') this.#note(Key ?? '', Code ?? 'unknown');
-    }
+  async #removeBatch(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> {
+    const left = (await this.#objects.removeBatch?.(objects, options)) ?? [];
+    for (const { key, code } of left) this.#note(key, code);
   }
 
   async #removeSingly(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> {
@@ -119,7 +104,7 @@ export class Remover {
       for (const { key, etag } of objects) {
         await limiter.add(async () => {
           try {
-            await this.#bucket.remove(key, options, etag);
+            await this.#objects.remove(key, options, etag);
           } catch (error) {
             options.signal?.throwIfAborted();
             this.#note(key, codeFor(error));

@@ -1,22 +1,17 @@
 import { createHash } from 'node:crypto';
-import { createLimiter } from '../../concurrency/limiter.ts';
-import type { NameLocks } from '../../concurrency/name-locks.ts';
+import { createLimiter } from '../concurrency/limiter.ts';
 import {
   AlreadyExistsError,
-  ChangedMeanwhileError,
   MovedInPartError,
   NotEmptyError,
   NotFoundError,
   UnsafePathError,
-} from '../../errors/errors.ts';
-import { strongEtag } from '../../remote-store/answers.ts';
-import type { OperationOptions } from '../../storage/adapter.ts';
-import type { Bucket, ListedObject } from './bucket.ts';
-import type { ConditionalWrites } from './conditional-writes.ts';
-import type { Support } from './known-services.ts';
-import type { Copier } from './copy-object.ts';
+} from '../errors/errors.ts';
+import type { OperationOptions } from '../storage/adapter.ts';
 import { isKeyTooLong } from './keys.ts';
+import type { ListedObject, Objects } from './objects.ts';
 import { Remover } from './remove-objects.ts';
+import { requireFree } from './transfers.ts';
 
 const COPIES_AT_ONCE = 16;
 // Where the service cannot tell versions apart, what is replaced between listing and removal is lost: small
@@ -48,20 +43,10 @@ interface Transfer {
 
 /** What is done with whole folders: objects by their prefix, also those that no path can name. */
 export class Folders {
-  readonly #bucket: Bucket;
-  readonly #conditional: ConditionalWrites;
-  readonly #copier: Copier;
-  readonly #locks: NameLocks;
+  readonly #objects: Objects;
 
-  constructor(bucket: Bucket, conditional: ConditionalWrites, copier: Copier, locks: NameLocks) {
-    this.#bucket = bucket;
-    this.#conditional = conditional;
-    this.#copier = copier;
-    this.#locks = locks;
-  }
-
-  get #support(): Support {
-    return this.#conditional.known;
+  constructor(objects: Objects) {
+    this.#objects = objects;
   }
 
   /**
@@ -69,21 +54,17 @@ export class Folders {
    * @throws AlreadyExistsError
    */
   async make({ key, file }: NewFolder, options: OperationOptions): Promise<void> {
-    const { create } = await this.#conditional.learn(options);
-    await this.#locks.hold(key, options, async () => {
+    await this.#objects.learn?.(options);
+    await this.#objects.locks.hold(key, options, async () => {
       const [found, below] = await Promise.all([
-        this.#bucket.find(file, options),
-        this.#bucket.hasBelow(key, options),
+        this.#objects.find(file, options),
+        this.#objects.hasBelow(key, options),
       ]);
       if (found !== undefined || below) throw new AlreadyExistsError();
       options.signal?.throwIfAborted();
-      try {
-        // Without the signal: only when it has ended is it known whether there is something to remove.
-        await this.#bucket.put(key, Buffer.alloc(0), create ? { IfNoneMatch: '*' } : {}, {});
-      } catch (error) {
-        throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
-      }
-      if (options.signal?.aborted === true) await this.#bucket.remove(key, {});
+      // Without the signal: only when it has ended is it known whether there is something to remove.
+      await this.#objects.putFolder(key, true, {});
+      if (options.signal?.aborted === true) await this.#objects.remove(key, {});
       options.signal?.throwIfAborted();
     });
   }
@@ -94,7 +75,7 @@ export class Folders {
    * @throws AlreadyExistsError and the errors of copying
    */
   async copy(from: string, to: NewFolder, options: OperationOptions): Promise<void> {
-    await this.#locks.hold(`${to.key}*`, options, () => this.#copyAll(from, to, options));
+    await this.#objects.locks.hold(`${to.key}*`, options, () => this.#copyAll(from, to, options));
   }
 
   /**
@@ -106,7 +87,7 @@ export class Folders {
    * removing
    */
   async move(from: string, to: NewFolder, options: OperationOptions): Promise<void> {
-    await this.#locks.hold(`${to.key}*`, options, async () => {
+    await this.#objects.locks.hold(`${to.key}*`, options, async () => {
       const left = await this.#removeCopied(await this.#copyAll(from, to, options));
       if (left === 0) return;
       const [items, they] = left === 1 ? ['1 item', 'it was'] : [`${left} items`, 'they were'];
@@ -121,9 +102,9 @@ export class Folders {
    * @throws NotFoundError when there are none; StorageDeniedError, StorageUnavailableError
    */
   async remove(folder: string, options: OperationOptions): Promise<void> {
-    const remover = new Remover(this.#bucket);
+    const remover = new Remover(this.#objects);
     let isFound = false;
-    for await (const { objects } of this.#bucket.pages(folder, options)) {
+    for await (const { objects } of this.#objects.pages(folder, options)) {
       isFound ||= objects.length > 0;
       await remover.remove(
         objects.map(({ key }) => ({ key })),
@@ -140,18 +121,18 @@ export class Folders {
    */
   async removeEmpty(folder: string, options: OperationOptions): Promise<void> {
     let isFound = false;
-    for await (const { objects } of this.#bucket.pages(folder, options, { size: 2 })) {
+    for await (const { objects } of this.#objects.pages(folder, options, { size: 2 })) {
       if (objects.some(({ key }) => key !== folder)) throw new NotEmptyError();
       isFound ||= objects.length > 0;
     }
     if (!isFound) throw new NotFoundError();
-    await this.#bucket.remove(folder, options);
+    await this.#objects.remove(folder, options);
   }
 
   /** Gives a folder an object of its own where only a key that was just removed below it made it exist. */
   async keep(folder: string, options: OperationOptions): Promise<void> {
-    if (!(await this.#bucket.hasBelow(folder, options)))
-      await this.#bucket.put(folder, Buffer.alloc(0), {}, options);
+    if (!(await this.#objects.hasBelow(folder, options)))
+      await this.#objects.putFolder(folder, false, options);
   }
 
   async #copyAll(from: string, to: NewFolder, options: OperationOptions): Promise<Transfer> {
@@ -160,7 +141,7 @@ export class Folders {
     const limiter = createLimiter(COPIES_AT_ONCE);
     try {
       try {
-        for await (const { objects } of this.#bucket.pages(from, options)) {
+        for await (const { objects } of this.#objects.pages(from, options)) {
           for (const object of objects) {
             options.signal?.throwIfAborted();
             // The object of the target folder was made before.
@@ -183,31 +164,31 @@ export class Folders {
     const { key: from, size = 0, etag, storageClass } = object;
     const to = transfer.to + from.slice(transfer.from.length);
     if (isKeyTooLong(to)) throw new UnsafePathError('The path is too long.');
-    const isCheckedFree = await this.#copier.requireFree(to, options);
+    const isCheckedFree = await requireFree(this.#objects, to, options);
     try {
       const copy = { from, to, size, etag, storageClass, createOnly: true, isCheckedFree };
-      const made = await this.#copier.copy(copy, options);
-      transfer.made.add(digestOf(to, made ?? strongEtag((await this.#bucket.head(to, options)).ETag)));
+      const made = await this.#objects.copy(copy, options);
+      transfer.made.add(digestOf(to, made ?? (await this.#objects.find(to, options))?.etag));
       transfer.copied.add(versionOf(object));
     } catch (error) {
       // Removed by others after it was listed: there is nothing to take along.
-      if (error instanceof NotFoundError && (await this.#bucket.find(from, options)) === undefined) return;
+      if (error instanceof NotFoundError && (await this.#objects.find(from, options)) === undefined) return;
       // The key was free, so what is there after a lost answer is our copy.
       const found =
         error instanceof AlreadyExistsError
           ? undefined
-          : await this.#bucket.find(to, {}).catch(() => undefined);
-      if (found?.ContentLength === size) transfer.made.add(digestOf(to, strongEtag(found.ETag)));
+          : await this.#objects.find(to, {}).catch(() => undefined);
+      if (found?.size === size) transfer.made.add(digestOf(to, found.etag));
       throw error;
     }
   }
 
   /** Removes from the source the versions that were copied. Returns how many objects stay. */
   async #removeCopied({ from, copied }: Transfer): Promise<number> {
-    const remover = new Remover(this.#bucket);
-    const size = this.#support.remove ? 1000 : REMOVALS_WITHOUT_VERSIONS;
+    const remover = new Remover(this.#objects);
+    const size = this.#objects.decides.remove ? 1000 : REMOVALS_WITHOUT_VERSIONS;
     let left = 0;
-    for await (const { objects } of this.#bucket.pages(from, {}, { size })) {
+    for await (const { objects } of this.#objects.pages(from, {}, { size })) {
       const moved = objects.filter((object) => copied.has(versionOf(object)));
       left += objects.length - moved.length;
       await this.#removeVersions(remover, moved);
@@ -219,8 +200,8 @@ export class Folders {
   /** Removes what a failed transfer has put into its target, and nothing else. Never rejects. */
   async #undo({ to, made }: Transfer): Promise<void> {
     try {
-      const remover = new Remover(this.#bucket);
-      for await (const { objects } of this.#bucket.pages(to, {})) {
+      const remover = new Remover(this.#objects);
+      for await (const { objects } of this.#objects.pages(to, {})) {
         await this.#removeVersions(
           remover,
           objects.filter(({ key, etag }) => made.has(digestOf(key, etag))),
@@ -233,7 +214,7 @@ export class Folders {
   }
 
   #removeVersions(remover: Remover, objects: readonly ListedObject[]): Promise<void> {
-    const isDecided = this.#support.remove;
+    const isDecided = this.#objects.decides.remove;
     return remover.remove(
       objects.map(({ key, etag }) => (isDecided ? { key, etag } : { key })),
       {},

@@ -1,15 +1,13 @@
-import { NotFoundError, UnsafeNameError, UnsafePathError } from '../../errors/errors.ts';
-import type { StoreIdentity } from '../../storage/adapter.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
-import { Spellings } from '../../adapter-support/spellings.ts';
-import type { S3Options } from './options.ts';
+import { NotFoundError, UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { Spellings } from '../adapter-support/spellings.ts';
 
 const MAX_KEY_BYTES = 1024;
 
 /** Folder below the root for objects of the service itself. Neither shown nor reached. */
 export const HIDDEN_FOLDER = '.stowage-tmp';
 
-/** Whether S3 takes a key of this length. */
+/** Whether a key is longer than services take. */
 export const isKeyTooLong = (key: string): boolean => Buffer.byteLength(key) > MAX_KEY_BYTES;
 
 /** How paths of the source become keys of the bucket, and back. */
@@ -32,7 +30,7 @@ export interface Keys {
 const isHidden = (path: SourcePath): boolean => path.segments.includes(HIDDEN_FOLDER);
 
 /** The parts of the configuration's prefixes. */
-const partsOf = (prefix: string, root: string | undefined): readonly string[] =>
+export const partsOf = (prefix: string, root: string | undefined): readonly string[] =>
   `${prefix}/${root ?? ''}`.split('/').filter((part) => part !== '');
 
 /** Keys below `prefix`, and below `root` in it, in the spellings that are known by the time of asking. */
@@ -58,24 +56,4 @@ export const createKeys = (prefix: string, root: string | undefined, spellings =
     ofFolder: (path) => find(path, folderOf(path)),
     ofNewFolder: (path) => make(path, folderOf(path)),
   };
-};
-
-/** Where the root of a source lies: the service with the bucket, and the parts of the prefixes. */
-export const identityOf = ({ endpoint, bucket, prefix }: S3Options, root?: string): StoreIdentity => {
-  const service = endpoint === undefined ? 'aws' : new URL(endpoint).href.replace(/\/$/u, '');
-  return { backend: `s3:${service}/${bucket}`, root: partsOf(prefix, root) };
-};
-
-const bucketUrl = ({ bucket, region, endpoint, forcePathStyle }: S3Options): string => {
-  const host = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`);
-  if (endpoint !== undefined ? forcePathStyle !== false : forcePathStyle === true) {
-    return `${host.origin}${host.pathname.replace(/\/$/u, '')}/${bucket}/`;
-  }
-  return `${host.protocol}//${bucket}.${host.host}${host.pathname}`;
-};
-
-/** The unsigned URL of a key, below `publicBaseUrl` or in the bucket. */
-export const publicUrlOf = (options: S3Options, key: string): string => {
-  const base = options.publicBaseUrl ?? bucketUrl(options);
-  return `${base.replace(/\/?$/u, '/')}${key.split('/').map(encodeURIComponent).join('/')}`;
 };

@@ -1,15 +1,10 @@
-import { holdsWords } from '../../content/letter-case.ts';
-import { UnsupportedError } from '../../errors/errors.ts';
-import type { Entry } from '../../storage/adapter.ts';
-import { isSegment, type SourcePath } from '../../storage/source-path.ts';
-import {
-  WalkedFolders,
-  type FoundEntry,
-  type TreeWalkOptions,
-  type WalkPage,
-} from '../../storage/tree-walk.ts';
-import type { Bucket, ListedObject, ObjectPage } from './bucket.ts';
+import { holdsWords } from '../content/letter-case.ts';
+import { UnsupportedError } from '../errors/errors.ts';
+import type { Entry } from '../storage/adapter.ts';
+import { isSegment, type SourcePath } from '../storage/source-path.ts';
+import { WalkedFolders, type FoundEntry, type TreeWalkOptions, type WalkPage } from '../storage/tree-walk.ts';
 import { HIDDEN_FOLDER } from './keys.ts';
+import type { ListedObject, ObjectPage, Objects } from './objects.ts';
 
 const BEYOND_FIRST_PLANE = /[\u{10000}-\u{10FFFF}]/u;
 
@@ -129,7 +124,7 @@ class KeyWalk {
  * @see StorageAdapter.walk
  */
 export async function* walkKeys(
-  bucket: Bucket,
+  objects: Objects,
   prefix: string,
   folder: SourcePath,
   options: TreeWalkOptions,
@@ -137,7 +132,7 @@ export async function* walkKeys(
   const walk = new KeyWalk(prefix, folder, options);
   for (let after = options.after; ;) {
     let next: string | undefined;
-    const pages = bucket.pages(prefix, options, after === undefined ? {} : { after: prefix + after });
+    const pages = objects.pages(prefix, options, after === undefined ? {} : { after: prefix + after });
     for await (const page of pages) {
       yield walk.take(page);
       next = walk.behindNever;

@@ -1,0 +1,69 @@
+import {
+  AlreadyExistsError,
+  BusyError,
+  ChangedMeanwhileError,
+  StorageDeniedError,
+} from '../errors/errors.ts';
+import type { OperationOptions } from '../storage/adapter.ts';
+import { PART_BYTES, type Objects } from './objects.ts';
+
+/**
+ * To be called before a create-only copy: looks where the service does not decide by itself. Returns whether
+ * it has looked.
+ * @throws AlreadyExistsError
+ */
+export const requireFree = async (
+  objects: Pick<Objects, 'decides' | 'find'>,
+  key: string,
+  options: OperationOptions,
+): Promise<boolean> => {
+  if (objects.decides.copy) return false;
+  if ((await objects.find(key, options)) !== undefined) throw new AlreadyExistsError();
+  return true;
+};
+
+/** A move whose copy was made. */
+export interface CopiedObject {
+  /** The source with its version as reported before the copy. */
+  readonly source: { readonly key: string; readonly size: number; readonly etag: string | undefined };
+  readonly target: { readonly key: string; readonly etag: string | undefined };
+  /** Nothing had the target's key before. */
+  readonly created: boolean;
+}
+
+/**
+ * @throws ChangedMeanwhileError when the source was replaced since: decided by the service where it can, else
+ * looked at only after a copy in parts, which may have taken minutes
+ */
+const removeSource = async (objects: Objects, { key, size, etag }: CopiedObject['source']): Promise<void> => {
+  if (!objects.decides.remove && size > PART_BYTES) {
+    const now = await objects.find(key, {});
+    if (now !== undefined && now.etag !== etag) throw new ChangedMeanwhileError();
+  }
+  await objects.remove(key, {}, objects.decides.remove ? etag : undefined);
+};
+
+/**
+ * Ends a move by removing its source, without the caller's signal: the copy is there. When the removal is
+ * refused for certain, nothing has moved: what the move has created is removed again.
+ * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError, BusyError, and what
+ * removing throws
+ */
+export const finishMove = async (
+  objects: Objects,
+  { source, target, created }: CopiedObject,
+): Promise<void> => {
+  try {
+    await removeSource(objects, source);
+  } catch (error) {
+    const isRefused = [StorageDeniedError, ChangedMeanwhileError, BusyError].some(
+      (type) => error instanceof type,
+    );
+    if (!isRefused) throw error;
+    // An attempt whose answer was lost may have removed it.
+    if ((await objects.find(source.key, {})) === undefined) return;
+    const made = objects.decides.remove ? target.etag : undefined;
+    if (created) await objects.remove(target.key, {}, made).catch(() => undefined);
+    throw error;
+  }
+};
