@@ -2,6 +2,7 @@ import { compileRules } from './access/access.ts';
 import { accessKeyOf } from './actions/action.ts';
 import { reportedActions } from './actions/permissions.ts';
 import { createActions, type Actions } from './actions/registry.ts';
+import { createAzureFactory } from './adapters/azure/factory.ts';
 import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { createS3Factory } from './adapters/s3/factory.ts';
@@ -77,6 +78,7 @@ const factoriesOf = (own: ConnectorOptions['storageAdapters']): StorageFactories
     ['local', createLocalFactory()],
     ['memory', memoryFactory],
     ['s3', createS3Factory()],
+    ['azure', createAzureFactory()],
     ['sftp', createSftpFactory()],
     ['webdav', createWebdavFactory()],
   ]);

@@ -21,6 +21,9 @@ export { createLocalFactory, openLocalAdapter } from './adapters/local/factory.t
 export { putBack } from './adapters/local/naming.ts';
 export { ScanThread, ScanThreadMissing } from './adapters/local/scan-thread.ts';
 export { MemoryAdapter, memoryFactory } from './adapters/memory/adapter.ts';
+export { AzureAdapter } from './adapters/azure/adapter.ts';
+export { createAzureFactory } from './adapters/azure/factory.ts';
+export { parseAzureOptions } from './adapters/azure/options.ts';
 export { S3Adapter } from './adapters/s3/adapter.ts';
 export { createS3Factory } from './adapters/s3/factory.ts';
 export { KnownServices } from './adapters/s3/known-services.ts';

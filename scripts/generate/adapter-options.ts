@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { azureOptionsSchema } from '../../src/adapters/azure/options.ts';
 import { s3OptionsSchema } from '../../src/adapters/s3/options.ts';
 import { sftpOptionsSchema } from '../../src/adapters/sftp/options.ts';
 import { webdavOptionsSchema } from '../../src/adapters/webdav/options.ts';
@@ -16,6 +17,7 @@ export interface AdapterOptions {
  */
 export const adapterOptions: readonly AdapterOptions[] = [
   { adapter: 's3', schema: s3OptionsSchema },
+  { adapter: 'azure', schema: azureOptionsSchema },
   { adapter: 'sftp', schema: sftpOptionsSchema },
   { adapter: 'webdav', schema: webdavOptionsSchema },
 ];

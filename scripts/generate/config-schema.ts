@@ -81,14 +81,15 @@ const ownProperties: Properties = {
     type: ['string', 'null'],
     minLength: 1,
     default: 'local',
-    examples: ['local', 's3', 'sftp', 'webdav'],
-    description: 'local, s3, sftp, webdav, or the name of a registered adapter.',
+    examples: ['local', 's3', 'azure', 'sftp', 'webdav'],
+    description: 'local, s3, azure, sftp, webdav, or the name of a registered adapter.',
   },
 };
 
 const adapterProperties = (): Properties => ({
   s3: { type: 'object', description: 'Options of the s3 adapter.' },
   sftp: { type: 'object', description: 'Options of the sftp adapter.' },
+  azure: { type: 'object', description: 'Options of the azure adapter.' },
   webdav: { type: 'object', description: 'Options of the webdav adapter.' },
   ...Object.fromEntries(
     adapterOptions.map(({ adapter, schema }) => {
@@ -115,6 +116,7 @@ const sourceSchema = (settings: readonly DocumentedSetting[]): JsonSchema => ({
   allOf: [
     whenAdapter('s3', 's3'),
     whenAdapter('sftp', 'sftp'),
+    whenAdapter('azure', 'azure'),
     whenAdapter('webdav', 'webdav'),
     whenAdapter('local', 'root'),
     { if: { not: { required: ['storageAdapter'] } }, then: { required: ['root'] } },

@@ -19,6 +19,11 @@ export const partPackages: readonly OptionalPackage[] = [
   { name: 'heic-decode', purpose: 'HEIC pictures with uploadImages' },
 ];
 
+/** Whether an azure source logs in with neither a key nor a signature. */
+const usesIdentity = (options: unknown): boolean =>
+  isPlainObject(options) &&
+  ['connectionString', 'accountKey', 'sasToken'].every((key) => options[key] === undefined);
+
 const named = (name: string): string => `the source ${JSON.stringify(name)}`;
 
 /** The packages without which a part of the configuration cannot work. */
@@ -34,6 +39,14 @@ export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly Opt
   ...sources
     .filter(({ storageAdapter }) => storageAdapter === 'sftp')
     .map(({ name }) => ({ name: 'ssh2', purpose: named(name) })),
+  ...sources
+    .filter(({ storageAdapter }) => storageAdapter === 'azure')
+    .flatMap(({ name, adapterOptions }) => [
+      { name: '@azure/storage-blob', purpose: named(name) },
+      ...(usesIdentity(adapterOptions)
+        ? [{ name: '@azure/identity', purpose: `the login of ${named(name)}` }]
+        : []),
+    ]),
   ...(settings.auth?.jwt === undefined ? [] : [{ name: 'jose', purpose: 'auth.jwt' }]),
   ...(settings.tus === undefined ? [] : [{ name: '@tus/server', purpose: 'tus' }]),
   ...(settings.rateLimits === undefined ? [] : [{ name: 'rate-limiter-flexible', purpose: 'rateLimits' }]),

@@ -22,6 +22,7 @@ const topSchema = z.strictObject({
   baseurlAliases: ofSources,
   storageAdapter: ofSources,
   s3: ofSources,
+  azure: ofSources,
   sftp: ofSources,
   webdav: ofSources,
 });

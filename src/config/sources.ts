@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
+import { azureOptionsSchema } from '../adapters/azure/options.ts';
 import { s3OptionsSchema } from '../adapters/s3/options.ts';
 import { sftpOptionsSchema } from '../adapters/sftp/options.ts';
 import { webdavOptionsSchema } from '../adapters/webdav/options.ts';
@@ -13,7 +14,7 @@ import type { SourceConfig } from './types.ts';
 import { baseurlProblem, withSlash } from './values.ts';
 
 /** Adapters of the protocol: their options are accepted by every source, and needed with their adapter. */
-const PROTOCOL_ADAPTERS: readonly string[] = ['s3', 'sftp', 'webdav'];
+const PROTOCOL_ADAPTERS: readonly string[] = ['s3', 'azure', 'sftp', 'webdav'];
 
 const publicUrl = z.string().transform((text, context) => {
   const message = baseurlProblem(text);
@@ -41,6 +42,7 @@ export const sourceOfReferences = z.object({
   ...settingsShape,
   ...ownShape,
   s3: s3OptionsSchema,
+  azure: azureOptionsSchema,
   sftp: sftpOptionsSchema,
   webdav: webdavOptionsSchema,
 });

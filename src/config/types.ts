@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import type { azureOptionsSchema } from '../adapters/azure/options.ts';
 import type { s3OptionsSchema } from '../adapters/s3/options.ts';
 import type { sftpOptionsSchema } from '../adapters/sftp/options.ts';
 import type { webdavOptionsSchema } from '../adapters/webdav/options.ts';
@@ -36,6 +37,7 @@ type Written<Value> = Value extends readonly (infer Entry)[]
 export interface StorageAdapterOptions {
   readonly s3?: Written<z.input<typeof s3OptionsSchema>> | null | undefined;
   readonly sftp?: Written<z.input<typeof sftpOptionsSchema>> | null | undefined;
+  readonly azure?: Written<z.input<typeof azureOptionsSchema>> | null | undefined;
   readonly webdav?: Written<z.input<typeof webdavOptionsSchema>> | null | undefined;
 }
 
@@ -52,7 +54,7 @@ export interface SourceInput
   /** Other public URLs of the same files. */
   readonly baseurlAliases?: readonly string[] | null | undefined;
   readonly root?: string | TextReference | null | undefined;
-  /** `local` when absent, `s3`, `sftp`, `webdav`, `memory`, or the name of a registered adapter. */
+  /** `local` when absent, `s3`, `azure`, `sftp`, `webdav`, `memory`, or the name of a registered adapter. */
   readonly storageAdapter?: string | null | undefined;
 }
 
@@ -81,7 +83,7 @@ export interface SourceConfig {
   readonly root: string | undefined;
   readonly storageAdapter: string;
   /**
-   * The value under the key named like the adapter (`s3`, `sftp`, `webdav`, ...), parsed by the adapter's own schema
+   * The value under the key named like the adapter (`s3`, `azure`, ...), parsed by the adapter's own schema
    * when it has one.
    */
   readonly adapterOptions: unknown;

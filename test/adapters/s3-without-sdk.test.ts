@@ -18,6 +18,12 @@ const config = {
         credentials: { accessKeyId: 'k', secretAccessKey: 's' },
       },
     },
+    container: {
+      title: 'Container',
+      baseurl: 'http://container.example/',
+      storageAdapter: 'azure',
+      azure: { container: 'secret-container', accountUrl: 'http://127.0.0.1:9/account' },
+    },
     server: {
       title: 'Server',
       baseurl: 'http://server.example/',
@@ -49,6 +55,7 @@ const SCRIPT = `
     for (const path of ['files?', 'folders?', 'folderCreate?name=f&', 'fileRemove?name=a.txt&', 'permissions?'])
       answers[source + ' ' + path.replace(/\\?.*/, '')] = await ask(path + 'source=' + source);
   for (const source of ['bucket', 'files']) answers[source + ' fileUpload'] = await ask('fileUpload', form(source));
+  answers['container files'] = await ask('files?source=container');
   answers['server files'] = await ask('files?source=server');
   answers.everything = await ask('files');
   answers.ping = [(await app.fetch(new Request('http://x/ping'))).status];
@@ -83,10 +90,15 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
       'files fileUpload': [200, expect.any(String)],
       'files permissions': [200],
       // A listing of every source leaves out the one that cannot be reached.
+      'container files': [
+        501,
+        'Azure storage needs the npm package "@azure/storage-blob", which is not installed here.',
+      ],
       'server files': [501, 'SFTP storage needs the npm package "ssh2", which is not installed here.'],
       everything: [
         200,
         'The source "Bucket" cannot be reached now.',
+        'The source "Container" cannot be reached now.',
         'The source "Server" cannot be reached now.',
       ],
       ping: [200],
@@ -107,7 +119,11 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
         'Missing: the source "bucket" needs the npm package "@aws-sdk/client-s3", which is not installed here: ' +
         'npm install @aws-sdk/client-s3\n' +
         'Missing: the source "server" needs the npm package "ssh2", which is not installed here: ' +
-        'npm install ssh2\n',
+        'npm install ssh2\n' +
+        'Missing: the source "container" needs the npm package "@azure/storage-blob", which is not installed here: ' +
+        'npm install @azure/storage-blob\n' +
+        'Missing: the login of the source "container" needs the npm package "@azure/identity", which is not ' +
+        'installed here: npm install @azure/identity\n',
     });
     expect(check({ serve: 'public', delivery: 'redirect' }).stderr).toContain(
       'npm install @aws-sdk/s3-request-presigner',

@@ -97,6 +97,23 @@ const cases: readonly (readonly [adapter: string, options: unknown, problems: re
       '.passphrase: is for a private key',
     ],
   ],
+  ['azure', { container: 'Media' }, ['.container: must be the name of a container']],
+  ['azure', { container: 'media' }, ['.accountUrl: one of accountUrl and connectionString is needed']],
+  [
+    'azure',
+    { container: 'media', accountUrl: 'https://files.test/', accountKey: 'a2V5' },
+    ['.accountKey: the address does not name the account; use connectionString'],
+  ],
+  [
+    'azure',
+    { container: 'media', accountUrl: 'https://a.blob.test/', accountKey: 'a2V5', sasToken: '?sv=1&sig=2' },
+    ['.sasToken: only one of accountKey and sasToken can be used'],
+  ],
+  [
+    'azure',
+    { container: 'media', connectionString: 'AccountName=a;AccountKey=a2V5', accountKey: 'a2V5' },
+    ['.connectionString: holds the key itself, so accountKey and sasToken must be absent'],
+  ],
   ['s3', {}, ['.bucket: is required']],
   ['s3', 'bucket', [': must be an object']],
   [

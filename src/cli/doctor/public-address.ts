@@ -45,7 +45,7 @@ const beginningOf = async (response: Response): Promise<string> => {
 
 const fixOfStatus = (status: number, { key, storageAdapter }: SourceConfig): string => {
   if (status === 401 || status === 403)
-    return storageAdapter === 's3'
+    return ['s3', 'azure', 'gcs'].includes(storageAdapter)
       ? `Let the service serve the files: remove sources.${key}.baseurl and set "serve": "public" (docs/serving.md).`
       : 'Let the web server read the folder: its user needs the right to enter it and all folders above.';
   if (status === 404)
@@ -141,10 +141,21 @@ export const checkBaseurl = async (
 const signatureOf = (app: Pick<App, 'fetch' | 'urlFor'>, name: string, probe: Probe): string =>
   new URL(app.urlFor(name, probe.name), 'http://doctor.invalid/').search;
 
+/** The bytes came from the service, which may not be what was asked for. */
+const reportServed = (storageAdapter: string, delivery: string, findings: Findings): void => {
+  if (delivery !== 'redirect' || !['azure', 'gcs'].includes(storageAdapter))
+    return findings.ok('serve', 'the service serves the files');
+  findings.risk(
+    'serve',
+    'the service sends the files itself: its credentials cannot sign URLs',
+    `Give it credentials that can sign, or set "delivery": "stream" (docs/${storageAdapter}.md).`,
+  );
+};
+
 /** Whether strangers get a file that the service serves, as its settings promise. */
 export const checkServing = async (
   app: Pick<App, 'fetch' | 'urlFor'>,
-  { name, settings: { serve, delivery } }: SourceConfig,
+  { name, storageAdapter, settings: { serve, delivery } }: SourceConfig,
   probe: Probe,
   { findings, signal }: { readonly findings: Findings; readonly signal: AbortSignal },
 ): Promise<void> => {
@@ -160,7 +171,7 @@ export const checkServing = async (
   if (status === 200 && delivery.startsWith('x-'))
     return findings.ok('serve', `the web server is asked to send the files (${delivery})`);
   if (status === 200 && (await beginningOf(response)) === probe.content)
-    return findings.ok('serve', 'the service serves the files');
+    return reportServed(storageAdapter, delivery, findings);
   await response.body?.cancel().catch(() => undefined);
   findings.broken(
     'serve',
@@ -184,7 +195,7 @@ const checkRedirect = async (
     findings.broken(
       'serve',
       `the redirect to the bucket answers ${String(response.status)}`,
-      'Allow s3:GetObject to the key, or set "delivery": "stream".',
+      'Allow the key to read the objects, or set "delivery": "stream".',
     );
   } catch (error) {
     signal.throwIfAborted();

@@ -13,13 +13,16 @@ import { Findings, reasonOf } from './finding.ts';
 type Right = 'open' | 'write' | 'list' | 'read' | 'remove';
 
 const RIGHTS: Readonly<
-  Record<Right, { readonly s3: string; readonly local: string; readonly text: string }>
+  Record<
+    Right,
+    { readonly s3: string; readonly azure: string; readonly local: string; readonly text: string }
+  >
 > = {
-  open: { s3: 's3:ListBucket', local: 'rwX', text: 'cannot be opened' },
-  write: { s3: 's3:PutObject', local: 'rwX', text: 'files cannot be written' },
-  list: { s3: 's3:ListBucket', local: 'rX', text: 'files cannot be listed' },
-  read: { s3: 's3:GetObject', local: 'rX', text: 'files cannot be read' },
-  remove: { s3: 's3:DeleteObject', local: 'rwX', text: 'files cannot be removed' },
+  open: { s3: 's3:ListBucket', azure: 'list', local: 'rwX', text: 'cannot be opened' },
+  write: { s3: 's3:PutObject', azure: 'create and write', local: 'rwX', text: 'files cannot be written' },
+  list: { s3: 's3:ListBucket', azure: 'list', local: 'rX', text: 'files cannot be listed' },
+  read: { s3: 's3:GetObject', azure: 'read', local: 'rX', text: 'files cannot be read' },
+  remove: { s3: 's3:DeleteObject', azure: 'delete', local: 'rwX', text: 'files cannot be removed' },
 };
 
 /** The words of stores for a refusal that has nothing to do with the single right. */
@@ -50,11 +53,23 @@ const adviceForSftp = (reason: string, error: unknown, key: string): string => {
   return `Correct host, port or directory of ${where}, or start the server that it names.`;
 };
 
+const adviceForAzure = (reason: string, error: unknown, right: Right, { key }: SourceConfig): string => {
+  const where = `sources.${key}.azure`;
+  if (error instanceof UnsupportedError) return 'npm install @azure/storage-blob @azure/identity';
+  if (/AuthenticationFailed|AuthenticationError|CredentialUnavailable/u.test(reason))
+    return `Correct the key or signature of ${where}, or the login of this machine, and set its clock.`;
+  if (error instanceof StorageDeniedError)
+    return `Allow to ${RIGHTS[right].azure} blobs of ${where}.container (docs/azure.md).`;
+  if (reason.includes('ContainerNotFound')) return `Make the container, or correct ${where}.container.`;
+  return `Correct the address of ${where}, or let this machine reach it.`;
+};
+
 /** One line that gives a right back. */
 const adviceFor = (config: SourceConfig, right: Right, error: unknown): string => {
   const { key, storageAdapter, root = '' } = config;
   const reason = reasonOf(error);
   if (storageAdapter === 's3') return adviceForS3(reason, error, right, config);
+  if (storageAdapter === 'azure') return adviceForAzure(reason, error, right, config);
   if (storageAdapter === 'webdav')
     return error instanceof StorageDeniedError
       ? `Correct username and password of sources.${key}.webdav, or give this user more rights there.`

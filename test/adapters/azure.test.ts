@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
+import { AzureAdapter, parseAzureOptions } from '../../dist/internals.js';
+import {
+  azuriteMissing,
+  makeContainer,
+  startAzurite,
+  type Azurite,
+  type PlainContainer,
+} from './servers/azurite.ts';
+
+// Cases have stores of their own, and mostly wait for the server: five at once.
+const sideBySide = {
+  describe,
+  it: Object.assign((name: string, body: () => Promise<void>) => it.concurrent(name, body), {
+    skip: it.skip,
+  }),
+};
+
+describe.skipIf(azuriteMissing !== undefined)(
+  `the azure adapter on Azurite${azuriteMissing === undefined ? '' : ` (skipped: ${azuriteMissing})`}`,
+  () => {
+    let server: Azurite;
+    let container: PlainContainer;
+
+    beforeAll(async () => {
+      server = await startAzurite();
+      container = await makeContainer(server);
+    });
+    afterAll(() => server?.stop());
+
+    const openStore = async (): Promise<StoreUnderTest> => {
+      const prefix = randomUUID();
+      const { accountUrl, accountKey } = server;
+      const parsed = parseAzureOptions({ container: container.name, accountUrl, accountKey, prefix });
+      if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
+      const adapter = new AzureAdapter(parsed.value);
+      // Azure takes a backslash for a slash, and Azurite cannot list control characters: another character that
+      // no path can hold is in their places.
+      const plant = (name: string) =>
+        container.put(`${prefix}/${name.replaceAll(/[\\\p{Cc}]/gu, '\u202e')}`, 'planted');
+      return { adapter, plant };
+    };
+
+    describeStorageConformance(sideBySide, 'Azurite', { open: openStore, plants: true });
+  },
+);
