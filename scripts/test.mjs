@@ -14,6 +14,7 @@ import { runTests } from './setup/vitest.mjs';
  * minutes are better spent. What remains for the other Node are the edge, the bridges, the package, the configuration, the local disk.
  */
 const ONCE = [
+  'test/adapters/{azure,gcs}*.test.ts',
   'test/{client,concurrency,docs,documents,events,images,instances,interface,model,protocol,remote,remote-store}/**',
   'test/{robustness,security,serving,sources,start}/**',
   'test/adapters/{s3,sftp-,webdav-,local-,across-,trash-,tus-,memory,example,conformance}*.test.ts',

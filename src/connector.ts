@@ -3,6 +3,7 @@ import { accessKeyOf } from './actions/action.ts';
 import { reportedActions } from './actions/permissions.ts';
 import { createActions, type Actions } from './actions/registry.ts';
 import { createAzureFactory } from './adapters/azure/factory.ts';
+import { createGcsFactory } from './adapters/gcs/factory.ts';
 import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { createS3Factory } from './adapters/s3/factory.ts';
@@ -79,6 +80,7 @@ const factoriesOf = (own: ConnectorOptions['storageAdapters']): StorageFactories
     ['memory', memoryFactory],
     ['s3', createS3Factory()],
     ['azure', createAzureFactory()],
+    ['gcs', createGcsFactory()],
     ['sftp', createSftpFactory()],
     ['webdav', createWebdavFactory()],
   ]);

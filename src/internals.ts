@@ -24,6 +24,8 @@ export { MemoryAdapter, memoryFactory } from './adapters/memory/adapter.ts';
 export { AzureAdapter } from './adapters/azure/adapter.ts';
 export { createAzureFactory } from './adapters/azure/factory.ts';
 export { parseAzureOptions } from './adapters/azure/options.ts';
+export { GcsAdapter } from './adapters/gcs/adapter.ts';
+export { parseGcsOptions } from './adapters/gcs/options.ts';
 export { S3Adapter } from './adapters/s3/adapter.ts';
 export { createS3Factory } from './adapters/s3/factory.ts';
 export { KnownServices } from './adapters/s3/known-services.ts';

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { azureOptionsSchema } from '../../src/adapters/azure/options.ts';
+import { gcsOptionsSchema } from '../../src/adapters/gcs/options.ts';
 import { s3OptionsSchema } from '../../src/adapters/s3/options.ts';
 import { sftpOptionsSchema } from '../../src/adapters/sftp/options.ts';
 import { webdavOptionsSchema } from '../../src/adapters/webdav/options.ts';
@@ -18,6 +19,7 @@ export interface AdapterOptions {
 export const adapterOptions: readonly AdapterOptions[] = [
   { adapter: 's3', schema: s3OptionsSchema },
   { adapter: 'azure', schema: azureOptionsSchema },
+  { adapter: 'gcs', schema: gcsOptionsSchema },
   { adapter: 'sftp', schema: sftpOptionsSchema },
   { adapter: 'webdav', schema: webdavOptionsSchema },
 ];

@@ -81,8 +81,8 @@ const ownProperties: Properties = {
     type: ['string', 'null'],
     minLength: 1,
     default: 'local',
-    examples: ['local', 's3', 'azure', 'sftp', 'webdav'],
-    description: 'local, s3, azure, sftp, webdav, or the name of a registered adapter.',
+    examples: ['local', 's3', 'azure', 'gcs', 'sftp', 'webdav'],
+    description: 'local, s3, azure, gcs, sftp, webdav, or the name of a registered adapter.',
   },
 };
 
@@ -90,6 +90,7 @@ const adapterProperties = (): Properties => ({
   s3: { type: 'object', description: 'Options of the s3 adapter.' },
   sftp: { type: 'object', description: 'Options of the sftp adapter.' },
   azure: { type: 'object', description: 'Options of the azure adapter.' },
+  gcs: { type: 'object', description: 'Options of the gcs adapter.' },
   webdav: { type: 'object', description: 'Options of the webdav adapter.' },
   ...Object.fromEntries(
     adapterOptions.map(({ adapter, schema }) => {
@@ -117,6 +118,7 @@ const sourceSchema = (settings: readonly DocumentedSetting[]): JsonSchema => ({
     whenAdapter('s3', 's3'),
     whenAdapter('sftp', 'sftp'),
     whenAdapter('azure', 'azure'),
+    whenAdapter('gcs', 'gcs'),
     whenAdapter('webdav', 'webdav'),
     whenAdapter('local', 'root'),
     { if: { not: { required: ['storageAdapter'] } }, then: { required: ['root'] } },

@@ -150,11 +150,12 @@ ${table(HEAD, [
     code('storageAdapter'),
     'text',
     code('"local"'),
-    '`local`, `s3`, `azure`, `sftp`, `webdav`, or the name of a registered adapter.',
+    '`local`, `s3`, `azure`, `gcs`, `sftp`, `webdav`, or the name of a registered adapter.',
   ],
   [code('s3'), 'object', 'required with `s3`', 'Options of the s3 adapter.'],
   [code('sftp'), 'object', 'required with `sftp`', 'Options of the sftp adapter.'],
   [code('azure'), 'object', 'required with `azure`', 'Options of the azure adapter.'],
+  [code('gcs'), 'object', 'required with `gcs`', 'Options of the gcs adapter.'],
   [code('webdav'), 'object', 'required with `webdav`', 'Options of the webdav adapter.'],
   [
     'any setting above',

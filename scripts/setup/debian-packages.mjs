@@ -1,3 +1,4 @@
+import { installAzurite } from './azurite.mjs';
 import { outputOf, run } from './process.mjs';
 
 /** Programs of Debian that tests drive, and what is left out without them. */
@@ -55,12 +56,15 @@ const install = async (names) => {
 };
 
 /**
- * Installs the packages that tests need, when we are root on a Debian system. Returns what is missing afterwards, one line
- * each with the tests that are left out for it.
+ * Installs the packages that tests need, when we are root on a Debian system, and Azurite. Returns what is missing afterwards,
+ * one line each with the tests that are left out for it.
  */
 export const installPackages = async () => {
+  // Both wait mostly for servers.
+  const azurite = installAzurite();
   const wanted = missing().map(([name]) => name);
   const permitted = process.getuid?.() === 0 && outputOf('apt-get', ['--version']) !== undefined;
   if (wanted.length > 0 && permitted) await install(wanted);
-  return missing().map(([name, needs]) => `${name} is not installed. Left out: ${needs}`);
+  const left = missing().map(([name, needs]) => `${name} is not installed. Left out: ${needs}`);
+  return [...left, ...(await azurite)];
 };

@@ -24,6 +24,8 @@ const usesIdentity = (options: unknown): boolean =>
   isPlainObject(options) &&
   ['connectionString', 'accountKey', 'sasToken'].every((key) => options[key] === undefined);
 
+const isAnonymous = (options: unknown): boolean => isPlainObject(options) && options['anonymous'] === true;
+
 const named = (name: string): string => `the source ${JSON.stringify(name)}`;
 
 /** The packages without which a part of the configuration cannot work. */
@@ -47,6 +49,9 @@ export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly Opt
         ? [{ name: '@azure/identity', purpose: `the login of ${named(name)}` }]
         : []),
     ]),
+  ...sources
+    .filter(({ storageAdapter, adapterOptions }) => storageAdapter === 'gcs' && !isAnonymous(adapterOptions))
+    .map(({ name }) => ({ name: 'google-auth-library', purpose: named(name) })),
   ...(settings.auth?.jwt === undefined ? [] : [{ name: 'jose', purpose: 'auth.jwt' }]),
   ...(settings.tus === undefined ? [] : [{ name: '@tus/server', purpose: 'tus' }]),
   ...(settings.rateLimits === undefined ? [] : [{ name: 'rate-limiter-flexible', purpose: 'rateLimits' }]),

@@ -23,6 +23,7 @@ const topSchema = z.strictObject({
   storageAdapter: ofSources,
   s3: ofSources,
   azure: ofSources,
+  gcs: ofSources,
   sftp: ofSources,
   webdav: ofSources,
 });

@@ -240,7 +240,7 @@ export const settingsShape = {
   delivery: setting(
     z.enum(deliveries).default('stream'),
     source(
-      'Who sends the bytes of served files: the service (`stream`), the store by a redirect to a URL that expires soon (`redirect`; S3, Azure), or the web server in front (`x-accel-redirect` of nginx, `x-sendfile` of Apache; local sources).',
+      'Who sends the bytes of served files: the service (`stream`), the store by a redirect to a URL that expires soon (`redirect`; S3, Azure, Google Cloud Storage), or the web server in front (`x-accel-redirect` of nginx, `x-sendfile` of Apache; local sources).',
     ),
   ),
   deliveryPrefix: setting(

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { azureOptionsSchema } from '../adapters/azure/options.ts';
+import type { gcsOptionsSchema } from '../adapters/gcs/options.ts';
 import type { s3OptionsSchema } from '../adapters/s3/options.ts';
 import type { sftpOptionsSchema } from '../adapters/sftp/options.ts';
 import type { webdavOptionsSchema } from '../adapters/webdav/options.ts';
@@ -38,6 +39,7 @@ export interface StorageAdapterOptions {
   readonly s3?: Written<z.input<typeof s3OptionsSchema>> | null | undefined;
   readonly sftp?: Written<z.input<typeof sftpOptionsSchema>> | null | undefined;
   readonly azure?: Written<z.input<typeof azureOptionsSchema>> | null | undefined;
+  readonly gcs?: Written<z.input<typeof gcsOptionsSchema>> | null | undefined;
   readonly webdav?: Written<z.input<typeof webdavOptionsSchema>> | null | undefined;
 }
 
@@ -54,7 +56,7 @@ export interface SourceInput
   /** Other public URLs of the same files. */
   readonly baseurlAliases?: readonly string[] | null | undefined;
   readonly root?: string | TextReference | null | undefined;
-  /** `local` when absent, `s3`, `azure`, `sftp`, `webdav`, `memory`, or the name of a registered adapter. */
+  /** `local` when absent, `s3`, `azure`, `gcs`, `sftp`, `webdav`, `memory`, or the name of a registered adapter. */
   readonly storageAdapter?: string | null | undefined;
 }
 

@@ -44,7 +44,7 @@ const isPassing = (error: unknown): boolean => {
 
 /** How requests of one store are sent. */
 export interface RequestLimits {
-  /** Seconds, together the longest that a request may wait while no connection becomes free. */
+  /** How long a request may wait while no connection becomes free, in milliseconds. */
   readonly waitMs: number;
   readonly maxAttempts: number;
   /** The error of ours for one of the library. `operation`: what was tried, for the log. */

@@ -24,6 +24,12 @@ const config = {
       storageAdapter: 'azure',
       azure: { container: 'secret-container', accountUrl: 'http://127.0.0.1:9/account' },
     },
+    google: {
+      title: 'Google',
+      baseurl: 'http://google.example/',
+      storageAdapter: 'gcs',
+      gcs: { bucket: 'secret-bucket', endpoint: 'http://127.0.0.1:9' },
+    },
     server: {
       title: 'Server',
       baseurl: 'http://server.example/',
@@ -57,6 +63,7 @@ const SCRIPT = `
   for (const source of ['bucket', 'files']) answers[source + ' fileUpload'] = await ask('fileUpload', form(source));
   answers['container files'] = await ask('files?source=container');
   answers['server files'] = await ask('files?source=server');
+  answers['google files'] = await ask('files?source=google');
   answers.everything = await ask('files');
   answers.ping = [(await app.fetch(new Request('http://x/ping'))).status];
   await app.close();
@@ -90,6 +97,10 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
       'files fileUpload': [200, expect.any(String)],
       'files permissions': [200],
       // A listing of every source leaves out the one that cannot be reached.
+      'google files': [
+        501,
+        'Google Cloud storage needs the npm package "google-auth-library", which is not installed here.',
+      ],
       'container files': [
         501,
         'Azure storage needs the npm package "@azure/storage-blob", which is not installed here.',
@@ -99,6 +110,7 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
         200,
         'The source "Bucket" cannot be reached now.',
         'The source "Container" cannot be reached now.',
+        'The source "Google" cannot be reached now.',
         'The source "Server" cannot be reached now.',
       ],
       ping: [200],
@@ -123,7 +135,9 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
         'Missing: the source "container" needs the npm package "@azure/storage-blob", which is not installed here: ' +
         'npm install @azure/storage-blob\n' +
         'Missing: the login of the source "container" needs the npm package "@azure/identity", which is not ' +
-        'installed here: npm install @azure/identity\n',
+        'installed here: npm install @azure/identity\n' +
+        'Missing: the source "google" needs the npm package "google-auth-library", which is not installed here: ' +
+        'npm install google-auth-library\n',
     });
     expect(check({ serve: 'public', delivery: 'redirect' }).stderr).toContain(
       'npm install @aws-sdk/s3-request-presigner',

@@ -114,6 +114,21 @@ const cases: readonly (readonly [adapter: string, options: unknown, problems: re
     { container: 'media', connectionString: 'AccountName=a;AccountKey=a2V5', accountKey: 'a2V5' },
     ['.connectionString: holds the key itself, so accountKey and sasToken must be absent'],
   ],
+  ['gcs', { bucket: 'Media' }, ['.bucket: must be the name of a bucket']],
+  [
+    'gcs',
+    { bucket: 'media', anonymous: true, credentialsFile: 'key.json' },
+    ['.anonymous: must not be used together with credentialsFile'],
+  ],
+  [
+    'gcs',
+    { bucket: 'media', endpoint: 'storage.test', timeout: 0, projectId: '' },
+    [
+      '.projectId: must not be empty',
+      '.endpoint: must be an http or https URL without a query',
+      '.timeout: must be more than 0 seconds',
+    ],
+  ],
   ['s3', {}, ['.bucket: is required']],
   ['s3', 'bucket', [': must be an object']],
   [

@@ -170,6 +170,7 @@ const textAt = (options: unknown, key: string): string | undefined => {
 /** Servers whose clock decides about signatures and versions. */
 const addressOf = ({ storageAdapter, adapterOptions }: SourceConfig): string | undefined => {
   if (storageAdapter === 'webdav') return textAt(adapterOptions, 'url');
+  if (storageAdapter === 'gcs') return textAt(adapterOptions, 'endpoint');
   if (storageAdapter === 'azure') return textAt(adapterOptions, 'accountUrl');
   if (storageAdapter !== 's3') return undefined;
   const region = textAt(adapterOptions, 'region') ?? 'us-east-1';

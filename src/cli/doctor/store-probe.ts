@@ -12,17 +12,42 @@ import { Findings, reasonOf } from './finding.ts';
 /** What may be done to the files of a source. */
 type Right = 'open' | 'write' | 'list' | 'read' | 'remove';
 
-const RIGHTS: Readonly<
-  Record<
-    Right,
-    { readonly s3: string; readonly azure: string; readonly local: string; readonly text: string }
-  >
-> = {
-  open: { s3: 's3:ListBucket', azure: 'list', local: 'rwX', text: 'cannot be opened' },
-  write: { s3: 's3:PutObject', azure: 'create and write', local: 'rwX', text: 'files cannot be written' },
-  list: { s3: 's3:ListBucket', azure: 'list', local: 'rX', text: 'files cannot be listed' },
-  read: { s3: 's3:GetObject', azure: 'read', local: 'rX', text: 'files cannot be read' },
-  remove: { s3: 's3:DeleteObject', azure: 'delete', local: 'rwX', text: 'files cannot be removed' },
+const RIGHTS: Readonly<Record<Right, Readonly<Record<'s3' | 'azure' | 'gcs' | 'local' | 'text', string>>>> = {
+  open: {
+    s3: 's3:ListBucket',
+    azure: 'list',
+    gcs: 'storage.objects.list',
+    local: 'rwX',
+    text: 'cannot be opened',
+  },
+  write: {
+    s3: 's3:PutObject',
+    azure: 'create and write',
+    gcs: 'storage.objects.create',
+    local: 'rwX',
+    text: 'files cannot be written',
+  },
+  list: {
+    s3: 's3:ListBucket',
+    azure: 'list',
+    gcs: 'storage.objects.list',
+    local: 'rX',
+    text: 'files cannot be listed',
+  },
+  read: {
+    s3: 's3:GetObject',
+    azure: 'read',
+    gcs: 'storage.objects.get',
+    local: 'rX',
+    text: 'files cannot be read',
+  },
+  remove: {
+    s3: 's3:DeleteObject',
+    azure: 'delete',
+    gcs: 'storage.objects.delete',
+    local: 'rwX',
+    text: 'files cannot be removed',
+  },
 };
 
 /** The words of stores for a refusal that has nothing to do with the single right. */
@@ -64,12 +89,21 @@ const adviceForAzure = (reason: string, error: unknown, right: Right, { key }: S
   return `Correct the address of ${where}, or let this machine reach it.`;
 };
 
+const adviceForGcs = (error: unknown, right: Right, { key }: SourceConfig): string => {
+  const where = `sources.${key}.gcs`;
+  if (error instanceof UnsupportedError) return 'npm install google-auth-library';
+  return error instanceof StorageDeniedError
+    ? `Correct ${where}.credentialsFile, or allow ${RIGHTS[right].gcs} to its account on the bucket (docs/gcs.md).`
+    : `Make the bucket, correct ${where}.bucket or endpoint, or let this machine reach it.`;
+};
+
 /** One line that gives a right back. */
 const adviceFor = (config: SourceConfig, right: Right, error: unknown): string => {
   const { key, storageAdapter, root = '' } = config;
   const reason = reasonOf(error);
   if (storageAdapter === 's3') return adviceForS3(reason, error, right, config);
   if (storageAdapter === 'azure') return adviceForAzure(reason, error, right, config);
+  if (storageAdapter === 'gcs') return adviceForGcs(error, right, config);
   if (storageAdapter === 'webdav')
     return error instanceof StorageDeniedError
       ? `Correct username and password of sources.${key}.webdav, or give this user more rights there.`

@@ -1,0 +1,47 @@
+import { Spellings } from '../../adapter-support/spellings.ts';
+import { ObjectStoreAdapter } from '../../object-store/adapter.ts';
+import { createKeys, partsOf, type Keys } from '../../object-store/keys.ts';
+import type { TemporaryUrlOptions } from '../../storage/adapter.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { TreeWalkOptions, WalkPage } from '../../storage/tree-walk.ts';
+import { GcsClient } from './client.ts';
+import { fromGcsError } from './errors.ts';
+import { GcsObjects } from './objects.ts';
+import type { GcsOptions } from './options.ts';
+import { signedUrlOf } from './signed-urls.ts';
+
+/** A bucket of Google Cloud Storage as a source. */
+export class GcsAdapter extends ObjectStoreAdapter {
+  readonly #options: GcsOptions;
+  readonly #client: GcsClient;
+  readonly #keys: Keys;
+
+  constructor(options: GcsOptions, root?: string) {
+    const spellings = new Spellings();
+    const keys = createKeys(options.prefix, root, spellings);
+    const client = new GcsClient(options);
+    const identity = {
+      backend: `gcs:${options.endpoint}/${options.bucket}`,
+      root: partsOf(options.prefix, root),
+    };
+    super({ objects: new GcsObjects(options, client), keys, spellings, identity });
+    this.#options = options;
+    this.#client = client;
+    this.#keys = keys;
+  }
+
+  /** Undefined where the login cannot sign. */
+  async temporaryUrl(path: SourcePath, options: TemporaryUrlOptions): Promise<string | undefined> {
+    const key = this.#keys.of(path);
+    options.signal?.throwIfAborted();
+    try {
+      return await signedUrlOf(this.#client, this.#options, key, options);
+    } catch (error) {
+      throw fromGcsError(error, `Sign ${key}`);
+    }
+  }
+
+  walk(folder: SourcePath, options: TreeWalkOptions): AsyncGenerator<WalkPage, void, undefined> {
+    return this.walkKeys(folder, options);
+  }
+}

@@ -1,0 +1,77 @@
+import * as z from 'zod';
+import {
+  authoritiesOption,
+  countOption,
+  filledOption,
+  flagOption,
+  problemsOfOptions,
+  secondsOption,
+  textOption,
+} from '../../adapter-support/option-fields.ts';
+
+const isService = (text: string): boolean => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^https?:$/u.test(url.protocol) && url.search === '' && url.username === '';
+};
+
+/** Options of the gcs adapter, as they are written under `sources.<name>.gcs`. */
+export const gcsOptionsSchema = z.strictObject(
+  {
+    bucket: filledOption
+      .regex(/^[a-z\d][\w.-]{1,220}[a-z\d]$/u, 'must be the name of a bucket')
+      .describe('Name of the bucket.'),
+    projectId: filledOption
+      .optional()
+      .describe('Project that pays for requests, for buckets whose readers pay.'),
+    credentialsFile: filledOption
+      .optional()
+      .describe(
+        'File with the key of a service account (JSON), or with another login of Google Cloud. Without it the default login is asked: GOOGLE_APPLICATION_CREDENTIALS, gcloud, the machine.',
+      ),
+    anonymous: flagOption
+      .default(false)
+      .describe('Send no login: for emulators, and for public buckets, which then can only be read.'),
+    endpoint: textOption
+      .refine(isService, 'must be an http or https URL without a query')
+      .transform((text) => text.replace(/\/+$/u, ''))
+      .default('https://storage.googleapis.com')
+      .describe('Address of the service.'),
+    prefix: textOption
+      .refine(
+        (value) => !value.split('/').some((part) => part === '.' || part === '..'),
+        'must not hold . or .. as a part',
+      )
+      .default('')
+      .describe(
+        'Prefix of names that acts as root of the source. Two sources on one bucket need different prefixes.',
+      ),
+    ca: authoritiesOption,
+    timeout: secondsOption(3600)
+      .default(60)
+      .describe(
+        'Seconds without any data, after which a request has failed. A download whose reader pauses longer goes on with another request.',
+      ),
+    maxAttempts: countOption(1, 10)
+      .default(3)
+      .describe('Attempts per request, the first included, with growing pauses between them.'),
+    storageClass: filledOption
+      .optional()
+      .describe('Storage class of every object, such as `NEARLINE`; that of the bucket when absent.'),
+    cacheControl: filledOption.optional().describe('`Cache-Control` that objects are stored with.'),
+  },
+  'must be an object',
+);
+
+/** Options of the gcs adapter with their defaults filled in. */
+export type GcsOptions = z.output<typeof gcsOptionsSchema>;
+
+/** Checks options as a configuration has them, without nulls. */
+export const parseGcsOptions = (
+  options: unknown,
+): { readonly value: GcsOptions } | { readonly problems: readonly string[] } => {
+  const parsed = gcsOptionsSchema.safeParse(options);
+  if (!parsed.success) return { problems: problemsOfOptions(parsed.error) };
+  return parsed.data.anonymous && parsed.data.credentialsFile !== undefined
+    ? { problems: ['anonymous: must not be used together with credentialsFile'] }
+    : { value: parsed.data };
+};

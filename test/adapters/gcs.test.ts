@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
+import { GcsAdapter, parseGcsOptions } from '../../dist/internals.js';
+import { startGcs, type GcsServer } from './servers/gcs-login.ts';
+
+// Cases have stores of their own: five at once.
+const sideBySide = {
+  describe,
+  it: Object.assign((name: string, body: () => Promise<void>) => it.concurrent(name, body), {
+    skip: it.skip,
+  }),
+};
+
+describe('the gcs adapter', () => {
+  let server: GcsServer;
+
+  beforeAll(async () => {
+    server = await startGcs('conformance');
+  });
+  afterAll(() => server?.stop());
+
+  const openStore = async (): Promise<StoreUnderTest> => {
+    const prefix = randomUUID();
+    const { credentialsFile, emulator } = server;
+    const parsed = parseGcsOptions({
+      bucket: emulator.bucket,
+      endpoint: emulator.endpoint,
+      credentialsFile,
+      prefix,
+    });
+    if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
+    const adapter = new GcsAdapter(parsed.value);
+    return { adapter, plant: async (name) => void emulator.put(`${prefix}/${name}`, 'planted') };
+  };
+
+  describeStorageConformance(sideBySide, 'an emulator', { open: openStore, plants: true });
+});
