@@ -10,6 +10,7 @@ import { announce, report } from './changes.ts';
 import { findItem, requireFolder, ruleExtension, type Item } from './item.ts';
 import type { OpenSource } from './open-source.ts';
 import { requireContents } from './require-contents.ts';
+import { moving } from './room.ts';
 
 /** An item that gets another path in its source. */
 export interface Relocation {
@@ -124,7 +125,7 @@ export const relocate = async (
     // Thumbnails of what is inside a folder travel inside.
     if (kind === 'folder') await requireContents(context, open, { verb, from, to });
     await announce(context, change);
-    await run(storage, kind, from, to, signal);
+    await moving(context, open, () => run(storage, kind, from, to, signal));
     await services.thumbnails.moved({ source, path: from }, { source, path: to });
   });
   await report(context, change);

@@ -8,7 +8,7 @@ import type { ActionContext } from './action.ts';
 import { announce, report } from './changes.ts';
 import { isFree } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
-import { freeing, quotaKeyOf, quotaOf, storing } from './room.ts';
+import { freeing, moving, quotaKeyOf, quotaOf, storing } from './room.ts';
 
 /** What a source keeps of removed items; undefined: nothing. */
 export const trashPolicyOf = ({ trash }: Pick<Settings, 'trash'>): TrashPolicy | undefined =>
@@ -40,7 +40,9 @@ export const removeItem = async (
   await announce(context, change);
   let bytes: number | undefined;
   if (policy !== undefined) {
-    ({ bytes } = await putIntoTrash(storage, { path, kind }, by(requester), { signal }));
+    ({ bytes } = await moving(context, open, () =>
+      putIntoTrash(storage, { path, kind }, by(requester), { signal }),
+    ));
     tendTrash(context, open, bytes);
   } else {
     await freeing(context, open, { path, kind }, () =>

@@ -104,3 +104,9 @@ export const freeing = async <T>(
   const freed = await measured(context, open, path, kind);
   return context.services.quotas.freeing(quotaKeyOf(open.source), freed, take);
 };
+
+/** Gives something another path in a source, which takes no room and may confuse a count. */
+export const moving = <T>(context: ActionContext, open: OpenSource, move: () => Promise<T>): Promise<T> =>
+  quotaOf(open, context.holdSources) === undefined
+    ? move()
+    : context.services.quotas.moving(quotaKeyOf(open.source), move);

@@ -22,6 +22,8 @@ interface Counting {
   /** What was added since it began; what has left is not taken off. */
   readonly added: Measure;
   readonly isDisturbed: boolean;
+  /** Whether something got another path meanwhile: it may have moved behind the walk, which has not seen it. */
+  readonly hasMoves: boolean;
 }
 
 /** What is known of one source, by all who share it. Forgetting it costs another count. JSON. */
@@ -35,6 +37,11 @@ export interface Account {
   /** What is about to be stored, by id. */
   readonly reserved: Readonly<Record<string, Reservation>>;
 }
+
+const largerOf = (one: Measure, other: Measure): Measure => ({
+  bytes: Math.max(one.bytes, other.bytes),
+  files: Math.max(one.files, other.files),
+});
 
 const plus = (one: Measure, other: Measure): Measure => ({
   bytes: Math.max(0, one.bytes + other.bytes),
@@ -134,9 +141,22 @@ export const renewed = (account: Account, ids: ReadonlySet<string>, now: number)
 export const withCountIfDue = (account: Account, id: string, now: number): Account => {
   const isDue = account.used === undefined || now >= account.dueAt;
   if (!isDue || account.counting !== undefined) return account;
-  const counting = { id, until: now + BELIEVED_MS, added: { bytes: 0, files: 0 }, isDisturbed: false };
+  const added = { bytes: 0, files: 0 };
+  const counting = { id, until: now + BELIEVED_MS, added, isDisturbed: false, hasMoves: false };
   return { ...account, counting, dueAt: now + SOON_MS };
 };
+
+/** Something is about to get another path. */
+export const withMove = (account: Account): Account =>
+  account.counting === undefined
+    ? account
+    : { ...account, counting: { ...account.counting, isDisturbed: true, hasMoves: true } };
+
+/** Something has got another path, which was begun in this epoch: a count that was running may not know of it. */
+export const afterMove = (account: Account, epoch: string, now: number): Account =>
+  epochOf(account) === epoch
+    ? account
+    : withMove({ ...account, dueAt: Math.min(account.dueAt, now + SOON_MS) });
 
 /** Somebody has opened the store anew, or something has left it that nobody has measured. */
 export const doubted = (account: Account, now: number, isCertain: boolean): Account => ({
@@ -152,7 +172,8 @@ export const counted = (account: Account, id: string, found: Measure | undefined
   if (counting?.id !== id) return account;
   if (found === undefined) return { ...account, counting: undefined };
   const isCalm = !counting.isDisturbed && Object.keys(account.reserved).length === 0;
-  // What came meanwhile may be in the count already.
-  const used = plus(found, counting.added);
+  // What came meanwhile may be in the count already, and what has moved may be missing.
+  const sum = plus(found, counting.added);
+  const used = counting.hasMoves && account.used !== undefined ? largerOf(account.used, sum) : sum;
   return { ...account, used, counting: undefined, countedAt: now, dueAt: now + (isCalm ? HOUR_MS : SOON_MS) };
 };

@@ -10,6 +10,7 @@ import { SourcePath } from '../storage/source-path.ts';
 import {
   type Account,
   accountAt,
+  afterMove,
   BELIEVED_MS,
   counted,
   doubted,
@@ -20,6 +21,7 @@ import {
   takenOf,
   withAdded,
   withCountIfDue,
+  withMove,
   withoutReserved,
   withReserved,
 } from './account.ts';
@@ -63,6 +65,8 @@ export interface Quotas {
    * Takes something out of the source; the room that it took is free then. @throws what `take` throws
    */
   freeing<T>(key: string, freed: Measure, take: () => Promise<T>): Promise<T>;
+  /** Gives something another path in the source. @throws what `move` throws */
+  moving<T>(key: string, move: () => Promise<T>): Promise<T>;
   /** Something has left the source, and nobody knows how much: the next use counts again. Never fails. */
   forget(key: string): Promise<void>;
   /** Aborts running counts, and resolves when they have ended. */
@@ -134,6 +138,19 @@ class SharedQuotas implements Quotas {
     const taken = await take();
     await this.#note(key, (account, now) => withAdded(account, { bytes: -bytes, files: -files }, epoch, now));
     return taken;
+  }
+
+  async moving<T>(key: string, move: () => Promise<T>): Promise<T> {
+    let epoch = '';
+    await this.#note(key, (account) => {
+      epoch = epochOf(account);
+      return withMove(account);
+    });
+    try {
+      return await move();
+    } finally {
+      await this.#note(key, (account, now) => afterMove(account, epoch, now));
+    }
   }
 
   forget(key: string): Promise<void> {

@@ -3,9 +3,16 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { createApp, registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { memoryFactory } from '../../dist/internals.js';
+import {
+  createEmbeddedState,
+  createQuotas,
+  MemoryAdapter,
+  memoryFactory,
+  SourcePath,
+} from '../../dist/internals.js';
 import type { StorageAdapter } from '../../dist/storage/adapter.js';
 import { photo } from '../images/pictures.ts';
 import { startSite } from '../remote/loopback.ts';
@@ -86,6 +93,47 @@ describe('quota', () => {
     expect((await uploads).map(({ status }) => status)).toEqual([200, 200]);
     expect(await quotaOf(service)).toMatchObject({ usedBytes: 150, usedFiles: 2 });
     expect(begun).toBe(1);
+  });
+
+  it('still counts what moved behind the walk of another count', async () => {
+    const storage = new MemoryAdapter();
+    const [from, to] = ['a/1.txt', 'z/1.txt'].map((path) => SourcePath.parse(path));
+    if (from === undefined || to === undefined) throw new Error('There are two paths.');
+    await storage.makeFolder(from.parent);
+    await storage.makeFolder(to.parent);
+    await storage.write(from, Readable.from([text(100)]));
+    let arrived = (): void => undefined;
+    let goOn = (): void => undefined;
+    const isThere = new Promise<void>((resolve) => (arrived = resolve));
+    const gate = new Promise<void>((resolve) => (goOn = resolve));
+    let isHeld = false;
+    const list: StorageAdapter['list'] = async function* (folder, options) {
+      if (isHeld && folder.equals(from.parent)) {
+        arrived();
+        await gate;
+      }
+      yield* storage.list(folder, options);
+    };
+    const held: StorageAdapter = Object.create(storage, {
+      list: { value: list },
+      makeFolder: { value: storage.makeFolder.bind(storage) },
+    });
+    const quotas = createQuotas(createEmbeddedState('').documents, silent);
+    const limits = { bytes: 1000 };
+    const none = { derivedName: undefined, ignores: () => false, hold: () => () => undefined };
+    const target = { key: 'files', storage: held, limits, ...none };
+    const { signal } = new AbortController();
+    expect(await quotas.usage(target, signal)).toEqual({ bytes: 100, files: 1 });
+    await quotas.forget('files');
+    isHeld = true;
+    await quotas.usage(target, signal);
+    await isThere;
+    await quotas.moving('files', () => storage.moveFile(from, to));
+    goOn();
+    // What does not fit in waits for the count.
+    const more = { bytes: 1000, files: 1 };
+    expect(await quotas.usage(target, signal, more)).toEqual({ bytes: 100, files: 1 });
+    await quotas.close();
   });
 
   it('counts files', async () => {

@@ -45,7 +45,7 @@ export class MixedLoad {
   readonly #extra: string[] = [];
   #made = 0;
   /** Requests that were answered, and those that were cut off. */
-  readonly counts = { answered: 0, cut: 0, both: 0 };
+  readonly counts = { answered: 0, cut: 0, both: 0, bothBytes: 0 };
 
   /** Works until the signal, or until the service does not answer any more. */
   async run(client: Client, signal: AbortSignal, workers = 6): Promise<void> {
@@ -244,7 +244,10 @@ export class MixedLoad {
     if (texts.some((text) => !allowed.includes(text)) || new Set(texts).size < texts.length)
       return [`${name} was on its way between ${allowed.join(' and ')} and is at ${texts.join() || 'none'}`];
     if (texts.length === 0 && !allowed.includes('gone')) return [`${name} is lost (${allowed.join()})`];
-    if (texts.length > 1) this.counts.both += 1;
+    if (texts.length > 1) {
+      this.counts.both += 1;
+      this.counts.bothBytes += contentOf(name).length;
+    }
     // In both after a crash, where a move gives the new name before it takes the old one.
     const kept = found.find((one) => one !== 'gone' && one.in === 'source') ?? found[0] ?? 'gone';
     file.state = kept;

@@ -278,11 +278,11 @@ describe('signed files', () => {
   });
 
   it('are gone when their time is over', async () => {
-    const service = await start({ signedUrlLifetime: 1 });
+    const service = await start({ signedUrlLifetime: 5 });
     const { files } = await listed(service);
     const link = files[0]?.file ?? '';
     expect((await fetch(service.url + link)).status).toBe(200);
-    await sleep(2100);
+    await sleep(5100);
     expect((await fetch(service.url + link)).status).toBe(403);
   });
 

@@ -20,6 +20,7 @@ import { sourceHeader } from '../listing/each-source.ts';
 import { isFree, takeFreeName } from '../naming.ts';
 import { openSource, type OpenSource } from '../open-source.ts';
 import { requireReachable, reservedNames } from '../reserved.ts';
+import { moving } from '../room.ts';
 import { pathField } from '../../parameters/fields.ts';
 import { requireTrashed, trashIdField } from './item.ts';
 
@@ -103,7 +104,7 @@ const restore = async (
       ? original
       : await takeFreeName(search, async (path) => {
           check(path);
-          await takeFromTrash(storage, record, path, { signal });
+          await moving(context, open, () => takeFromTrash(storage, record, path, { signal }));
           return path;
         });
     await report(context, { ...change, path: stored });

@@ -129,12 +129,13 @@ async function* inOrder(
   try {
     for (;;) {
       while (waiting.length < AHEAD) {
-        const { value, done } = coming.next();
-        if (done === true) break;
-        const files = value.readAhead();
+        const next = coming.next();
+        if (next.done === true) break;
+        const batch = next.value;
+        const files = batch.readAhead();
         // Told when its turn comes.
         files.catch(() => undefined);
-        waiting.push({ batch: value, files });
+        waiting.push({ batch, files });
       }
       const first = waiting.shift();
       if (first === undefined) return;

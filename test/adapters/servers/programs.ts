@@ -46,12 +46,21 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** A process and all that it has started: servers put their sessions into groups of their own. */
-const withDescendants = (pid: number): readonly number[] => {
-  const listed = `/proc/${String(pid)}/task/${String(pid)}/children`;
-  const children = existsSync(listed) ? readFileSync(listed, 'utf8').trim().split(' ') : [];
-  return [pid, ...children.filter((one) => one !== '').flatMap((one) => withDescendants(Number(one)))];
+/** What a process has started; nothing when it ends in this moment. */
+const childrenOf = (pid: number): readonly number[] => {
+  try {
+    const listed = readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8');
+    return listed.split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
 };
+
+/** A process and all that it has started: servers put their sessions into groups of their own. */
+const withDescendants = (pid: number): readonly number[] => [
+  pid,
+  ...childrenOf(pid).flatMap(withDescendants),
+];
 
 const endAll = ({ pid }: ChildProcess): void => {
   for (const one of pid === undefined ? [] : withDescendants(pid)) {
