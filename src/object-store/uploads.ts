@@ -23,7 +23,10 @@ export interface PartedUpload {
   abort(): Promise<void>;
 }
 
-/** How a service that decides conditions on every write takes contents. Refused conditions are ChangedMeanwhileError. */
+/**
+ * How a service that decides conditions on every write takes contents. Refused conditions are
+ * ChangedMeanwhileError.
+ */
 export interface UploadService {
   readonly limits: PartLimits;
   find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined>;

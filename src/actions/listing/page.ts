@@ -63,9 +63,9 @@ export interface PageRequest {
 export const lacksVersion = ({ kind, etag }: Entry): boolean => kind === 'file' && etag === undefined;
 
 /**
- * The entries of a page as the store describes them, where it can be asked for many. What was removed or became of another kind since its
- * name was read stays, as it was read: a page must not be shorter than asked while more entries follow,
- * because clients take that for the end.
+ * The entries of a page as the store describes them, where it can be asked for many. What was removed or
+ * became of another kind since its name was read stays, as it was read: a page must not be shorter than
+ * asked while more entries follow, because clients take that for the end.
  */
 export const withDetails = async (
   storage: StorageAdapter,
