@@ -93,6 +93,13 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
     await flushFolder(folder);
   };
 
+  /** Looks for the entry after every wait: older ones may have been kept meanwhile. */
+  const drop = async (names: string[], name: string): Promise<void> => {
+    await rm(join(folder, name), { force: true });
+    const index = names.indexOf(name);
+    if (index !== -1) names.splice(index, 1);
+  };
+
   return {
     add: async (value) => {
       // Named before anything is awaited, so that names have the order of the calls.
@@ -116,17 +123,13 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
         const id = name.slice(0, -'.json'.length);
         if (value !== undefined) return { id, addedAt: timeOf(name), value };
         // Somebody has removed or damaged it.
-        names.shift();
-        await rm(join(folder, name), { force: true });
+        await drop(names, name);
       }
       return undefined;
     },
     remove: async (id) => {
       const names = await loading;
-      const index = names.indexOf(`${id}.json`);
-      if (index === -1) return;
-      await rm(join(folder, `${id}.json`), { force: true });
-      names.splice(index, 1);
+      if (names.includes(`${id}.json`)) await drop(names, `${id}.json`);
     },
     waiting: async () => stateOf(await loading),
   };

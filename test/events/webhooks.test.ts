@@ -221,6 +221,25 @@ describe('webhooks', () => {
     expect((await again.first())?.value).toBe(6);
   });
 
+  it('get also what is kept while a younger event is taken away', async () => {
+    const folder = join(await scratch(), 'queue');
+    const queue = createFileQueue(folder, 10);
+    for (let round = 0; round < 100; round += 1) {
+      const older = queue.add('older'.padEnd(200_000));
+      await queue.add('younger');
+      const younger = await queue.first();
+      // Most often it is the younger one, and the older one is kept in these moments.
+      for (let turns = round % 10; turns > 0; turns -= 1)
+        await new Promise((resolve) => setImmediate(resolve));
+      await queue.remove(younger?.id ?? '');
+      await older;
+      const rest = await queue.first();
+      expect(rest, `round ${String(round)}`).toBeDefined();
+      await queue.remove(rest?.id ?? '');
+      expect(await readdir(folder), `round ${String(round)}`).toEqual([]);
+    }
+  });
+
   it('get only what they ask for, and never anything at a private address by default', async () => {
     const folder = await scratch();
     const receiver = await startReceiver(() => 200);
