@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { azureOptionsSchema } from '../../src/adapters/azure/options.ts';
 import { gcsOptionsSchema } from '../../src/adapters/gcs/options.ts';
 import { s3OptionsSchema } from '../../src/adapters/s3/options.ts';
+import { ftpOptionsSchema } from '../../src/adapters/ftp/options.ts';
 import { sftpOptionsSchema } from '../../src/adapters/sftp/options.ts';
 import { webdavOptionsSchema } from '../../src/adapters/webdav/options.ts';
 
@@ -21,5 +22,6 @@ export const adapterOptions: readonly AdapterOptions[] = [
   { adapter: 'azure', schema: azureOptionsSchema },
   { adapter: 'gcs', schema: gcsOptionsSchema },
   { adapter: 'sftp', schema: sftpOptionsSchema },
+  { adapter: 'ftp', schema: ftpOptionsSchema },
   { adapter: 'webdav', schema: webdavOptionsSchema },
 ];

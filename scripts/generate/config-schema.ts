@@ -81,14 +81,15 @@ const ownProperties: Properties = {
     type: ['string', 'null'],
     minLength: 1,
     default: 'local',
-    examples: ['local', 's3', 'azure', 'gcs', 'sftp', 'webdav'],
-    description: 'local, s3, azure, gcs, sftp, webdav, or the name of a registered adapter.',
+    examples: ['local', 's3', 'azure', 'gcs', 'sftp', 'ftp', 'webdav'],
+    description: 'local, s3, azure, gcs, sftp, ftp, webdav, or the name of a registered adapter.',
   },
 };
 
 const adapterProperties = (): Properties => ({
   s3: { type: 'object', description: 'Options of the s3 adapter.' },
   sftp: { type: 'object', description: 'Options of the sftp adapter.' },
+  ftp: { type: 'object', description: 'Options of the ftp adapter.' },
   azure: { type: 'object', description: 'Options of the azure adapter.' },
   gcs: { type: 'object', description: 'Options of the gcs adapter.' },
   webdav: { type: 'object', description: 'Options of the webdav adapter.' },
@@ -117,6 +118,7 @@ const sourceSchema = (settings: readonly DocumentedSetting[]): JsonSchema => ({
   allOf: [
     whenAdapter('s3', 's3'),
     whenAdapter('sftp', 'sftp'),
+    whenAdapter('ftp', 'ftp'),
     whenAdapter('azure', 'azure'),
     whenAdapter('gcs', 'gcs'),
     whenAdapter('webdav', 'webdav'),

@@ -9,6 +9,19 @@ export const textOption = z.string({
 /** Text that is not empty. */
 export const filledOption = textOption.min(1, 'must not be empty');
 
+/** What every file is stored with, as a header. */
+export const cacheControlOption = filledOption
+  .regex(/^[\t\u0020-\u007e]+$/u, 'must be the value of a header, in ASCII')
+  .optional();
+
+/** What every key of a source begins with. */
+export const prefixOption = textOption
+  .refine(
+    (value) => !value.split('/').some((part) => part === '.' || part === '..'),
+    'must not hold . or .. as a part',
+  )
+  .default('');
+
 /** Yes or no. */
 export const flagOption = z.boolean('must be true or false');
 
@@ -25,6 +38,18 @@ export const countOption = (least: number, most: number) =>
     .int('must be a whole number')
     .min(least, `must be at least ${String(least)}`)
     .max(most, `must be at most ${String(most)}`);
+
+/** How often a request is sent. */
+export const attemptsOption = countOption(1, 10)
+  .default(3)
+  .describe('Attempts per request, the first included, with growing pauses between them.');
+
+/** How long a store may be silent. */
+export const silenceOption = secondsOption(3600)
+  .default(60)
+  .describe(
+    'Seconds without any data, after which a request has failed. A download whose reader pauses longer goes on with another request.',
+  );
 
 const certificatesIn = (text: string): readonly string[] =>
   text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/gu) ?? [];

@@ -42,6 +42,9 @@ export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly Opt
     .filter(({ storageAdapter }) => storageAdapter === 'sftp')
     .map(({ name }) => ({ name: 'ssh2', purpose: named(name) })),
   ...sources
+    .filter(({ storageAdapter }) => storageAdapter === 'ftp')
+    .map(({ name }) => ({ name: 'basic-ftp', purpose: named(name) })),
+  ...sources
     .filter(({ storageAdapter }) => storageAdapter === 'azure')
     .flatMap(({ name, adapterOptions }) => [
       { name: '@azure/storage-blob', purpose: named(name) },

@@ -30,7 +30,7 @@ export const readSourceEnvironment = (): SourceEnvironment => {
 };
 
 /** The keys that sign links; undefined when `STOWAGE_SIGNING_SECRET` is not set. */
-export const readSigningSecret = (): readonly string[] | undefined => {
+const readSigningSecret = (): readonly string[] | undefined => {
   const keys = (process.env['STOWAGE_SIGNING_SECRET'] ?? '').split(/\s+/u).filter((key) => key !== '');
   return keys.length === 0 ? undefined : keys;
 };

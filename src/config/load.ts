@@ -25,6 +25,7 @@ const topSchema = z.strictObject({
   azure: ofSources,
   gcs: ofSources,
   sftp: ofSources,
+  ftp: ofSources,
   webdav: ofSources,
 });
 

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { azureOptionsSchema } from '../adapters/azure/options.ts';
+import { ftpOptionsSchema } from '../adapters/ftp/options.ts';
 import { gcsOptionsSchema } from '../adapters/gcs/options.ts';
 import { s3OptionsSchema } from '../adapters/s3/options.ts';
 import { sftpOptionsSchema } from '../adapters/sftp/options.ts';
@@ -15,7 +16,7 @@ import type { SourceConfig } from './types.ts';
 import { baseurlProblem, withSlash } from './values.ts';
 
 /** Adapters of the protocol: their options are accepted by every source, and needed with their adapter. */
-const PROTOCOL_ADAPTERS: readonly string[] = ['s3', 'azure', 'gcs', 'sftp', 'webdav'];
+const PROTOCOL_ADAPTERS: readonly string[] = ['s3', 'azure', 'gcs', 'sftp', 'ftp', 'webdav'];
 
 const publicUrl = z.string().transform((text, context) => {
   const message = baseurlProblem(text);
@@ -46,6 +47,7 @@ export const sourceOfReferences = z.object({
   azure: azureOptionsSchema,
   gcs: gcsOptionsSchema,
   sftp: sftpOptionsSchema,
+  ftp: ftpOptionsSchema,
   webdav: webdavOptionsSchema,
 });
 

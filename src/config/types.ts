@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { azureOptionsSchema } from '../adapters/azure/options.ts';
 import type { gcsOptionsSchema } from '../adapters/gcs/options.ts';
 import type { s3OptionsSchema } from '../adapters/s3/options.ts';
+import type { ftpOptionsSchema } from '../adapters/ftp/options.ts';
 import type { sftpOptionsSchema } from '../adapters/sftp/options.ts';
 import type { webdavOptionsSchema } from '../adapters/webdav/options.ts';
 import type { TextReference } from './references.ts';
@@ -31,12 +32,13 @@ type Written<Value> = Value extends readonly (infer Entry)[]
  *
  * ```ts
  * declare module 'stowage' {
- *   interface StorageAdapterOptions { readonly ftp?: { readonly host: string } }
+ *   interface StorageAdapterOptions { readonly drive?: { readonly host: string } }
  * }
  * ```
  */
 export interface StorageAdapterOptions {
   readonly s3?: Written<z.input<typeof s3OptionsSchema>> | null | undefined;
+  readonly ftp?: Written<z.input<typeof ftpOptionsSchema>> | null | undefined;
   readonly sftp?: Written<z.input<typeof sftpOptionsSchema>> | null | undefined;
   readonly azure?: Written<z.input<typeof azureOptionsSchema>> | null | undefined;
   readonly gcs?: Written<z.input<typeof gcsOptionsSchema>> | null | undefined;
@@ -56,7 +58,10 @@ export interface SourceInput
   /** Other public URLs of the same files. */
   readonly baseurlAliases?: readonly string[] | null | undefined;
   readonly root?: string | TextReference | null | undefined;
-  /** `local` when absent, `s3`, `azure`, `gcs`, `sftp`, `webdav`, `memory`, or the name of a registered adapter. */
+  /**
+   * `local` when absent, `s3`, `azure`, `gcs`, `sftp`, `ftp`, `webdav`, `memory`, or the name of a registered
+   * adapter.
+   */
   readonly storageAdapter?: string | null | undefined;
 }
 

@@ -64,7 +64,7 @@ export class ConnectionPool<Connection extends PooledConnection> {
 
   /** Runs `work` with a connection. Nobody may take another one inside of it: all could wait for all. */
   async use<T>(signal: AbortSignal | undefined, work: (connection: Connection) => Promise<T>): Promise<T> {
-    const { connection, release } = await this.#take(signal);
+    const { connection, release } = await this.take(signal);
     try {
       return await work(connection);
     } finally {
@@ -76,7 +76,7 @@ export class ConnectionPool<Connection extends PooledConnection> {
   async takeForReading(signal: AbortSignal | undefined): Promise<Lease<Connection>> {
     const free = await this.#readers.take(signal);
     try {
-      const { connection, release } = await this.#take(signal);
+      const { connection, release } = await this.take(signal);
       const both = (): void => {
         release();
         free();
@@ -96,7 +96,8 @@ export class ConnectionPool<Connection extends PooledConnection> {
     await Promise.allSettled(members.map(async ({ opening }) => (await opening).close()));
   }
 
-  async #take(signal: AbortSignal | undefined): Promise<Lease<Connection>> {
+  /** A connection, which its user gives back. @throws as createConnectionSlots */
+  async take(signal: AbortSignal | undefined): Promise<Lease<Connection>> {
     const free = await this.#users.take(signal);
     if (this.#closing.signal.aborted) {
       free();

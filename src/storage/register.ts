@@ -1,7 +1,16 @@
 import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories, StorageFactory } from './registry.ts';
 
-const RESERVED: ReadonlySet<string> = new Set(['local', 's3', 'azure', 'gcs', 'sftp', 'webdav', 'memory']);
+const RESERVED: ReadonlySet<string> = new Set([
+  'local',
+  's3',
+  'azure',
+  'gcs',
+  'sftp',
+  'ftp',
+  'webdav',
+  'memory',
+]);
 
 /**
  * The one exception to "no state of a module": an adapter package registers itself by being imported, before

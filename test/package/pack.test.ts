@@ -214,6 +214,7 @@ describe('the packed package', () => {
          bucket: { ...titled, storageAdapter: 's3', s3: { bucket: 'b', prefix: null, credentials: null } },
          server: { ...titled, storageAdapter: 'webdav', webdav: { url: 'https://dav.example.com/', headers: { a: 'b' } } },
          box: { ...titled, storageAdapter: 'sftp', sftp: { host: 'h', username: 'u', password: { env: 'P' }, hostKey: ['k'] } },
+         old: { ...titled, storageAdapter: 'ftp', ftp: { host: 'h', username: 'u', password: { env: 'P' }, tls: true } },
          own: { ...titled, baseurlAliases: ['https://u.example.com/'], storageAdapter: 'plain', s3: null, pdf: null },
        };
        const wrong: SourcesInput[] = [];

@@ -1,173 +1,18 @@
-import type { Readable } from 'node:stream';
-import { ListedNames } from '../../adapter-support/listed-names.ts';
-import {
-  AlreadyExistsError,
-  StorageDeniedError,
-  UnsupportedError,
-  WrongKindError,
-} from '../../errors/errors.ts';
-import { isStale, isTempName } from '../../remote-store/temporary-names.ts';
-import type {
-  Entry,
-  ListOptions,
-  OperationOptions,
-  PutOptions,
-  ReadOptions,
-  ReadResult,
-  RemoveFileOptions,
-  Stat,
-  StorageAdapter,
-  StorageCapabilities,
-  StoreIdentity,
-  WriteOptions,
-} from '../../storage/adapter.ts';
-import { consumeContent } from '../../storage/content.ts';
-import { isSegment, SourcePath } from '../../storage/source-path.ts';
+import { PathAdapter } from '../../remote-store/paths/adapter.ts';
+import { SourcePath } from '../../storage/source-path.ts';
 import type { SftpOptions } from './options.ts';
-import { openFile } from './reading.ts';
-import { removeEmptyFolder, removeFile, removeFolder } from './removing.ts';
-import type { ListedEntry, Session } from './session.ts';
-import { entriesOf } from './steps.ts';
-import { isSayable, Store } from './store.ts';
-import { copyFile, moveFile, moveFolder, writeFile } from './writing.ts';
+import type { Session } from './session.ts';
+import { Store } from './store.ts';
 
 /** A store on an SFTP server. */
-export class SftpAdapter implements StorageAdapter {
-  readonly identity: StoreIdentity;
-  readonly #store: Store;
-
-  constructor(store: Store, identity: StoreIdentity) {
-    this.#store = store;
-    this.identity = identity;
-  }
-
-  /** What the server decides about new names, and whether it folds letter case, only trials show. */
-  get capabilities(): StorageCapabilities {
-    const { decidesNames, letterCase } = this.#store;
-    return { atomicCreate: decidesNames, ifMatch: false, caseSensitive: letterCase.isSensitive };
-  }
-
-  async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
-    this.#store.prepare(path, options);
-    return this.#store.run(options, async (session) => {
-      const stat = await this.#store.stat(session, path);
-      await this.#store.learnCase(session, path);
-      return stat;
-    });
-  }
-
-  async *list(folder: SourcePath, options: ListOptions = {}): AsyncIterable<readonly Entry[]> {
-    this.#store.prepare(folder, options);
-    // A listing waits for its reader between its pages, as a download does.
-    const { session, release } = await this.#store.takeForReading(options);
-    try {
-      if ((await this.#store.stat(session, folder)).kind === 'file') throw new WrongKindError();
-      const names = new ListedNames<Entry>(folder, this.#store.spellings);
-      let omitted = 0;
-      for await (const batch of entriesOf(session, folder)) {
-        const shown = batch.flatMap((one) => this.#shown(folder, one) ?? []);
-        omitted += batch.length - shown.length - batch.filter(({ written }) => isTempName(written)).length;
-        const page = shown.filter(([entry, written]) => names.pass(entry.name, written, entry));
-        await this.#learnCase(session, folder, page[0]?.[0]);
-        if (page.length > 0) yield page.map(([entry]) => entry);
-      }
-      const rest = names.rest();
-      if (rest.length > 0) yield rest;
-      if (omitted > 0) options.onOmitted?.(omitted);
-    } finally {
-      release();
-    }
-  }
-
-  async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
-    this.#store.prepare(path, options);
-    return openFile(this.#store, path, options);
-  }
-
-  async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
-    return consumeContent(content, options, async (chunks) => {
-      if (options.ifMatch !== undefined) throw new UnsupportedError({ detail: 'ifMatch on writes' });
-      if (path.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
-      this.#store.prepare(path, options, true);
-      return writeFile(this.#store, path, chunks, options);
-    });
-  }
-
-  async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
-    this.#store.prepare(path, options, true);
-    await this.#store.run(options, (session) => this.#store.makeFolder(session, path));
-  }
-
-  async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
-    this.#store.prepare(path, options);
-    await removeFile(this.#store, path, options);
-  }
-
-  async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
-    this.#store.prepare(path, options);
-    await removeEmptyFolder(this.#store, path, options);
-  }
-
-  async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
-    this.#store.prepare(path, options);
-    await removeFolder(this.#store, path, options);
-  }
-
-  async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
-    this.#store.prepare(from, options);
-    this.#store.prepare(to, options, true);
-    await copyFile(this.#store, { from, to }, options);
-  }
-
-  async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
-    this.#store.prepare(from, options);
-    this.#store.prepare(to, options, true);
-    await moveFile(this.#store, { from, to }, options);
-  }
-
-  async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
-    this.#store.prepare(from, options);
-    this.#store.prepare(to, options, true);
-    if (from.isRoot) throw new StorageDeniedError({ detail: 'the root is not moved' });
-    await moveFolder(this.#store, { from, to }, options);
-  }
-
-  async close(): Promise<void> {
-    await this.#store.close();
-  }
-
-  /**
-   * An entry that can be shown, with its name as the server has it. What a killed process has left is
-   * removed.
-   */
-  #shown(
-    folder: SourcePath,
-    { written, found }: ListedEntry,
-  ): readonly [readonly [Entry, string]] | undefined {
-    const { kind, size, modifiedAt } = found;
-    if (isTempName(written)) {
-      if (isStale(written, modifiedAt, undefined))
-        this.#store.leftovers
-          .removed({ path: folder.below(written), kind: kind === 'folder' ? 'folder' : 'file' })
-          .catch(() => undefined);
-      return undefined;
-    }
-    const name = written.normalize('NFC');
-    if (kind === 'other' || !isSegment(name) || !isSayable(name)) return undefined;
-    return [[{ name, kind, size, modifiedAt }, written]];
-  }
-
-  async #learnCase(session: Session, folder: SourcePath, entry: Entry | undefined): Promise<void> {
-    if (entry !== undefined) await this.#store.learnCase(session, folder.below(entry.name));
-  }
-}
+export type SftpAdapter = PathAdapter<Session>;
 
 /** Opens a store on an SFTP server; asks the server nothing yet. `root` is a path below the directory. */
 export const openSftpAdapter = (options: SftpOptions, root = ''): SftpAdapter => {
   const { host, port, username, directory } = options;
   const prefix = SourcePath.parse(root);
   const isAbsolute = directory.startsWith('/');
-  return new SftpAdapter(new Store(options, prefix), {
+  return new PathAdapter(new Store(options, prefix), {
     // Logins may have roots of their own, and begin in different folders.
     backend: `sftp:${username}@${host}:${String(port)}${isAbsolute ? '' : ':~'}`,
     root: [...directory.split('/').filter((segment) => segment !== ''), ...prefix.segments],

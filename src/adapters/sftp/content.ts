@@ -1,9 +1,9 @@
 import { createLimiter } from '../../concurrency/limiter.ts';
 import { orAborted } from '../../concurrency/or-aborted.ts';
 import { CorruptError, UnsupportedError } from '../../errors/errors.ts';
+import type { Found, Names } from '../../remote-store/paths/session.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { Found, Session } from './session.ts';
-import type { Names } from './steps.ts';
+import type { Session } from './session.ts';
 
 /** Bytes of one request: what every server takes. */
 const PIECE = 32 * 1024;

@@ -9,15 +9,10 @@ import {
   UnsafeNameError,
   UnsupportedError,
 } from '../../errors/errors.ts';
-
-/** No answer came within the time; the connection was given up. */
-export class SilenceError extends Error {}
+import { SilenceError } from '../../remote-store/lost-connection.ts';
 
 /** The server has not announced an extension of the protocol. */
 export class MissingExtensionError extends Error {}
-
-/** The connection ended while something waited for its answer. */
-export class LostConnectionError extends Error {}
 
 type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
 

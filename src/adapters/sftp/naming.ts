@@ -1,11 +1,20 @@
 import { AlreadyExistsError, UnsupportedError, WrongKindError } from '../../errors/errors.ts';
+import type { Leftovers } from '../../remote-store/leftovers.ts';
+import type { Found, Names } from '../../remote-store/paths/session.ts';
 import { newAsideName } from '../../remote-store/temporary-names.ts';
 import type { EntryKind } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { isPlainRefusal, statusOf } from './errors.ts';
-import { rename, rmdir, unlink, type Names } from './steps.ts';
 import type { Session } from './session.ts';
-import type { Store } from './store.ts';
+
+/** What a store knows of its server, and learns. */
+interface Store {
+  decidesNames: boolean;
+  /** Files can be replaced in one step. */
+  canReplace: boolean;
+  readonly leftovers: Leftovers;
+  find(session: Session, path: SourcePath): Promise<Found | undefined>;
+}
 
 /** In one step, over a file or an empty folder of that name. @throws UnsupportedError */
 const replaceBy = (session: Session, { from, to }: Names): Promise<void> =>
@@ -41,7 +50,10 @@ export const giveNewName = async (store: Store, session: Session, names: Names):
     return moveToNewName(store, session, names, 'file');
   }
   store.decidesNames = true;
-  await unlink(session.unbound(), from).catch(() => store.leftovers.remove({ path: from, kind: 'file' }));
+  await session
+    .unbound()
+    .unlink(from)
+    .catch(() => store.leftovers.remove({ path: from, kind: 'file' }));
 };
 
 /** Takes a name by something empty, which only one can make. @throws AlreadyExistsError */
@@ -57,8 +69,8 @@ const takeName = async (session: Session, to: SourcePath, kind: EntryKind): Prom
 const giveNameBack = async (session: Session, to: SourcePath, kind: EntryKind): Promise<void> => {
   const unbound = session.unbound();
   // The server removes a folder only while it is empty.
-  if (kind === 'folder') await rmdir(unbound, to);
-  else if ((await unbound.look(to))?.size === 0) await unlink(unbound, to);
+  if (kind === 'folder') await unbound.rmdir(to);
+  else if ((await unbound.look(to))?.size === 0) await unbound.unlink(to);
 };
 
 /**
@@ -87,7 +99,7 @@ export const moveToNewName = async (
       store.canReplace = false;
     }
   }
-  await rename(session, names).catch((error: unknown) => throwConflict(session, to, error));
+  await session.rename(names).catch((error: unknown) => throwConflict(session, to, error));
 };
 
 /**
@@ -108,14 +120,14 @@ export const moveOver = async (store: Store, session: Session, names: Names): Pr
       store.canReplace = false;
     }
   }
-  if (found === undefined) return rename(session, names);
+  if (found === undefined) return session.rename(names);
   const [aside, unbound] = [to.parent.below(newAsideName()), session.unbound()];
-  await rename(session, { from: to, to: aside });
+  await session.rename({ from: to, to: aside });
   try {
-    await rename(unbound, { from, to });
+    await unbound.rename({ from, to });
   } catch (error) {
-    await rename(unbound, { from: aside, to });
+    await unbound.rename({ from: aside, to });
     throw error;
   }
-  await unlink(unbound, aside).catch(() => store.leftovers.remove({ path: aside, kind: 'file' }));
+  await unbound.unlink(aside).catch(() => store.leftovers.remove({ path: aside, kind: 'file' }));
 };

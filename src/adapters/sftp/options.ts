@@ -10,6 +10,9 @@ import { parseHostKeys } from './host-keys.ts';
 
 const isHost = (text: string): boolean => /^[^\s/@\u0000-\u001f]+$/u.test(text);
 
+const isPrivateKey = (text: string): boolean =>
+  /^\s*(?:-----BEGIN [A-Z ]*PRIVATE KEY-----|PuTTY-User-Key-File-\d)/u.test(text);
+
 const hostKeyText = textOption.refine(
   (text) => parseHostKeys(text).length > 0,
   'must be a public key (ssh-ed25519 AAAA...) or a fingerprint (SHA256:...)',
@@ -34,7 +37,10 @@ export const sftpOptionsSchema = z
       port: countOption(1, 65_535).default(22).describe('Port.'),
       username: filledOption.describe('Login.'),
       password: filledOption.optional().describe('Password.'),
-      privateKey: filledOption.optional().describe('Private key of the login: OpenSSH, PEM or PPK.'),
+      privateKey: filledOption
+        .refine(isPrivateKey, 'must be a private key (-----BEGIN ... or PuTTY-User-Key-File-...)')
+        .optional()
+        .describe('Private key of the login: OpenSSH, PEM or PPK.'),
       privateKeyFile: filledOption.optional().describe('File with the private key, read at each connection.'),
       passphrase: filledOption.optional().describe('Opens an encrypted private key.'),
       hostKey: z

@@ -1,12 +1,21 @@
 import { Readable } from 'node:stream';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import { passBody } from '../../remote-store/body.ts';
-import type { ReadOptions, ReadResult, Stat } from '../../storage/adapter.ts';
+import type { OperationOptions, ReadOptions, ReadResult, Stat } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { readAhead } from './content.ts';
 import { errorOf } from './errors.ts';
 import type { Session } from './session.ts';
-import type { Store } from './store.ts';
+
+/** What a read needs of its store. */
+interface Store {
+  takeForReading(options: OperationOptions): Promise<{
+    readonly session: Session;
+    readonly release: () => void;
+  }>;
+  stat(session: Session, path: SourcePath): Promise<Stat>;
+  learnCase(session: Session, path: SourcePath, options: OperationOptions): Promise<void>;
+}
 
 const openKnown = async (
   store: Store,
@@ -18,7 +27,7 @@ const openKnown = async (
   if (known.kind === 'folder') throw new WrongKindError();
   // The protocol has no versions.
   if (options.ifMatch !== undefined) throw new ChangedMeanwhileError();
-  await store.learnCase(session, path);
+  await store.learnCase(session, path, options);
   const handle = await session.open('r', path);
   try {
     const stat = await session.fstat(handle, path);

@@ -1,21 +1,18 @@
 import type { FileEntryWithStats, SFTPWrapper, Stats } from 'ssh2';
 import type { Spellings } from '../../adapter-support/spellings.ts';
 import { orAborted } from '../../concurrency/or-aborted.ts';
-import { NotFoundError, StorageFullError } from '../../errors/errors.ts';
-import type { EntryKind, Stat } from '../../storage/adapter.ts';
+import { AlreadyExistsError, NotFoundError, StorageFullError } from '../../errors/errors.ts';
+import {
+  ROOT,
+  type Base,
+  type Found,
+  type ListedEntry,
+  type Names,
+  type PathSession,
+} from '../../remote-store/paths/session.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { SftpConnection } from './connection.ts';
 import { errorOf, isPlainRefusal, statusOf } from './errors.ts';
-
-/** What lies at a path, itself and never what it points to. `other`: links, pipes and the like. */
-export type Found = Omit<Stat, 'kind'> & { readonly kind: EntryKind | 'other' };
-
-/** An entry as the server lists it. */
-export interface ListedEntry {
-  /** As the server has it; what is not text has lost its bytes. */
-  readonly written: string;
-  readonly found: Found;
-}
 
 const END_OF_FILE = 1;
 
@@ -37,28 +34,17 @@ export const foundFrom = (name: string, attributes: Stats): Found => {
   };
 };
 
-/** What is said of the root. */
-const ROOT: Found = { name: '', kind: 'folder', size: undefined, modifiedAt: undefined, etag: undefined };
-
 type Send<Value> = (
   sftp: SFTPWrapper,
   answered: (error?: Error | null, value?: Value) => void,
   path: string,
 ) => void;
 
-/** Where the root of a store lies on its server. */
-export interface Base {
-  /** The real path of its directory. */
-  readonly directory: string;
-  /** Folders below it, which may be missing. */
-  readonly prefix: readonly string[];
-}
-
 /**
  * The requests of one operation. What only looks is given up when the signal aborts; what changes something
  * is waited for, because the server goes on with it.
  */
-export class Session {
+export class Session implements PathSession {
   readonly connection: SftpConnection;
   readonly signal: AbortSignal | undefined;
   readonly #base: Base;
@@ -150,8 +136,52 @@ export class Session {
     return foundFrom(path.name, attributes);
   }
 
+  /** All entries of a folder, as the server has them. */
+  async *entries(
+    folder: SourcePath,
+    whole?: string,
+  ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
+    const handle = await this.open('opendir', folder, whole);
+    try {
+      for (;;) {
+        const entries = await this.#readdir(handle, folder);
+        if (entries === undefined) return;
+        yield entries;
+      }
+    } finally {
+      await this.close(handle).catch(() => undefined);
+    }
+  }
+
+  async mkdir(path: SourcePath): Promise<void> {
+    try {
+      await this.change('mkdir', path, (sftp, answered, whole) => sftp.mkdir(whole, answered));
+    } catch (error) {
+      if (isPlainRefusal(error) && (await this.look(path)) !== undefined)
+        throw new AlreadyExistsError({ cause: error });
+      throw error;
+    }
+  }
+
+  /** Removes a file, or a link itself. */
+  unlink(path: SourcePath, whole = this.pathOf(path)): Promise<void> {
+    return this.change('remove', path, (sftp, answered) => sftp.unlink(whole, answered));
+  }
+
+  /** Removes a folder that holds nothing: the server decides. */
+  rmdir(path: SourcePath, whole = this.pathOf(path)): Promise<void> {
+    return this.change('rmdir', path, (sftp, answered) => sftp.rmdir(whole, answered));
+  }
+
+  /** As the protocol has it: refused when anything has the target's name. */
+  rename({ from, to }: Names): Promise<void> {
+    return this.change('rename', from, (sftp, answered, whole) =>
+      sftp.rename(whole, this.pathOf(to), answered),
+    );
+  }
+
   /** The next entries of an open folder; undefined at its end. */
-  async readdir(handle: Buffer, path: SourcePath): Promise<readonly ListedEntry[] | undefined> {
+  async #readdir(handle: Buffer, path: SourcePath): Promise<readonly ListedEntry[] | undefined> {
     try {
       const entries = await this.ask<FileEntryWithStats[]>('readdir', path, (sftp, answered) =>
         sftp.readdir(handle, answered),

@@ -1,38 +1,33 @@
-import { respell, Spellings } from '../../adapter-support/spellings.ts';
-import { createNameLocks, type NameLocks } from '../../concurrency/name-locks.ts';
+import { Spellings } from '../../adapter-support/spellings.ts';
 import { orAborted } from '../../concurrency/or-aborted.ts';
-import {
-  AlreadyExistsError,
-  NotFoundError,
-  StorageDeniedError,
-  StorageUnavailableError,
-} from '../../errors/errors.ts';
+import { NotFoundError, StorageUnavailableError, WrongKindError } from '../../errors/errors.ts';
 import { ConnectionPool, type Lease } from '../../remote-store/connection-pool.ts';
-import { Leftovers } from '../../remote-store/leftovers.ts';
-import { LetterCase } from '../../remote-store/letter-case.ts';
-import { isTempName } from '../../remote-store/temporary-names.ts';
-import type { OperationOptions, Stat } from '../../storage/adapter.ts';
+import type { Base, Found, ListedEntry, Names } from '../../remote-store/paths/session.ts';
+import { PathStore } from '../../remote-store/paths/store.ts';
+import { isToCopy, putFile } from '../../remote-store/paths/writing.ts';
+import type {
+  EntryKind,
+  OperationOptions,
+  PutOptions,
+  ReadOptions,
+  ReadResult,
+} from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { SftpConnection } from './connection.ts';
+import { copyToNew, writeNew } from './content.ts';
 import { errorOf, isPlainRefusal, statusOf } from './errors.ts';
+import { giveNewName, moveOver, moveToNewName } from './naming.ts';
 import type { SftpOptions } from './options.ts';
-import { Session, type Base, type Found } from './session.ts';
-import { removeTemporary } from './steps.ts';
+import { openFile } from './reading.ts';
+import { Session } from './session.ts';
 
 /** Operations that go on one connection side by side. */
 const PER_CONNECTION = 16;
 /** Reads among them, for as long as their readers take. */
 const READERS = 8;
 
-/** A name that the server has in other bytes than UTF-8 cannot be said back to it. */
-export const isSayable = (name: string): boolean => !name.includes('\uFFFD');
-
-/** Steps that several operations share: connections, the root, finding things, making folders. */
-export class Store {
-  readonly leftovers: Leftovers;
-  readonly letterCase = new LetterCase(undefined, (error) => statusOf(error) !== undefined);
-  readonly #locks: NameLocks = createNameLocks();
-  readonly spellings = new Spellings();
+/** What operations share on an SFTP server: connections, the root, and its own way of each step. */
+export class Store extends PathStore<Session> {
   /** The server is known to let exactly one writer have a new name. */
   decidesNames = false;
   /** Until it is seen not to, the server is taken to replace files in one step. */
@@ -45,6 +40,7 @@ export class Store {
   /** `prefix` is a folder below the directory of the options, made when it is missing. */
   constructor(options: SftpOptions, prefix: SourcePath) {
     const { connections, timeout, idleTimeout } = options;
+    super((error) => statusOf(error) !== undefined);
     this.#prefix = prefix;
     this.#directory = options.directory;
     this.#pool = new ConnectionPool({
@@ -55,34 +51,6 @@ export class Store {
       waitMs: timeout * 1000,
       open: (signal) => SftpConnection.open(options, signal),
     });
-    this.leftovers = new Leftovers((leftover) =>
-      this.run({}, async (session) => removeTemporary(session, leftover)),
-    );
-  }
-
-  /** To be awaited before anything else. Temporary names do not exist for anybody. */
-  prepare({ segments }: SourcePath, { signal }: OperationOptions, writes = false): void {
-    signal?.throwIfAborted();
-    this.leftovers.retry();
-    if (segments.every((name) => !isTempName(name) && isSayable(name))) return;
-    const detail = 'a name kept for temporary files, or none in UTF-8';
-    throw writes ? new StorageDeniedError({ detail }) : new NotFoundError({ detail });
-  }
-
-  /**
-   * Runs what changes an entry while nobody else in this process does. Several in the order of their names.
-   */
-  async lock<T>(
-    paths: SourcePath | readonly SourcePath[],
-    options: OperationOptions,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    // Names that a server may hold for one have one key.
-    const keys = [paths].flat().map((path) => path.toString().toLowerCase());
-    const [key, ...others] = [...new Set(keys)].sort();
-    if (key === undefined) return work();
-    const rest = [paths].flat().filter((path) => others.includes(path.toString().toLowerCase()));
-    return this.#locks.hold(key, options, () => this.lock(rest, options, work));
   }
 
   /** Runs the requests of an operation on one connection. Never inside of each other. */
@@ -103,70 +71,63 @@ export class Store {
     }
   }
 
-  /** @throws NotFoundError, also for links and special files */
-  async stat(session: Session, path: SourcePath): Promise<Stat> {
-    const found = await this.find(session, path);
-    if (found === undefined || found.kind === 'other') throw new NotFoundError();
-    return { ...found, kind: found.kind };
-  }
-
-  /** What lies at a path, links and special files too. */
-  async find(session: Session, path: SourcePath): Promise<Found | undefined> {
-    const found = await session.look(path);
-    if (found !== undefined) return found;
-    if (path.isRoot) {
-      // Somebody has removed it.
-      await this.#findBase(session.connection);
-      return session.look(path);
+  async *entries(
+    folder: SourcePath,
+    options: OperationOptions,
+  ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
+    // A listing waits for its reader between its pages, as a download does.
+    const { session, release } = await this.takeForReading(options);
+    try {
+      if ((await this.stat(session, folder)).kind === 'file') throw new WrongKindError();
+      yield* session.entries(folder);
+    } finally {
+      release();
     }
-    const exists = async (one: SourcePath): Promise<boolean> => (await session.look(one)) !== undefined;
-    return (await respell(this.spellings, path, exists)) ? session.look(path) : undefined;
   }
 
-  /** Finds out about letter case with something that is there. Costs nothing once it is known. */
-  async learnCase(session: Session, path: SourcePath): Promise<void> {
-    const look = async (one: SourcePath): Promise<Stat> => {
-      const found = await session.look(one);
-      if (found === undefined) throw new NotFoundError();
-      return found as Stat;
-    };
-    await this.letterCase.learn({ stat: look }, path, { signal: session.signal });
+  read(path: SourcePath, options: ReadOptions): Promise<ReadResult> {
+    return openFile(this, path, options);
   }
 
-  /** @throws AlreadyExistsError when anything has the name, NotFoundError when a parent is no folder */
-  async makeFolder(session: Session, path: SourcePath): Promise<void> {
-    if (path.isRoot || (await this.find(session, path)) !== undefined) throw new AlreadyExistsError();
-    await this.ensureFolder(session, path.parent);
-    await this.#mkdir(session, path);
+  writeNew(
+    session: Session,
+    path: SourcePath,
+    chunks: AsyncIterable<Uint8Array>,
+    derived: boolean,
+  ): Promise<Found> {
+    return writeNew(session, path, chunks, derived);
   }
 
-  /** Makes a folder and its parents unless they are there. @throws NotFoundError when one is no folder */
-  async ensureFolder(session: Session, path: SourcePath): Promise<void> {
-    const found = await this.find(session, path);
-    if (found?.kind === 'folder') return;
-    if (found !== undefined || path.isRoot)
-      throw new NotFoundError({ detail: 'a parent is a file or a link' });
-    await this.ensureFolder(session, path.parent);
-    await this.#mkdir(session, path).catch((error: unknown) => {
-      // Another writer was faster.
-      if (!(error instanceof AlreadyExistsError)) throw error;
-    });
-    if ((await session.look(path))?.kind !== 'folder')
-      throw new NotFoundError({ detail: 'a parent is a file or a link' });
+  /** The copy is seen when it is whole. */
+  async copyFile(names: Names, options: PutOptions): Promise<void> {
+    if (!(await isToCopy(this, names, options))) return;
+    await putFile(this, names.to, options, (session, temp) =>
+      copyToNew(session, { from: names.from, to: temp }),
+    );
+  }
+
+  giveNewName(session: Session, names: Names): Promise<void> {
+    return giveNewName(this, session, names);
+  }
+
+  moveToNewName(session: Session, names: Names, kind: EntryKind): Promise<void> {
+    return moveToNewName(this, session, names, kind);
+  }
+
+  moveOver(session: Session, names: Names): Promise<void> {
+    return moveOver(this, session, names);
+  }
+
+  isPlainRefusal(error: unknown): boolean {
+    return isPlainRefusal(error);
   }
 
   close(): Promise<void> {
     return this.#pool.close();
   }
 
-  async #mkdir(session: Session, path: SourcePath): Promise<void> {
-    try {
-      await session.change('mkdir', path, (sftp, answered, whole) => sftp.mkdir(whole, answered));
-    } catch (error) {
-      if (isPlainRefusal(error) && (await session.look(path)) !== undefined)
-        throw new AlreadyExistsError({ cause: error });
-      throw error;
-    }
+  protected async findRoot({ connection }: Session): Promise<void> {
+    await this.#findBase(connection);
   }
 
   async #session(connection: SftpConnection, signal: AbortSignal | undefined): Promise<Session> {

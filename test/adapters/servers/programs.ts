@@ -81,6 +81,8 @@ export const startProgram = async (
 ): Promise<RunningServer> => {
   const child = spawn(command, args, {
     stdio: 'ignore',
+    // One that it may enter, unlike ours perhaps.
+    cwd: base,
     ...(isRoot ? { uid: runner.uid, gid: runner.gid } : {}),
   });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));

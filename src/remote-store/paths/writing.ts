@@ -1,12 +1,9 @@
 import { AlreadyExistsError, WrongKindError } from '../../errors/errors.ts';
-import { newTempName } from '../../remote-store/temporary-names.ts';
 import type { OperationOptions, PutOptions, Stat, WriteOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { copyToNew, writeNew } from './content.ts';
-import { giveNewName, moveOver, moveToNewName } from './naming.ts';
-import type { Found, Session } from './session.ts';
-import type { Names } from './steps.ts';
-import type { Store } from './store.ts';
+import { newTempName } from '../temporary-names.ts';
+import { ROOT, type Found, type Names, type PathSession } from './session.ts';
+import type { PathStore } from './store.ts';
 
 /** @throws AlreadyExistsError, WrongKindError when what lies at a target is in the way */
 const requireFree = (found: Found | undefined, isNew: boolean): void => {
@@ -19,8 +16,8 @@ const requireFree = (found: Found | undefined, isNew: boolean): void => {
  * Has `fill` make a hidden file beside its target, and gives it the target's name when it is whole. What lies
  * there after a failure is removed.
  */
-const putFile = async (
-  store: Store,
+export const putFile = async <Session extends PathSession>(
+  store: PathStore<Session>,
   to: SourcePath,
   { createOnly = false, signal }: PutOptions,
   fill: (session: Session, temp: SourcePath) => Promise<Found>,
@@ -31,7 +28,7 @@ const putFile = async (
       requireFree(await store.find(session, to), createOnly);
       await store.ensureFolder(session, to.parent);
       const found = await fill(session, temp);
-      await store.learnCase(session, temp);
+      await store.learnCase(session, temp, { signal });
       return found;
     });
     await store.lock(to, { signal }, () =>
@@ -39,7 +36,7 @@ const putFile = async (
         const names = { from: temp, to };
         const found = await store.find(session, to);
         requireFree(found, createOnly);
-        await (createOnly ? giveNewName(store, session, names) : moveOver(store, session, names));
+        await (createOnly ? store.giveNewName(session, names) : store.moveOver(session, names));
       }),
     );
     return { ...stored, name: to.name, kind: 'file' };
@@ -50,13 +47,15 @@ const putFile = async (
 };
 
 /** Stores content. */
-export const writeFile = (
-  store: Store,
+export const writeFile = <Session extends PathSession>(
+  store: PathStore<Session>,
   path: SourcePath,
   chunks: AsyncIterable<Uint8Array>,
   options: WriteOptions,
 ): Promise<Stat> =>
-  putFile(store, path, options, (session, temp) => writeNew(session, temp, chunks, options.derived === true));
+  putFile(store, path, options, (session, temp) =>
+    store.writeNew(session, temp, chunks, options.derived === true),
+  );
 
 /** Whether there is anything to do. */
 const isOtherPath = ({ from, to }: Names, isNew: boolean): boolean => {
@@ -65,27 +64,29 @@ const isOtherPath = ({ from, to }: Names, isNew: boolean): boolean => {
   return false;
 };
 
-const requireFile = async (
-  store: Store,
+const requireFile = async <Session extends PathSession>(
+  store: PathStore<Session>,
   session: Session,
   { from, to }: Names,
   isNew: boolean,
 ): Promise<void> => {
   if ((await store.stat(session, from)).kind === 'folder') throw new WrongKindError();
-  if (to.isRoot) requireFree({ kind: 'folder' } as Found, isNew);
+  if (to.isRoot) requireFree(ROOT, isNew);
 };
 
-/** The copy is seen when it is whole. */
-export const copyFile = async (store: Store, names: Names, options: PutOptions): Promise<void> => {
+/** Whether there is anything to copy. @throws NotFoundError, WrongKindError, AlreadyExistsError */
+export const isToCopy = async <Session extends PathSession>(
+  store: PathStore<Session>,
+  names: Names,
+  options: PutOptions,
+): Promise<boolean> => {
   const isNew = options.createOnly === true;
   await store.run(options, (session) => requireFile(store, session, names, isNew));
-  if (!isOtherPath(names, isNew)) return;
-  await putFile(store, names.to, options, (session, temp) =>
-    copyToNew(session, { from: names.from, to: temp }),
-  );
+  return isOtherPath(names, isNew);
 };
 
-export const moveFile = (store: Store, names: Names, options: PutOptions): Promise<void> => {
+/** @see StorageAdapter.moveFile */
+export const moveFile = (store: PathStore<PathSession>, names: Names, options: PutOptions): Promise<void> => {
   const isNew = options.createOnly === true;
   return store.lock([names.from, names.to], options, () =>
     store.run(options, async (session) => {
@@ -93,22 +94,26 @@ export const moveFile = (store: Store, names: Names, options: PutOptions): Promi
       if (!isOtherPath(names, isNew)) return;
       requireFree(await store.find(session, names.to), isNew);
       await store.ensureFolder(session, names.to.parent);
-      if (isNew) await moveToNewName(store, session, names, 'file');
-      else await moveOver(store, session, names);
+      if (isNew) await store.moveToNewName(session, names, 'file');
+      else await store.moveOver(session, names);
       store.spellings.forget(names.from);
     }),
   );
 };
 
 /** @throws AlreadyExistsError when anything has the target's name */
-export const moveFolder = (store: Store, names: Names, options: OperationOptions): Promise<void> =>
+export const moveFolder = (
+  store: PathStore<PathSession>,
+  names: Names,
+  options: OperationOptions,
+): Promise<void> =>
   store.lock([names.from, names.to], options, () =>
     store.run(options, async (session) => {
       if ((await store.stat(session, names.from)).kind === 'file') throw new WrongKindError();
       if (names.to.isRoot || (await store.find(session, names.to)) !== undefined)
         throw new AlreadyExistsError();
       await store.ensureFolder(session, names.to.parent);
-      await moveToNewName(store, session, names, 'folder');
+      await store.moveToNewName(session, names, 'folder');
       store.spellings.forget(names.from);
     }),
   );

@@ -4,15 +4,16 @@ import {
   StorageDeniedError,
   WrongKindError,
 } from '../../errors/errors.ts';
-import type { Leftover } from '../../remote-store/leftovers.ts';
-import { isStale, isTempName, newTempName } from '../../remote-store/temporary-names.ts';
 import type { OperationOptions, RemoveFileOptions } from '../../storage/adapter.ts';
 import { isSameVersion } from '../../storage/same-version.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { isPlainRefusal } from './errors.ts';
-import type { Session } from './session.ts';
-import { entriesOf, removeTemporary, removeTree, rename, rmdir, unlessGone, unlink } from './steps.ts';
-import type { Store } from './store.ts';
+import type { Leftover } from '../leftovers.ts';
+import { isStale, isTempName, newTempName } from '../temporary-names.ts';
+import type { PathSession } from './session.ts';
+import type { PathStore } from './store.ts';
+import { removeTemporary, removeTree, unlessGone } from './trees.ts';
+
+type Store = PathStore<PathSession>;
 
 /** @throws NotFoundError, WrongKindError, ChangedMeanwhileError */
 export const removeFile = (store: Store, path: SourcePath, options: RemoveFileOptions): Promise<void> =>
@@ -22,20 +23,20 @@ export const removeFile = (store: Store, path: SourcePath, options: RemoveFileOp
       if (found.kind === 'folder') throw new WrongKindError();
       if (options.ifUnchanged !== undefined && !isSameVersion(found, options.ifUnchanged))
         throw new ChangedMeanwhileError();
-      await unlink(session, path);
+      await session.unlink(path);
       store.spellings.forget(path);
     }),
   );
 
-const requireFolder = async (store: Store, session: Session, path: SourcePath): Promise<void> => {
+const requireFolder = async (store: Store, session: PathSession, path: SourcePath): Promise<void> => {
   if (path.isRoot) throw new StorageDeniedError({ detail: 'the root is not removed' });
   if ((await store.stat(session, path)).kind === 'file') throw new WrongKindError();
 };
 
 /** What a killed process has left in a folder long ago. */
-const staleIn = async (session: Session, folder: SourcePath): Promise<readonly Leftover[]> => {
+const staleIn = async (session: PathSession, folder: SourcePath): Promise<readonly Leftover[]> => {
   const stale: Leftover[] = [];
-  for await (const page of entriesOf(session, folder))
+  for await (const page of session.entries(folder))
     for (const { written, found } of page)
       if (isTempName(written) && isStale(written, found.modifiedAt, undefined))
         stale.push({ path: folder.below(written), kind: found.kind === 'folder' ? 'folder' : 'file' });
@@ -48,10 +49,10 @@ export const removeEmptyFolder = (store: Store, path: SourcePath, options: Opera
     await requireFolder(store, session, path);
     const removed = async (): Promise<unknown> => {
       try {
-        await rmdir(session, path);
+        await session.rmdir(path);
         return undefined;
       } catch (error) {
-        if (!isPlainRefusal(error)) throw error;
+        if (!store.isPlainRefusal(error)) throw error;
         return error;
       }
     };
@@ -77,16 +78,16 @@ export const removeFolder = async (
   await store.lock(path, options, () =>
     store.run(options, async (session) => {
       await requireFolder(store, session, path);
-      await rename(session, { from: path, to: hidden });
+      await session.rename({ from: path, to: hidden });
     }),
   );
   try {
     // It is removed for everybody by now: nobody can break that off any more.
     await store.run({}, (session) => unlessGone(removeTree(session, hidden, session.pathOf(hidden))));
   } catch (error) {
-    const back = store.run({}, (session) => rename(session, { from: hidden, to: path }));
+    const back = store.run({}, (session) => session.rename({ from: hidden, to: path }));
     await back.catch(() => store.leftovers.remove({ path: hidden, kind: 'folder' }));
-    throw isPlainRefusal(error)
+    throw store.isPlainRefusal(error)
       ? new StorageDeniedError({ detail: 'the server keeps something in the folder', cause: error })
       : error;
   }

@@ -1,0 +1,103 @@
+import { StringDecoder } from 'node:string_decoder';
+import type { FileInfo } from 'basic-ftp';
+import { StorageUnavailableError } from '../../errors/errors.ts';
+import { ROOT, type Found, type ListedEntry } from '../../remote-store/paths/session.ts';
+
+/** Characters of one line: a name has 255 bytes, facts have less. */
+const LONGEST = 8192;
+
+const sizeIn = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
+
+/** A time of RFC 3659, `20260131235959.123`, in milliseconds since 1970. */
+export const timeIn = (text: string | undefined): number | undefined => {
+  const [, year, month, day, hour, minute, second, fraction = ''] =
+    /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d+))?$/u.exec(text ?? '') ?? [];
+  if (year === undefined) return undefined;
+  const date = Date.UTC(
+    Number(year),
+    Number(month) - 1,
+    Number(day),
+    Number(hour),
+    Number(minute),
+    Number(second),
+  );
+  return date + Number(fraction.padEnd(3, '0').slice(0, 3));
+};
+
+/** What the facts of RFC 3659, `type=file;size=5;`, say; undefined for the folder itself and the one above. */
+export const foundFrom = (facts: string): Found | undefined => {
+  const values = new Map<string, string>();
+  for (const fact of facts.split(';')) {
+    const at = fact.indexOf('=');
+    if (at > 0) values.set(fact.slice(0, at).trim().toLowerCase(), fact.slice(at + 1));
+  }
+  const type = values.get('type')?.toLowerCase();
+  if (type === 'cdir' || type === 'pdir') return undefined;
+  const modifiedAt = timeIn(values.get('modify'));
+  if (type === 'dir') return { ...ROOT, modifiedAt };
+  if (type !== 'file') return { ...ROOT, kind: 'other' };
+  return { ...ROOT, kind: 'file', size: sizeIn(values.get('size')), modifiedAt };
+};
+
+/** An entry in a line of MLSD. */
+export const entryOfFacts = (line: string): ListedEntry | undefined => {
+  const at = line.indexOf(' ');
+  const found = at < 0 ? undefined : foundFrom(line.slice(0, at));
+  return found === undefined ? undefined : { written: line.slice(at + 1), found };
+};
+
+/** `lrwxrwxrwx`, by which `ls` and many servers after it begin a line. */
+const MODE = /^([-dlbcps])[-rwxsStTlL]{9}/u;
+
+/** Whether a line as of `ls` shows a link; of that name, where one is given. */
+export const showsLink = (line: string, name?: string): boolean =>
+  MODE.exec(line.trimStart())?.[1] === 'l' && (name === undefined || isLineOf(line, name));
+
+const isLineOf = (line: string, name: string): boolean =>
+  line.endsWith(` ${name}`) || line.includes(` ${name} -> `);
+
+/** Whether an answer to STAT shows a link at that path or name; undefined where it shows other entries only. */
+export const statShowsLink = (answer: string, names: readonly string[]): boolean | undefined => {
+  const shown = answer.split('\n').filter((line) => MODE.test(line.trimStart()));
+  const own = shown.filter((line) => names.some((name) => isLineOf(line, name)));
+  return own.length > 0 || shown.length === 0 ? own.some((line) => showsLink(line)) : undefined;
+};
+
+/**
+ * An entry in a line of LIST, as `ls` or DOS have it. Such lines tell no time that is sure: they leave out
+ * year, seconds and time zone.
+ * @param parse the library's; throws for what it does not know
+ */
+export const entryOfText = (
+  line: string,
+  parse: (text: string) => readonly FileInfo[],
+): ListedEntry | undefined => {
+  const [info] = parse(line);
+  if (info === undefined || info.name === '.' || info.name === '..') return undefined;
+  const [, mode = '-'] = MODE.exec(line) ?? [];
+  if (info.isDirectory && mode !== 'l') return { written: info.name, found: ROOT };
+  const isFile = info.isFile && mode === '-';
+  return {
+    written: info.name,
+    found: { ...ROOT, kind: isFile ? 'file' : 'other', size: isFile ? info.size : undefined },
+  };
+};
+
+/** The lines of a listing, in the packets that they come in. @throws StorageUnavailableError for an endless one */
+export async function* linesOf(
+  body: AsyncIterable<Buffer>,
+): AsyncGenerator<readonly string[], void, undefined> {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  for await (const chunk of body) {
+    const lines = (rest + decoder.write(chunk)).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > LONGEST)
+      throw new StorageUnavailableError({ detail: 'a line of a listing does not end' });
+    const whole = lines.map((line) => line.replace(/\r$/u, '')).filter((line) => line.length <= LONGEST);
+    if (whole.length > 0) yield whole;
+  }
+  const last = rest + decoder.end();
+  if (last !== '') yield [last.replace(/\r$/u, '')];
+}

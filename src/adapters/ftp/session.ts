@@ -1,0 +1,299 @@
+import type { Spellings } from '../../adapter-support/spellings.ts';
+import { AlreadyExistsError, NotFoundError, StorageDeniedError } from '../../errors/errors.ts';
+import {
+  ROOT,
+  type Base,
+  type Found,
+  type ListedEntry,
+  type Names,
+  type PathSession,
+} from '../../remote-store/paths/session.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { Commands, type Entered } from './commands.ts';
+import type { FtpConnection, Received, Wanted } from './connection.ts';
+import type { Dialect } from './dialect.ts';
+import { codeOf, errorOf, isFinalRefusal, isPlainRefusal, isUnknownCommand } from './errors.ts';
+import {
+  entryOfFacts,
+  entryOfText,
+  foundFrom,
+  linesOf,
+  showsLink,
+  statShowsLink,
+  timeIn,
+} from './listing.ts';
+
+/** Bytes of a listing that are kept for its reader: some 100,000 entries, with which the connection is free. */
+const LISTED_AHEAD = 16 * 1024 * 1024;
+
+/** What a session works with. */
+export interface SessionContext {
+  readonly base: Base;
+  readonly spellings: Spellings;
+  readonly dialect: Dialect;
+}
+
+/** One operation on files and folders, on a connection that no other operation uses. */
+export class Session implements PathSession {
+  readonly #commands: Commands;
+  readonly #context: SessionContext;
+
+  constructor(commands: Commands, context: SessionContext) {
+    this.#commands = commands;
+    this.#context = context;
+  }
+
+  get connection(): FtpConnection {
+    return this.#commands.connection;
+  }
+
+  /** The same, for what must be done also after the signal has aborted. */
+  unbound(): Session {
+    return new Session(new Commands(this.connection, undefined), this.#context);
+  }
+
+  pathOf(path: SourcePath): string {
+    const { base, spellings } = this.#context;
+    const segments = [...base.prefix, ...spellings.segmentsOf(path)];
+    return [base.directory.replace(/\/$/u, ''), ...segments].join('/') || '/';
+  }
+
+  /**
+   * Links on the way show in the name that the server has for the folder after CWD, and a link to a file in
+   * what STAT shows, where a server tells of them at all.
+   */
+  async look(path: SourcePath): Promise<Found | undefined> {
+    const whole = this.pathOf(path);
+    if (path.isRoot) return (await this.#commands.enter(whole)) === 'real' ? ROOT : undefined;
+    const found = await this.#lookAt(whole, path);
+    if (found?.kind === 'folder') {
+      const entered = await this.#commands.enter(whole);
+      if (entered === 'real') return found;
+      // Its rights may keep this login out of it.
+      if ((await this.#enterParent(whole)) !== 'real') return undefined;
+      return { ...found, kind: entered === 'link' ? 'other' : 'folder' };
+    }
+    if (found === undefined || (await this.#enterParent(whole)) !== 'real') return undefined;
+    return found.kind === 'file' && (await this.#isLink(whole, path)) ? { ...found, kind: 'other' } : found;
+  }
+
+  async *entries(
+    folder: SourcePath,
+    whole?: string,
+  ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
+    // A folder that goes with all it holds: some servers show links as what they lead to.
+    const links = whole === undefined ? new Set() : await this.#linksIn(folder, whole);
+    const { pages } = await this.list(folder, whole);
+    for await (const page of pages)
+      yield page.map((entry) =>
+        links.has(entry.written) ? { ...entry, found: { ...entry.found, kind: 'other' } } : entry,
+      );
+  }
+
+  /** Has the server list a folder. `ended`: the connection is free again, whatever the reader does. */
+  async list(
+    folder: SourcePath,
+    whole = this.pathOf(folder),
+  ): Promise<{ readonly pages: AsyncIterable<readonly ListedEntry[]>; readonly ended: Promise<void> }> {
+    if ((await this.#commands.enter(whole)) !== 'real')
+      throw new NotFoundError({ detail: 'no folder, or behind a link' });
+    const { body, ended } = await this.#openList(folder);
+    return { pages: this.#parsed(body, folder), ended };
+  }
+
+  /** Has the server send a file. */
+  retrieve(path: SourcePath, wanted: Wanted): Promise<Received> {
+    return this.#commands.receive(`RETR ${this.pathOf(path)}`, path, wanted);
+  }
+
+  /** Stores content; returns how many bytes it had. @throws what the content throws, and errors as they are */
+  store(path: SourcePath, chunks: AsyncIterable<Uint8Array>): Promise<number> {
+    const { signal } = this.#commands;
+    signal?.throwIfAborted();
+    this.#commands.hasChanged = true;
+    return this.connection.send(`STOR ${this.pathOf(path)}`, chunks, signal);
+  }
+
+  /** What the server says of a file that was just stored; undefined where it has none. */
+  async stored(path: SourcePath): Promise<Found | undefined> {
+    const whole = this.pathOf(path);
+    if (this.#context.dialect.hasFacts) return this.#lookAt(whole, path);
+    const size = (await this.#commands.answerIfKnown(`SIZE ${whole}`))?.message.slice(4).trim();
+    return {
+      ...ROOT,
+      name: path.name,
+      kind: 'file',
+      size: size === undefined ? undefined : Number(size),
+      modifiedAt: await this.#timeOf(whole),
+    };
+  }
+
+  async mkdir(path: SourcePath): Promise<void> {
+    try {
+      await this.#commands.change(path, `MKD ${this.pathOf(path)}`);
+    } catch (error) {
+      if (isPlainRefusal(error) && (await this.look(path)) !== undefined)
+        throw new AlreadyExistsError({ cause: error });
+      throw error;
+    }
+  }
+
+  async unlink(path: SourcePath, whole = this.pathOf(path)): Promise<void> {
+    try {
+      await this.#commands.change(path, `DELE ${whole}`);
+    } catch (error) {
+      throw await this.#goneOr(error, whole);
+    }
+  }
+
+  async rmdir(path: SourcePath, whole = this.pathOf(path)): Promise<void> {
+    try {
+      await this.#commands.change(path, `RMD ${whole}`);
+    } catch (error) {
+      const reason = await this.#goneOr(error, whole);
+      if (!isPlainRefusal(reason)) throw reason;
+      let seen = 0;
+      for await (const page of this.entries(path, whole)) seen += page.length;
+      if (seen > 0) throw reason;
+      throw new StorageDeniedError({ detail: 'the server keeps an empty folder' });
+    }
+  }
+
+  async rename({ from, to }: Names): Promise<void> {
+    const whole = this.pathOf(from);
+    try {
+      await this.#commands.change(from, `RNFR ${whole}`, `RNTO ${this.pathOf(to)}`);
+    } catch (error) {
+      throw await this.#goneOr(error, whole);
+    }
+  }
+
+  #enterParent(whole: string): Promise<Entered> {
+    return this.#commands.enter(whole.slice(0, whole.lastIndexOf('/')) || '/');
+  }
+
+  /** What lies at a path or at the end of a link. */
+  async #lookAt(whole: string, path: SourcePath): Promise<Found | undefined> {
+    const { dialect } = this.#context;
+    if (!dialect.hasFacts) return this.#lookInList(whole, path);
+    try {
+      const answer = await this.#commands.answer(`MLST ${whole}`);
+      const [, facts] = /\n ?(\S*) /u.exec(answer?.message ?? '') ?? [];
+      // Of a folder it may say that it is the one that was asked for.
+      const found =
+        facts === undefined ? undefined : foundFrom(facts.replace(/\btype=[cp]dir\b/iu, 'type=dir'));
+      return found === undefined ? undefined : { ...found, name: path.name };
+    } catch (error) {
+      if (!isUnknownCommand(error)) throw error;
+      dialect.hasFacts = false;
+      return this.#lookInList(whole, path);
+    }
+  }
+
+  async #lookInList(whole: string, path: SourcePath): Promise<Found | undefined> {
+    if ((await this.#enterParent(whole)) !== 'real') return undefined;
+    const name = whole.slice(whole.lastIndexOf('/') + 1);
+    const { body } = await this.#openList(path.parent);
+    let found: Found | undefined;
+    for await (const page of this.#parsed(body, path.parent))
+      found ??= page.find(({ written }) => written === name)?.found;
+    if (found === undefined) return undefined;
+    const modifiedAt = found.kind === 'file' ? await this.#timeOf(whole) : undefined;
+    return { ...found, name: path.name, modifiedAt };
+  }
+
+  async #timeOf(whole: string): Promise<number | undefined> {
+    return timeIn((await this.#commands.answerIfKnown(`MDTM ${whole}`))?.message.slice(4).trim());
+  }
+
+  /**
+   * Whether STAT, which is LIST on the control connection, shows a link. It takes names for patterns: where it
+   * shows others only, the folder is listed.
+   */
+  async #isLink(whole: string, path: SourcePath): Promise<boolean> {
+    const { dialect } = this.#context;
+    if (!dialect.hasStat) return false;
+    const name = whole.slice(whole.lastIndexOf('/') + 1);
+    try {
+      const { message } = (await this.#commands.answer(`STAT ${whole}`)) ?? { message: '' };
+      const isLink = statShowsLink(message, [whole, name]);
+      if (isLink !== undefined) return isLink;
+    } catch (error) {
+      // How STAT says that nothing lies there.
+      if (codeOf(error) === 450) return false;
+      if (!isUnknownCommand(error)) throw error;
+      dialect.hasStat = false;
+      return false;
+    }
+    let isLink = false;
+    for await (const line of this.#listed(path.parent)) isLink ||= showsLink(line, name);
+    return isLink;
+  }
+
+  async #linksIn(folder: SourcePath, whole: string): Promise<ReadonlySet<string>> {
+    const links = new Set<string>();
+    if (!this.#context.dialect.hasFacts || (await this.#commands.enter(whole)) !== 'real') return links;
+    for await (const line of this.#listed(folder))
+      if (showsLink(line)) links.add(entryOfText(line, this.connection.client.parseList)?.written ?? '');
+    return links;
+  }
+
+  async #openList(folder: SourcePath): Promise<Received> {
+    const { dialect } = this.#context;
+    if (dialect.hasFacts) {
+      try {
+        return await this.#commands.receive('MLSD', folder, { ahead: LISTED_AHEAD });
+      } catch (error) {
+        if (!isUnknownCommand(error)) throw error;
+        dialect.hasFacts = false;
+      }
+    }
+    return this.#commands.receive(await this.#listCommand(folder), folder, { ahead: LISTED_AHEAD });
+  }
+
+  /** Whether `-a` is understood shows in the folder itself, which is listed then too. */
+  async #listCommand(folder: SourcePath): Promise<'LIST' | 'LIST -a'> {
+    const { dialect } = this.#context;
+    if (dialect.list !== undefined) return dialect.list;
+    let showsItself = false;
+    for await (const line of this.#listed(folder)) showsItself ||= / \.$/u.test(line);
+    return (dialect.list ??= showsItself ? 'LIST -a' : 'LIST');
+  }
+
+  /** The lines of LIST with hidden names; none where the server refuses that. */
+  async *#listed(folder: SourcePath): AsyncGenerator<string, void, undefined> {
+    try {
+      const { body } = await this.#commands.receive('LIST -a', folder, { ahead: LISTED_AHEAD });
+      for await (const lines of linesOf(body as AsyncIterable<Buffer>)) yield* lines;
+    } catch (error) {
+      if (!isPlainRefusal(error) && !isUnknownCommand(error)) throw errorOf('LIST', error);
+    }
+  }
+
+  async *#parsed(
+    body: Received['body'],
+    folder: SourcePath,
+  ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
+    const parse = this.#context.dialect.hasFacts
+      ? entryOfFacts
+      : (line: string) => entryOfText(line, this.connection.client.parseList);
+    try {
+      for await (const lines of linesOf(body as AsyncIterable<Buffer>)) {
+        const page = lines.flatMap((line) => parse(line) ?? []);
+        if (page.length > 0) yield page;
+      }
+    } catch (error) {
+      this.#commands.signal?.throwIfAborted();
+      throw errorOf(`list /${folder.toString()}`, error);
+    }
+  }
+
+  /** What a refusal means when nothing lies there. */
+  async #goneOr(error: unknown, whole: string): Promise<unknown> {
+    if (!isPlainRefusal(error)) return error;
+    for (const asked of this.#context.dialect.hasFacts ? ['MLST'] : ['CWD', 'SIZE', 'MDTM'])
+      if (!(await this.connection.command(`${asked} ${whole}`).then(() => false, isFinalRefusal)))
+        return error;
+    return new NotFoundError({ cause: error });
+  }
+}

@@ -1,0 +1,151 @@
+import { respell, Spellings } from '../../adapter-support/spellings.ts';
+import { createNameLocks, type NameLocks } from '../../concurrency/name-locks.ts';
+import { AlreadyExistsError, NotFoundError, StorageDeniedError } from '../../errors/errors.ts';
+import type { OperationOptions, PutOptions, ReadOptions, ReadResult, Stat } from '../../storage/adapter.ts';
+import type { EntryKind } from '../../storage/adapter.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { Leftovers } from '../leftovers.ts';
+import { LetterCase } from '../letter-case.ts';
+import { isTempName } from '../temporary-names.ts';
+import { isSayable, type Found, type ListedEntry, type Names, type PathSession } from './session.ts';
+import { removeTemporary } from './trees.ts';
+
+/** How the stores of a protocol lock names. */
+export interface PathLocks {
+  readonly locks: NameLocks;
+  /** What comes before a path: stores with the same one lock each other out. */
+  readonly prefix: string;
+}
+
+/**
+ * A store on a server that knows files and folders by their paths: the steps that its operations share, and
+ * those that every protocol takes in its own way.
+ */
+export abstract class PathStore<Session extends PathSession> {
+  readonly leftovers: Leftovers;
+  readonly letterCase: LetterCase;
+  readonly spellings = new Spellings();
+  readonly #locks: PathLocks;
+
+  /** @param isRefusal whether an error is an answer of the server */
+  constructor(
+    isRefusal: (error: unknown) => boolean,
+    locks: PathLocks = { locks: createNameLocks(), prefix: '' },
+  ) {
+    this.letterCase = new LetterCase(undefined, isRefusal);
+    this.#locks = locks;
+    this.leftovers = new Leftovers((leftover) =>
+      this.run({}, async (session) => removeTemporary(session, leftover)),
+    );
+  }
+
+  /** The server is known to let exactly one writer have a new name. */
+  abstract readonly decidesNames: boolean;
+  /** Runs the requests of an operation on one connection. Never inside of each other. */
+  abstract run<T>(options: OperationOptions, work: (session: Session) => Promise<T>): Promise<T>;
+  /** The entries of a folder, for a reader who takes as long as it likes. @throws NotFoundError, WrongKindError */
+  abstract entries(
+    folder: SourcePath,
+    options: OperationOptions,
+  ): AsyncGenerator<readonly ListedEntry[], void, undefined>;
+  /** @see StorageAdapter.read */
+  abstract read(path: SourcePath, options: ReadOptions): Promise<ReadResult>;
+  /** @see StorageAdapter.copyFile */
+  abstract copyFile(names: Names, options: PutOptions): Promise<void>;
+  /** Writes a new file. What has come of it after a failure is the caller's to remove. */
+  abstract writeNew(
+    session: Session,
+    path: SourcePath,
+    chunks: AsyncIterable<Uint8Array>,
+    derived: boolean,
+  ): Promise<Found>;
+  /**
+   * Gives content, under a hidden name until then, a name that is new. These three are called under the lock
+   * of the name, after a look at it. @throws AlreadyExistsError
+   */
+  abstract giveNewName(session: Session, names: Names): Promise<void>;
+  /** Moves a file or folder to a name that is new. @throws AlreadyExistsError */
+  abstract moveToNewName(session: Session, names: Names, kind: EntryKind): Promise<void>;
+  /** Moves a file to a name that another file may have. @throws WrongKindError when a folder has it */
+  abstract moveOver(session: Session, names: Names): Promise<void>;
+  /** Refused without a reason that the answer tells: that something is in the way, above all. */
+  abstract isPlainRefusal(error: unknown): boolean;
+  /** Makes the root again, when somebody has removed it. */
+  protected abstract findRoot(session: Session): Promise<void>;
+  abstract close(): Promise<void>;
+
+  /** To be called before anything else. Temporary names do not exist for anybody. */
+  prepare({ segments }: SourcePath, { signal }: OperationOptions, writes = false): void {
+    signal?.throwIfAborted();
+    this.leftovers.retry();
+    if (segments.every((name) => !isTempName(name) && isSayable(name))) return;
+    const detail = 'a name kept for temporary files, or none in UTF-8';
+    throw writes ? new StorageDeniedError({ detail }) : new NotFoundError({ detail });
+  }
+
+  /**
+   * Runs what changes an entry while nobody else in this process does. Several in the order of their names.
+   */
+  async lock<T>(
+    paths: SourcePath | readonly SourcePath[],
+    options: OperationOptions,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    // Names that a server may hold for one have one key.
+    const keyOf = (path: SourcePath): string => `${this.#locks.prefix}${path.toString()}`.toLowerCase();
+    const hold = ([key, ...rest]: readonly string[]): Promise<T> =>
+      key === undefined ? work() : this.#locks.locks.hold(key, options, () => hold(rest));
+    return hold([...new Set([paths].flat().map(keyOf))].sort());
+  }
+
+  /** @throws NotFoundError, also for links and special files */
+  async stat(session: Session, path: SourcePath): Promise<Stat> {
+    const found = await this.find(session, path);
+    if (found === undefined || found.kind === 'other') throw new NotFoundError();
+    return { ...found, kind: found.kind };
+  }
+
+  /** What lies at a path, links and special files too. */
+  async find(session: Session, path: SourcePath): Promise<Found | undefined> {
+    const found = await session.look(path);
+    if (found !== undefined) return found;
+    if (path.isRoot) {
+      await this.findRoot(session);
+      return session.look(path);
+    }
+    const exists = async (one: SourcePath): Promise<boolean> => (await session.look(one)) !== undefined;
+    return (await respell(this.spellings, path, exists)) ? session.look(path) : undefined;
+  }
+
+  /** Finds out about letter case with something that is there. Costs nothing once it is known. */
+  async learnCase(session: Session, path: SourcePath, options: OperationOptions): Promise<void> {
+    const look = async (one: SourcePath): Promise<Stat> => {
+      const found = await session.look(one);
+      if (found === undefined) throw new NotFoundError();
+      return found as Stat;
+    };
+    await this.letterCase.learn({ stat: look }, path, options);
+  }
+
+  /** @throws AlreadyExistsError when anything has the name, NotFoundError when a parent is no folder */
+  async makeFolder(session: Session, path: SourcePath): Promise<void> {
+    if (path.isRoot || (await this.find(session, path)) !== undefined) throw new AlreadyExistsError();
+    await this.ensureFolder(session, path.parent);
+    await session.mkdir(path);
+  }
+
+  /** Makes a folder and its parents unless they are there. @throws NotFoundError when one is no folder */
+  async ensureFolder(session: Session, path: SourcePath): Promise<void> {
+    const found = await this.find(session, path);
+    if (found?.kind === 'folder') return;
+    if (found !== undefined || path.isRoot)
+      throw new NotFoundError({ detail: 'a parent is a file or a link' });
+    await this.ensureFolder(session, path.parent);
+    await session.mkdir(path).catch((error: unknown) => {
+      // Another writer was faster.
+      if (!(error instanceof AlreadyExistsError)) throw error;
+    });
+    if ((await session.look(path))?.kind !== 'folder')
+      throw new NotFoundError({ detail: 'a parent is a file or a link' });
+  }
+}

@@ -1,0 +1,34 @@
+import { describeFtpServer } from './ftp-conformance.ts';
+import { hasPyftpdlib, startFtp, startPyftpdlib } from './servers/ftp.ts';
+import { hasProftpd } from './servers/proftpd.ts';
+
+// The rest does not depend on the server: it runs on ProFTPD.
+const themes = ['stat', 'list', 'read', 'write', 'folders', 'removal', 'copy', 'move'];
+
+describeFtpServer({
+  name: 'ProFTPD with TLS',
+  installed: hasProftpd,
+  start: () => startFtp(true),
+  themes,
+});
+
+describeFtpServer({
+  name: 'ProFTPD with TLS 1.2',
+  installed: hasProftpd,
+  start: () => startFtp(true, 'TLSProtocol TLSv1.2'),
+  themes: ['list', 'read', 'write', 'removal'],
+});
+
+describeFtpServer({
+  name: 'ProFTPD without MLSD and MLST',
+  installed: hasProftpd,
+  start: () => startFtp(false, 'FactsAdvertise off\n<Limit MLSD MLST>\nDenyAll\n</Limit>'),
+  themes,
+});
+
+describeFtpServer({
+  name: 'pyftpdlib',
+  installed: hasPyftpdlib,
+  start: startPyftpdlib,
+  themes: [...themes, 'names'],
+});

@@ -1,0 +1,10 @@
+import { describeFtpServer, PROFTPD_REFUSES } from './ftp-conformance.ts';
+import { startFtp } from './servers/ftp.ts';
+import { hasProftpd } from './servers/proftpd.ts';
+
+describeFtpServer({
+  name: 'ProFTPD',
+  installed: hasProftpd,
+  start: () => startFtp(),
+  skip: PROFTPD_REFUSES,
+});

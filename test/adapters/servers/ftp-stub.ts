@@ -1,0 +1,177 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { createSecureContext, TLSSocket } from 'node:tls';
+
+/** What a scripted server answers to a command, instead of what an honest one would; null: nothing at all. */
+export type Script = (verb: string, argument: string) => string | null | undefined;
+
+/** How a scripted server differs from an honest one. */
+export interface StubOptions {
+  readonly script?: Script;
+  readonly greeting?: string;
+  /** What LIST and MLSD send. */
+  readonly listing?: string;
+  /** What RETR sends. */
+  readonly content?: Buffer;
+  readonly certificate?: { readonly key: string; readonly cert: string };
+  /** Sends answers byte by byte. */
+  readonly dribbles?: boolean;
+}
+
+/** A scripted FTP server with an empty root, as far as its script says nothing else. */
+export interface FtpStub {
+  readonly port: number;
+  /** All lines that it was sent, those after a login in the clear as well as those in TLS. */
+  readonly heard: string[];
+  /** Control connections that are open, and that were made. */
+  readonly open: () => number;
+  readonly made: () => number;
+  /** Where it listens for data after PASV. */
+  readonly dataPort: () => number;
+  /** Closes all control connections, as servers do when nobody has used them. */
+  readonly hangUp: () => void;
+  /** Says something to all that nobody has asked for. */
+  readonly say: (text: string) => void;
+  readonly close: () => Promise<void>;
+}
+
+const listen = async (server: Server): Promise<number> => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+};
+
+const ANSWERS: Readonly<Record<string, string>> = {
+  USER: '331 password',
+  PASS: '230 in',
+  TYPE: '200 binary',
+  OPTS: '200 yes',
+  FEAT: '211-Features\r\n MLST type*;size*;modify*;\r\n211 end',
+  PWD: '257 "/"',
+  MLST: '550 nothing',
+  PBSZ: '200 0',
+  PROT: '200 private',
+  STAT: '502 no',
+  DELE: '250 gone',
+  RMD: '250 gone',
+  RNFR: '350 and now',
+  RNTO: '250 moved',
+};
+
+export const startFtpStub = async (options: StubOptions = {}): Promise<FtpStub> => {
+  const { script, greeting = '220 here', listing = '', content = Buffer.alloc(0), certificate } = options;
+  const sockets = new Set<Socket>();
+  const heard: string[] = [];
+  let made = 0;
+  const data = createServer();
+  const dataPort = await listen(data);
+
+  const serve = (plain: Socket): void => {
+    made += 1;
+    let socket = plain;
+    let folder = '/';
+    sockets.add(plain);
+    plain.setNoDelay(true);
+    plain.on('close', () => sockets.delete(plain)).on('error', () => undefined);
+    let saying = Promise.resolve();
+    const dribble = async (text: string): Promise<void> => {
+      for (const byte of Buffer.from(text)) {
+        socket.write(Buffer.from([byte]));
+        await setTimeout(1);
+      }
+    };
+    const say = (text: string): void => {
+      if (options.dribbles === true) saying = saying.then(() => dribble(`${text}\r\n`));
+      else socket.write(`${text}\r\n`);
+    };
+    let incoming: Promise<Socket> | undefined;
+    const awaitData = (from: Server): void => {
+      incoming = once(from, 'connection').then(([one]) => one as Socket);
+      incoming.catch(() => undefined);
+    };
+    const offerData = async (): Promise<void> => {
+      const own = createServer();
+      const ownPort = await listen(own);
+      awaitData(own);
+      own.once('connection', () => own.close());
+      say(`229 go (|||${String(ownPort)}|)`);
+    };
+    const sendData = async (bytes: Buffer | string): Promise<void> => {
+      const to = await incoming;
+      say('150 coming');
+      to?.on('error', () => undefined).end(bytes, () => say('226 all'));
+    };
+    const takeData = async (): Promise<void> => {
+      const from = await incoming;
+      say('150 go');
+      from
+        ?.on('error', () => undefined)
+        .resume()
+        .on('end', () => say('226 stored'));
+    };
+    const secure = (): void => {
+      say('234 go');
+      socket.removeAllListeners('data');
+      const context = createSecureContext(certificate);
+      socket = new TLSSocket(socket, { isServer: true, secureContext: context });
+      socket.on('error', () => undefined);
+      hear();
+    };
+    const act = (verb: string, argument: string): void => {
+      if (verb === 'PASV') awaitData(data);
+      const scripted = script?.(verb, argument);
+      if (scripted === null) return;
+      if (scripted !== undefined) return say(scripted);
+      if (verb === 'CWD') {
+        folder = argument;
+        return say('250 there');
+      }
+      if (verb === 'PWD') return say(`257 "${folder}"`);
+      if (verb === 'AUTH' && certificate !== undefined) return secure();
+      if (verb === 'EPSV') return void offerData();
+      if (verb === 'MLSD' || verb === 'LIST') return void sendData(listing);
+      if (verb === 'RETR') return void sendData(content);
+      if (verb === 'STOR') return void takeData();
+      say(ANSWERS[verb] ?? '502 what?');
+    };
+    const hear = (): void => {
+      let rest = '';
+      socket.on('data', (chunk: Buffer) => {
+        rest += chunk.toString();
+        const lines = rest.split('\r\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines) {
+          heard.push(line);
+          const [verb = ''] = line.split(' ', 1);
+          act(verb, line.slice(verb.length + 1));
+        }
+      });
+    };
+    hear();
+    say(greeting);
+  };
+  const server = createServer(serve);
+  const port = await listen(server);
+  const hangUp = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port,
+    heard,
+    open: () => sockets.size,
+    made: () => made,
+    dataPort: () => dataPort,
+    hangUp,
+    say: (text) => {
+      for (const socket of sockets) socket.write(text);
+    },
+    close: async () => {
+      hangUp();
+      const closed = [server, data].map((one) => once(one, 'close'));
+      server.close();
+      data.close();
+      await Promise.all(closed);
+    },
+  };
+};
