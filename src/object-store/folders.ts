@@ -9,6 +9,7 @@ import {
 } from '../errors/errors.ts';
 import type { OperationOptions } from '../storage/adapter.ts';
 import { isKeyTooLong } from './keys.ts';
+import { hasBelow } from './lookup.ts';
 import type { ListedObject, Objects } from './objects.ts';
 import { Remover } from './remove-objects.ts';
 import { requireFree } from './transfers.ts';
@@ -58,7 +59,7 @@ export class Folders {
     await this.#objects.locks.hold(key, options, async () => {
       const [found, below] = await Promise.all([
         this.#objects.find(file, options),
-        this.#objects.hasBelow(key, options),
+        hasBelow(this.#objects, key, options),
       ]);
       if (found !== undefined || below) throw new AlreadyExistsError();
       options.signal?.throwIfAborted();
@@ -131,7 +132,7 @@ export class Folders {
 
   /** Gives a folder an object of its own where only a key that was just removed below it made it exist. */
   async keep(folder: string, options: OperationOptions): Promise<void> {
-    if (!(await this.#objects.hasBelow(folder, options)))
+    if (!(await hasBelow(this.#objects, folder, options)))
       await this.#objects.putFolder(folder, false, options);
   }
 

@@ -1,3 +1,4 @@
+import { mimeTypeOf } from '../content/mime-type.ts';
 import { NotFoundError, UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { Spellings } from '../adapter-support/spellings.ts';
@@ -9,6 +10,10 @@ export const HIDDEN_FOLDER = '.stowage-tmp';
 
 /** Whether a key is longer than services take. */
 export const isKeyTooLong = (key: string): boolean => Buffer.byteLength(key) > MAX_KEY_BYTES;
+
+/** What an object is called by its key: the object of a folder, or a file. */
+export const contentTypeOf = (key: string): string =>
+  key.endsWith('/') ? 'application/x-directory' : mimeTypeOf(key.slice(key.lastIndexOf('/') + 1));
 
 /** How paths of the source become keys of the bucket, and back. */
 export interface Keys {

@@ -15,6 +15,24 @@ export interface FoundFile {
   readonly storageClass: string | undefined;
 }
 
+/** The first key that begins so. */
+export const firstKey = async (
+  objects: Pick<Objects, 'pages'>,
+  prefix: string,
+  options: OperationOptions,
+): Promise<string | undefined> => {
+  for await (const page of objects.pages(prefix, options, { size: 1 }))
+    if (page.objects[0] !== undefined) return page.objects[0].key;
+  return undefined;
+};
+
+/** Whether any key begins so. */
+export const hasBelow = async (
+  objects: Pick<Objects, 'pages'>,
+  prefix: string,
+  options: OperationOptions,
+): Promise<boolean> => (await firstKey(objects, prefix, options)) !== undefined;
+
 /** Names and facts of what one page of keys shows in a folder, the folder's own object left out. */
 const listedIn = ({ objects, prefixes }: ObjectPage, folder: string) => [
   ...objects
@@ -43,7 +61,7 @@ export class Lookup {
 
   /** Whether anything lies below the path. */
   async isFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
-    return path.isRoot || this.#objects.hasBelow(this.#keys.ofFolder(path), options);
+    return path.isRoot || hasBelow(this.#objects, this.#keys.ofFolder(path), options);
   }
 
   /** What lies in a folder, in pages; returns whether the folder is there. Counts what no path can name. */
@@ -149,7 +167,7 @@ export class Lookup {
     const taken = (): Error => (createOnly ? new AlreadyExistsError() : new WrongKindError());
     if (path.isRoot) throw taken();
     const key = this.#keys.toMake(path);
-    if (!(await this.#objects.hasBelow(`${key}/`, options))) return key;
+    if (!(await hasBelow(this.#objects, `${key}/`, options))) return key;
     // Other tools can store a file beside a folder of its name.
     if (createOnly || (await this.#objects.find(key, options)) === undefined) throw taken();
     return key;

@@ -103,9 +103,6 @@ export interface Objects {
   /** Undefined where nothing has the key. */
   find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined>;
 
-  /** Whether any key begins so. */
-  hasBelow(prefix: string, options: OperationOptions): Promise<boolean>;
-
   /** Keys that begin so, by their bytes; with a delimiter those of one folder. Pages may be empty. */
   pages(prefix: string, options: OperationOptions, how?: PageOptions): AsyncIterable<ObjectPage>;
 

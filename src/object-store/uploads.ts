@@ -70,6 +70,15 @@ export class Uploads {
     }
   }
 
+  /** @see Objects.putFolder */
+  async putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
+    try {
+      await this.#service.put({ key, createOnly, ifMatch: undefined }, Buffer.alloc(0), options);
+    } catch (error) {
+      throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
+    }
+  }
+
   /** What one request could store, if the content may be so small. Waits for memory before it reads. */
   async #readFirst(
     { size }: Upload,

@@ -36,6 +36,12 @@ const config = {
       storageAdapter: 'sftp',
       sftp: { host: 'secret-host', username: 'u', password: 's', hostKey: `SHA256:${'a'.repeat(43)}` },
     },
+    old: {
+      title: 'Old server',
+      baseurl: 'http://old.example/',
+      storageAdapter: 'ftp',
+      ftp: { host: 'secret-host', username: 'u', password: 's' },
+    },
   },
 };
 
@@ -63,6 +69,7 @@ const SCRIPT = `
   for (const source of ['bucket', 'files']) answers[source + ' fileUpload'] = await ask('fileUpload', form(source));
   answers['container files'] = await ask('files?source=container');
   answers['server files'] = await ask('files?source=server');
+  answers['old files'] = await ask('files?source=old');
   answers['google files'] = await ask('files?source=google');
   answers.everything = await ask('files');
   answers.ping = [(await app.fetch(new Request('http://x/ping'))).status];
@@ -106,12 +113,14 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
         'Azure storage needs the npm package "@azure/storage-blob", which is not installed here.',
       ],
       'server files': [501, 'SFTP storage needs the npm package "ssh2", which is not installed here.'],
+      'old files': [501, 'FTP storage needs the npm package "basic-ftp", which is not installed here.'],
       everything: [
         200,
         'The source "Bucket" cannot be reached now.',
         'The source "Container" cannot be reached now.',
         'The source "Google" cannot be reached now.',
         'The source "Server" cannot be reached now.',
+        'The source "Old server" cannot be reached now.',
       ],
       ping: [200],
     });
@@ -132,6 +141,8 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
         'npm install @aws-sdk/client-s3\n' +
         'Missing: the source "server" needs the npm package "ssh2", which is not installed here: ' +
         'npm install ssh2\n' +
+        'Missing: the source "old" needs the npm package "basic-ftp", which is not installed here: ' +
+        'npm install basic-ftp\n' +
         'Missing: the source "container" needs the npm package "@azure/storage-blob", which is not installed here: ' +
         'npm install @azure/storage-blob\n' +
         'Missing: the login of the source "container" needs the npm package "@azure/identity", which is not ' +

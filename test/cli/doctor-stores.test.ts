@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startFtpStub } from '../adapters/servers/ftp-stub.ts';
 import { hasSshd, startSshd } from '../adapters/servers/ssh.ts';
 import { S3Stub } from '../adapters/servers/s3-stub.ts';
 import {
@@ -242,6 +243,17 @@ describe('the doctor finds', () => {
       );
     },
   );
+
+  it('a server that does not offer the TLS that is wanted', async () => {
+    const server = await startFtpStub();
+    onTestFinished(() => server.close());
+    const ftp = { host: '127.0.0.1', port: server.port, username: 'u', password: 'p', tls: true };
+    const photos = { title: 'Files', storageAdapter: 'ftp', serve: 'public', ftp };
+    const found = await examine({ ...healthy(), sources: { photos } });
+    expect(found.map(({ level, text, fix }) => `${level}: ${text} ${fix ?? ''}`)).toContainEqual(
+      expect.stringMatching(/^broken: .*does not offer TLS.* sources\.photos\.ftp\.tls/u),
+    );
+  });
 
   it('tells the rights of a bucket apart', async () => {
     const config = await bucketBut((method, url) =>

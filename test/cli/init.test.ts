@@ -23,8 +23,8 @@ const init = (answers: readonly string[], ...words: readonly string[]): Promise<
 const written = async (): Promise<Record<string, unknown>> =>
   JSON.parse(await readFile(file(), 'utf8')) as Record<string, unknown>;
 
-const check = (): Promise<Ending> =>
-  start(['check-config', '--config', 'stowage.json'], { DAV_PASSWORD: 'p' }, folder.path).ended;
+const check = (secrets: Record<string, string> = {}): Promise<Ending> =>
+  start(['check-config', '--config', 'stowage.json'], secrets, folder.path).ended;
 
 describe('stowage init', () => {
   it('writes a configuration without questions, that serves at once', async () => {
@@ -102,7 +102,91 @@ describe('stowage init', () => {
       accessControl: [{ FILE_UPLOAD: false }],
       sources: { files: { webdav: { username: 'ann', password: { env: 'DAV_PASSWORD' } } } },
     });
-    expect((await check()).status).toBe(0);
+    expect((await check({ DAV_PASSWORD: 'p' })).status).toBe(0);
+  });
+
+  it.each<[string, string[], Record<string, unknown>, string, Record<string, string>]>([
+    [
+      'a container of Azure with its key',
+      ['4', 'media', 'https://acme.blob.core.windows.net', ''],
+      {
+        media: {
+          storageAdapter: 'azure',
+          azure: {
+            container: 'media',
+            accountUrl: 'https://acme.blob.core.windows.net',
+            accountKey: { env: 'AZURE_STORAGE_KEY' },
+          },
+        },
+      },
+      '  npm install @azure/storage-blob\n  export AZURE_STORAGE_KEY=...\n',
+      { AZURE_STORAGE_KEY: 'a2V5' },
+    ],
+    [
+      'a container of Azure with the login of the machine',
+      ['4', 'media', 'https://acme.blob.core.windows.net', '2'],
+      { media: { azure: { container: 'media', accountUrl: 'https://acme.blob.core.windows.net' } } },
+      '  npm install @azure/storage-blob @azure/identity\n',
+      {},
+    ],
+    [
+      'a bucket of Google with the login of the machine',
+      ['5', 'media', ''],
+      { media: { storageAdapter: 'gcs', gcs: { bucket: 'media' } } },
+      '  npm install google-auth-library\n',
+      {},
+    ],
+    [
+      'a bucket of Google with a key',
+      ['5', 'media', './key.json'],
+      { media: { gcs: { bucket: 'media', credentialsFile: './key.json' } } },
+      '  npm install google-auth-library\n',
+      {},
+    ],
+    [
+      'an SFTP server',
+      ['6', 'files.example.com', 'ann', '/srv/files', './known_hosts'],
+      {
+        files: {
+          storageAdapter: 'sftp',
+          sftp: {
+            host: 'files.example.com',
+            username: 'ann',
+            password: { env: 'SFTP_PASSWORD' },
+            directory: '/srv/files',
+            knownHostsFile: './known_hosts',
+          },
+        },
+      },
+      '  npm install ssh2\n  export SFTP_PASSWORD=...\n',
+      { SFTP_PASSWORD: 'p' },
+    ],
+    [
+      'an FTP server with TLS',
+      ['7', 'files.example.com', 'ann', '', ''],
+      {
+        files: {
+          storageAdapter: 'ftp',
+          ftp: { host: 'files.example.com', username: 'ann', password: { env: 'FTP_PASSWORD' }, tls: true },
+        },
+      },
+      '  npm install basic-ftp\n  export FTP_PASSWORD=...\n',
+      { FTP_PASSWORD: 'p' },
+    ],
+    [
+      'an FTP server without TLS',
+      ['7', 'files.example.com', 'ann', '/srv/files', '2'],
+      { files: { ftp: { directory: '/srv/files', tls: false } } },
+      '  npm install basic-ftp\n  export FTP_PASSWORD=...\n',
+      { FTP_PASSWORD: 'p' },
+    ],
+  ])('asks for %s', async (_case, answers, sources, steps, secrets) => {
+    const { status, stdout, stderr } = await init([...answers, '4', '']);
+    expect({ status, problems: /sources.*/u.exec(stderr)?.[0] }).toEqual({ status: 0, problems: undefined });
+    expect(stdout).toContain(`Next:\n\n${steps}  npx stowage doctor`);
+    expect(await written()).toMatchObject({ sources });
+    expect(await readFile(file(), 'utf8')).not.toContain('later');
+    expect(await check(secrets)).toMatchObject({ status: 0, stderr: '' });
   });
 
   it.each<[string, string[], RegExp]>([

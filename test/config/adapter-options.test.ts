@@ -86,7 +86,7 @@ const cases: readonly (readonly [adapter: string, options: unknown, problems: re
       host: 'h',
       username: 'u',
       password: 'p',
-      privateKey: 'k',
+      privateKey: '-----BEGIN OPENSSH PRIVATE KEY-----',
       passphrase: 's',
       hostKey: [`SHA256:${'a'.repeat(43)}`],
       knownHostsFile: 'f',
@@ -97,6 +97,44 @@ const cases: readonly (readonly [adapter: string, options: unknown, problems: re
       '.passphrase: is for a private key',
     ],
   ],
+  ['ftp', {}, ['.host: is required', '.username: is required', '.password: is required']],
+  [
+    'ftp',
+    { host: 'ftp://h/', username: 'u', password: 'p\r\nDELE a', directory: 'a\0', ca: 'x', tls: 'yes' },
+    [
+      '.host: must be the name or address of a host',
+      '.password: must not hold line breaks or NUL characters',
+      '.directory: must not hold line breaks or NUL characters',
+      '.tls: must be true or false',
+      '.ca: must be certificates in PEM',
+    ],
+  ],
+  [
+    'sftp',
+    { host: 'h', username: 'u', privateKey: 'ssh-ed25519 AAAA', hostKey: `SHA256:${'a'.repeat(43)}` },
+    ['.privateKey: must be a private key (-----BEGIN ... or PuTTY-User-Key-File-...)'],
+  ],
+  ...['AccountName=a', 'BlobEndpoint=https://a.test/;AccountKey=', 'AccountKey=a2V5'].map(
+    (connectionString) =>
+      [
+        'azure',
+        { container: 'media', connectionString },
+        ['.connectionString: must be a connection string of a storage account, with its key or a signature'],
+      ] as const,
+  ),
+  ...(['azure', 'gcs', 's3'] as const).map(
+    (adapter) =>
+      [
+        adapter,
+        {
+          ...(adapter === 'azure'
+            ? { container: 'media', accountUrl: 'https://a.blob.test/' }
+            : { bucket: 'media' }),
+          cacheControl: 'no-store\r\nx: y',
+        },
+        ['.cacheControl: must be the value of a header, in ASCII'],
+      ] as const,
+  ),
   ['azure', { container: 'Media' }, ['.container: must be the name of a container']],
   ['azure', { container: 'media' }, ['.accountUrl: one of accountUrl and connectionString is needed']],
   [

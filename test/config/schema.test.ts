@@ -64,6 +64,7 @@ describe('config.schema.json', () => {
     [withSource({ thumbsize: 5 })],
     [withSource({ storageAdapter: 's3' })],
     [withSource({ storageAdapter: 'sftp' })],
+    [withSource({ storageAdapter: 'ftp' })],
     [withSource({ storageAdapter: 'webdav' })],
   ])('refuses what the service refuses: %j', (input) => {
     const written: unknown = JSON.parse(JSON.stringify(input));

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { BlobGetPropertiesResponse, BlockBlobUploadOptions, ContainerClient } from '@azure/storage-blob';
 import type { NameLocks } from '../../concurrency/name-locks.ts';
-import { mimeTypeOf } from '../../content/mime-type.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
@@ -10,6 +9,7 @@ import {
   NotFoundError,
   StorageUnavailableError,
 } from '../../errors/errors.ts';
+import { contentTypeOf } from '../../object-store/keys.ts';
 import type {
   Copy,
   Download,
@@ -71,12 +71,6 @@ export class AzureObjects implements Objects, UploadService {
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
     const found = await this.#properties(key, options);
     return found === undefined ? undefined : factsOf(found, found.contentLength);
-  }
-
-  async hasBelow(prefix: string, options: OperationOptions): Promise<boolean> {
-    for await (const { objects } of this.pages(prefix, options, { size: 1 }))
-      if (objects.length > 0) return true;
-    return false;
   }
 
   async *pages(
@@ -153,12 +147,8 @@ export class AzureObjects implements Objects, UploadService {
     };
   }
 
-  async putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
-    try {
-      await this.put({ key, createOnly, ifMatch: undefined }, Buffer.alloc(0), options);
-    } catch (error) {
-      throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
-    }
+  putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
+    return this.#uploads.putFolder(key, createOnly, options);
   }
 
   async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
@@ -249,10 +239,9 @@ export class AzureObjects implements Objects, UploadService {
   /** Attributes of a new blob by its key. */
   #attributes(key: string): BlockBlobUploadOptions {
     const { accessTier: tier, cacheControl: blobCacheControl } = this.#options;
-    const name = key.slice(key.lastIndexOf('/') + 1);
-    const blobContentType = key.endsWith('/') ? 'application/x-directory' : mimeTypeOf(name);
+    const caching = blobCacheControl === undefined ? {} : { blobCacheControl };
     return {
-      blobHTTPHeaders: { blobContentType, ...(blobCacheControl === undefined ? {} : { blobCacheControl }) },
+      blobHTTPHeaders: { blobContentType: contentTypeOf(key), ...caching },
       ...(tier === undefined ? {} : { tier }),
     };
   }

@@ -1,5 +1,9 @@
 import * as z from 'zod';
 import {
+  attemptsOption,
+  cacheControlOption,
+  prefixOption,
+  silenceOption,
   authoritiesOption,
   countOption,
   filledOption,
@@ -16,7 +20,9 @@ const isAccountUrl = (text: string): boolean => {
 };
 
 const isConnectionString = (text: string): boolean =>
-  /(?:^|;)\s*(?:AccountName|BlobEndpoint|UseDevelopmentStorage)\s*=/iu.test(text);
+  /(?:^|;)\s*UseDevelopmentStorage\s*=\s*true/iu.test(text) ||
+  (/(?:^|;)\s*(?:AccountName|BlobEndpoint)\s*=/iu.test(text) &&
+    /(?:^|;)\s*(?:AccountKey|SharedAccessSignature)\s*=\s*[^;\s]/iu.test(text));
 
 /** Options of the azure adapter, as they are written under `sources.<name>.azure`. */
 export const azureOptionsSchema = z.strictObject(
@@ -31,7 +37,10 @@ export const azureOptionsSchema = z.strictObject(
         'Address of the blob service: `https://ACCOUNT.blob.core.windows.net`, or that of a sovereign cloud or emulator.',
       ),
     connectionString: textOption
-      .refine(isConnectionString, 'must be a connection string of a storage account')
+      .refine(
+        isConnectionString,
+        'must be a connection string of a storage account, with its key or a signature',
+      )
       .optional()
       .describe('Address and key in one, as the portal shows it. In place of accountUrl.'),
     accountKey: filledOption
@@ -45,30 +54,18 @@ export const azureOptionsSchema = z.strictObject(
       .describe(
         'Shared access signature for the container, with or without `?`. Without accountKey and sasToken the default chain of `@azure/identity` is asked: environment, workload identity, managed identity.',
       ),
-    prefix: textOption
-      .refine(
-        (value) => !value.split('/').some((part) => part === '.' || part === '..'),
-        'must not hold . or .. as a part',
-      )
-      .default('')
-      .describe(
-        'Prefix of names that acts as root of the source. Two sources on one container need different prefixes.',
-      ),
+    prefix: prefixOption.describe(
+      'Prefix of names that acts as root of the source. Two sources on one container need different prefixes.',
+    ),
     ca: authoritiesOption,
     connectTimeout: seconds.default(10).describe('Seconds to wait for a connection.'),
-    readTimeout: seconds
-      .default(60)
-      .describe(
-        'Seconds without any data, after which a request has failed. A download whose reader pauses longer goes on with another request.',
-      ),
-    maxAttempts: countOption(1, 10)
-      .default(3)
-      .describe('Attempts per request, the first included, with growing pauses between them.'),
+    readTimeout: silenceOption,
+    maxAttempts: attemptsOption,
     maxConcurrency: countOption(1, 16).default(4).describe('Blocks of one upload that are sent at once.'),
     accessTier: filledOption
       .optional()
       .describe('Access tier of every blob, such as `Cool`; that of the account when absent.'),
-    cacheControl: filledOption.optional().describe('`Cache-Control` that blobs are stored with.'),
+    cacheControl: cacheControlOption.describe('`Cache-Control` that blobs are stored with.'),
   },
   'must be an object',
 );

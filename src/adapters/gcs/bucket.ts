@@ -1,5 +1,5 @@
-import { mimeTypeOf } from '../../content/mime-type.ts';
 import { CorruptError, NotFoundError, StorageUnavailableError } from '../../errors/errors.ts';
+import { contentTypeOf } from '../../object-store/keys.ts';
 import type { MarkedObject } from '../../object-store/marked-writes.ts';
 import type { Download, ObjectFacts, ObjectPage, PageOptions } from '../../object-store/objects.ts';
 import { wholeSize } from '../../remote-store/answers.ts';
@@ -34,12 +34,6 @@ export class GcsBucket {
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
     const found = await this.resource(key, KNOWN, options);
     return found && factsOf(found);
-  }
-
-  async hasBelow(prefix: string, options: OperationOptions): Promise<boolean> {
-    for await (const { objects } of this.pages(prefix, options, { size: 1 }))
-      if (objects.length > 0) return true;
-    return false;
   }
 
   async *pages(
@@ -127,10 +121,9 @@ export class GcsBucket {
   /** Attributes of a new object by its key. */
   attributes(key: string, mark?: string): Attributes {
     const { storageClass, cacheControl } = this.#options;
-    const name = key.slice(key.lastIndexOf('/') + 1);
     return {
       name: key,
-      contentType: key.endsWith('/') ? 'application/x-directory' : mimeTypeOf(name),
+      contentType: contentTypeOf(key),
       ...(storageClass === undefined ? {} : { storageClass }),
       ...(cacheControl === undefined ? {} : { cacheControl }),
       ...(mark === undefined ? {} : { metadata: { [WRITE_MARK]: mark } }),

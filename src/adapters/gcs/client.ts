@@ -57,9 +57,9 @@ export class GcsClient {
 
   /** An address of the JSON interface below the bucket. Parameters that are undefined are left out. */
   url(path: string, query: Query = {}, door = '/storage/v1'): URL {
-    const { endpoint, bucket, projectId } = this.#options;
+    const { endpoint, bucket, userProject } = this.#options;
     const url = new URL(`${endpoint}${door}/b/${encodeURIComponent(bucket)}/o${path}`);
-    for (const [name, value] of Object.entries({ ...query, userProject: projectId }))
+    for (const [name, value] of Object.entries({ ...query, userProject }))
       if (value !== undefined) url.searchParams.set(name, String(value));
     return url;
   }

@@ -15,10 +15,16 @@ export interface Login {
 
 const noCredentials = (): Refusal => Object.assign(new Refusal(401, ''), { code: 'NoCredentials' });
 
-/** The library does not say of what kind its errors are: all mean that there is no login. */
+const isOfFile = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'EACCES');
+
+/**
+ * The library does not say of what kind its errors are, except of a file that cannot be read: all mean that
+ * there is no login.
+ */
 const orRefused = async <T>(work: Promise<T>): Promise<T> =>
-  work.catch(() => {
-    throw noCredentials();
+  work.catch((error: unknown) => {
+    throw isOfFile(error) ? error : noCredentials();
   });
 
 const loginOf = (auth: GoogleAuth): Login => ({

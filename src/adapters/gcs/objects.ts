@@ -39,6 +39,24 @@ const preconditionOf = ({ createOnly, ifMatch }: Pick<UploadTarget, 'createOnly'
   ifGenerationMatch: createOnly ? '0' : ifMatch === undefined ? undefined : generationOf(ifMatch),
 });
 
+const BOUNDARY = 'stowage-part-of-an-upload';
+
+/** Attributes and content in one body. */
+const multipartOf = (attributes: Attributes, bytes: Buffer): readonly Buffer[] => {
+  const before = [
+    `--${BOUNDARY}`,
+    'content-type: application/json',
+    '',
+    JSON.stringify(attributes),
+    `--${BOUNDARY}`,
+    `content-type: ${attributes.contentType}`,
+    '',
+    '',
+  ];
+  const after = ['', `--${BOUNDARY}--`, ''];
+  return [Buffer.from(before.join('\r\n')), bytes, Buffer.from(after.join('\r\n'))];
+};
+
 /** The objects of a bucket. The service decides all conditions by generations. */
 export class GcsObjects implements Objects, UploadService {
   readonly capabilities: StorageCapabilities = { atomicCreate: true, ifMatch: true, caseSensitive: true };
@@ -62,10 +80,6 @@ export class GcsObjects implements Objects, UploadService {
 
   find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
     return this.#bucket.find(key, options);
-  }
-
-  hasBelow(prefix: string, options: OperationOptions): Promise<boolean> {
-    return this.#bucket.hasBelow(prefix, options);
   }
 
   pages(prefix: string, options: OperationOptions, how?: PageOptions): AsyncIterable<ObjectPage> {
@@ -96,10 +110,8 @@ export class GcsObjects implements Objects, UploadService {
       '/upload/storage/v1',
     );
     return this.#marked(target, options, async (attributes) => {
-      const boundary = 'stowage-part-of-an-upload';
-      const head = `--${boundary}\r\ncontent-type: application/json\r\n\r\n${JSON.stringify(attributes)}\r\n--${boundary}\r\ncontent-type: ${attributes.contentType}\r\n\r\n`;
-      const body = [Buffer.from(head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)];
-      const headers = { 'content-type': `multipart/related; boundary=${boundary}` };
+      const body = multipartOf(attributes, bytes);
+      const headers = { 'content-type': `multipart/related; boundary=${BOUNDARY}` };
       const answer = await this.#client.send(`Put ${key}`, options.signal, () => ({
         method: 'POST',
         url,
@@ -130,12 +142,8 @@ export class GcsObjects implements Objects, UploadService {
     return new ResumableUpload(this.#client, key, answer.headers.location, signal);
   }
 
-  async putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
-    try {
-      await this.put({ key, createOnly, ifMatch: undefined }, Buffer.alloc(0), options);
-    } catch (error) {
-      throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
-    }
+  putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
+    return this.#uploads.putFolder(key, createOnly, options);
   }
 
   /** The copy has all attributes of the source, and a mark of its own. */

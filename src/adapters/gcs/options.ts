@@ -1,11 +1,13 @@
 import * as z from 'zod';
 import {
+  attemptsOption,
+  cacheControlOption,
+  prefixOption,
+  silenceOption,
   authoritiesOption,
-  countOption,
   filledOption,
   flagOption,
   problemsOfOptions,
-  secondsOption,
   textOption,
 } from '../../adapter-support/option-fields.ts';
 
@@ -20,9 +22,12 @@ export const gcsOptionsSchema = z.strictObject(
     bucket: filledOption
       .regex(/^[a-z\d][\w.-]{1,220}[a-z\d]$/u, 'must be the name of a bucket')
       .describe('Name of the bucket.'),
-    projectId: filledOption
+    projectId: filledOption.optional().describe('Project of the login. Without it the login names its own.'),
+    userProject: filledOption
       .optional()
-      .describe('Project that pays for requests, for buckets whose readers pay.'),
+      .describe(
+        'Project that pays for requests, for buckets whose readers pay. The login needs the right to use it.',
+      ),
     credentialsFile: filledOption
       .optional()
       .describe(
@@ -36,28 +41,16 @@ export const gcsOptionsSchema = z.strictObject(
       .transform((text) => text.replace(/\/+$/u, ''))
       .default('https://storage.googleapis.com')
       .describe('Address of the service.'),
-    prefix: textOption
-      .refine(
-        (value) => !value.split('/').some((part) => part === '.' || part === '..'),
-        'must not hold . or .. as a part',
-      )
-      .default('')
-      .describe(
-        'Prefix of names that acts as root of the source. Two sources on one bucket need different prefixes.',
-      ),
+    prefix: prefixOption.describe(
+      'Prefix of names that acts as root of the source. Two sources on one bucket need different prefixes.',
+    ),
     ca: authoritiesOption,
-    timeout: secondsOption(3600)
-      .default(60)
-      .describe(
-        'Seconds without any data, after which a request has failed. A download whose reader pauses longer goes on with another request.',
-      ),
-    maxAttempts: countOption(1, 10)
-      .default(3)
-      .describe('Attempts per request, the first included, with growing pauses between them.'),
+    timeout: silenceOption,
+    maxAttempts: attemptsOption,
     storageClass: filledOption
       .optional()
       .describe('Storage class of every object, such as `NEARLINE`; that of the bucket when absent.'),
-    cacheControl: filledOption.optional().describe('`Cache-Control` that objects are stored with.'),
+    cacheControl: cacheControlOption.describe('`Cache-Control` that objects are stored with.'),
   },
   'must be an object',
 );

@@ -13,7 +13,7 @@ const encoded = (text: string): string =>
  */
 export const signedUrlOf = async (
   client: GcsClient,
-  { endpoint, bucket }: GcsOptions,
+  { endpoint, bucket, userProject }: GcsOptions,
   key: string,
   { lifetime, contentType, disposition }: TemporaryUrlOptions,
 ): Promise<string | undefined> => {
@@ -32,6 +32,7 @@ export const signedUrlOf = async (
     'X-Goog-SignedHeaders': 'host',
     'response-content-disposition': disposition,
     'response-content-type': contentType,
+    ...(userProject === undefined ? {} : { userProject }),
   })
     .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
     .sort()

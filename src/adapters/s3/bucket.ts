@@ -5,7 +5,6 @@ import type {
   ListObjectsV2CommandOutput,
   PutObjectCommandInput,
 } from '@aws-sdk/client-s3';
-import { mimeTypeOf } from '../../content/mime-type.ts';
 import {
   ChangedMeanwhileError,
   CorruptError,
@@ -14,6 +13,8 @@ import {
   StowageError,
   UnsupportedError,
 } from '../../errors/errors.ts';
+import { contentTypeOf } from '../../object-store/keys.ts';
+import { firstKey } from '../../object-store/lookup.ts';
 import type { ObjectFacts, ObjectPage, PageOptions } from '../../object-store/objects.ts';
 import { strongEtag } from '../../remote-store/answers.ts';
 import type { OperationOptions, ReadOptions } from '../../storage/adapter.ts';
@@ -116,9 +117,8 @@ export class Bucket {
 
   /** Attributes of a new object by its key. Never an ACL: the bucket decides who may read. */
   attributes(key: string): StoredAs & Pick<PutObjectCommandInput, 'ContentType' | 'CacheControl'> {
-    const name = key.slice(key.lastIndexOf('/') + 1);
-    const ContentType = key.endsWith('/') ? 'application/x-directory' : mimeTypeOf(name);
-    return { ...this.storedAs, ...present({ CacheControl: this.#cacheControl }), ContentType };
+    const named = { CacheControl: this.#cacheControl, ContentType: contentTypeOf(key) };
+    return { ...this.storedAs, ...present(named) };
   }
 
   /** @throws NotFoundError */
@@ -151,16 +151,11 @@ export class Bucket {
   async isMissing(refusal: unknown, key: string, options: OperationOptions): Promise<boolean> {
     if (!(refusal instanceof StorageDeniedError)) return false;
     try {
-      return (await this.#firstKey(key, options)) !== key;
+      return (await firstKey(this, key, options)) !== key;
     } catch (error) {
       if (error instanceof StowageError) return false;
       throw error;
     }
-  }
-
-  /** Whether any key begins so. */
-  async hasBelow(prefix: string, options: OperationOptions): Promise<boolean> {
-    return (await this.#firstKey(prefix, options)) !== undefined;
   }
 
   /** The body's connection is given back by `release`. @throws NotFoundError, ChangedMeanwhileError */
@@ -250,13 +245,6 @@ export class Bucket {
   async requireVersion(key: string, etag: string, options: OperationOptions): Promise<void> {
     const found = await this.find(key, options);
     if (found === undefined || found.etag !== etag) throw new ChangedMeanwhileError();
-  }
-
-  async #firstKey(prefix: string, options: OperationOptions): Promise<string | undefined> {
-    for await (const { objects } of this.pages(prefix, options, { size: 1 })) {
-      if (objects[0] !== undefined) return objects[0].key;
-    }
-    return undefined;
   }
 
   /** The SDK repeats bytes by itself; the content of a file is opened once more for each attempt. */

@@ -100,13 +100,15 @@ export class Connection {
     work: Work<T>,
     { attemptsBefore = 0, done }: { readonly attemptsBefore?: number; readonly done?: () => void } = {},
   ): Promise<T> {
+    // One of its own: one signal may stand for very many requests, and warns when too many listen to it.
+    const own = signal === undefined ? undefined : AbortSignal.any([signal]);
     // A request that the signal has ended may go on for a moment, and keeps its connection for so long.
     const sent = this.#ready()
-      .then((s3) => work(s3, signal === undefined ? {} : { abortSignal: signal }))
+      .then((s3) => work(s3, own === undefined ? {} : { abortSignal: own }))
       .finally(done);
     try {
       // The SDK's pauses between attempts know no signal.
-      return await orAborted(sent, signal);
+      return await orAborted(sent, own);
     } catch (error) {
       signal?.throwIfAborted();
       throw fromS3Error(error, operation, attemptsBefore);

@@ -69,10 +69,6 @@ export class S3Objects implements Objects {
     return this.#bucket.find(key, options);
   }
 
-  hasBelow(prefix: string, options: OperationOptions): Promise<boolean> {
-    return this.#bucket.hasBelow(prefix, options);
-  }
-
   pages(prefix: string, options: OperationOptions, how?: PageOptions): AsyncIterable<ObjectPage> {
     return this.#bucket.pages(prefix, options, how);
   }

@@ -1,5 +1,9 @@
 import * as z from 'zod';
 import {
+  attemptsOption,
+  cacheControlOption,
+  prefixOption,
+  silenceOption,
   authoritiesOption,
   countOption,
   filledOption,
@@ -16,11 +20,6 @@ const isHttp = (value: string): boolean => {
   return url !== undefined && /^https?:$/u.test(url.protocol) && url.hostname !== '';
 };
 const address = textOption.refine(isHttp, 'must be an http or https URL');
-
-const keyPrefix = textOption.refine(
-  (value) => !value.split('/').some((part) => part === '.' || part === '..'),
-  'must not hold . or .. as a part',
-);
 
 const credentials = z
   .strictObject(
@@ -47,11 +46,9 @@ export const s3OptionsSchema = z.strictObject(
     forcePathStyle: flagOption
       .optional()
       .describe('Address objects as endpoint/bucket/key; some self-hosted services need true.'),
-    prefix: keyPrefix
-      .default('')
-      .describe(
-        'Key prefix that acts as root of the source. Two sources on one bucket need different prefixes.',
-      ),
+    prefix: prefixOption.describe(
+      'Key prefix that acts as root of the source. Two sources on one bucket need different prefixes.',
+    ),
     credentials,
     publicBaseUrl: address
       .optional()
@@ -60,17 +57,11 @@ export const s3OptionsSchema = z.strictObject(
       ),
     ca: authoritiesOption,
     connectTimeout: seconds.default(10).describe('Seconds to wait for a connection.'),
-    readTimeout: seconds
-      .default(60)
-      .describe(
-        'Seconds without any data, after which a request has failed. A download whose reader pauses longer goes on with another request.',
-      ),
+    readTimeout: silenceOption,
     connections: countOption(1, 500)
       .default(48)
       .describe('Most connections for downloads, and as many for all other requests.'),
-    maxAttempts: countOption(1, 10)
-      .default(3)
-      .describe('Attempts per request, the first included, with growing pauses between them.'),
+    maxAttempts: attemptsOption,
     serverSideEncryption: z
       .enum(['AES256', 'aws:kms', 'aws:kms:dsse'], 'must be "AES256", "aws:kms" or "aws:kms:dsse"')
       .optional()
@@ -84,7 +75,7 @@ export const s3OptionsSchema = z.strictObject(
       .describe(
         "Send the SDK's checksums with uploads; buckets with Object Lock need it. Default: true on AWS, false with `endpoint`.",
       ),
-    cacheControl: filledOption.optional().describe('`Cache-Control` that objects are stored with.'),
+    cacheControl: cacheControlOption.describe('`Cache-Control` that objects are stored with.'),
   },
   'must be an object',
 );

@@ -78,6 +78,18 @@ const adviceForSftp = (reason: string, error: unknown, key: string): string => {
   return `Correct host, port or directory of ${where}, or start the server that it names.`;
 };
 
+const adviceForFtp = (reason: string, error: unknown, key: string): string => {
+  const where = `sources.${key}.ftp`;
+  if (error instanceof UnsupportedError) return 'npm install basic-ftp';
+  if (reason.includes('does not offer TLS'))
+    return `Let the server offer TLS; without it ${where}.tls is false.`;
+  if (/CERT|ISSUER/u.test(reason))
+    return `Give the server a certificate that is trusted for this host, or name who has signed it in ${where}.ca.`;
+  if (error instanceof StorageDeniedError)
+    return `Correct the login of ${where}, or give this user more rights there.`;
+  return `Correct host, port or directory of ${where}, or start the server that it names.`;
+};
+
 const adviceForAzure = (reason: string, error: unknown, right: Right, { key }: SourceConfig): string => {
   const where = `sources.${key}.azure`;
   if (error instanceof UnsupportedError) return 'npm install @azure/storage-blob @azure/identity';
@@ -108,6 +120,7 @@ const adviceFor = (config: SourceConfig, right: Right, error: unknown): string =
     return error instanceof StorageDeniedError
       ? `Correct username and password of sources.${key}.webdav, or give this user more rights there.`
       : `Correct sources.${key}.webdav.url, or start the server that it names.`;
+  if (storageAdapter === 'ftp') return adviceForFtp(reason, error, key);
   if (storageAdapter === 'sftp') return adviceForSftp(reason, error, key);
   if (storageAdapter !== 'local') return `Correct sources.${key}.${storageAdapter}.`;
   if (reason.includes('EROFS')) return `Mount ${root} for writing (a volume without ":ro").`;

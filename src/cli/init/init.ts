@@ -1,5 +1,4 @@
 import { access, mkdir, writeFile } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
 import { accessKeyOf } from '../../actions/action.ts';
 import { createActions } from '../../actions/registry.ts';
 import type { ConfigInput } from '../../config/types.ts';
@@ -7,53 +6,9 @@ import { checkConfiguration } from '../../connector.ts';
 import { ConfigError } from '../../errors/errors.ts';
 import { StartError } from '../serve.ts';
 import { createQuestions, createSilence, NoAnswerError, type Questions } from './questions.ts';
+import { askStore, type Answer, type Written } from './stores.ts';
 
 const FILE = 'stowage.json';
-
-type Written = Readonly<Record<string, unknown>>;
-
-/** What was answered, as a part of the configuration, and what is to be done besides. */
-interface Answer {
-  readonly written: Written;
-  readonly steps: readonly string[];
-}
-
-const askStorage = async (ask: Questions): Promise<{ readonly name: string; readonly answer: Answer }> => {
-  const kind = await ask.choose('Where are the files?', [
-    { value: 'local', text: 'in a folder of this machine' },
-    { value: 's3', text: 'in a bucket (S3)' },
-    { value: 'webdav', text: 'on a WebDAV server' },
-  ]);
-  if (kind === 'local') {
-    const root = await ask.text('Folder', './files');
-    const name = basename(resolve(root)) || 'files';
-    return { name, answer: { written: { title: name, root, serve: 'public' }, steps: [] } };
-  }
-  if (kind === 's3') {
-    const bucket = await ask.text('Bucket', 'files');
-    const region = await ask.text('Region', 'us-east-1');
-    const endpoint = await ask.text('URL of the service; empty for AWS', '');
-    const address = endpoint === '' ? {} : { endpoint, forcePathStyle: true };
-    const s3 = { bucket, region, ...address };
-    return {
-      name: bucket,
-      answer: {
-        written: { title: bucket, storageAdapter: 's3', s3, serve: 'public' },
-        steps: ['npm install @aws-sdk/client-s3', 'export AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=...'],
-      },
-    };
-  }
-  const url = await ask.text('URL of the folder', 'https://dav.example.com/files/');
-  const username = await ask.text('User', 'stowage');
-  const webdav = { url, username, password: { env: 'DAV_PASSWORD' } };
-  return {
-    name: 'files',
-    answer: {
-      written: { title: 'Files', storageAdapter: 'webdav', webdav, serve: 'public' },
-      steps: ['export DAV_PASSWORD=...'],
-    },
-  };
-};
 
 /** The keys of all actions that change something, allowed or denied. */
 const ruleFor = (allowed: boolean): Written =>
@@ -92,7 +47,7 @@ const exists = (path: string): Promise<boolean> =>
 
 /** @throws ConfigError for what was answered; what is still to be set or installed is no fault of it */
 const requireValid = (config: object): void => {
-  const complete: unknown = JSON.parse(JSON.stringify(config).replace('{"env":"DAV_PASSWORD"}', '"later"'));
+  const complete: unknown = JSON.parse(JSON.stringify(config).replace(/\{"env":"\w+"\}/gu, '"later"'));
   try {
     checkConfiguration(complete as ConfigInput);
   } catch (error) {
@@ -103,7 +58,7 @@ const requireValid = (config: object): void => {
 };
 
 const write = async (ask: Questions): Promise<readonly string[]> => {
-  const { name, answer } = await askStorage(ask);
+  const { name, answer } = await askStore(ask);
   const writers = await askWriters(ask);
   const page = await ask.text('Origin of the pages with the editor, when it is another host or port', '');
   const config = {
