@@ -30,10 +30,13 @@ const bareSharp = async (photos: readonly Buffer[], folder: string): Promise<voi
   await Promise.all(Array.from({ length: availableParallelism() }, work));
 };
 
-/** All photos at once, each in a form of its own. */
-const upload = async (url: string, photos: readonly Buffer[], agent: Agent): Promise<void> => {
-  const sent = photos.map((photo, index) => sendForm(url, names[index] ?? '', photo, { agent }));
-  await Promise.all(sent);
+/**
+ * All photos at once, each in a form and a connection of its own: one that has been idle for seconds may be
+ * closed just then.
+ */
+const upload = async (url: string, photos: readonly Buffer[]): Promise<void> => {
+  const agent = new Agent();
+  await Promise.all(photos.map((photo, index) => sendForm(url, names[index] ?? '', photo, { agent })));
 };
 
 const uploads = (scratch: string, photos: readonly Buffer[]): Promise<readonly Row[]> => {
@@ -44,12 +47,11 @@ const uploads = (scratch: string, photos: readonly Buffer[]): Promise<readonly R
     uploadImages: { autoOrient: true, maxWidth: WIDTH, quality: QUALITY, metadata: 'strip-location' },
   };
   const measure = async (service: Service, bareUrl: string): Promise<readonly Row[]> => {
-    const agent = new Agent({ keepAlive: true });
     const idle = await service.memory();
     const works: readonly (readonly [folder: string, work: () => Promise<void>])[] = [
-      [ours, () => upload(`${service.url}/fileUpload?path=photos`, photos, agent)],
+      [ours, () => upload(`${service.url}/fileUpload?path=photos`, photos)],
       [bare, () => bareSharp(photos, bare)],
-      [served, () => upload(bareUrl, photos, agent)],
+      [served, () => upload(bareUrl, photos)],
     ];
     const times = works.map((): number[] => []);
     for (let round = -1; round < ROUNDS; round += 1) {
@@ -60,7 +62,6 @@ const uploads = (scratch: string, photos: readonly Buffer[]): Promise<readonly R
         if (round >= 0) times[index]?.push(time);
       }
     }
-    agent.destroy();
     const [own = Number.NaN, library = Number.NaN, server = Number.NaN] = times.map(median);
     const what = `upload of ${String(PICTURES)} JPEGs of 12 megapixels, made smaller`;
     const row = { what, unit: 'ms', ours: own, aim: { atMost: 1.2 } };

@@ -1,10 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { Agent, get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { endProcess, freePort, untilAnswers } from '../test/server-processes.ts';
 
 const KEPT_COMPLAINTS = 10_000;
+const RECEIVED_BYTES = 64 * 1024;
 
 /** The built service in a process of its own, as users run it. */
 export interface Service {
@@ -32,6 +34,33 @@ export const drain = async (url: string, agent?: Agent): Promise<number> => {
   if (answer.statusCode !== 200) throw new Error(`${url} answered ${String(answer.statusCode)}`);
   return bytes;
 };
+
+/**
+ * Gets a URL over a bare socket, into one buffer, and counts what arrives: the reader takes as little of the
+ * machine as `cat`. Rejects unless the answer is 200 and whole.
+ */
+export const receive = (url: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port, pathname, search } = new URL(url);
+    let bytes = 0;
+    let start = '';
+    let end = '';
+    const callback = (count: number, buffer: Uint8Array): boolean => {
+      const text = Buffer.from(buffer.buffer, 0, count);
+      if (bytes === 0) start = text.toString('latin1', 0, 12);
+      end = (end + text.toString('latin1', Math.max(0, count - 5))).slice(-5);
+      bytes += count;
+      return true;
+    };
+    const onread = { buffer: Buffer.allocUnsafeSlow(RECEIVED_BYTES), callback };
+    connect({ host: hostname, port: Number(port), onread })
+      .on('error', reject)
+      .on('close', () => {
+        if (start === 'HTTP/1.1 200' && end === '0\r\n\r\n') resolve(bytes);
+        else reject(new Error(`${url} broke off, or answered ${start}`));
+      })
+      .write(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${hostname}\r\nConnection: close\r\n\r\n`);
+  });
 
 /** An agent that keeps one connection open, as a browser does. */
 export const keepAlive = (): Agent => new Agent({ keepAlive: true });

@@ -88,7 +88,7 @@ export const prepareUpload = async (
   if (policy !== undefined) return preparePicture(context, open, named, policy, check);
   const cleaned = await cleanedUpload(context, open, upload, name);
   const isImage = mimeTypeOf(name).startsWith('image/');
-  const seen = isImage ? await context.services.images.measure(pictureOf(cleaned)) : undefined;
+  const seen = isImage ? await context.services.images.measure(name, pictureOf(cleaned)) : undefined;
   return { upload: cleaned, name, seen };
 };
 
@@ -207,7 +207,7 @@ const takeBack = async (
  * Stores the files of one request in a folder, in their order; none replaces another of them, whatever the
  * strategy. When one fails, those before it are withdrawn, except where they have replaced an older file.
  */
-export const storeUploads = async (
+const storeUploads = async (
   context: ActionContext,
   open: OpenSource,
   folder: SourcePath,

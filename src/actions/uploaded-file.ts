@@ -47,14 +47,20 @@ export const filesOf = (
 export const fileTooLarge = (filename: string, most: number): FileTooLargeError =>
   new FileTooLargeError({ details: { name: sanitizeName(filename), limit: humanSize(most) } });
 
-/** Does something with an uploaded file; its failure names the file: of many, people must know which one. */
+/**
+ * Does something with an uploaded file; its failure names the file: of many, people must know which one. Where
+ * the failure is about the name that it would have been stored under, `file` is the one that was sent.
+ */
 export const naming = async <Result>(filename: string, work: () => Promise<Result>): Promise<Result> => {
   try {
     return await work();
   } catch (error) {
-    const details = { name: sanitizeName(filename) };
-    if (isHttpError(error)) throw new FileRefusedByHost(error, details, error);
-    if (error instanceof StowageError) error.addDetails(details);
+    const sent = sanitizeName(filename);
+    if (isHttpError(error)) throw new FileRefusedByHost(error, { name: sent }, error);
+    if (error instanceof StowageError) {
+      const { name = sent } = error.details ?? {};
+      error.addDetails(name === sent ? { name } : { file: sent });
+    }
     throw error;
   }
 };

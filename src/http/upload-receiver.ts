@@ -1,13 +1,13 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
 import type { Access } from '../access/access.ts';
 import { type Action, mayAllowAction } from '../actions/action.ts';
-import { expectedName } from '../actions/incoming-picture.ts';
+import { expectedName, policyFor } from '../actions/incoming-picture.ts';
 import { requireFolder } from '../actions/item.ts';
 import { newFileName } from '../actions/new-name.ts';
 import { openedSource, sourceFor } from '../actions/open-source.ts';
 import { editorOf, isEditorField, type Editor } from '../actions/editor-answers.ts';
 import { fileTooLarge, isFilesField, naming, type UploadedFile } from '../actions/uploaded-file.ts';
-import { isStoredAsSent, quotaOf, roomIn } from '../actions/room.ts';
+import { quotaOf, roomIn } from '../actions/room.ts';
 import { AccessDeniedError, QuotaExceededError } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Quotas } from '../quotas/quotas.ts';
@@ -17,11 +17,14 @@ import { SourcePath } from '../storage/source-path.ts';
 import type { FileReceiver, IncomingFile } from './body/multipart.ts';
 import type { HookRequest } from './message.ts';
 
-/** Stores content without a name, as near to the store as it can. Owns the content. */
+/**
+ * Stores content without a name, as near to the store as it can, or in memory where it is to be read whole and
+ * rarely stored as it is. Owns the content.
+ */
 export type StageUpload = (
   storage: StorageAdapter,
   content: Readable,
-  options: OperationOptions,
+  options: OperationOptions & { readonly isReadWhole: boolean },
 ) => Promise<StagedFile>;
 
 /**
@@ -199,10 +202,11 @@ const roomFor = async (
   if (name === undefined && sources.all.length > 1) return Infinity;
   const source = sourceFor(sources, name);
   const isUpload = (actionName ?? fields.text('action')) === 'fileUpload';
-  if (!isUpload || !isStoredAsSent(source.settings)) return Infinity;
+  if (!isUpload) return Infinity;
   const target = quotaOf({ source, storage: await source.storage() }, holdSources);
   const length = Number(request.headers['content-length'] ?? Infinity);
-  const room = await roomIn(quotas, target, length, request.signal);
+  const { signal } = request;
+  const room = await roomIn(quotas, target, source.settings, { bytes: length, signal });
   if (Number.isFinite(length) && length > room + FORM_BYTES) throw new QuotaExceededError();
   return room;
 };
@@ -232,7 +236,9 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
       const { source, most } = locationFor(context, fields);
       const storage = await source.storage();
       const room = await roomFor(context, fields);
-      const staged = await stage(storage, limited(file, most, room), { signal: request.signal });
+      const isReadWhole = policyFor(source.settings, filename) !== undefined;
+      const options = { signal: request.signal, isReadWhole };
+      const staged = await stage(storage, limited(file, most, room), options);
       return { field, filename, staged, stagedIn: storage };
     });
   };

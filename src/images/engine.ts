@@ -95,13 +95,14 @@ export interface Received {
 export interface ImageEngine {
   /**
    * The first frame as it is meant to be seen (EXIF orientation applied, colours in sRGB, metadata dropped),
-   * in the size that the specification asks for. Waits behind all edits, unless it is part of one.
+   * in the size that the specification asks for. Waits behind all edits, or goes before those that wait where
+   * it is the last part of one that has `begun`.
    */
   thumbnail(
     image: Buffer,
     spec: ThumbnailSpec,
     signal?: AbortSignal,
-    queue?: 'edits' | 'thumbnails',
+    queue?: 'begun' | 'thumbnails',
   ): Promise<Buffer>;
 
   /**

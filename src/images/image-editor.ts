@@ -48,10 +48,10 @@ export interface ImageEditor {
     signal: AbortSignal,
   ): Promise<Result | undefined>;
   /**
-   * The size of a picture as it is seen, by its header; undefined when that cannot be found out. `open` may
-   * be called twice. Never fails.
+   * The size of a picture of this name as it is seen, by its header; undefined when that cannot be found out.
+   * `open` may be called twice. Never fails.
    */
-  measure(picture: PictureFile): Promise<PictureSize | undefined>;
+  measure(name: string, picture: PictureFile): Promise<PictureSize | undefined>;
   /** Makes sure that the bytes decode to their end. Tells the usual extension of their format. */
   verify(picture: PictureFile, signal: AbortSignal): Promise<string>;
   /** Reads a file of at most `limit` bytes as it is. @throws what `refuse` makes when it is larger */
@@ -79,9 +79,10 @@ const headOf = async (stream: Readable): Promise<Buffer> => {
 
 const measureWith =
   ({ engine, hold }: ImagePool): ImageEditor['measure'] =>
-  async (picture) => {
+  async (name, picture) => {
     try {
       const head = await headOf(await picture.open());
+      if (extensionOf(name) === 'svg') return (await import('./svg/svg-size.ts')).svgSize(head);
       if (sniffPicture(head) === undefined) return undefined;
       const seen = await engine.size(head);
       if (seen !== undefined || head.length === picture.size) return seen;

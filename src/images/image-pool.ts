@@ -66,13 +66,15 @@ export const createImagePool = ({
 }: ImagePoolOptions = {}): ImagePool => {
   const tasks = Math.max(1, Math.min(availableParallelism(), threads - 1));
   const limits = { edits: EDITS, thumbnails: THUMBNAILS };
+  // What has begun holds its file until it ends: all would hold theirs if each began before one ended.
+  const order = { begun: EDITS, ...limits };
   const fileMemory = Math.max(memory / FILE_SHARE, MAX_PICTURE_BYTES);
   const files: Readonly<Record<'edits' | 'thumbnails', TaskQueue>> = createSharedQueues(
     { weight: fileMemory, tasks: MAX_FILES },
     limits,
   );
   return {
-    engine: createSharpEngine(createSharedQueues({ weight: memory, tasks }, limits), memory),
+    engine: createSharpEngine(createSharedQueues({ weight: memory, tasks }, order), memory),
     hold: (kind, bytes, work, signal) => files[kind].run(work, bytes ?? fileMemory / 4, signal),
   };
 };
@@ -97,5 +99,6 @@ export const collect = async (
     if (length > limit) throw refuse();
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks, length);
+  const [first] = chunks;
+  return first?.length === length ? first : Buffer.concat(chunks, length);
 };

@@ -5,7 +5,6 @@ import type { Entry, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { PictureSize } from './engine.ts';
 import { collect, type ImagePool } from './image-pool.ts';
-import { versionOf } from './thumbnail-cache.ts';
 
 /** Sizes of stored pictures as they are meant to be seen, read from their headers. */
 export interface PictureSizes {
@@ -30,9 +29,12 @@ const REMEMBERED = 20_000;
 
 /** What is known of a picture; `size` is undefined when its header does not say. */
 interface Known {
-  readonly version: string;
+  readonly entry: Pick<Entry, 'modifiedAt' | 'changedAt' | 'size'>;
   readonly size: PictureSize | undefined;
 }
+
+const isSameVersion = (one: Known['entry'], other: Known['entry']): boolean =>
+  one.modifiedAt === other.modifiedAt && one.changedAt === other.changedAt && one.size === other.size;
 
 /** A picture of a page whose size is not remembered, or was that of another version. */
 interface Unread {
@@ -72,8 +74,10 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
     signal: AbortSignal,
   ): Promise<PictureSize | undefined> => {
     const header = await readHeader(storage, path, entry.size ?? HEADER_BYTES, signal);
-    const size = await engine.size(header);
-    known.set(key, { version: versionOf(entry), size });
+    const isDrawing = extensionOf(entry.name) === 'svg';
+    const size = isDrawing ? (await import('./svg/svg-size.ts')).svgSize(header) : await engine.size(header);
+    const { modifiedAt, changedAt, size: bytes } = entry;
+    known.set(key, { entry: { modifiedAt, changedAt, size: bytes }, size });
     return size;
   };
 
@@ -88,10 +92,10 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
       for (const [index, entry] of entries.entries()) {
         if (entry.kind !== 'file' || entry.size === 0) continue;
         const extension = extensionOf(entry.name) ?? '';
-        if (extension === 'svg' || !images.has(extension)) continue;
+        if (!images.has(extension)) continue;
         const key = prefix + entry.name;
         const row = known.get(key);
-        if (row?.version === versionOf(entry)) sizes[index] = row.size;
+        if (row !== undefined && isSameVersion(row.entry, entry)) sizes[index] = row.size;
         else unread.push({ index, key, entry });
       }
       const rest = unread.values();

@@ -1,6 +1,6 @@
 import { BrokenImageError } from '../errors/errors.ts';
 import type { Received, ReceivingPolicy, PictureSize } from './engine.ts';
-import { type FoundMetadata, withoutLocation, withoutMetadata } from './metadata/clean.ts';
+import { withoutLocation, withoutMetadata } from './metadata/clean.ts';
 import { openPicture, type OpenedPicture } from './open-picture.ts';
 import { extensionsOfFormat, isAnimatedPng, type WritableFormat } from './picture-format.ts';
 import { requireEditable } from './sharp-edit.ts';
@@ -46,10 +46,8 @@ const sizeWithin = (
 };
 
 /** Whether metadata has to go that only drawing the picture anew takes away. */
-const isMarked = ({ format, metadata }: OpenedPicture): boolean => {
-  const { exif, xmp, iptc }: FoundMetadata = metadata ?? {};
-  return (format === 'heif' || format === 'tiff') && (exif ?? xmp ?? iptc) !== undefined;
-};
+const isMarked = ({ format, metadata }: OpenedPicture, file: Buffer): boolean =>
+  format === 'heif' && withoutMetadata(file, format, metadata ?? {}) === undefined;
 
 /** Whether a picture has to be turned. The orientation is metadata: without it a picture would lie. */
 const isLying = ({ metadata }: OpenedPicture, policy: ReceivingPolicy): boolean =>
@@ -70,7 +68,7 @@ export const planReceiving = (
     isScaled ||
     format !== original.format ||
     isLying(original, policy) ||
-    (policy.metadata === 'strip' && isMarked(original));
+    (policy.metadata === 'strip' && isMarked(original, file));
   return { original, file, policy, format, size, isDrawn };
 };
 
@@ -95,7 +93,7 @@ const cleaned = async (
   isDrawn: boolean,
 ): Promise<Buffer | undefined> => {
   const mode = policy.metadata;
-  if (mode === 'keep' || format === 'bmp' || format === 'ico') return drawn;
+  if (mode === 'keep' || (mode === 'strip' && isDrawn)) return drawn;
   const clean = mode === 'strip' ? withoutMetadata : withoutLocation;
   // Only of these does the library have to say where their data lies.
   const isAsked = isDrawn && (format === 'heif' || format === 'tiff');

@@ -14,6 +14,7 @@ import { turnJpeg } from './turn.ts';
 
 /** Where the engine's work waits for a core and for memory. */
 export interface EngineQueues {
+  readonly begun: TaskQueue;
   readonly edits: TaskQueue;
   readonly thumbnails: TaskQueue;
 }

@@ -32,7 +32,7 @@ const drawWith =
     const format = source.settings.createThumb ? formatOf(planOf(source, name)) : undefined;
     if (format === undefined) return undefined;
     try {
-      const bytes = await pool.engine.thumbnail(picture, specOf(source.settings, format), signal, 'edits');
+      const bytes = await pool.engine.thumbnail(picture, specOf(source.settings, format), signal, 'begun');
       return bytes.length > MAX_DRAWN_BYTES ? undefined : { format, bytes };
     } catch (error) {
       if (error instanceof BrokenImageError || error instanceof BusyError) return undefined;

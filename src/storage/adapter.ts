@@ -96,10 +96,17 @@ export interface ReadOptions extends OperationOptions {
   readonly bytesUpTo?: number | undefined;
 }
 
+export interface ReusedMemory {
+  /** The store takes it away to read into it, and puts here what the files of its answer lie in. */
+  buffer: ArrayBuffer | undefined;
+}
+
 /** @see StorageAdapter.readMany */
 export interface ReadManyOptions extends OperationOptions {
   /** Of all files together: what does not fit is left to `read`. */
   readonly bytesUpTo: number;
+  /** The caller is done with files that lie in it. A store may ignore it. */
+  readonly memory?: ReusedMemory | undefined;
 }
 
 /** A file that was read whole. */

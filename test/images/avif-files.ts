@@ -116,3 +116,40 @@ export const avifWithExif = (file: Buffer, layout: ExifLayout): Buffer => {
   const data = layout === 'extents' ? [exif.subarray(half), exif.subarray(0, half)] : isTwice ? [exif] : [];
   return Buffer.concat([copy, pixels, box('mdat', ...data)]);
 };
+
+/** Such a file with XMP data as an item more, as it is or packed. */
+export const avifWithItem = (file: Buffer, data: Buffer, encoding: 'plain' | 'deflate'): Buffer => {
+  const [type, header, ...rest] = boxesOf(file);
+  if (type === undefined || header === undefined) throw new Error('This is not an AVIF file.');
+  const inner = boxesOf(header.content.subarray(4));
+  const old = itemsOf(inner.find(({ kind }) => kind === 'iloc')?.content ?? file);
+  const id = old.length + 1;
+  const kindOfItem = `mime\0application/rdf+xml\0${encoding === 'plain' ? '' : 'deflate\0'}`;
+  const info = box('infe', Buffer.from([2, 0, 0, 1]), uint16(id, 0), Buffer.from(kindOfItem));
+  const reference = box('cdsc', uint16(id, 1, 1));
+  const hasReferences = inner.some(({ kind }) => kind === 'iref');
+  const meta = (moved: number): Buffer => {
+    const placed = old.map((item) => ({
+      ...item,
+      extents: item.extents.map(([at, bytes]): Extent => [at + moved, bytes]),
+    }));
+    const items = [
+      ...placed,
+      { id, isInHeader: false, extents: [[file.length + moved + 8, data.length]] as const },
+    ];
+    const boxes = inner.map(({ kind, content }) => {
+      if (kind === 'iloc') return encodeItems(items);
+      if (kind === 'iinf')
+        return box(kind, content.subarray(0, 4), uint16(items.length), content.subarray(6), info);
+      return kind === 'iref' ? box(kind, content, reference) : box(kind, content);
+    });
+    const references = hasReferences ? [] : [box('iref', Buffer.alloc(4), reference)];
+    return box('meta', header.content.subarray(0, 4), ...boxes, ...references);
+  };
+  return Buffer.concat([
+    box(type.kind, type.content),
+    meta(meta(0).length - header.content.length - 8),
+    ...rest.map(({ kind, content }) => box(kind, content)),
+    box('mdat', data),
+  ]);
+};

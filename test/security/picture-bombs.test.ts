@@ -1,6 +1,7 @@
 import { constants, deflateRawSync } from 'node:zlib';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
+import { avifWithItem } from '../images/avif-files.ts';
 import { bmpFile, icoFile } from '../images/bitmaps.ts';
 import { claimingHeic, heicFile } from '../images/heic-files.ts';
 import { longGif } from '../images/long-gif.ts';
@@ -152,6 +153,8 @@ const TALKATIVE: Readonly<Record<string, () => Promise<Buffer>>> = {
   'jpeg: EXIF data that claims 500 megabytes': () => jpegWith([[0xe1, claimingExif()]]),
   'webp: EXIF data of four gigabytes': () => webpWith('EXIF', 0xffff_fff0),
   'webp: XMP data of 500 megabytes': () => webpWith('XMP ', 500_000_000),
+  'avif: XMP data of 500 megabytes': async () =>
+    avifWithItem(await quarters().avif({ effort: 0 }).toBuffer(), packedZeros(500), 'deflate'),
 };
 
 /** What claims to be more than may be decoded. */
@@ -205,7 +208,7 @@ describe('pictures that come in as bombs', () => {
         ),
         drawn: { uploadImages: { maxWidth: 40 } },
       },
-      extensions: ['png', 'jpg', 'webp'],
+      extensions: ['png', 'jpg', 'webp', 'avif'],
     });
     const files = await Promise.all(
       Object.entries(TALKATIVE).map(async ([what, make]) => [what, await make()] as const),

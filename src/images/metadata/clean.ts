@@ -1,63 +1,11 @@
 import type { WritableFormat } from '../picture-format.ts';
 import { blankLocationInExif } from './exif-location.ts';
+import { blankLocationInHeif, type FoundMetadata, isBareHeif } from './heif.ts';
 import { gifWithoutLocation, gifWithoutMetadata } from './gif-metadata.ts';
 import { jpegWithoutLocation, jpegWithoutMetadata } from './jpeg-metadata.ts';
 import { pngWithoutLocation, pngWithoutMetadata } from './png-metadata.ts';
+import { tiffWithoutMetadata } from './tiff-metadata.ts';
 import { webpWithoutLocation, webpWithoutMetadata } from './webp-metadata.ts';
-import { blankLocationInXmp } from './xmp-location.ts';
-
-/** What the library has found in a file besides pixels. */
-export interface FoundMetadata {
-  readonly exif?: Buffer | undefined;
-  readonly xmp?: Buffer | undefined;
-  readonly iptc?: Buffer | undefined;
-}
-
-const HEADER = /^(?:Exif\0\0|.{4}Exif\0\0|.{0,10}?)(?=II\*\0|MM\0\*)/su;
-
-/** Positions as text, in XMP data or in what films have. */
-const LOCATED_TEXT = /gpsl(?:at|on)|\xa9xyz/iu;
-
-/** Whether a HEIF file has more than one item of EXIF data, or of texts: the library shows the first alone. */
-const hasMoreItems = (file: Buffer): boolean => {
-  const seen = new Set<string>();
-  for (let at = file.indexOf('infe'); at >= 0; at = file.indexOf('infe', at + 4)) {
-    // Behind version and flags, the number of the item, and that of its protection.
-    const start = at + 8 + (file[at + 4] === 3 ? 4 : 2) + 2;
-    const type = file.toString('latin1', start, start + 4);
-    if (type !== 'Exif' && type !== 'mime') continue;
-    if (seen.has(type)) return true;
-    seen.add(type);
-  }
-  return false;
-};
-
-/**
- * Blanks data in a HEIF file where it lies, by looking for it. Unreadable when it does not lie there in one
- * piece, or not alone.
- */
-const blankInside = (file: Buffer, { exif, xmp }: FoundMetadata): boolean | 'unreadable' => {
-  if (hasMoreItems(file)) return 'unreadable';
-  let isFound = false;
-  let others = [file];
-  if (exif !== undefined) {
-    const start = HEADER.exec(exif.toString('latin1', 0, 24))?.[0].length ?? 0;
-    const data = exif.subarray(start);
-    const at = file.indexOf(data);
-    if (at < 0) return 'unreadable';
-    const found = blankLocationInExif(file.subarray(at, at + data.length));
-    if (found === 'unreadable') return found;
-    isFound = found;
-  }
-  if (xmp !== undefined) {
-    const at = file.indexOf(xmp);
-    if (at < 0) return 'unreadable';
-    const end = at + xmp.length;
-    isFound = blankLocationInXmp(file.subarray(at, end)) || isFound;
-    others = [file.subarray(0, at), file.subarray(end)];
-  }
-  return others.some((part) => LOCATED_TEXT.test(part.toString('latin1'))) ? 'unreadable' : isFound;
-};
 
 /**
  * The file without the position that its EXIF and XMP data names, the rest and all pixels as they are; the
@@ -83,7 +31,7 @@ export const withoutLocation = (
     case 'heif':
     case 'tiff': {
       const copy = Buffer.from(file);
-      const found = format === 'tiff' ? blankLocationInExif(copy) : blankInside(copy, metadata);
+      const found = format === 'tiff' ? blankLocationInExif(copy) : blankLocationInHeif(copy, metadata);
       if (found === 'unreadable') return undefined;
       return found ? copy : file;
     }
@@ -97,7 +45,7 @@ export const withoutLocation = (
 export const withoutMetadata = (
   file: Buffer,
   format: WritableFormat,
-  { exif, xmp, iptc }: FoundMetadata,
+  metadata: FoundMetadata,
 ): Buffer | undefined => {
   switch (format) {
     case 'jpeg':
@@ -112,7 +60,8 @@ export const withoutMetadata = (
     case 'ico':
       return file;
     case 'heif':
+      return isBareHeif(file, metadata) ? file : undefined;
     case 'tiff':
-      return (exif ?? xmp ?? iptc) === undefined ? file : undefined;
+      return tiffWithoutMetadata(file);
   }
 };

@@ -46,10 +46,12 @@ const TRAILER = Buffer.from([0x01, 0xff, 0xfe, 0xfd]);
 
 /** A GIF file without the position in its XMP data; the same bytes when there is none. */
 export const gifWithoutLocation = (original: Buffer): Buffer => {
-  const found = original.indexOf(XMP_MARK, 0, 'latin1');
-  if (found < 0) return original;
   const file = Buffer.from(original);
-  const start = found + XMP_MARK.length;
-  const end = file.indexOf(TRAILER, start);
-  return blankLocationInXmp(file.subarray(start, end < 0 ? file.length : end)) ? file : original;
+  let isFound = false;
+  for (let at = file.indexOf(XMP_MARK, 0, 'latin1'); at >= 0; at = file.indexOf(XMP_MARK, at, 'latin1')) {
+    at += XMP_MARK.length;
+    const end = file.indexOf(TRAILER, at);
+    isFound = blankLocationInXmp(file.subarray(at, end < 0 ? file.length : end)) || isFound;
+  }
+  return isFound ? file : original;
 };

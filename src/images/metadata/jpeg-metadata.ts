@@ -1,6 +1,5 @@
-import { blankLocationInExif } from './exif-location.ts';
+import { behindExifMark, blankLocationInExif } from './exif-location.ts';
 import { encodeSegment, endOfPicture, type JpegSegment, segmentsOf } from './jpeg.ts';
-import { EXIF_MARK } from './orientation.ts';
 import { blankLocationInResources } from './photoshop.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
@@ -9,7 +8,8 @@ const XMP_MARK = Buffer.from('http://ns.adobe.com/xap/1.0/\0', 'latin1');
  * A packet that one segment cannot hold goes on in others, each with a checksum, its length and an offset.
  */
 const MORE_XMP_MARK = Buffer.from('http://ns.adobe.com/xmp/extension/\0', 'latin1');
-const MORE_XMP_HEADER = MORE_XMP_MARK.length + 40;
+/** Behind the mark. */
+const MORE_XMP_HEADER = 40;
 const PHOTOSHOP_MARK = Buffer.from('Photoshop 3.0\0', 'latin1');
 const PROFILE_MARK = Buffer.from('ICC_PROFILE\0', 'latin1');
 const MENTIONED = /gps/iu;
@@ -18,54 +18,77 @@ const [APP0, APP1, APP2, APP13, APP14, APP15, COMMENT] = [0xe0, 0xe1, 0xe2, 0xed
 /** Pictures that one file may hold, one behind the other: previews, the other eye, a gain map. */
 const MAX_PICTURES = 16;
 
+const MARKS = [
+  ['xmp', APP1, XMP_MARK],
+  ['more', APP1, MORE_XMP_MARK],
+  ['resources', APP13, PHOTOSHOP_MARK],
+] as const;
+
 const begins = (content: Buffer, mark: Buffer): boolean => content.subarray(0, mark.length).equals(mark);
 
-/** Blanks the parts of a long packet as one. */
-const blankMoreXmp = (segments: readonly JpegSegment[]): boolean => {
-  const parts = segments
-    .filter(({ marker, content }) => marker === APP1 && begins(content, MORE_XMP_MARK))
-    .filter(({ content }) => content.length > MORE_XMP_HEADER)
-    .map(({ content }) => ({
-      offset: content.readUInt32BE(MORE_XMP_HEADER - 4),
-      text: content.subarray(MORE_XMP_HEADER),
-    }))
-    .sort((one, other) => one.offset - other.offset);
-  const packet = Buffer.concat(parts.map(({ text }) => text));
-  if (!blankLocationInXmp(packet)) return false;
+/** Data that may go on in the next segment: blanked as one. */
+const blankJoined = (parts: readonly Buffer[], blank: (whole: Buffer) => boolean): boolean => {
+  const whole = Buffer.concat(parts);
+  if (!blank(whole)) return false;
   let at = 0;
-  for (const { text } of parts) {
-    packet.copy(text, 0, at, at + text.length);
-    at += text.length;
-  }
+  for (const part of parts) at += whole.copy(part, 0, at, at + part.length);
   return true;
 };
 
-/** Takes the position out of one segment, in place. */
-const blankSegment = ({ marker, content }: JpegSegment): boolean => {
-  if (marker === APP1 && begins(content, EXIF_MARK)) {
-    const found = blankLocationInExif(content.subarray(EXIF_MARK.length));
-    if (found === 'unreadable') content.fill(0);
-    return found !== false;
-  }
-  if (marker === APP1 && begins(content, XMP_MARK)) {
-    return blankLocationInXmp(content.subarray(XMP_MARK.length));
-  }
-  if (marker === APP13 && begins(content, PHOTOSHOP_MARK)) {
-    return blankLocationInResources(content.subarray(PHOTOSHOP_MARK.length));
-  }
-  // Makers of cameras have segments of their own, of which no reader needs to know the inside.
-  const isForeign = marker >= APP1 && marker <= APP15 && marker !== APP2 && marker !== APP14;
-  const isMore = marker === APP1 && begins(content, MORE_XMP_MARK);
-  if (!isForeign || isMore || !MENTIONED.test(content.toString('latin1'))) return false;
-  content.fill(0);
+const blankExif = (exif: Buffer): boolean => {
+  const found = blankLocationInExif(exif);
+  if (found === 'unreadable') exif.fill(0);
+  return found !== false;
+};
+
+const blankMentioned = (data: Buffer): boolean => {
+  if (!MENTIONED.test(data.toString('latin1'))) return false;
+  data.fill(0);
   return true;
+};
+
+/** The parts of a long packet, in their order. */
+const partsOfMoreXmp = (segments: readonly Buffer[]): readonly Buffer[] =>
+  segments
+    .filter((content) => content.length > MORE_XMP_HEADER)
+    .map((content) => ({
+      offset: content.readUInt32BE(MORE_XMP_HEADER - 4),
+      text: content.subarray(MORE_XMP_HEADER),
+    }))
+    .sort((one, other) => one.offset - other.offset)
+    .map(({ text }) => text);
+
+/** Makers of cameras have segments of their own, of which no reader needs to know the inside. */
+const isForeign = (marker: number): boolean =>
+  marker >= APP1 && marker <= APP15 && marker !== APP2 && marker !== APP14;
+
+/** Which data a segment has, and where it begins; undefined for what says no position. */
+const dataOf = ({ marker, content }: JpegSegment): readonly [kind: string, data: Buffer] | undefined => {
+  const exif = marker === APP1 ? behindExifMark(content) : undefined;
+  if (exif !== undefined) return ['exif', exif];
+  const marked = MARKS.find(([, of, mark]) => marker === of && begins(content, mark));
+  if (marked !== undefined) return [marked[0], content.subarray(marked[2].length)];
+  return isForeign(marker) ? [`foreign ${String(marker)}`, content] : undefined;
 };
 
 /** Takes the position out of the picture that begins at `start`, in place. */
 const blankPicture = (file: Buffer, start: number): boolean => {
-  const segments = segmentsOf(file, start) ?? [];
-  const found = segments.map(blankSegment);
-  return blankMoreXmp(segments) || found.includes(true);
+  const kinds = new Map<string, Buffer[]>();
+  for (const segment of segmentsOf(file, start) ?? []) {
+    const [kind, data] = dataOf(segment) ?? [];
+    if (kind === undefined || data === undefined) continue;
+    const known = kinds.get(kind);
+    if (known === undefined) kinds.set(kind, [data]);
+    else known.push(data);
+  }
+  const { exif = [], xmp = [], more = [], resources = [], ...foreign } = Object.fromEntries(kinds);
+  return [
+    ...exif.map(blankExif),
+    ...xmp.map(blankLocationInXmp),
+    blankJoined(partsOfMoreXmp(more), blankLocationInXmp),
+    blankJoined(resources, (whole) => blankLocationInResources(whole, blankExif)),
+    ...Object.values(foreign).map((parts) => blankJoined(parts, blankMentioned)),
+  ].includes(true);
 };
 
 /**

@@ -20,17 +20,20 @@ const END_OF_IMAGE = 0xd9;
 /** Most bytes that a segment holds beside its marker and length. */
 export const MAX_SEGMENT_BYTES = 0xffff - 2;
 
+/** Whether a marker has no length: a filler, a 0xff of the pixels, a restart. */
+const isBare = (marker: number): boolean =>
+  marker <= 1 || marker === 0xff || (marker >= 0xd0 && marker <= 0xd8);
+
 /**
  * The segments up to the first scan, in their order; undefined when the file does not go on to a scan.
- * `start`: where the picture begins in the file.
+ * `start`: where the picture begins in the file. Stray bytes between segments are passed over, as decoders do.
  */
 export const segmentsOf = (file: Buffer, start = 0): readonly JpegSegment[] | undefined => {
   const segments: JpegSegment[] = [];
   for (let at = start + 2; at + 4 <= file.length;) {
-    if (file[at] !== 0xff) return undefined;
-    const marker = file[at + 1] ?? 0;
-    if (marker === 0xff) {
-      at += 1;
+    const marker = file[at] === 0xff ? (file[at + 1] ?? 0) : undefined;
+    if (marker === undefined || isBare(marker)) {
+      at += marker === undefined || marker === 0xff ? 1 : 2;
       continue;
     }
     if (marker === START_OF_SCAN) return segments;
@@ -41,10 +44,6 @@ export const segmentsOf = (file: Buffer, start = 0): readonly JpegSegment[] | un
   }
   return undefined;
 };
-
-/** Whether a marker has no length: a filler, a 0xff of the pixels, a restart. */
-const isBare = (marker: number): boolean =>
-  marker <= 1 || marker === 0xff || (marker >= 0xd0 && marker <= 0xd8);
 
 /**
  * Where the picture that begins at `start` ends, behind its end mark; undefined when it has none. Looks at

@@ -1,4 +1,3 @@
-import { blankLocationInExif } from './exif-location.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 const SIGNATURE = '8BIM';
@@ -6,12 +5,15 @@ const EXIF_RESOURCES: ReadonlySet<number> = new Set([0x0422, 0x0423]);
 const XMP_RESOURCE = 0x0424;
 
 /**
- * Takes positions out of the resources that image editors keep in a JPEG, in place. Returns whether there
- * were any.
+ * Takes positions out of the resources that image editors keep in a picture, in place, EXIF data by
+ * `blankExif`. Returns whether there were any.
  *
  * @see https://www.adobe.com/devnet-apps/photoshop/fileformatashtml/ Image Resources Section
  */
-export const blankLocationInResources = (resources: Buffer): boolean => {
+export const blankLocationInResources = (
+  resources: Buffer,
+  blankExif: (exif: Buffer) => boolean,
+): boolean => {
   let isFound = false;
   for (let at = 0; at + 12 <= resources.length;) {
     if (resources.toString('latin1', at, at + 4) !== SIGNATURE) return isFound;
@@ -21,11 +23,7 @@ export const blankLocationInResources = (resources: Buffer): boolean => {
     if (start > resources.length) return isFound;
     const size = resources.readUInt32BE(start - 4);
     const content = resources.subarray(start, Math.min(start + size, resources.length));
-    if (EXIF_RESOURCES.has(id)) {
-      const found = blankLocationInExif(content);
-      if (found === 'unreadable') content.fill(0);
-      isFound ||= found !== false;
-    }
+    if (EXIF_RESOURCES.has(id)) isFound = blankExif(content) || isFound;
     if (id === XMP_RESOURCE) isFound = blankLocationInXmp(content) || isFound;
     at = start + size + (size % 2);
   }

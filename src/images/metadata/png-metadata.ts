@@ -1,6 +1,5 @@
 import { crc32, inflateSync } from 'node:zlib';
-import { blankLocationInExif } from './exif-location.ts';
-import { EXIF_MARK } from './orientation.ts';
+import { behindExifMark, blankLocationInExif } from './exif-location.ts';
 import { FRAME_BYTES, pngChunks, type PngText, readPngText } from './png-chunks.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
@@ -17,6 +16,8 @@ const SHOWN: ReadonlySet<string> = new Set(
   'cHRM gAMA iCCP sBIT sRGB cICP mDCV cLLI bKGD hIST tRNS pHYs sPLT acTL fcTL fdAT'.split(' '),
 );
 
+const isShown = (kind: string): boolean => SHOWN.has(kind) || /^[A-Z]/u.test(kind);
+
 interface Chunk {
   readonly kind: string;
   readonly content: Buffer;
@@ -24,15 +25,14 @@ interface Chunk {
   readonly whole: Buffer;
 }
 
-/** The chunks up to the end mark; undefined when the file is not whole. */
-const chunksOf = (file: Buffer): readonly Chunk[] | undefined => {
+/** The chunks up to the end mark; a last one that is cut off counts as far as it goes. */
+const chunksOf = (file: Buffer): readonly Chunk[] => {
   const chunks: Chunk[] = [];
   for (const { kind, start, end } of pngChunks(file)) {
-    if (end > file.length) return undefined;
     chunks.push({ kind, content: file.subarray(start + 8, end - 4), whole: file.subarray(start, end) });
-    if (kind === 'IEND') return chunks;
+    if (kind === 'IEND') break;
   }
-  return undefined;
+  return chunks;
 };
 
 const encodeChunk = (kind: string, content: Buffer): Buffer => {
@@ -73,7 +73,7 @@ const cleanXmp = (text: Buffer, whole: Buffer): Buffer => {
 /** The same for a profile, which is EXIF or XMP data; any other that speaks of a position is left out. */
 const cleanProfile = (text: Buffer, whole: Buffer): Buffer | undefined => {
   const profile = profileOf(text);
-  const exif = profile.subarray(profile.indexOf(EXIF_MARK) === 0 ? EXIF_MARK.length : 0);
+  const exif = behindExifMark(profile) ?? profile;
   const found = blankLocationInExif(exif);
   if (found === 'unreadable') return undefined;
   if (found) return encodeChunk('eXIf', exif);
@@ -98,14 +98,16 @@ const cleanText = (
 const cleanChunk = ({ kind, content, whole }: Chunk, budget: { left: number }): Buffer | undefined => {
   if (kind === 'eXIf') {
     const exif = Buffer.from(content);
-    const found = blankLocationInExif(exif);
+    const found = blankLocationInExif(behindExifMark(exif) ?? exif);
     if (found === 'unreadable') return undefined;
     return found ? encodeChunk(kind, exif) : whole;
   }
+  // EXIF data packed, of a draft that nobody follows any more.
+  if (kind === 'zxIf') return undefined;
   const text = readPngText(kind, content);
   if (text !== undefined) return cleanText(text, whole, budget);
-  // A record of where content comes from may quote all of the EXIF data.
-  return kind === 'caBX' && MENTIONED.test(content.toString('latin1')) ? undefined : whole;
+  // Others are older places of XMP data, or records of where content comes from, which quote EXIF data.
+  return isShown(kind) || !MENTIONED.test(content.toString('latin1')) ? whole : undefined;
 };
 
 /** The file of these chunks; the same bytes when they are all that it holds. */
@@ -123,12 +125,15 @@ export const pngWithoutLocation = (file: Buffer): Buffer => {
   const budget = { left: MAX_INFLATED_BYTES };
   return joined(
     file,
-    chunksOf(file)?.map((chunk) => cleanChunk(chunk, budget)) ?? [file.subarray(SIGNATURE_BYTES)],
+    chunksOf(file).map((chunk) => cleanChunk(chunk, budget)),
   );
 };
 
 /** A PNG file with nothing but its pixels, frames and what their colours mean. */
 export const pngWithoutMetadata = (file: Buffer): Buffer => {
-  const kept = chunksOf(file)?.filter(({ kind }) => SHOWN.has(kind) || /^[A-Z]/u.test(kind));
-  return joined(file, kept?.map(({ whole }) => whole) ?? [file.subarray(SIGNATURE_BYTES)]);
+  const kept = chunksOf(file).filter(({ kind }) => isShown(kind));
+  return joined(
+    file,
+    kept.map(({ whole }) => whole),
+  );
 };

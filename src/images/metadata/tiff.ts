@@ -7,7 +7,7 @@
 
 const ENTRY_BYTES = 12;
 /** Bytes of one value by its type; 0 stands for types that do not exist. */
-const TYPE_BYTES = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8];
+const TYPE_BYTES = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4];
 
 const MAX_DIRECTORIES = 32;
 const MAX_ENTRIES = 2000;
@@ -123,13 +123,24 @@ export const directoriesOf = (tiff: Tiff): readonly TiffDirectory[] | undefined 
 };
 
 /** Takes an entry out of its directory, in place: what follows moves up, and the gap is zero. */
-export const removeEntry = ({ bytes, setUint16 }: Tiff, directory: TiffDirectory, index: number): void => {
-  const { at, entries } = directory;
+export const removeEntry = (
+  { bytes, uint16, setUint16 }: Tiff,
+  directory: TiffDirectory,
+  index: number,
+): void => {
+  const { at } = directory;
+  const count = uint16(at);
   const start = at + 2 + index * ENTRY_BYTES;
-  const end = Math.min(at + 2 + entries.length * ENTRY_BYTES + 4, bytes.length);
+  const end = Math.min(at + 2 + count * ENTRY_BYTES + 4, bytes.length);
   bytes.copy(bytes, start, start + ENTRY_BYTES, end);
   bytes.fill(0, end - ENTRY_BYTES, end);
-  setUint16(entries.length - 1, at);
+  setUint16(count - 1, at);
+};
+
+/** Zeroes a directory and all its values. */
+export const blankDirectory = ({ bytes }: Tiff, { at, entries }: TiffDirectory): void => {
+  for (const { value } of entries) if (value !== undefined) bytes.fill(0, value.start, value.end);
+  bytes.fill(0, at, at + 2 + entries.length * ENTRY_BYTES);
 };
 
 /**

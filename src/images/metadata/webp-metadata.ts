@@ -1,5 +1,4 @@
-import { blankLocationInExif } from './exif-location.ts';
-import { EXIF_MARK } from './orientation.ts';
+import { behindExifMark, blankLocationInExif } from './exif-location.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 /**
@@ -42,8 +41,7 @@ const blankChunk = ({ kind, content }: Chunk): boolean => {
     return true;
   }
   if (kind !== 'EXIF') return !MENTIONED.test(content.toString('latin1'));
-  const isMarked = content.subarray(0, EXIF_MARK.length).equals(EXIF_MARK);
-  return blankLocationInExif(isMarked ? content.subarray(EXIF_MARK.length) : content) !== 'unreadable';
+  return blankLocationInExif(behindExifMark(content) ?? content) !== 'unreadable';
 };
 
 /** The file of these chunks; the same bytes when they are all that it holds. */

@@ -81,6 +81,18 @@ const encodingOf = (head: Buffer): string => {
   return DECLARED.exec(head.toString('latin1', 0, HEAD_BYTES))?.[1] ?? 'utf-8';
 };
 
+/**
+ * The beginning of a document as text, by its byte order mark or declared encoding, else as UTF-8. A character
+ * that is cut off at the end is left out. Undefined for unknown encodings, and bytes that are none of it.
+ */
+export const textOf = (beginning: Buffer): string | undefined => {
+  try {
+    return new TextDecoder(encodingOf(beginning), { fatal: true }).decode(beginning, { stream: true });
+  } catch {
+    return undefined;
+  }
+};
+
 const unreadable = (cause: unknown): BrokenImageError =>
   new BrokenImageError({ message: 'The text of the XML file could not be read.', cause });
 

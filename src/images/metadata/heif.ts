@@ -1,0 +1,86 @@
+import { blankLocationInExif } from './exif-location.ts';
+import { blankLocationInXmp } from './xmp-location.ts';
+
+/**
+ * Data besides pixels in HEIF files, such as AVIF.
+ *
+ * @see ISO/IEC 23008-12 and 14496-12
+ */
+
+/** What the library has found in a file besides pixels. */
+export interface FoundMetadata {
+  readonly exif?: Buffer | undefined;
+  readonly xmp?: Buffer | undefined;
+  readonly iptc?: Buffer | undefined;
+}
+
+const HEADER = /^(?:Exif\0\0|.{4}Exif\0\0|.{0,10}?)(?=II\*\0|MM\0\*)/su;
+
+/** Positions as text, in XMP data or in what films have. */
+const LOCATED_TEXT = /gpsl(?:at|on)|\xa9xyz/iu;
+
+/** Boxes beside which a picture needs none. */
+const SHOWN: ReadonlySet<string> = new Set(['ftyp', 'meta', 'mdat', 'moov', 'free', 'skip']);
+
+/** How many items there are with EXIF data, and with texts or what else has no type of its own. */
+const countItems = (file: Buffer): { readonly exif: number; readonly others: number } => {
+  let [exif, others] = [0, 0];
+  for (let at = file.indexOf('infe'); at >= 0; at = file.indexOf('infe', at + 4)) {
+    // Behind version and flags, the number of the item, and that of its protection.
+    const start = at + 8 + (file[at + 4] === 3 ? 4 : 2) + 2;
+    const type = file.toString('latin1', start, start + 4);
+    if (type === 'Exif') exif += 1;
+    if (type === 'mime' || type === 'uri ') others += 1;
+  }
+  return { exif, others };
+};
+
+const count = (data: Buffer | undefined): number => (data === undefined ? 0 : 1);
+
+/** Whether the library shows all of the items: it knows one of each kind, and not all ways to pack them. */
+const isAllShown = (file: Buffer, found: FoundMetadata): boolean => {
+  const { exif, others } = countItems(file);
+  return exif <= count(found.exif) && others <= count(found.xmp);
+};
+
+/** Whether a file is nothing but pixels. */
+export const isBareHeif = (file: Buffer, { exif, xmp, iptc }: FoundMetadata): boolean => {
+  if ((exif ?? xmp ?? iptc) !== undefined || !isAllShown(file, {})) return false;
+  for (let at = 0; at + 8 <= file.length;) {
+    if (!SHOWN.has(file.toString('latin1', at + 4, at + 8))) return false;
+    const size = file.readUInt32BE(at);
+    // The last box may go on to the end; lengths of 64 bits are of films.
+    if (size === 0) return true;
+    if (size < 8) return false;
+    at += size;
+  }
+  return true;
+};
+
+/**
+ * Blanks data where it lies, by looking for it. Unreadable when it does not lie there in one piece, or not
+ * alone.
+ */
+export const blankLocationInHeif = (file: Buffer, found: FoundMetadata): boolean | 'unreadable' => {
+  if (!isAllShown(file, found)) return 'unreadable';
+  const { exif, xmp } = found;
+  let isFound = false;
+  let others = [file];
+  if (exif !== undefined) {
+    const start = HEADER.exec(exif.toString('latin1', 0, 24))?.[0].length ?? 0;
+    const data = exif.subarray(start);
+    const at = file.indexOf(data);
+    if (at < 0) return 'unreadable';
+    const blanked = blankLocationInExif(file.subarray(at, at + data.length));
+    if (blanked === 'unreadable') return blanked;
+    isFound = blanked;
+  }
+  if (xmp !== undefined) {
+    const at = file.indexOf(xmp);
+    if (at < 0) return 'unreadable';
+    const end = at + xmp.length;
+    isFound = blankLocationInXmp(file.subarray(at, end)) || isFound;
+    others = [file.subarray(0, at), file.subarray(end)];
+  }
+  return others.some((part) => LOCATED_TEXT.test(part.toString('latin1'))) ? 'unreadable' : isFound;
+};

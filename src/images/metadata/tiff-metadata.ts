@@ -1,0 +1,32 @@
+import { blankDirectory, directoriesOf, openTiff, removeEntry } from './tiff.ts';
+
+/** Tags of what belongs to the pixels: order, samples, colours, packing, size in print, their place in the file. */
+const SHOWN: ReadonlySet<number> = new Set([
+  254, 255, 256, 257, 258, 259, 262, 263, 266, 273, 274, 277, 278, 279, 280, 281, 282, 283, 284, 290, 291,
+  292, 293, 296, 297, 301, 317, 318, 319, 320, 321, 322, 323, 324, 325, 332, 334, 338, 339, 340, 341, 347,
+  512, 513, 514, 529, 530, 531, 532, 34675,
+]);
+
+/**
+ * A TIFF file with nothing but its pages and what their colours mean; the same bytes when there is nothing
+ * else. Undefined for one with more directories than any program writes.
+ */
+export const tiffWithoutMetadata = (original: Buffer): Buffer | undefined => {
+  const file = Buffer.from(original);
+  const tiff = openTiff(file);
+  const directories = tiff === undefined ? undefined : directoriesOf(tiff);
+  if (tiff === undefined || directories === undefined) return undefined;
+  for (const directory of directories) {
+    if (directory.reachedBy !== undefined) {
+      blankDirectory(tiff, directory);
+      continue;
+    }
+    // From behind: what follows an entry moves.
+    for (const [index, { tag, value }] of [...directory.entries.entries()].reverse()) {
+      if (SHOWN.has(tag)) continue;
+      if (value !== undefined) file.fill(0, value.start, value.end);
+      removeEntry(tiff, directory, index);
+    }
+  }
+  return file.equals(original) ? original : file;
+};
