@@ -10,10 +10,7 @@ import type { ConnectorResponse, HookRequest } from './message.ts';
  * ranges), the whole file is sent. `unsatisfiable`: it lies outside of the file.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-14.1.2
  */
-export const parseRange = (
-  header: string | undefined,
-  size: number,
-): ByteRange | 'unsatisfiable' | undefined => {
+const parseRange = (header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined => {
   const match = /^bytes=\s*(\d*)-(\d*)\s*$/iu.exec(header ?? '');
   if (match === null) return undefined;
   const [, first = '', last = ''] = match;
@@ -61,10 +58,7 @@ const modifiedSince = ({ modifiedAt }: Version, date: number | undefined): boole
  * Decides a conditional GET or HEAD in the order of the standard.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
  */
-export const checkPreconditions = (
-  headers: Headers,
-  version: Version,
-): 'send' | 'not-modified' | 'failed' => {
+const checkPreconditions = (headers: Headers, version: Version): 'send' | 'not-modified' | 'failed' => {
   const ifMatch = headers['if-match'];
   if (ifMatch !== undefined) {
     if (!listMatches(ifMatch, version.etag, false)) return 'failed';
@@ -82,7 +76,7 @@ export const checkPreconditions = (
  * Whether `If-Range`, when given, still means this version: an exact strong tag, or exactly the last
  * modification.
  */
-export const rangeStillApplies = (headers: Headers, { etag, modifiedAt }: Version): boolean => {
+const rangeStillApplies = (headers: Headers, { etag, modifiedAt }: Version): boolean => {
   const header = headers['if-range']?.trim();
   if (header === undefined) return true;
   if (header.endsWith('"')) return header === etag;

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { ArchiveLimitError } from '../../errors/errors.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
@@ -11,7 +10,7 @@ import type { OpenSource } from '../open-source.ts';
 import { reservedPattern } from '../reserved.ts';
 import { PlannedEntries } from './planned-entries.ts';
 import { zipBatches } from './zip-batches.ts';
-import { zipStream, type ZipBatch } from './zip-stream.ts';
+import { ZipStream, type ZipBatch } from './zip-stream.ts';
 
 const KEY = 'FILE_DOWNLOAD';
 /** Items of one folder that are sent together. */
@@ -124,6 +123,6 @@ export const downloadMany = async (
     filename: `${name}.zip`,
     contentType: 'application/zip',
     stat: { size: undefined, modifiedAt: undefined, etag: undefined },
-    open: () => Promise.resolve(Readable.from(zipStream(plan.batches(), bytes), { objectMode: false })),
+    open: () => Promise.resolve(new ZipStream(plan.batches(), bytes)),
   });
 };

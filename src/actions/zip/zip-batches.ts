@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { ReadResult, StorageAdapter } from '../../storage/adapter.ts';
+import type { ReadResult, ReusedMemory, StorageAdapter } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { PlannedEntries, PlannedEntry } from './planned-entries.ts';
 import type { OpenedFile, WholeFile, ZipBatch, ZipEntry } from './zip-stream.ts';
@@ -55,6 +55,8 @@ class Batches {
   readonly #storage: StorageAdapter;
   readonly #signal: AbortSignal;
   readonly #paths: Paths;
+  /** Of batches that are over. */
+  readonly #spare: ReusedMemory[] = [];
 
   constructor(storage: StorageAdapter, root: SourcePath, signal: AbortSignal) {
     this.#storage = storage;
@@ -89,15 +91,23 @@ class Batches {
   }
 
   #batch(located: readonly Located[]): ZipBatch {
-    return { entries: located.map(({ entry }) => entry), readAhead: () => this.#readAhead(located) };
+    const memory = this.#spare.pop() ?? { buffer: undefined };
+    return {
+      entries: located.map(({ entry }) => entry),
+      readAhead: () => this.#readAhead(located, memory),
+      release: () => void this.#spare.push(memory),
+    };
   }
 
-  async #readAhead(located: readonly Located[]): Promise<readonly (WholeFile | undefined)[]> {
+  async #readAhead(
+    located: readonly Located[],
+    memory: ReusedMemory,
+  ): Promise<readonly (WholeFile | undefined)[]> {
     const small = located.filter(({ size, entry }) => entry.open !== undefined && isSmall(size));
     if (small.length === 0) return [];
     const bytesUpTo = small.reduce((sum, { size = 0 }) => sum + size, 0);
     const paths = small.map(({ path }) => path);
-    const read = await (this.#readMany(paths, bytesUpTo) ?? this.#readEach(paths));
+    const read = await (this.#readMany(paths, bytesUpTo, memory) ?? this.#readEach(paths));
     const files = new Map(small.map((one, index) => [one, read[index]]));
     return located.map((one) => files.get(one));
   }
@@ -105,8 +115,9 @@ class Batches {
   #readMany(
     paths: readonly SourcePath[],
     bytesUpTo: number,
+    memory: ReusedMemory,
   ): Promise<readonly (WholeFile | undefined)[]> | undefined {
-    const reading = this.#storage.readMany?.(paths, { bytesUpTo, signal: this.#signal });
+    const reading = this.#storage.readMany?.(paths, { bytesUpTo, memory, signal: this.#signal });
     return reading?.then((files) => files.map((file) => file && { ...file.stat, content: file.bytes }));
   }
 

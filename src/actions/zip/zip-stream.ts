@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { ChangedMeanwhileError } from '../../errors/errors.ts';
+import { RecyclingStream } from '../../storage/recycling-stream.ts';
 import { PartJoiner } from './part-joiner.ts';
 import { CentralDirectory, descriptor, localHeader, MAX_32 } from './zip-records.ts';
 import type { ContentSum, EntryHead } from './zip-records.ts';
@@ -35,6 +36,8 @@ export interface ZipBatch {
   readonly entries: readonly ZipEntry[];
   /** Reads what is small before it is wanted; undefined for what is to be opened when its turn comes. */
   readonly readAhead: () => Promise<readonly (WholeFile | undefined)[]>;
+  /** Nobody reads any more what `readAhead` has read. */
+  readonly release: () => void;
 }
 
 const NOTHING: ContentSum = { crc: 0, size: 0 };
@@ -78,6 +81,7 @@ class ZipWriter {
       for await (const chunk of content as AsyncIterable<Uint8Array>) {
         sum = this.#sum(sum, chunk);
         yield this.#counted(chunk);
+        if (content instanceof RecyclingStream) content.recycle(chunk);
       }
       requireSize(file, sum);
       this.#directory.add({ ...head, ...sum, offset, isSumBehind: true });
@@ -141,25 +145,20 @@ async function* inOrder(
       if (first === undefined) return;
       const files = await first.files;
       yield first.batch.entries.map((entry, index) => [entry, files[index]] as const);
+      first.batch.release();
     }
   } finally {
     await Promise.allSettled(waiting.map(({ files }) => files));
   }
 }
 
-/**
- * An archive of these entries, nothing compressed, bit by bit: one large file is open at a time, some batches
- * of small ones are read ahead, and memory grows with the number of entries alone (some 55 bytes and the name
- * each). A file that yields another length than it has said, or more than `most` bytes with those before it,
- * fails the archive.
- * @throws ChangedMeanwhileError, and what opening and reading throw
- */
-export async function* zipStream(
+/** The bytes of an archive, bit by bit. */
+async function* piecesOf(
   batches: Iterable<ZipBatch>,
   most: number,
+  joiner: PartJoiner,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const writer = new ZipWriter(most);
-  const joiner = new PartJoiner();
   for await (const entries of inOrder(batches)) {
     for (const [entry, read] of entries) {
       const file = read ?? (await entry.open?.());
@@ -177,3 +176,38 @@ export async function* zipStream(
 }
 
 const isWhole = (file: OpenedFile): file is WholeFile => file.content instanceof Uint8Array;
+
+/**
+ * An archive of these entries, nothing compressed, bit by bit: one large file is open at a time, some batches
+ * of small ones are read ahead, and memory grows with the number of entries alone (some 55 bytes and the name
+ * each). A file that yields another length than it has said, or more than `most` bytes with those before it,
+ * fails the archive with ChangedMeanwhileError; so does what opening and reading throw.
+ */
+export class ZipStream extends RecyclingStream {
+  readonly #joiner = new PartJoiner();
+  readonly #pieces: AsyncGenerator<Uint8Array, void, undefined>;
+
+  constructor(batches: Iterable<ZipBatch>, most: number) {
+    super();
+    this.#pieces = piecesOf(batches, most, this.#joiner);
+  }
+
+  override recycle(chunk: Uint8Array): void {
+    this.#joiner.recycle(chunk);
+  }
+
+  override _read(): void {
+    this.#pieces.next().then(
+      ({ value }) => this.push(value ?? null),
+      (error: unknown) => this.destroy(error as Error),
+    );
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    // Waits for a read that is under way; whoever leaves has aborted that.
+    this.#pieces.return().then(
+      () => callback(error),
+      (failure: unknown) => callback(error ?? (failure as Error)),
+    );
+  }
+}

@@ -60,7 +60,7 @@ const tryOwnName = async (root: OpenFolder): Promise<boolean | undefined> => {
  * Whether names in the root differ by case, tried on what lies there. Where that cannot be determined: what
  * is usual on the system.
  */
-export const isCaseSensitive = async (confinement: Confinement): Promise<boolean> => {
+const isCaseSensitive = async (confinement: Confinement): Promise<boolean> => {
   const usual = process.platform !== 'darwin' && process.platform !== 'win32';
   const root = await confinement.openRoot();
   try {

@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import { Readable } from 'node:stream';
+import { RecyclingStream } from '../../storage/recycling-stream.ts';
 import { closeFile } from './system.ts';
 
 /** What all streams of one connector hold together while each can have more than the least. */
@@ -9,6 +9,8 @@ const MOST_AT_ONCE = 256 * 1024;
 const LEAST_AT_ONCE = 64 * 1024;
 /** One read takes at most this part of what is left: there is something for those who come later. */
 const SHARE = 8;
+/** Buffers of the largest size that wait for another read. */
+const MOST_SPARE = 4;
 
 /**
  * The memory that the streams of a connector's local files share. A client that takes nothing holds the bytes
@@ -16,6 +18,7 @@ const SHARE = 8;
  */
 export class ReadMemory {
   #left = TOTAL_BYTES;
+  readonly #spare: ArrayBufferLike[] = [];
 
   /** Lends memory for a read of at most `wanted` bytes; returns how many. */
   take(wanted: number): number {
@@ -27,6 +30,17 @@ export class ReadMemory {
 
   giveBack(bytes: number): void {
     this.#left += bytes;
+  }
+
+  /** A buffer of so many bytes, with anything in it; its memory is less than twice as large. */
+  buffer(bytes: number): Buffer {
+    const spare = bytes > MOST_AT_ONCE / 2 ? this.#spare.pop() : undefined;
+    return spare === undefined ? Buffer.allocUnsafeSlow(bytes) : Buffer.from(spare, 0, bytes);
+  }
+
+  /** Takes memory of a buffer that nobody uses any more. */
+  reuse(memory: ArrayBufferLike): void {
+    if (memory.byteLength === MOST_AT_ONCE && this.#spare.length < MOST_SPARE) this.#spare.push(memory);
   }
 }
 
@@ -41,10 +55,12 @@ export interface FilePart {
  * The bytes of an open file, as far as it has them. Closes the file at the end, and when it is destroyed.
  * Reads when its reader has taken what was read before, so that it never holds more than one read.
  */
-export class FileStream extends Readable {
+export class FileStream extends RecyclingStream {
   readonly #fd: number;
   readonly #end: number;
   readonly #memory: ReadMemory;
+  /** Memory of chunks that were read and did not come back. */
+  readonly #lent = new WeakSet<ArrayBufferLike>();
   #position: number;
   #held = 0;
   #reading: Promise<void> | undefined;
@@ -55,6 +71,10 @@ export class FileStream extends Readable {
     this.#position = start;
     this.#end = end;
     this.#memory = memory;
+  }
+
+  override recycle({ buffer }: Uint8Array): void {
+    if (this.#lent.delete(buffer)) this.#memory.reuse(buffer);
   }
 
   override _read(): void {
@@ -77,7 +97,7 @@ export class FileStream extends Readable {
 
   #readPart(left: number): Promise<void> {
     this.#held = this.#memory.take(left);
-    const buffer = Buffer.allocUnsafeSlow(this.#held);
+    const buffer = this.#memory.buffer(this.#held);
     return new Promise((resolve) => {
       fs.read(this.#fd, buffer, 0, buffer.length, this.#position, (error, length) => {
         resolve();
@@ -86,6 +106,7 @@ export class FileStream extends Readable {
           return;
         }
         this.#position += length;
+        this.#lent.add(buffer.buffer);
         this.push(length === 0 ? null : buffer.subarray(0, length));
       });
     });

@@ -28,10 +28,7 @@ export interface Shown<Item> {
  * All visible names of a folder when it holds at most `most` entries, else undefined. Reads no further than
  * that.
  */
-export const readSmallFolder = async (
-  folder: OpenFolder,
-  most: number,
-): Promise<Shown<NamedKind> | undefined> => {
+const readSmallFolder = async (folder: OpenFolder, most: number): Promise<Shown<NamedKind> | undefined> => {
   const directory = await openDirectory(folder.self, {
     encoding: 'utf8',
     bufferSize: Math.min(most + 1, MOST_BUFFERED),
@@ -81,7 +78,7 @@ const lookAtVersion: Look = (path, name, seen) => {
  * What lies at these names of a folder, in their order; undefined for what is gone, a link or a special file.
  * Callbacks, 64 in flight: half the cost of promises.
  */
-export const statNames = (
+const statNames = (
   folder: OpenFolder,
   names: readonly SeenName[],
   signal: AbortSignal | undefined,
@@ -115,7 +112,7 @@ export const statNames = (
   });
 
 /** The entries of these names. For names alone, those are asked for whose kind the listing did not report. */
-export const describeNames = async (
+const describeNames = async (
   folder: OpenFolder,
   names: readonly NamedKind[],
   detail: ListOptions['detail'],

@@ -84,6 +84,8 @@ export type ScanAnswer =
 const OPEN_LISTINGS = 16;
 const WAITING_LISTINGS = 256;
 const IDLE_MS = 60_000;
+/** Its objects live for a page. A young generation that grows with the work would hold tens of MB for nothing. */
+const YOUNG_MB = 6;
 
 /** The folder that a listing is about. */
 export type ScanTarget = Omit<Extract<ScanRequest, { type: 'open' }>, 'type' | 'id'>;
@@ -247,6 +249,7 @@ export class ScanThread {
         execArgv: [],
         env: {},
         name: 'folder scan',
+        resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
       });
     } catch (error) {
       throw new ScanThreadMissing({ detail: 'the scanning thread does not start', cause: error });
@@ -279,7 +282,10 @@ export class ScanThread {
   }
 }
 
-const post = (worker: Worker, request: ScanRequest): void => worker.postMessage(request);
+const post = (worker: Worker, request: ScanRequest): void => {
+  const memory = request.type === 'files' ? request.memory : undefined;
+  worker.postMessage(request, memory === undefined ? [] : [memory]);
+};
 
 const nextPage = async (listing: Listing, signal: AbortSignal | undefined): Promise<Page> => {
   for (;;) {

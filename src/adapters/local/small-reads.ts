@@ -9,6 +9,8 @@ export interface FilesRequest extends Omit<FolderToScan, 'diskNames'> {
   readonly folders: readonly { readonly diskNames: readonly string[]; readonly names: readonly string[] }[];
   /** Of all files together; what does not fit is left out. */
   readonly bytesUpTo: number;
+  /** To read into, if it is large enough. */
+  readonly memory: ArrayBuffer | undefined;
 }
 
 /** What was read of them, in the order of the request. */
@@ -20,6 +22,8 @@ export interface FilesPage {
   /** NaN for a file that was left out. */
   readonly sizes: Float64Array;
   readonly times: Float64Array;
+  /** How many of the files were asked for before the time was over. */
+  readonly reached: number;
   readonly isLast: true;
 }
 
@@ -65,23 +69,36 @@ const tryToRead = (path: string, into: Filled): Read | undefined => {
   }
 };
 
-/** Reads small files in the scanning thread, for some milliseconds: what is left then is left out. */
-export const readFiles = ({ id, root, handles, folders, bytesUpTo }: FilesRequest): FilesPage => {
+const memoryFor = ({ memory, bytesUpTo }: FilesRequest): Uint8Array<ArrayBuffer> =>
+  memory !== undefined && memory.byteLength >= bytesUpTo
+    ? new Uint8Array(memory, 0, bytesUpTo)
+    : Buffer.allocUnsafeSlow(bytesUpTo);
+
+/** Reads small files in the scanning thread, for some milliseconds, and at least one. */
+export const readFiles = (request: FilesRequest): FilesPage => {
+  const { id, root, handles, folders } = request;
   const end = performance.now() + LONGEST;
   const count = folders.reduce((sum, { names }) => sum + names.length, 0);
-  const into: Filled = { bytes: Buffer.allocUnsafeSlow(bytesUpTo), used: 0 };
+  const into: Filled = { bytes: memoryFor(request), used: 0 };
   const sizes = new Float64Array(count).fill(Number.NaN);
   const times = new Float64Array(count);
   let row = 0;
+  let reached = 0;
   for (const { diskNames, names } of folders) {
     const first = row;
+    if (reached < first) break;
     row += names.length;
     const before = into.used;
-    const readAll = (folder: string): readonly (Read | undefined)[] => {
+    const readAll = (folder: string): (Read | undefined)[] => {
       into.used = before;
-      return names.map((name) =>
-        performance.now() < end ? tryToRead(`${folder}/${name}`, into) : undefined,
-      );
+      reached = first;
+      const files: (Read | undefined)[] = [];
+      for (const name of names) {
+        if (reached > 0 && performance.now() >= end) break;
+        files.push(tryToRead(`${folder}/${name}`, into));
+        reached += 1;
+      }
+      return files;
     };
     try {
       const folder = openScanned({ root, diskNames, handles });
@@ -99,7 +116,8 @@ export const readFiles = ({ id, root, handles, folders, bytesUpTo }: FilesReques
     } catch {
       // The folder is gone, or was another one meanwhile.
       into.used = before;
+      reached = row;
     }
   }
-  return { type: 'files', id, bytes: into.bytes, sizes, times, isLast: true };
+  return { type: 'files', id, bytes: into.bytes, sizes, times, reached, isLast: true };
 };

@@ -5,6 +5,8 @@ import { pipeline } from 'node:stream/promises';
 import type { ConnectorRequest, ConnectorResponse, Handle, ParsedBody } from '../message.ts';
 import { drain } from './drain.ts';
 import { hostBody } from './host-body.ts';
+import { RecyclingStream } from '../../storage/recycling-stream.ts';
+import { sendRecycling, tellsWhenSent } from './recycling.ts';
 import { createMountReader, type MountOptions } from './mount.ts';
 
 /**
@@ -118,7 +120,8 @@ const writeBody = async (
   stallMs: number,
 ): Promise<void> => {
   response.setTimeout(stallMs, () => response.destroy());
-  if (body instanceof Readable) {
+  if (body instanceof RecyclingStream && tellsWhenSent(response)) await sendRecycling(body, response, end);
+  else if (body instanceof Readable) {
     await pipeline(body, response, { end });
   } else if (end) response.end(body);
   else if (body === undefined) response.flushHeaders();

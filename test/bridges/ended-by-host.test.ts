@@ -1,0 +1,50 @@
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { createServer, get } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createRouter } from 'stowage';
+import { expect, it, onTestFinished } from 'vitest';
+import { makeCertificate, opensslMissing } from '../adapters/servers/tls-front.ts';
+import { quiet } from './hosts.ts';
+
+const FILES = 200;
+const BYTES = 200_000;
+
+// An error of the response that nobody listens for would end the process: the run fails by it.
+it.skipIf(opensslMissing)('lets a host end a download that takes too long (needs openssl)', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'stowage-ended-'));
+  onTestFinished(() => rm(root, { recursive: true }));
+  await mkdir(join(root, 'folder'));
+  for (let index = 0; index < FILES; index += 1)
+    await writeFile(join(root, 'folder', `${String(index)}.txt`), Buffer.alloc(BYTES));
+  const accessControl = [{ role: '*', FILES: true, FILE_DOWNLOAD: true }];
+  const sources = { local: { root, title: 'Files', baseurl: 'http://files.test/', extensions: ['txt'] } };
+  const router = createRouter({ sources, accessControl }, {}, quiet);
+  onTestFinished(() => router.close());
+
+  let handled: Promise<void> | undefined;
+  let end: (() => void) | undefined;
+  const server = createServer(await makeCertificate(), (request, response) => {
+    end = () => void response.end();
+    handled = router.handler(request, response);
+  });
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const url = `https://127.0.0.1:${String(port)}/fileDownload?names[0]=folder`;
+  const [answer] = (await once(get(url, { rejectUnauthorized: false }), 'response')) as [IncomingMessage];
+  // The client takes nothing: the archive waits for it when the host ends the answer.
+  await wait(300);
+  end?.();
+  await wait(50);
+  let bytes = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) bytes += chunk.length;
+  await handled;
+  expect(answer.statusCode).toBe(200);
+  expect(bytes).toBeGreaterThan(0);
+  expect(bytes).toBeLessThan(FILES * BYTES);
+});
