@@ -27,12 +27,28 @@ const partsOf = (name: string): readonly string[] => /^(.*?)(\.[^.]*)?$/su.exec(
 const plainName = (stem = '', extension = ''): string =>
   `${stem.normalize('NFKC').replaceAll(/[^\p{L}\p{N}]+/gu, '')}${extension}`.toLowerCase();
 
-/** The same name as it is stored, perhaps with the number that a taken name gets; as many bytes; and new. */
-const isStoredAs = (file: File, { name, bytes, modified }: Listed, since: number): boolean => {
+/** Bytes that are compared at a time. */
+const COMPARED = 2 ** 20;
+
+/**
+ * Whether a file may be the one of the form: the same name as it is stored, perhaps with the number that a taken
+ * name gets; as many bytes; and new.
+ */
+const mayBe = (file: File, { name, bytes, modified }: Listed, since: number): boolean => {
   if (typeof name !== 'string' || bytes !== file.size || typeof modified !== 'string') return false;
   const [stem = '', extension] = partsOf(name);
   const names = [stem, stem.replace(/-\d+$/u, '')].map((one) => plainName(one, extension));
   return names.includes(plainName(...partsOf(file.name))) && Date.parse(modified) >= since - CLOCKS_DIFFER;
+};
+
+const isSame = async (one: Blob, other: Blob): Promise<boolean> => {
+  if (one.size !== other.size) return false;
+  for (let at = 0; at < one.size; at += COMPARED) {
+    const parts = [one, other].map((blob) => blob.slice(at, at + COMPARED).arrayBuffer());
+    const [left = [], right = []] = (await Promise.all(parts)).map((bytes) => new Uint8Array(bytes));
+    if (left.some((byte, index) => byte !== right[index])) return false;
+  }
+  return true;
 };
 
 const answerWith = (source: Listed, items: readonly Listed[]): UploadAnswer => {
@@ -53,34 +69,50 @@ const answerWith = (source: Listed, items: readonly Listed[]): UploadAnswer => {
 };
 
 /**
- * Finds out which files of a form the service has stored although its answer was lost. What it has changed,
- * such as a picture that was scaled down, is not recognised.
- * @throws Error when the service cannot be asked
+ * Finds out which files of a form the service has stored although its answer was lost. What only looks like one of
+ * them is fetched and compared: an older file may have the same name and length. What the service has changed,
+ * such as a picture that was scaled down, and what may not be fetched is not recognised, and is sent again: a
+ * second copy is better than a picture that is lost, or another one.
+ * @throws Error when the service cannot be asked; the reason of the signal
  */
-export const findStored = async (calls: Calls, form: FormData, since: number): Promise<FoundUploads> => {
+export const findStored = async (
+  calls: Calls,
+  form: FormData,
+  since: number,
+  signal: AbortSignal,
+): Promise<FoundUploads> => {
   const files = filesIn(form);
   if (files.length === 0) return { stored: undefined, rest: form };
   const text = (name: string): string => {
     const value = form.get(name);
     return typeof value === 'string' ? value : '';
   };
-  const data = await calls.ask({
-    action: 'files',
-    source: text('source'),
-    path: text('path'),
-    'mods[details]': '1',
-    'mods[sortBy]': 'changed-desc',
-    'mods[limit]': String(files.length + OF_OTHERS),
-  });
+  const folder = { source: text('source'), path: text('path') };
+  const details = { 'mods[details]': '1', 'mods[sortBy]': 'changed-desc' };
+  const limit = String(files.length + OF_OTHERS);
+  const data = await calls.ask({ action: 'files', ...folder, ...details, 'mods[limit]': limit }, signal);
   const [source] = Array.isArray(data['sources']) ? data['sources'].filter(isRecord) : [];
   const listed = Array.isArray(source?.['files']) ? source['files'].filter(isRecord) : [];
+  const isOn = async (file: File, { name }: Listed): Promise<boolean> => {
+    try {
+      const fields = { action: 'fileDownload', ...folder, name: String(name) };
+      return await isSame(file, await calls.fetchFile(fields, signal));
+    } catch {
+      signal.throwIfAborted();
+      return false;
+    }
+  };
   const items: Listed[] = [];
   const rest = new FormData();
   for (const [key, value] of form) {
-    // Two files of one name are two.
-    const isOf = (one: Listed): boolean =>
-      value instanceof File && !items.includes(one) && isStoredAs(value, one, since);
-    const item = listed.find(isOf);
+    let item: Listed | undefined;
+    for (const one of listed) {
+      // Two files of one name are two.
+      if (!(value instanceof File) || items.includes(one) || !mayBe(value, one, since)) continue;
+      if (!(await isOn(value, one))) continue;
+      item = one;
+      break;
+    }
     if (item === undefined) rest.append(key, value);
     else items.push(item);
   }

@@ -107,14 +107,15 @@ const textOf = ({ data: { messages = [] } }: UploadAnswer): string => messages.j
 const whatIsLeft = async (
   form: unknown,
   { answer, isWhole }: Sent,
-  since: number,
+  { since, signal }: { readonly since: number; readonly signal: AbortSignal },
   { panel, calls }: UploadSurroundings,
 ): Promise<{ readonly stored: UploadAnswer | undefined; readonly rest: unknown } | undefined> => {
   for (let reason = textOf(answer); (await panel.brokeOff(reason)) === 'again';) {
     if (!isWhole || !(form instanceof FormData)) return { stored: undefined, rest: form };
     try {
-      return await findStored(calls, form, since);
+      return await findStored(calls, form, since, signal);
     } catch (error) {
+      if (signal.aborted) return undefined;
       reason = error instanceof Error ? error.message : String(error);
     }
   }
@@ -133,14 +134,14 @@ type SendForm = (
  * arrived. Resolves to the answer about all of its files; `undefined` when the person has given up.
  */
 const sendForm: SendForm = async (options, form, running, surroundings) => {
-  const since = Date.now();
+  const attempt = { since: Date.now(), signal: running.signal };
   let stored: UploadAnswer | undefined;
   for (let rest: unknown = form; rest !== undefined;) {
     const sent = await sendOnce(options, rest, running, surroundings.texts);
     if (sent === undefined) break;
     if (!sent.isBroken) return joinAnswers(stored, sent.answer);
     running.hide(true);
-    const left = await whatIsLeft(rest, sent, since, surroundings);
+    const left = await whatIsLeft(rest, sent, attempt, surroundings);
     running.hide(false);
     if (left === undefined) break;
     if (left.stored !== undefined) stored = joinAnswers(stored, left.stored);

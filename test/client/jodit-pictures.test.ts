@@ -195,6 +195,28 @@ describe.skipIf(chromium === undefined)(`Pictures that Jodit inserts and uploads
     expect(await readFile(path.join(joined.photos, 'scan.jpg'))).toEqual(others);
   });
 
+  test('are sent again where another file of the same name and length lies in the folder', async () => {
+    const { page } = editor;
+    const mine = await jpeg(64, 64, '#c0392b');
+    const others = Buffer.from(mine);
+    others[others.length - 3] = (others.at(-3) ?? 0) ^ 1;
+    await writeFiles(joined.photos, { 'same.jpg': others });
+    await editor.write('<p><br></p>');
+    joined.putInFront(({ action }, response) => {
+      if (action === 'fileUpload') response.writeHead(504, 'Gateway Timeout').end('<html></html>');
+      return action === 'fileUpload';
+    });
+    await upload({ 'same.jpg': mine });
+    await page.waitForSelector('.stowage-upload_broken');
+    joined.putInFront();
+    await page.locator('.stowage-upload__again').click();
+    await eventually(async () => (await editor.picturesInText()).map(({ name }) => name)).toEqual([
+      'same-1.jpg',
+    ]);
+    expect(await readFile(path.join(joined.photos, 'same-1.jpg'))).toEqual(mine);
+    expect(await readFile(path.join(joined.photos, 'same.jpg'))).toEqual(others);
+  });
+
   test('are sent again after 503 of a proxy, which is named, or given up', async () => {
     const { page } = editor;
     await editor.write('<p><br></p>');
