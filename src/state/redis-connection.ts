@@ -30,8 +30,9 @@ const connect = async (url: string, log: Logger): Promise<Redis> => {
     maxRetriesPerRequest: 1,
     connectTimeout: 2000,
     commandTimeout: 1000,
-    // It was the one that takes writes; the address may lead to another one by now.
-    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+    // It was the one that takes writes; the address may lead to another one by now. About a script Redis 6 says so
+    // in the middle of its message.
+    reconnectOnError: ({ message }) => /\bREADONLY\b/u.test(message),
   });
   let isLost = false;
   redis.on('error', (error: unknown) => {

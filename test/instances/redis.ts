@@ -1,7 +1,9 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
 import { endProcess, freePort } from '../server-processes.ts';
@@ -25,12 +27,44 @@ export interface RedisServer {
   start(): Promise<void>;
 }
 
+/** An address that leads to one Redis, and to another one for whoever comes after `leadTo`. */
+export interface MovingAddress {
+  readonly url: string;
+  leadTo(redis: RedisServer): void;
+}
+
+/** Starts one, which ends with the test. What is connected stays with the Redis that it has reached. */
+export const startMovingAddress = async (first: RedisServer): Promise<MovingAddress> => {
+  let target = Number(new URL(first.url).port);
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    const onward = connect(target, '127.0.0.1');
+    for (const one of [socket, onward]) {
+      sockets.add(one);
+      one.on('close', () => sockets.delete(one));
+    }
+    // Either end may go first.
+    pipeline(socket, onward, socket, () => undefined);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return {
+    url: `redis://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
+    leadTo: ({ url }) => {
+      target = Number(new URL(url).port);
+    },
+  };
+};
+
 /** Starts one, which ends with the test. */
 export const startRedis = async (): Promise<RedisServer> => {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-redis-'));
   const port = await freePort();
   const words = ['--port', String(port), '--bind', '127.0.0.1', '--save', ''];
-  words.push('--appendonly', 'yes', '--appendfsync', 'always');
+  words.push('--appendonly', 'yes', '--appendfsync', 'always', '--repl-diskless-sync-delay', '0');
   let child: ChildProcess | undefined;
   const start = async (): Promise<void> => {
     const started = spawn('redis-server', words, { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] });

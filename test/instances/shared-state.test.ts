@@ -9,7 +9,7 @@ import { createApp, type ConfigInput, type ServiceEvent } from 'stowage';
 import { createClient, type Client } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../robustness/service.ts';
-import { redisMissing, startRedis } from './redis.ts';
+import { redisMissing, startMovingAddress, startRedis } from './redis.ts';
 
 const secret = 'a secret that is long enough: 32 bytes';
 const scratch = async (): Promise<string> => {
@@ -219,6 +219,39 @@ describe.skipIf(redisMissing !== undefined)(
         .poll(receiver.paths, { timeout: 10_000 })
         .toEqual(['a.txt', 'q.txt', 'b.txt', 'c.txt', 'q.txt']);
       await expect.poll(uploadLimited, { timeout: 10_000 }).toBe(200);
+    });
+
+    it('follow the address when the Redis that they have reached becomes the copy of another one', async () => {
+      const [one, other] = [await startRedis(), await startRedis()];
+      const portOf = ({ url }: { readonly url: string }): string => new URL(url).port;
+      const address = await startMovingAddress(one);
+      await other.client.call('REPLICAOF', '127.0.0.1', portOf(one));
+      const receiver = await startReceiver(() => 200);
+      const instance = await startInstance(await scratch(), {
+        quota: { files: 3 },
+        rateLimits: { uploads: { requests: 1000, seconds: 60 } },
+        webhooks: [{ url: receiver.url, secret, allowPrivate: true }],
+        redis: { url: address.url },
+      });
+      expect(await instance.upload('a.txt')).toBe(200);
+      await expect.poll(receiver.paths).toEqual(['a.txt']);
+      const quotaIn = async (redis: typeof one): Promise<string | null> => {
+        const [key = ''] = await redis.client.keys('stowage:quota:*');
+        return key === '' ? null : redis.client.get(key);
+      };
+      await expect.poll(() => quotaIn(other)).toBe(await quotaIn(one));
+      await expect.poll(() => one.client.keys('stowage:queue:*')).toEqual([]);
+
+      await other.client.call('REPLICAOF', 'NO', 'ONE');
+      await one.client.call('REPLICAOF', '127.0.0.1', portOf(other));
+      address.leadTo(other);
+      // Its connection still leads to the one that takes no writes any more.
+      expect(await instance.upload('b.txt')).toBe(503);
+      await expect.poll(() => instance.upload('b.txt'), { timeout: 10_000 }).toBe(200);
+      expect(await usedIn(instance)).toMatchObject({ usedBytes: 2, usedFiles: 2 });
+      await expect.poll(receiver.paths, { timeout: 10_000 }).toEqual(['a.txt', 'b.txt']);
+      expect([await instance.upload('c.txt'), await instance.upload('d.txt')]).toEqual([200, 413]);
+      await expect.poll(() => quotaIn(one), { timeout: 10_000 }).toBe(await quotaIn(other));
     });
   },
 );
