@@ -7,6 +7,7 @@ import { createGcsFactory } from './adapters/gcs/factory.ts';
 import { createLocalFactory } from './adapters/local/factory.ts';
 import { memoryFactory } from './adapters/memory/adapter.ts';
 import { createS3Factory } from './adapters/s3/factory.ts';
+import { createFtpFactory } from './adapters/ftp/factory.ts';
 import { createSftpFactory } from './adapters/sftp/factory.ts';
 import { createWebdavFactory } from './adapters/webdav/factory.ts';
 import { readSourceEnvironment } from './config/environment.ts';
@@ -30,6 +31,7 @@ import { createStderrLogger, type Logger } from './log/logger.ts';
 import { openAtStart } from './sources/open-at-start.ts';
 import { createSourceGroup, unavailableIn, type SourceGroup } from './sources/source-group.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
+import { createMemoryStaging } from './storage/memory-staging.ts';
 import { stageContent } from './storage/staging.ts';
 import { closeInOrder, createServices, settingsToLook } from './services.ts';
 import { createState } from './state/create-state.ts';
@@ -73,6 +75,9 @@ export interface Connector {
   close(): Promise<void>;
 }
 
+/** The part of `imageMemory` for uploaded pictures that wait to be prepared. */
+const UPLOADS_SHARE = 8;
+
 const factoriesOf = (own: ConnectorOptions['storageAdapters']): StorageFactories =>
   new Map([
     ...registeredFactories(own),
@@ -82,6 +87,7 @@ const factoriesOf = (own: ConnectorOptions['storageAdapters']): StorageFactories
     ['azure', createAzureFactory()],
     ['gcs', createGcsFactory()],
     ['sftp', createSftpFactory()],
+    ['ftp', createFtpFactory()],
     ['webdav', createWebdavFactory()],
   ]);
 
@@ -198,6 +204,7 @@ export const createConnector = <Native>(
   const tenants = new TenantCache(settings.dynamicSourcesCache);
   const rulesFor = createRulesFor(hooks, compileRules(settings.accessControl));
   const { state, redis } = createState(settings, log);
+  const stageInMemory = createMemoryStaging(settings.imageMemory / UPLOADS_SHARE);
   const services = createServices(settings, hooks, state, log);
   const leaseSources = createSourceLeasing(statics, tenants, hooks, ({ id, sources }) =>
     createSourceGroup(loadSources(sources, settings, factories), { factories, log, tenant: id }),
@@ -228,7 +235,8 @@ export const createConnector = <Native>(
     authenticate: authenticationOf(hooks, settings),
     accessFor: async (identity, request) => (await rulesFor(request, identity)).forRole(identity.role),
     isOriginAllowed: hooks.allowedOrigins,
-    stageUpload: stageContent,
+    stageUpload: (storage, content, { isReadWhole, signal }) =>
+      (isReadWhole ? stageInMemory : stageContent)(storage, content, { signal }),
     rateLimits,
     resumable,
     clientOf,

@@ -45,8 +45,9 @@ export interface ConnectorHooks<Native = unknown> {
    */
   readonly allowedOrigins?: (origin: string, request: HookRequest<Native>) => boolean | Promise<boolean>;
   /**
-   * Asked before every change, when all else allows it. Throw `HttpError` to refuse it. For uploads
-   * (`file.created`) a text that it returns is the name that the file gets instead, checked as the first one.
+   * Asked before every change, when all else allows it. Throw `HttpError` to refuse it. For new
+   * files and folders (`file.created`, `folder.created`) a text that it returns is the name that they get
+   * instead, checked as the first one.
    */
   readonly beforeEvent?: (
     event: ServiceEvent,

@@ -11,6 +11,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   'adapters/s3': 50,
   'adapters/webdav-': 50,
   'adapters/sftp-': 40,
+  'adapters/ftp-': 40,
   'adapters/local.': 40,
   'documents/pdf-browser': 60,
   'package/pack': 40,

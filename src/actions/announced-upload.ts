@@ -8,7 +8,7 @@ import { expectedName } from './incoming-picture.ts';
 import { requireFolder } from './item.ts';
 import { newFileName } from './new-name.ts';
 import { openSource } from './open-source.ts';
-import { isStoredAsSent, quotaOf, roomIn } from './room.ts';
+import { quotaOf, roomIn } from './room.ts';
 import { requireUntaken } from './store-uploads.ts';
 import { fileTooLarge } from './uploaded-file.ts';
 
@@ -49,7 +49,8 @@ export const checkAnnounced = async (
   if (bytes > settings.maxUploadFileSize) throw fileTooLarge(filename, settings.maxUploadFileSize);
   await requireFolder(open, path, signal);
   if (settings.saveSameFileNameStrategy === 'error') await requireUntaken(context, open, path, [expected]);
-  const quota = isStoredAsSent(settings) ? quotaOf(open, context.holdSources) : undefined;
-  if (bytes > (await roomIn(services.quotas, quota, bytes, signal))) throw new QuotaExceededError();
+  const quota = quotaOf(open, context.holdSources);
+  if (bytes > (await roomIn(services.quotas, quota, settings, { bytes, signal })))
+    throw new QuotaExceededError();
   return { source: source.name, tenant: source.tenant, path, filename };
 };

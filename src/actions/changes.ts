@@ -1,3 +1,4 @@
+import { orAborted } from '../concurrency/or-aborted.ts';
 import type { EventType, ServiceEvent } from '../events/event.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -36,11 +37,11 @@ const eventOf = ({ requester }: ActionContext, change: Change): ServiceEvent => 
 
 /**
  * Asks the host before a change; every action that changes something does, when all else allows it. The
- * other name that an upload shall have; undefined: its own.
- * @throws HttpError of the host
+ * other name that a new file or folder shall have; undefined: its own.
+ * @throws HttpError of the host; the signal's reason when the client leaves a host that does not answer
  */
 export const announce = (context: ActionContext, change: Change): Promise<string | undefined> =>
-  context.services.events.before(eventOf(context, change));
+  orAborted(context.services.events.before(eventOf(context, change)), context.signal);
 
 /** Reports a change that has happened. Never throws. */
 export const report = (context: ActionContext, change: Change): Promise<void> =>

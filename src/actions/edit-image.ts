@@ -27,7 +27,7 @@ const numberField = z
   .refine(Number.isFinite, MISSING);
 
 /** A size in whole pixels. */
-export const wholeSizeField = numberField
+const wholeSizeField = numberField
   .refine((value) => value > 0, 'must be greater than zero')
   .refine(
     (value) => !Number.isFinite(value) || Number.isSafeInteger(value),
@@ -36,12 +36,12 @@ export const wholeSizeField = numberField
   .meta({ sent: { type: 'integer', minimum: 1 } });
 
 /** A size that a client computed: decimals are fine. */
-export const sizeField = numberField
+const sizeField = numberField
   .refine((value) => value > 0, 'must be greater than zero')
   .meta({ sent: { type: 'number', exclusiveMinimum: 0 } });
 
 /** A coordinate that a client computed; what rounds to zero is zero. */
-export const offsetField = numberField
+const offsetField = numberField
   .refine((value) => value > -0.5, 'must not be negative')
   .transform((value) => Math.max(0, value))
   .meta({ sent: { type: 'number', minimum: 0 } });
@@ -50,7 +50,7 @@ export const offsetField = numberField
  * What all edits of a stored image need to know: which one, and under which name the result goes; over the
  * original without `newname`.
  */
-export const editedImageShape = {
+const editedImageShape = {
   source: sourceField,
   path: pathField,
   name: nameField,
@@ -179,17 +179,18 @@ export const editImage = async (
       return read.stream;
     },
   };
+  const put = (bytes: Buffer): Promise<SourcePath> =>
+    target
+      ? putBeside(edited, target, bytes)
+      : putting(context, open, path, { bytes: bytes.length }, () => putBack(edited, path, version, bytes));
   const stored = await services.images.edit(
     picture,
     plan,
-    (bytes) =>
-      target
-        ? putBeside(edited, target, bytes)
-        : putting(context, open, path, { bytes: bytes.length }, () => putBack(edited, path, version, bytes)),
+    async (bytes) => ({ path: await put(bytes), bytes: bytes.length }),
     signal,
   );
-  await report(context, { ...change, path: stored });
-  return { newPath: publicUrlOf(open, stored) };
+  await report(context, { ...change, ...stored });
+  return { newPath: publicUrlOf(open, stored.path) };
 };
 
 /** Scales an image to exactly the given size. */

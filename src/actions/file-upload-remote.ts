@@ -11,7 +11,7 @@ import { FileTooLargeError, QuotaExceededError } from '../errors/errors.ts';
 import type { EditorAnswer } from './file-answer.ts';
 import { keepThumbnail } from './incoming-picture.ts';
 import { openSource, type OpenSource } from './open-source.ts';
-import { isStoredAsSent, quotaOf, roomIn } from './room.ts';
+import { quotaOf, roomIn } from './room.ts';
 import {
   checkUploadTarget,
   prepareUpload,
@@ -46,9 +46,8 @@ const fetchStaged = async (
 ): Promise<StagedFile> => {
   const { source, storage } = open;
   const { maxUploadFileSize, timeoutLimit, allowPrivateNetworkUploads } = source.settings;
-  const room = isStoredAsSent(source.settings)
-    ? await roomIn(services.quotas, quotaOf(open, holdSources), Infinity, signal)
-    : Infinity;
+  const wanted = { bytes: Infinity, signal };
+  const room = await roomIn(services.quotas, quotaOf(open, holdSources), source.settings, wanted);
   try {
     const { stream } = await services.remote.fetch(url, {
       maxBytes: Math.min(maxUploadFileSize, room),

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { AlreadyExistsError } from '../errors/errors.ts';
 import { newNameField, pathField, sourceField } from '../parameters/fields.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import { defineAction, messagesSchema } from './action.ts';
 import { announce, report } from './changes.ts';
 import { requireFolder } from './item.ts';
@@ -17,12 +18,17 @@ export const folderCreateAction = defineAction({
   run: async (context, input) => {
     const { signal } = context;
     const open = await openSource(context, input.source);
-    const name = newFolderName(open.source.settings, input.name);
-    const target = input.path.child(name);
-    open.access.require('FOLDER_CREATE', target);
+    const check = (wanted: string): SourcePath => {
+      const path = input.path.child(newFolderName(open.source.settings, wanted));
+      open.access.require('FOLDER_CREATE', path);
+      return path;
+    };
+    const first = check(input.name);
     await requireFolder(open, input.path, signal);
-    const change = { type: 'folder.created', source: open.source, path: target } as const;
-    await announce(context, change);
+    const change = { type: 'folder.created', source: open.source } as const;
+    const changed = await announce(context, { ...change, path: first });
+    const target = changed === undefined ? first : check(changed);
+    const { name } = target;
     try {
       await open.storage.makeFolder(target, { signal });
     } catch (error) {
@@ -30,7 +36,7 @@ export const folderCreateAction = defineAction({
         ? new AlreadyExistsError({ details: { name }, cause: error })
         : error;
     }
-    await report(context, change);
+    await report(context, { ...change, path: target });
     return { messages: [`The folder "${name}" was created.`] };
   },
 });

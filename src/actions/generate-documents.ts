@@ -4,19 +4,38 @@ import { mimeTypeOf } from '../content/mime-type.ts';
 import type { DocumentJob, ReadOwn } from '../documents/documents.ts';
 import { AccessDeniedError, FileTooLargeError, NotFoundError } from '../errors/errors.ts';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import type { Stat } from '../storage/adapter.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { announce, report } from './changes.ts';
 import { documentOptionsField, pageSetupOf } from './document-options.ts';
 import { MadeFileAnswer } from './file-answer.ts';
 import { findItem } from './item.ts';
-import { openedSource, sourceFor } from './open-source.ts';
+import { openedSource, type OpenSource, sourceFor } from './open-source.ts';
 import { type DocumentTarget, saveDocument, savedNameField } from './save-document.ts';
 import { type UploadAnswer, uploadAnswerSchema } from './uploaded-item.ts';
 import { filesOfPublicUrl, type PublicFile } from './public-url.ts';
+import { entryShownAt, type ShownEntry } from './shown-entry.ts';
 
 /** What a document is made of. */
-export const htmlField = textField.describe('The content, as HTML. Scripts in it never run.');
+const htmlField = textField.describe('The content, as HTML. Scripts in it never run.');
+
+/** The drawing that a link to a thumbnail or variant shows; undefined for the file itself. */
+const drawnFor = async (
+  { services: { thumbnails } }: ActionContext,
+  { source }: OpenSource,
+  { shown, stat }: { readonly shown: ShownEntry | undefined; readonly stat: Stat },
+  signal: AbortSignal,
+): Promise<SourcePath | undefined> => {
+  if (shown === undefined) return undefined;
+  const { entry, preset } = shown;
+  const drawn = await (preset === undefined
+    ? thumbnails.show(source, entry.parent, stat, signal)
+    : thumbnails.variant(source, entry.parent, stat, preset, signal));
+  // An icon in place of a picture says no more than the picture's alternative text.
+  if (drawn.kind === 'icon') throw new NotFoundError();
+  return drawn.kind === 'stored' ? drawn.path : undefined;
+};
 
 const readFile = async (
   context: ActionContext,
@@ -24,14 +43,21 @@ const readFile = async (
   { maxBytes, signal }: Parameters<ReadOwn>[1],
 ): ReturnType<ReadOwn> => {
   const open = await openedSource(context, source);
+  const shown = await entryShownAt(open, path, signal);
+  const entry = shown?.entry ?? path;
   const mayRead = ['FILE_DOWNLOAD', 'IMAGE_LOAD'].some((key) =>
-    open.access.allows(key, path, extensionOf(path.name)),
+    open.access.allows(key, entry, extensionOf(entry.name)),
   );
   if (!mayRead) throw new AccessDeniedError();
-  const { stat } = await findItem(open, path, signal);
+  const { stat } = await findItem(open, entry, signal);
   if (stat.kind !== 'file') return undefined;
-  if ((stat.size ?? 0) > maxBytes) throw new FileTooLargeError();
-  const { stream } = await open.storage.read(path, { ifMatch: stat.etag, signal });
+  const drawn = await drawnFor(context, open, { shown, stat }, signal);
+  if (drawn === undefined && (stat.size ?? 0) > maxBytes) throw new FileTooLargeError();
+  const read = drawn ?? entry;
+  const { stream } = await open.storage.read(read, {
+    ifMatch: drawn === undefined ? stat.etag : undefined,
+    signal,
+  });
   const chunks: Buffer[] = [];
   let length = 0;
   // Leaving the loop closes the stream.
@@ -40,7 +66,7 @@ const readFile = async (
     if (length > maxBytes) throw new FileTooLargeError();
     chunks.push(chunk);
   }
-  return { bytes: Buffer.concat(chunks, length), contentType: mimeTypeOf(path.name) };
+  return { bytes: Buffer.concat(chunks, length), contentType: mimeTypeOf(read.name) };
 };
 
 /**
@@ -67,7 +93,7 @@ const ownFiles =
  * source.
  * @throws UnknownSourceError
  */
-export const documentJob = (
+const documentJob = (
   context: ActionContext,
   input: {
     readonly source: string | undefined;
@@ -86,15 +112,15 @@ export const documentJob = (
 };
 
 /** Makes a document, if the host lets it, and reports it. */
-const made = async <Document>(
+const made = async (
   context: ActionContext,
   name: string,
-  make: () => Promise<Document>,
-): Promise<Document> => {
+  make: () => Promise<Uint8Array>,
+): Promise<Uint8Array> => {
   const change = { type: 'document.made', path: SourcePath.root.child(name) } as const;
   await announce(context, change);
   const document = await make();
-  await report(context, change);
+  await report(context, { ...change, bytes: document.length });
   return document;
 };
 

@@ -8,22 +8,24 @@ import { defineAction, type ActionContext } from './action.ts';
 import { findItem } from './item.ts';
 import { openedSource } from './open-source.ts';
 import { filesOfPublicUrl, type PublicFile } from './public-url.ts';
+import { entryShownAt } from './shown-entry.ts';
 
 const isAllowed = (access: Access, path: SourcePath): boolean => {
   const extension = extensionOf(path.name);
   return access.allows('GET_LOCAL_FILE_BY_URL', path, extension) && access.allows('FILES', path, extension);
 };
 
-const check = async (
-  context: ActionContext,
-  { source, path }: PublicFile,
-): Promise<'denied' | 'found' | 'missing'> => {
+type Outcome = 'denied' | 'missing' | SourcePath;
+
+/** The file that a public URL shows, or whose thumbnail or variant it shows. */
+const check = async (context: ActionContext, { source, path }: PublicFile): Promise<Outcome> => {
   if (!isAllowed(context.access, path)) return 'denied';
   const open = await openedSource(context, source);
-  if (!isAllowed(open.access, path)) return 'denied';
   try {
-    const { stat } = await findItem(open, path, context.signal);
-    return stat.kind === 'file' ? 'found' : 'missing';
+    const entry = (await entryShownAt(open, path, context.signal))?.entry ?? path;
+    if (!isAllowed(open.access, entry)) return 'denied';
+    const { stat } = await findItem(open, entry, context.signal);
+    return stat.kind === 'file' ? entry : 'missing';
   } catch (error) {
     if (error instanceof NotFoundError) return 'missing';
     throw error;
@@ -46,9 +48,9 @@ export const getLocalFileByUrlAction = defineAction({
     for (const candidate of filesOfPublicUrl(context.sources.all, url)) {
       const outcome = await check(context, candidate);
       if (outcome === 'denied') isDenied = true;
-      if (outcome === 'found') {
-        const { source, path } = candidate;
-        return { path: `/${path.parent.toString()}`, name: path.name, source: source.name };
+      else if (outcome !== 'missing') {
+        const { parent, name } = outcome;
+        return { path: `/${parent.toString()}`, name, source: candidate.source.name };
       }
     }
     throw isDenied ? new AccessDeniedError() : new NotFoundError();

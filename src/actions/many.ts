@@ -54,9 +54,21 @@ export interface Selection<Item> {
   readonly nameOf: (item: Item) => string;
 }
 
+/** Whether what becomes of an item may depend on another: it lies in that, or wants the same name. */
+const dependOnOrder = (names: readonly string[]): boolean => {
+  const all = new Set(names);
+  const wanted = new Set(names.map((name) => name.slice(name.lastIndexOf('/') + 1)));
+  const liesInAnother = (name: string): boolean => {
+    for (let end = name.lastIndexOf('/'); end > 0; end = name.lastIndexOf('/', end - 1))
+      if (all.has(name.slice(0, end))) return true;
+    return false;
+  };
+  return wanted.size < all.size || names.some(liesInAnother);
+};
+
 /**
- * Does something with the item of a request, or with each of several, some at a time, whatever becomes of the
- * others. Ends when the client leaves.
+ * Does something with the item of a request, or with each of several, whatever becomes of the others: some at
+ * a time, or one by one where their order matters. Ends when the client leaves.
  * @throws what `work` throws for the only item; the signal's reason
  */
 export const forEachItem = async <Item>(
@@ -70,7 +82,7 @@ export const forEachItem = async <Item>(
   }
   const items = [...new Map(several.map((item) => [nameOf(item), item]))];
   const outcomes = items.map(([name]): ItemOutcome => ({ name, failure: undefined }));
-  const limiter = createLimiter(AT_ONCE);
+  const limiter = createLimiter(dependOnOrder(items.map(([name]) => name)) ? 1 : AT_ONCE);
   try {
     for (const [index, [name, item]] of items.entries()) {
       await limiter.add(async () => {

@@ -27,28 +27,21 @@ export const quotaOf = (
 };
 
 /**
- * Whether a new file takes as many bytes as are sent: over an older one it takes only the difference, and of
- * a picture less may be stored.
- */
-export const isStoredAsSent = ({
-  saveSameFileNameStrategy,
-  uploadImages,
-}: Pick<Settings, 'saveSameFileNameStrategy' | 'uploadImages'>): boolean =>
-  saveSameFileNameStrategy !== 'replace' && uploadImages === undefined;
-
-/**
- * The bytes that a source can still take when `bytes` of them are wanted; infinite without a quota. @throws
- * errors of the count
+ * The most bytes of an upload that a source can take when `bytes` of them are wanted, before it is known what
+ * they replace; infinite without a quota, and where less than was sent of a picture may be stored.
+ * @throws errors of the count
  */
 export const roomIn = async (
   quotas: Quotas,
   target: QuotaTarget | undefined,
-  bytes: number,
-  signal: AbortSignal,
+  { saveSameFileNameStrategy, uploadImages }: Pick<Settings, 'saveSameFileNameStrategy' | 'uploadImages'>,
+  { bytes, signal }: { readonly bytes: number; readonly signal: AbortSignal },
 ): Promise<number> => {
-  if (target?.limits.bytes === undefined) return Infinity;
+  const most = target?.limits.bytes;
+  if (target === undefined || most === undefined || uploadImages !== undefined) return Infinity;
   const used = await quotas.usage(target, signal, { bytes, files: 1 });
-  return Math.max(0, target.limits.bytes - used.bytes);
+  // Only the difference counts, even to a file that is all there is.
+  return saveSameFileNameStrategy === 'replace' ? Math.max(most, used.bytes) : Math.max(0, most - used.bytes);
 };
 
 /**

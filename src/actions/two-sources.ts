@@ -9,7 +9,7 @@ import { requireOneOrSeveral, severalOf } from './many.ts';
 import { openSource, type OpenSource } from './open-source.ts';
 
 /** `source` is where things go; `fromSource`, where they come from, is the same when absent. */
-export const twoSourcesShape = {
+const twoSourcesShape = {
   source: sourceField,
   fromSource: sourceField.describe('The source that `from` lies in; `source` when absent.'),
 };

@@ -46,7 +46,7 @@ const appendTo = (form: FormData, name: string, value: unknown): void => {
  * Parameters as a multipart form: `{ mods: { limit: 5 } }` as `mods[limit]=5`; what is undefined or null is
  * left out. Files stand last, so that the service knows where they go when they come.
  */
-export const toForm = ({ files, ...fields }: Readonly<Record<string, unknown>>): FormData => {
+const toForm = ({ files, ...fields }: Readonly<Record<string, unknown>>): FormData => {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) appendTo(form, name, value);
   appendTo(form, 'files', files);

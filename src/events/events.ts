@@ -5,7 +5,8 @@ import type { EventSink, ServiceEvent, WebhookFigures } from './event.ts';
 /** Hears of changes: before they happen, and after. */
 export interface Events {
   /**
-   * Asks the host whether this may happen. The name that an upload shall have instead; undefined: its own.
+   * Asks the host whether this may happen. The name that a new file or folder shall have
+   * instead; undefined: its own.
    * @throws what the host throws, to refuse it
    */
   before(event: ServiceEvent): Promise<string | undefined>;

@@ -28,6 +28,7 @@ import {
   type Target,
   withinMount,
 } from './target.ts';
+import { editorFor } from './upload-receiver.ts';
 
 export type { PipelineDependencies } from './dependencies.ts';
 
@@ -41,6 +42,19 @@ const readTarget = (
   const target = parseTarget(url);
   if (!isMounted || isExact) return target;
   return withinMount(target, (name) => name === PING || actions.has(name));
+};
+
+/** Notes what the URL says of who reads the answer: what is refused at the door is refused in its words too. */
+const noteReader = (
+  scope: RequestScope,
+  { actions }: PipelineDependencies,
+  { action, query }: Target,
+): void => {
+  if (query === '') return;
+  const given = new URLSearchParams(query);
+  const actionName = action ?? given.get('action') ?? undefined;
+  scope.language = given.get('language');
+  scope.editor = editorFor({ actions, actionName }, undefined, given.get('responseType'));
 };
 
 /** Notes for the log what the request is about, as far as its parameters say. */
@@ -64,6 +78,7 @@ const answer = async (
   const { settings, actions, services, stageUpload: stage, times } = dependencies;
   const { method } = request;
   const target = readTarget(dependencies, request);
+  noteReader(scope, dependencies, target);
 
   // 1. With onlyPOST, nothing is served by GET.
   refuseGetIfOnlyPost(request, settings.onlyPOST);

@@ -37,8 +37,6 @@ export const readInput = async (
     throw new AccessDeniedError();
   }
   await context.admit(actionName);
-  scope.editor = editorFor({ actions, actionName }, undefined, query['responseType']);
-  scope.language = query['language'];
   const { fields, uploads } = await readBody(
     request,
     () => createUploadReceiver({ ...context, request, query, actionName, scope }),

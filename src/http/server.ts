@@ -27,7 +27,7 @@ const refusal = (code: ErrorCode, more: Headers): Refusal => {
 };
 
 /** Answers a request that the connector does not get to see, and closes its connection. */
-export const refuse = (response: ServerResponse, code: ErrorCode, headers: Headers): void => {
+const refuse = (response: ServerResponse, code: ErrorCode, headers: Headers): void => {
   const answer = refusal(code, headers);
   response.writeHead(answer.status, answer.headers);
   response.end(answer.body);
@@ -39,7 +39,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** Answers what the server could not read as a request, and closes its connection. */
-export const refuseUnreadable = (socket: Duplex, error: NodeJS.ErrnoException, more: Headers): void => {
+const refuseUnreadable = (socket: Duplex, error: NodeJS.ErrnoException, more: Headers): void => {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;

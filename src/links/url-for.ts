@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { UnknownSourceError } from '../errors/errors.ts';
+import { InvalidParametersError, UnknownSourceError } from '../errors/errors.ts';
 import { seenFrom } from '../sources/own-address.ts';
 import type { SourceSet } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -11,5 +11,8 @@ export const createUrlFor =
   (name, path, { lifetime, base = publicUrl ?? '' } = {}) => {
     const source = seenFrom({ mount: base.replace(/\/$/u, ''), hosts: [] }, sources, undefined).find(name);
     if (source === undefined) throw new UnknownSourceError();
+    if (lifetime !== undefined && !(Number.isSafeInteger(lifetime) && lifetime > 0)) {
+      throw new InvalidParametersError('lifetime: must be a whole number of seconds, and more than none');
+    }
     return links.to(source, SourcePath.parse(path), lifetime);
   };

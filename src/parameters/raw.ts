@@ -23,7 +23,7 @@ export const noParameters = (): RawDraft => Object.create(null) as RawDraft;
 const isPrototypeKey = (key: string): boolean => key === 'prototype' || key in Object.prototype;
 
 /** Whether a raw value has keys of its own (and is not a list). */
-export const isRawObject = (value: RawValue | undefined): value is { readonly [key: string]: RawValue } =>
+const isRawObject = (value: RawValue | undefined): value is { readonly [key: string]: RawValue } =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 // The protocol has one level of brackets: `path`, `mods[limit]`, `files[0]`, `files[]`.

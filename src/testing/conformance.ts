@@ -143,7 +143,7 @@ export const storageConformance = (options: ConformanceOptions): readonly Confor
 /**
  * Declares the conformance suite in a test framework. A skipped case keeps its place in the report, with the
  * reason in its title.
- * @param title what is tested: `the ftp adapter`
+ * @param title what is tested: `the drive adapter`
  * @throws TypeError as storageConformance
  */
 export const describeStorageConformance = (

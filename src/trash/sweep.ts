@@ -57,7 +57,8 @@ const isLeftover = async (
 };
 
 /**
- * Removes leftovers, and what is older than the policy allows, and then the oldest until the rest has room.
+ * Removes leftovers, and what is older than the policy allows, what is larger than all of the trash may be, and
+ * then the oldest until the rest has room.
  * @returns how many were removed, and the bytes that are kept: undefined where no limit asks for them
  */
 export const sweepTrash = async (
@@ -74,8 +75,10 @@ export const sweepTrash = async (
     let isDue = timeOf(id) < oldest || (await isLeftover(storage, id, { signal }));
     if (!isDue && maxBytes !== undefined) {
       const bytes = (await readRecord(storage, id, { signal }))?.bytes ?? 0;
-      isFull ||= kept + bytes > maxBytes;
-      isDue = isFull;
+      // What has no room in an empty trash must not empty it.
+      const isTooLarge = bytes > maxBytes;
+      isFull ||= !isTooLarge && kept + bytes > maxBytes;
+      isDue = isTooLarge || isFull;
       if (!isDue) kept += bytes;
     }
     if (!isDue) continue;

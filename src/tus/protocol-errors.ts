@@ -29,6 +29,8 @@ export const refusedBy = (status: number, text: string): StowageError => {
     case 501:
       return new UnsupportedError(text.trim());
     default:
+      if (/^invalid tus-resumable/iu.test(text))
+        return new TusVersionError({ headers: { 'Tus-Version': TUS_VERSION } });
       // Another request for the same upload has come meanwhile.
       if (text.startsWith('Request aborted')) return new BusyError({ detail: text });
       if (status >= 500)

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installBare, type BareInstall } from '../package/bare-install.ts';
 
-/** Asks for both documents, a listing and the like, sends a HEIC picture, and tells statuses and messages. */
+/** Asks for both documents, a listing and the like, sends a HEIC picture with a text, and tells statuses and messages. */
 const SCRIPT = `
   import { readFileSync } from 'node:fs';
   import { createApp } from 'stowage';
@@ -20,6 +20,7 @@ const SCRIPT = `
   }
   const form = new FormData();
   form.append('files[0]', new Blob([readFileSync(process.env.PICTURE)]), 'a.heic');
+  form.append('files[1]', new Blob(['words']), 'b.txt');
   const response = await app.fetch(new Request('http://x/fileUpload', { method: 'POST', body: form }));
   answers.heic = [response.status, (await response.json()).data.messages.join()];
   await app.close();
@@ -55,7 +56,8 @@ describe('optional packages that are not installed', { timeout: 90_000 }, () => 
 
     expect(bare['heic']).toEqual([
       501,
-      expect.stringContaining('Reading HEIC pictures needs the npm package "heic-decode"'),
+      'Reading HEIC pictures needs the npm package "heic-decode", which is not installed here.,' +
+        'Nothing was uploaded because of "a.heic".',
     ]);
 
     await bareInstall.link('docx');
@@ -69,7 +71,7 @@ describe('optional packages that are not installed', { timeout: 90_000 }, () => 
     await bareInstall.link('puppeteer-core');
     const complete = await ask({ STOWAGE_CHROMIUM: join(bareInstall.folder, 'no-browser') });
     expect(complete['generateDocx']).toEqual([200, '']);
-    expect(complete['heic']).toEqual([200, 'The file "a.jpg" was uploaded.']);
+    expect(complete['heic']).toEqual([200, 'The file "a.jpg" was uploaded.,The file "b.txt" was uploaded.']);
     expect(complete['generatePdf']?.[0]).toBe(501);
     expect(complete['generatePdf']?.[1]).toContain('Chromium');
     expect(complete['generatePdf']?.[1]).not.toContain(bareInstall.folder);

@@ -34,6 +34,17 @@ const start = async (settings: object = {}, options: ServiceOptions = {}) => {
   return { service, origin, asked };
 };
 
+interface Listing {
+  readonly sources: readonly {
+    readonly baseurl: string;
+    readonly path: string;
+    readonly files: readonly {
+      readonly thumb: string;
+      readonly variants: Readonly<Record<string, string>>;
+    }[];
+  }[];
+}
+
 const generate = async (service: Service, action: string, html: string): Promise<Uint8Array> => {
   const body = new URLSearchParams({ html });
   const response = await fetch(`${service.url}/${action}`, { method: 'POST', body });
@@ -71,6 +82,28 @@ describe.each(['generateDocx', 'generatePdf'] as const)('own pictures by %s', (a
       expect(await isShown(service, `<p>text <img src="${url}"></p>`), url).toBe(true);
     }
     expect(asked).toEqual([]);
+  });
+
+  it.skipIf(skip)('are read by the links of their thumbnails and variants', async () => {
+    const imagePresets = { card: { width: 30 }, wide: { width: 40, format: 'webp' } };
+    const signingSecret = 'a key that is long enough to sign with';
+    for (const serve of ['off', 'public', 'signed'] as const) {
+      const settings = { serve, imagePresets, ...(serve === 'off' ? {} : { baseurl: null }) };
+      const { service } = await start(settings, { signingSecret });
+      await service.source('files').put({ 'sub/é.png': await red() });
+      const query = { path: 'sub', 'mods[variants]': 'true' };
+      const { sources } = ((await (await service.get('files', query)).json()) as { data: Listing }).data;
+      const { baseurl, path, files } = sources[0] ?? { baseurl: '', path: '', files: [] };
+      const links = files.flatMap(({ thumb, variants }) => [
+        ...Object.values(variants),
+        ...(serve === 'off' ? [] : [thumb]),
+      ]);
+      expect(links).toHaveLength(serve === 'off' ? 4 : 6);
+      for (const link of links) {
+        const url = link.startsWith('/') ? link : `${baseurl}${path}/${link}`;
+        expect(await isShown(service, `<p>text <img src="${url}"></p>`), url).toBe(true);
+      }
+    }
   });
 
   it.skipIf(skip)('stay out where the role, the names or the limits of the source say so', async () => {

@@ -96,7 +96,7 @@ describe('a document with a name', () => {
     await save(service);
     const { length } = await service.source('files').bytes('a.docx');
     expect(events.map(({ type, source, path, bytes }) => [type, source, path, bytes])).toEqual([
-      ['document.made', undefined, 'a.docx', undefined],
+      ['document.made', undefined, 'a.docx', length],
       ['file.created', 'files', 'a.docx', length],
     ]);
   });

@@ -1,3 +1,4 @@
+import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { catalogues, detailedMessages, english, errorTable } from '../../dist/internals.js';
 import { formOf, startService, type FormFile } from '../protocol/service.ts';
@@ -69,6 +70,15 @@ describe('the language of errors', () => {
     expect(details).toEqual({ name: 'a.exe', extension: 'exe' });
   });
 
+  it('says once that something is missing, whichever of file and folder it is', async () => {
+    const service = await startService();
+    for (const action of ['files', 'fileRemove', 'folderRemove', 'fileMove', 'imageVariant']) {
+      const fields = { path: 'gone', name: 'gone', from: 'gone', preset: 'gone', language: 'de' };
+      const { status, messages } = await service.call(action, fields);
+      expect([action, status, messages]).toEqual([action, 404, ['Datei oder Ordner nicht gefunden.']]);
+    }
+  });
+
   it('keeps what only English says', async () => {
     const { messages } = await ask('?language=de', undefined, []);
     expect(messages).toEqual(['Die Anfrage ist nicht gültig.', 'No files were sent.']);
@@ -76,6 +86,22 @@ describe('the language of errors', () => {
 });
 
 describe('a refused form of several files', () => {
+  it('names a file as it was sent, when it would have been stored under another name', async () => {
+    const sources = { files: { extensions: ['png'], uploadImages: { format: 'webp' } } } as const;
+    const service = await startService({ sources });
+    const red = { create: { width: 2, height: 2, channels: 3, background: 'red' } } as const;
+    const picture = new Uint8Array(await sharp(red).png().toBuffer());
+    const files: FormFile[] = [
+      ['files[0]', 'a.png', picture],
+      ['files[1]', 'b.png', picture],
+    ];
+    const { messages } = await service.upload(files);
+    expect(messages).toEqual([
+      '"a.webp": this file type is not allowed.',
+      'Nothing was uploaded because of "a.png".',
+    ]);
+  });
+
   it.each([
     [['a.txt', 'b.exe', 'c.txt'], 'b.exe'],
     [['a.exe', 'b.txt'], 'a.exe'],

@@ -1,10 +1,10 @@
 import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { HttpError, type ConnectorHooks, type ServiceEvent } from 'stowage';
+import { createApp, HttpError, type ConnectorHooks, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { photo } from '../images/pictures.ts';
-import { formOf, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
+import { formOf, silent, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
 
 const settings = { createThumb: false, trash: {} } as const;
 
@@ -48,7 +48,8 @@ describe('events', () => {
     await service.call('folderRemove', { source: 'other', path: 'f', name: 'f' });
     const [item] = (await service.call('trashList')).data['items'] as { id: string }[];
     await service.call('trashRestore', { source: 'other', id: item?.id ?? '' });
-    expect((await service.get('generateDocx', { html: '<p>text</p>' })).status).toBe(200);
+    const document = await service.get('generateDocx', { html: '<p>text</p>' });
+    expect(document.status).toBe(200);
     const told = [
       ['file.created', 'files', 'a.txt', 3],
       ['file.replaced', 'files', 'a.txt', 4],
@@ -61,7 +62,7 @@ describe('events', () => {
       ['file.removed', 'other', 'f/b.txt', 4],
       ['folder.removed', 'other', 'f/f', 8],
       ['folder.restored', 'other', 'f/f', 'f/f', 8],
-      ['document.made', 'document.docx'],
+      ['document.made', 'document.docx', (await document.arrayBuffer()).byteLength],
     ];
     expect(after.map(shortly)).toEqual(told);
     expect(before.map((line) => line.split(' ')[0])).toEqual(
@@ -84,10 +85,12 @@ describe('events', () => {
     expect((await service.call('imageResize', { name: 'a.jpg', newname: 'b', ...box })).status).toBe(200);
     const form = formOf([['files[0]', 'x.jpg', new Uint8Array(await photo(8, 8))]], { name: 'a.jpg' });
     expect((await fetch(`${service.url}/imageSave`, { method: 'POST', body: form })).status).toBe(200);
-    expect(after.map(({ type, path, from }) => [type, path, from])).toEqual([
-      ['image.edited', 'a.jpg', 'a.jpg'],
-      ['image.edited', 'b.jpg', 'a.jpg'],
-      ['image.edited', 'a.jpg', 'a.jpg'],
+    const saved = (await service.source('files').bytes('a.jpg')).length;
+    const beside = (await service.source('files').bytes('b.jpg')).length;
+    expect(after.map(({ type, path, from, bytes }) => [type, path, from, bytes])).toEqual([
+      ['image.edited', 'a.jpg', 'a.jpg', expect.any(Number)],
+      ['image.edited', 'b.jpg', 'a.jpg', beside],
+      ['image.edited', 'a.jpg', 'a.jpg', saved],
     ]);
   });
 
@@ -174,6 +177,42 @@ describe('events', () => {
     expect((await service.upload([['files[0]', 'a.txt', 'x']])).data['files']).toEqual(['2026-a.txt']);
     expect((await service.upload([['files[0]', 'bad.txt', 'x']])).status).toBe(403);
     expect(await service.source('files').paths()).toEqual(['2026-a.txt']);
+  });
+
+  it('let the host name new folders and saved documents, within the rules', async () => {
+    const { service, after } = await start(
+      { beforeEvent: ({ type, path }) => (type === 'document.made' ? undefined : `2026-${path}`) },
+      { accessControl: [{ path: '/2026-closed', FOLDER_CREATE: false }] },
+    );
+    const made = await service.call('folderCreate', { name: 'trip' });
+    expect(made.messages).toEqual(['The folder "2026-trip" was created.']);
+    expect((await service.call('folderCreate', { name: 'closed' })).status).toBe(403);
+    expect((await service.call('generateDocx', { html: 'x', name: 'a' })).data['files']).toEqual([
+      '2026-a.docx',
+    ]);
+    expect(await service.source('files').paths()).toEqual(['2026-a.docx', '2026-trip/']);
+    expect(after[0]).toMatchObject({ type: 'folder.created', path: '2026-trip' });
+  });
+
+  it('wait for no host when the client has left', async () => {
+    let asked = (): void => undefined;
+    const isAsked = new Promise<void>((resolve) => (asked = resolve));
+    const app = createApp(
+      { sources: { files: { title: 'Files', baseurl: '/files/', storageAdapter: 'memory' } } },
+      { beforeEvent: () => (asked(), new Promise(() => undefined)) },
+      { logger: silent },
+    );
+    onTestFinished(() => app.close());
+    const client = new AbortController();
+    const answer = app.fetch(
+      new Request('http://service/folderCreate?name=a', { method: 'POST', signal: client.signal }),
+    );
+    await isAsked;
+    client.abort();
+    // Whatever it says, nobody reads it.
+    await Promise.allSettled([answer]);
+    const listing = await app.fetch(new Request('http://service/files?mods[withFolders]=true'));
+    expect(await listing.text()).not.toContain('"name":"a"');
   });
 
   it.each([

@@ -1,3 +1,5 @@
+import { utimes } from 'node:fs/promises';
+import { join } from 'node:path';
 import sharp from 'sharp';
 import { createApp } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -45,6 +47,33 @@ const contents = (async () => ({
   'trip/x.txt': 'x',
 }))();
 
+it.each([
+  ['width="120" height="50"', [120, 50]],
+  ['width="1in" height="25.4mm" viewBox="0 0 10 10"', [96, 96]],
+  ['width="100" viewBox="0 0 40 20"', [100, 50]],
+  ['height="10px" viewBox="0,0,40,20"', [20, 10]],
+  ['width="76.6" viewBox="-5 -5 10 5"', [77, 38]],
+  ['viewBox="0 0 30 20"', [undefined, undefined]],
+  ['width="100%" height="100%" viewBox="0 0 30 20"', [undefined, undefined]],
+  ['width="100%" height="50"', [undefined, undefined]],
+  ['width="0" height="-1" viewBox="0 0 0 5"', [undefined, undefined]],
+  ['', [undefined, undefined]],
+])('details of a drawing have the size that its root says: %s', async (attributes, [width, height]) => {
+  const service = await startService();
+  const prolog = '<?xml version="1.0"?><!DOCTYPE svg><!-- <svg width="1" height="1"> -->';
+  const rest = '<rect width="7" height="7"/>'.repeat(5000);
+  const drawing = `${prolog}<svg xmlns="http://www.w3.org/2000/svg" ${attributes}>${rest}</svg>`;
+  await service.source('files').put({ 'a.svg': drawing, 'no.svg': '<html width="1" height="1"/>' });
+  const { files } = await listed(service, { details: 'true', sortBy: 'name-asc' });
+  expect(files.map((file) => [file['width'], file['height']])).toEqual([
+    [width, height],
+    [undefined, undefined],
+  ]);
+  const { data } = await service.upload([['files[0]', 'b.svg', drawing]]);
+  const [item] = data['items'] as Readonly<Record<string, unknown>>[];
+  expect([item?.['width'], item?.['height']]).toEqual([width, height]);
+});
+
 const start = async (): Promise<Service> => {
   const service = await startService({
     defaultSortBy: 'name-asc',
@@ -59,6 +88,26 @@ const start = async (): Promise<Service> => {
 };
 
 describe('mods[details]', () => {
+  it('says times to the millisecond, of whatever day', async () => {
+    const service = await startService({ createThumb: false });
+    const times = [
+      '1969-12-31T23:59:59.999Z',
+      '1970-01-01T00:00:00.000Z',
+      '2024-02-29T00:00:00.007Z',
+      '2024-02-29T23:59:59.070Z',
+      '2024-03-01T09:08:07.700Z',
+    ];
+    const { root } = service.source('files');
+    for (const [index, time] of times.entries()) {
+      await service.source('files').put({ [`${String(index)}.txt`]: 'text' });
+      // A little later: as seconds most thousandths are a little too small.
+      const seconds = index < 2 ? new Date(time) : Date.parse(time) / 1000 + 0.0002;
+      await utimes(join(root, `${String(index)}.txt`), seconds, seconds);
+    }
+    const { files } = await listed(service, { details: 'true', sortBy: 'name-asc' });
+    expect(files.map(({ modified }) => modified)).toEqual(times);
+  });
+
   it('says size, time, type, version, and the size of pictures as they are seen', async () => {
     const service = await start();
     const { total, files } = await listed(service, { details: 'true', withFolders: 'true' });

@@ -1,3 +1,4 @@
+import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { startService } from './service.ts';
 
@@ -75,6 +76,24 @@ describe('getLocalFileByUrl', () => {
     'https://files.example/other/a.png',
   ])('does not find %s', async (url) => {
     expect((await find(url))[0]).toBe(404);
+  });
+
+  it.each(['off', 'public'])('finds the picture that a variant was made of, with serve %s', async (serve) => {
+    const imagePresets = { card: { width: 10, format: 'webp' } };
+    const service = await startService({ sources: { files: { serve, imagePresets } } });
+    const red = { create: { width: 20, height: 20, channels: 3, background: 'red' } } as const;
+    const picture = await sharp(red).png().toBuffer();
+    await service.source('files').put({ 'sub/a.png': picture, 'sub/é b.png': picture });
+    const { data } = await service.call('files', { path: 'sub', 'mods[variants]': 'true' });
+    const [source] = data['sources'] as { files: { name: string; variants: { card: string } }[] }[];
+    for (const { name, variants } of source?.files ?? []) {
+      const url = `https://files.example/files/sub/${variants.card}`;
+      const found = await service.call('getLocalFileByUrl', { url });
+      expect(found.data).toEqual({ code: 220, path: '/sub', name, source: 'files' });
+    }
+    expect(source?.files).toHaveLength(2);
+    const gone = 'https://files.example/files/sub/_thumbs/card/gone.png.webp';
+    expect((await service.call('getLocalFileByUrl', { url: gone })).status).toBe(404);
   });
 
   it('does not find a name longer than any name', async () => {

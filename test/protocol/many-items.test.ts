@@ -42,6 +42,25 @@ describe('several items at once', () => {
     expect(await files.paths()).toEqual(['a/', 'a/d/', 'a/kept.txt']);
   });
 
+  it('does what depends on one another in the order of the request', async () => {
+    const service = await startService();
+    const files = service.source('files');
+    for (let round = 0; round < 10; round += 1) {
+      await files.put({ 'a/x.txt': 'a', 'b/x.txt': 'b', 'c/x.txt': 'c', 'to/': '', 'back/': '' });
+      const copied = { path: 'to', 'froms[0]': 'c/x.txt', 'froms[1]': 'a/x.txt', 'froms[2]': 'b/x.txt' };
+      expect((await service.call('fileCopy', copied)).success).toBe(true);
+      const contents = ['to/x.txt', 'to/x (1).txt', 'to/x (2).txt'].map((name) => files.text(name));
+      expect(await Promise.all(contents)).toEqual(['c', 'a', 'b']);
+      const outFirst = await service.call('fileMove', {
+        path: 'back',
+        'froms[0]': 'a/x.txt',
+        'froms[1]': 'a',
+      });
+      expect(outFirst.data['results']).toEqual([done('a/x.txt'), done('a')]);
+      for (const name of ['to', 'back']) await service.call('folderRemove', { name });
+    }
+  });
+
   it('removes several folders', async () => {
     const service = await startService();
     await service.source('files').put({ 'a/1.txt': '1', 'b/2.txt': '2', 'c/': '' });

@@ -194,6 +194,41 @@ describe('quota', () => {
     expect(await service.source('files').paths()).toEqual([]);
   });
 
+  it('stops what is larger than the whole quota, whatever it may replace', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'stowage-quota-'));
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const service = await start(
+      { bytes: 1000 },
+      { saveSameFileNameStrategy: 'replace', maxUploadFileSize: '100mb', tus: { directory } },
+    );
+    const head = `--b\r\ncontent-disposition: form-data; name="files[0]"; filename="a.txt"\r\n\r\n`;
+    let sent = 0;
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(Buffer.from(head)),
+      pull: (controller) => {
+        sent += 1;
+        controller.enqueue(Buffer.alloc(64 * 1024));
+        if (sent > 1000) controller.close();
+      },
+    });
+    const headers = { 'content-type': 'multipart/form-data; boundary=b' };
+    const options = { method: 'POST', headers, body, duplex: 'half' } as const;
+    const answer = await fetch(`${service.url}/fileUpload`, options);
+    expect(((await answer.json()) as { data: { error: string } }).data.error).toBe('QUOTA_EXCEEDED');
+    expect(sent).toBeLessThan(500);
+    const begin = (bytes: number): Promise<Response> =>
+      fetch(`${service.url}/tus`, {
+        method: 'POST',
+        headers: {
+          'tus-resumable': '1.0.0',
+          'upload-length': String(bytes),
+          'upload-metadata': `filename ${Buffer.from('a.txt').toString('base64')}`,
+        },
+      });
+    expect((await begin(1001)).status).toBe(413);
+    expect((await begin(1000)).status).toBe(201);
+  });
+
   it('takes only the difference where a file is replaced, and frees what is removed', async () => {
     const service = await start({ bytes: 1000 }, { saveSameFileNameStrategy: 'replace' });
     await upload(service, 'a.txt', 900);

@@ -33,6 +33,18 @@ const fileOf = (name: string): File => new File([contentOf(name)], name);
 const textOf = async (client: Client, path: string, name: string): Promise<string> =>
   (await client.fileDownload({ path, name })).text();
 
+it('gives up an item that is larger than the trash may be, and nothing for it', async () => {
+  const client = await start({ storageAdapter: 'memory' }, 1000);
+  const large = new File(['x'.repeat(1001)], 'large.txt');
+  await client.fileUpload({ path: '', files: [fileOf('a.txt'), large, fileOf('b.txt')] });
+  for (const name of ['a.txt', 'large.txt', 'b.txt']) await client.fileRemove({ path: '', name });
+  const namesIn = async (): Promise<readonly string[]> => {
+    const { items } = await client.trashList({ limit: 1000 });
+    return items.map(({ name }) => name);
+  };
+  await expect.poll(namesIn).toEqual(['b.txt', 'a.txt']);
+});
+
 describe('items that are restored while the trash gives up what is too much, and is emptied', () => {
   it.each([
     ['in memory', () => Promise.resolve({ storageAdapter: 'memory' }), 1],

@@ -147,7 +147,7 @@ describe('wrong requests', () => {
       [patch(address, 3, 'def-too-much'), 413, 'BODY_TOO_LARGE'],
       [patch(address, 3, 'def', { 'content-type': 'text/plain' }), 400, 'INVALID_PARAMETERS'],
       [patch(address, 3, 'def', { 'content-encoding': 'gzip' }), 400, 'BROKEN_BODY'],
-      [patch(address, 3, 'def', { 'tus-resumable': '0.2.0' }), 400, 'INVALID_PARAMETERS'],
+      [patch(address, 3, 'def', { 'tus-resumable': '0.2.0' }), 412, 'TUS_VERSION'],
       [patch(`${service.tus}/${'0'.repeat(40)}`, 0, 'abc'), 404, 'NOT_FOUND'],
       [ask('GET', service.tus), 405, 'METHOD_NOT_ALLOWED'],
       [ask('POST', address), 405, 'METHOD_NOT_ALLOWED'],

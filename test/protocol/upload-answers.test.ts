@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import sharp from 'sharp';
+import { HttpError } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { formOf, startService, type Fields, type FormFile, type Service } from './service.ts';
 
@@ -176,6 +177,20 @@ describe.each(editors)('responseType=%s', (responseType, field, done, failed, st
     const inForm = await send(service, {}, [[field, 'a.exe', 'program']], { responseType });
     expect(inForm).toEqual({ status, body: failed(expect.stringContaining('a.exe')) });
     expect(await service.source('files').paths()).toEqual([]);
+  });
+
+  it('refuses in the form of the editor what comes no further than the door', async () => {
+    const file: FormFile = [field, 'a.png', 'pixels'];
+    const denied = await startService({ accessControl: [{ FILE_UPLOAD: false }] });
+    const rule = await send(denied, { responseType, language: 'de' }, [file]);
+    expect(rule).toEqual({ status, body: failed('Zugriff verweigert.') });
+    const stranger = (): string => {
+      throw new HttpError(403, 'Members only.');
+    };
+    const closed = await startService({}, { checkAuthentication: stranger });
+    const hook = await send(closed, { responseType, action: 'fileUpload' }, [file]);
+    expect(hook).toEqual({ status, body: failed('Members only.') });
+    expect((await send(closed, { responseType: 'word' }, [file])).body).toMatchObject({ success: false });
   });
 
   it('refuses a form without files', async () => {

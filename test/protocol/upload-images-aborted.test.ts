@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EventEmitter, once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MemoryAdapter, openLocalAdapter } from '../../dist/internals.js';
@@ -11,26 +12,20 @@ import { heicFile } from '../images/heic-files.ts';
 import { photo, quarters } from '../images/pictures.ts';
 import { formOf, silent, startService } from './service.ts';
 
-/** A store that knows which staged files are neither committed nor discarded, and when one has been read. */
+/** A store that knows which staged files are neither committed nor discarded. */
 interface Watched {
   readonly store: StorageAdapter;
   readonly open: Set<StagedFile>;
-  readonly isRead: Promise<unknown>;
 }
 
 const watch = (inner: StorageAdapter & Required<Pick<StorageAdapter, 'stage'>>): Watched => {
   const open = new Set<StagedFile>();
-  const reading = new EventEmitter();
   const stage: typeof inner.stage = async (...input) => {
     const staged = await inner.stage(...input);
     open.add(staged);
     return {
       size: staged.size,
-      open: () => {
-        const stream = staged.open();
-        stream.once('close', () => reading.emit('done'));
-        return stream;
-      },
+      open: () => staged.open(),
       commit: async (...target) => {
         const stat = await staged.commit(...target);
         open.delete(staged);
@@ -49,7 +44,7 @@ const watch = (inner: StorageAdapter & Required<Pick<StorageAdapter, 'stage'>>):
       return typeof member === 'function' ? (member.bind(target) as unknown) : member;
     },
   });
-  return { store, open, isRead: once(reading, 'done') };
+  return { store, open };
 };
 
 const stores = {
@@ -68,24 +63,31 @@ describe.each(['memory', 'local'] as const)(
       ['a.jpg', () => photo(4000, 3000)],
       ['a.heic', () => Promise.resolve(heicFile('flat'))],
     ] as const)('leaves nothing: %s', async (name, content) => {
-      const { store, open, isRead } = watch(await stores[kind]());
+      const { store, open } = watch(await stores[kind]());
       const storageAdapter = `watched-${randomUUID()}`;
       registerStorageAdapter(storageAdapter, { create: () => store });
-      const service = await startService({
-        sources: { files: { storageAdapter, root: undefined } },
-        uploadImages: { maxWidth: 3900, keepOriginal: '_originals' },
-        quota: { bytes: '100mb' },
-        // Room for one at a time: what comes next waits for the end of the first.
-        imageMemory: '330mb',
-      });
+      const events = new EventEmitter();
+      const service = await startService(
+        {
+          sources: { files: { storageAdapter, root: undefined } },
+          uploadImages: { maxWidth: 3900, keepOriginal: '_originals' },
+          quota: { bytes: '100mb' },
+          // Room for one at a time: what comes next waits for the end of the first.
+          imageMemory: '330mb',
+        },
+        { beforeEvent: () => void events.emit('received') },
+      );
       const large = new Uint8Array(await content());
       const leaving = new AbortController();
+      const received = once(events, 'received');
       const request = fetch(`${service.url}/fileUpload`, {
         method: 'POST',
         body: formOf([['files[0]', name, large]]),
         signal: leaving.signal,
       });
-      await isRead;
+      await received;
+      // By then its header is read, and its pixels are not.
+      await setTimeout(20);
       leaving.abort();
       await expect(request).rejects.toThrow();
       const small = new Uint8Array(await quarters().png().toBuffer());

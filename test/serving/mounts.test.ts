@@ -59,6 +59,15 @@ describe('files below a mount', () => {
     await Promise.all([withBase.close(), known.close()]);
   });
 
+  it('links in code are made for whole seconds, and for no others', async () => {
+    const router = createRouter(await configOf(), {}, quiet);
+    for (const lifetime of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(() => router.urlFor('my photos', 'a b.txt', { lifetime })).toThrow(/lifetime/u);
+    }
+    expect(router.urlFor('my photos', 'a b.txt', { lifetime: 1 })).toBe('/file/my%20photos/a%20b.txt');
+    await router.close();
+  });
+
   it('hosts in headers change nothing', async () => {
     const router = createRouter(await configOf(), {}, quiet);
     const headers = {

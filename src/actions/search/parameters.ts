@@ -16,7 +16,14 @@ const queryField = z
   .transform((text) => text.split(/\s+/u).filter((word) => word !== ''))
   .describe('Words that a name must hold, all of them, whatever their case and order.');
 
-const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/u;
+const TIME = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/u;
+
+/** Milliseconds since 1970; undefined for what is no moment. `Date.parse` takes February 30 for March 2. */
+const timeOf = (text: string): number | undefined => {
+  const day = TIME.exec(text)?.[1];
+  if (day === undefined || Number.isNaN(Date.parse(text))) return undefined;
+  return new Date(day).toISOString().startsWith(day) ? Date.parse(text) : undefined;
+};
 
 /** A moment, in milliseconds since 1970; undefined when absent or blank. */
 const timeField = z
@@ -24,8 +31,8 @@ const timeField = z
   .optional()
   .transform((value, context): number | undefined => {
     if (isBlank(value)) return undefined;
-    const time = typeof value === 'string' && TIME.test(value.trim()) ? Date.parse(value.trim()) : Number.NaN;
-    if (!Number.isNaN(time)) return time;
+    const time = typeof value === 'string' ? timeOf(value.trim()) : undefined;
+    if (time !== undefined) return time;
     const message = 'must be a date or time of ISO 8601, such as 2026-01-31 or 2026-01-31T12:00:00Z';
     context.issues.push({ code: 'custom', input: value, message });
     return z.NEVER;
@@ -56,8 +63,10 @@ export const searchParameters = z.object({
   modifiedBefore: timeField.describe('Changed before this moment.'),
   minBytes: countField.describe('Files of so many bytes or more.'),
   maxBytes: countField.describe('Files of so many bytes or fewer.'),
+  // An answer without items would never get any further.
   limit: countField
-    .transform((count) => Math.min(Math.max(count ?? ITEMS, 1), MOST_ITEMS))
+    .refine((count) => count !== 0, 'must be 1 or more')
+    .transform((count) => Math.min(count ?? ITEMS, MOST_ITEMS))
     .meta({ sent: { type: 'integer', minimum: 1, maximum: MOST_ITEMS } })
     .describe(`Most items of an answer; ${String(ITEMS)} when absent, ${String(MOST_ITEMS)} at most.`),
   cursor: cursorField,

@@ -17,6 +17,7 @@ import { SourcePath } from '../../storage/source-path.ts';
 import type { Stat, StorageAdapter } from '../../storage/adapter.ts';
 import { FileAnswer, type HandedOverAnswer } from '../file-answer.ts';
 import { findItem, requireShownFile } from '../item.ts';
+import { entryShownBy } from '../shown-entry.ts';
 import { handOver } from './delivery.ts';
 import { isShownInline, safetyHeaders } from './safety.ts';
 
@@ -138,21 +139,6 @@ const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> =
     if (error instanceof WrongKindError) throw new NotFoundError({ cause: error });
     throw error;
   }
-};
-
-/** A link to the thumbnail of an entry, or to its variant by a preset. */
-interface ShownEntry {
-  readonly entry: SourcePath;
-  readonly preset?: string;
-}
-
-/** The entry whose thumbnail or variant lies here by its link; undefined where none lies. */
-const entryShownBy = ({ settings }: Source, path: SourcePath): ShownEntry | undefined => {
-  const { createThumb, thumbFolderName, imagePresets } = settings;
-  const folder = path.parent;
-  if (createThumb && folder.name === thumbFolderName) return { entry: folder.parent.child(path.name) };
-  if (folder.parent.name !== thumbFolderName || !Object.hasOwn(imagePresets, folder.name)) return undefined;
-  return { entry: folder.parent.parent.child(path.name), preset: folder.name };
 };
 
 /**

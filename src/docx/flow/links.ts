@@ -13,7 +13,7 @@ const elementsOf = function* (root: ElementNode): Generator<ElementNode> {
 };
 
 /** The name of the place inside a page that a link leads to; undefined for all other links. */
-export const fragmentOf = (href: string | undefined): string | undefined => {
+const fragmentOf = (href: string | undefined): string | undefined => {
   const text = href?.trim() ?? '';
   if (!text.startsWith('#') || text === '#') return undefined;
   try {

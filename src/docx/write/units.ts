@@ -8,7 +8,7 @@ const MAX_TWIPS = 31_680;
 export const twips = (points: number): number =>
   Math.max(-MAX_TWIPS, Math.min(MAX_TWIPS, Math.round(points * 20)));
 export const halfPoints = (points: number): number => Math.max(1, Math.round(points * 2));
-export const eighths = (points: number): number => Math.min(96, Math.max(2, Math.round(points * 8)));
+const eighths = (points: number): number => Math.min(96, Math.max(2, Math.round(points * 8)));
 /** Pictures are measured in pixels of a 96th inch, and their distances in English metric units. */
 export const pixels = (points: number): number => Math.max(1, Math.round(points / 0.75));
 export const emus = (points: number): number => Math.round(points * 12_700);

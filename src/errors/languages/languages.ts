@@ -10,7 +10,7 @@ import { polish } from './pl.ts';
 import { portuguese } from './pt.ts';
 import { russian } from './ru.ts';
 import { chinese } from './zh.ts';
-import { type DetailedCode, errorTable, filled } from '../table.ts';
+import { type DetailedCode, type ErrorCode, errorTable, filled } from '../table.ts';
 import type { StowageError } from '../errors.ts';
 
 /** Every language that messages come in, by its primary subtag. */
@@ -53,6 +53,9 @@ export const acceptedLanguage = (header: string): Language | undefined => {
   return wanted.sort((one, other) => other.weight - one.weight)[0]?.language;
 };
 
+/** Whose translation is enough: whoever named a file or folder knows which of them is missing. */
+const SAID_BY_TRANSLATION: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['NOT_FOUND']);
+
 /**
  * The messages of an error in a language. What is said more exactly in English alone follows the translation:
  * better than to leave it out.
@@ -67,13 +70,13 @@ export const messagesIn = (
   const exact = template === undefined ? undefined : filled(template, details);
   if (exact !== undefined) return [exact];
   const [first] = messages;
-  return messages.length === 1 && first === errorTable[code].message
-    ? [general[code]]
-    : [general[code], ...messages];
+  const isAll = messages.length === 1 && first === errorTable[code].message;
+  return isAll || SAID_BY_TRANSLATION.has(code) ? [general[code]] : [general[code], ...messages];
 };
 
-/** What is said beside the error of a form with several files. */
+/** What is said beside the error of a form with several files: which one it is about, as it was sent. */
 export const nothingUploaded = (language: Language, details: StowageError['details'] = {}): string => {
   const { nothingUploaded: plain, nothingUploadedBecause: because }: Catalogue = catalogues[language];
-  return filled(because, details) ?? plain;
+  const { file: name = details['name'] } = details;
+  return filled(because, name === undefined ? {} : { name }) ?? plain;
 };

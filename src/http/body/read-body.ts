@@ -16,7 +16,7 @@ import { bodyTimes, type BodyTimes } from './pour.ts';
 export type BodyKind = 'json' | 'urlencoded' | 'multipart';
 
 /** What a body is by its `Content-Type`; undefined: it carries no parameters. */
-export const bodyKind = (contentType: string | undefined): BodyKind | undefined => {
+const bodyKind = (contentType: string | undefined): BodyKind | undefined => {
   if (contentType === undefined) return undefined;
   const end = contentType.indexOf(';');
   const type = (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
@@ -26,7 +26,7 @@ export const bodyKind = (contentType: string | undefined): BodyKind | undefined 
 };
 
 /** Whether a charset is named that is not UTF-8. */
-export const hasForeignCharset = (contentType: string | undefined): boolean => {
+const hasForeignCharset = (contentType: string | undefined): boolean => {
   const charset = /;\s*charset\s*=\s*"?([^\s";]+)/iu.exec(contentType ?? '')?.[1]?.toLowerCase();
   return charset !== undefined && !['utf-8', 'utf8', 'us-ascii'].includes(charset);
 };
@@ -35,7 +35,7 @@ export const hasForeignCharset = (contentType: string | undefined): boolean => {
  * Parameters of a JSON body. An empty body and a list count as no parameters.
  * @throws BrokenBodyError for broken text and for a bare scalar.
  */
-export const parseJsonBody = (text: string): RawParameters => {
+const parseJsonBody = (text: string): RawParameters => {
   if (text.trim() === '') return noParameters();
   let value: unknown;
   try {

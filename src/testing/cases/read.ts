@@ -52,6 +52,13 @@ export const readTheme: Theme = {
           const { size, modifiedAt } = await adapter.stat(at(names[index - 1] ?? ''));
           assert.deepEqual([file.stat.size, file.stat.modifiedAt], [size, modifiedAt]);
         }
+        // What the call before has left lies in the same memory.
+        const memory = { buffer: undefined };
+        for (const index of [4, 1, 3]) {
+          const [file] = await adapter.readMany([at(names[index] ?? '')], { bytesUpTo: 5000, memory });
+          if (file !== undefined)
+            assert.ok(Buffer.from(file.bytes).equals(contents[index] ?? new Uint8Array()));
+        }
         const few = await adapter.readMany(names.map(at), { bytesUpTo: 2500 });
         const bytes = few.reduce((sum, file) => sum + (file?.bytes.length ?? 0), 0);
         assert.ok(bytes <= 2500, `gave ${bytes} bytes`);
