@@ -1,0 +1,31 @@
+/**
+ * `npm run test:quick`: what tells most about a change in two minutes: the tests that need no server, no browser, no waiting and
+ * few pictures, and beside them types and lint of the sources. Arguments go to vitest.
+ */
+import { npm, npmAside, orFail } from './setup/process.mjs';
+
+const TESTS = [
+  ...[
+    'test/access',
+    'test/config',
+    'test/edge',
+    'test/protocol',
+    'test/security/paths',
+    'test/security/names',
+  ],
+  ...['test/adapters/local.test.ts', 'test/adapters/memory'],
+];
+
+const LEFT_OUT = [
+  'test/edge/slow-clients*',
+  'test/protocol/{files-details,generate,image,thumbnails,trash-purge,tus,upload-heic,upload-images,webdav,zip}*',
+];
+
+orFail(await npm(['run', '--silent', 'build']), 'The build failed.');
+const checking = npmAside(['run', '--silent', 'check:quick']);
+const excluded = LEFT_OUT.flatMap((pattern) => ['--exclude', pattern]);
+const tested = await npm(['exec', '--', 'vitest', 'run', ...TESTS, ...excluded, ...process.argv.slice(2)]);
+const checked = await checking;
+process.stdout.write(`\nTypes and lint: ${checked.status === 0 ? 'nothing found' : ''}\n${checked.output}`);
+orFail(checked.status, 'Types or lint failed.');
+orFail(tested, 'Tests failed.');
