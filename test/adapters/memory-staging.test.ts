@@ -3,8 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, it, onTestFinished } from 'vitest';
 import {
   createMemoryStaging,
@@ -12,6 +10,7 @@ import {
   openLocalAdapter,
   SourcePath,
 } from '../../dist/internals.js';
+import { memoryInUse } from '../memory-in-use.ts';
 
 const CAPACITY = 4096;
 
@@ -104,21 +103,15 @@ it('gives the memory back when content fails or its reading is aborted', async (
 it('takes no more memory for content that comes byte by byte', async () => {
   const { adapter } = await start();
   const count = 200_000;
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  const heapUsed = (): number => {
-    collect();
-    return process.memoryUsage().heapUsed;
-  };
   let heap = 0;
   async function* bytes(): AsyncGenerator<Buffer, void, undefined> {
-    const before = heapUsed();
+    const before = memoryInUse().heapUsed;
     for (let index = 0; index < count; index += 1) {
       if (index % 1000 === 0) await nextTurn();
       yield Buffer.of(index % 251);
     }
     await nextTurn();
-    heap = heapUsed() - before;
+    heap = memoryInUse().heapUsed - before;
   }
   const staged = await createMemoryStaging(count * 4)(adapter, Readable.from(bytes()));
   // As chunks they took tens of megabytes.

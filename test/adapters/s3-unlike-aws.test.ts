@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { KnownServices, S3Adapter, SourcePath, parseS3Options } from '../../dist/internals.js';
 import type { Support } from '../../dist/adapters/s3/known-services.js';
+import { memoryInUse } from '../memory-in-use.ts';
 import { inPieces } from './outcomes.ts';
 import { optionsFor } from './servers/bucket.ts';
 import { S3Proxy } from './servers/s3-proxy.ts';
@@ -271,7 +272,7 @@ describe('connections', () => {
     const { proxy, adapter } = await open({}, undefined, { readTimeout: 60 });
     proxy.fail({ operation: 'PutObject', effect: { kind: 'stall' } });
     const abort = new AbortController();
-    const before = process.memoryUsage().arrayBuffers;
+    const before = memoryInUse().arrayBuffers;
     const uploads = Array.from({ length: 80 }, (_, index) => {
       const pieces = (function* () {
         for (let piece = 0; piece < 100; piece += 1) yield Buffer.alloc(70_000);
@@ -281,7 +282,7 @@ describe('connections', () => {
     });
     await expect.poll(() => proxy.counts()['PutObject'] ?? 0, { timeout: 20_000 }).toBeGreaterThanOrEqual(24);
     await sleep(500);
-    const held = process.memoryUsage().arrayBuffers - before;
+    const held = memoryInUse().arrayBuffers - before;
     abort.abort(new Error('enough'));
     await Promise.allSettled(uploads);
     // 80 uploads of 7 MB would take 560 MB, and more with what their contents hold.

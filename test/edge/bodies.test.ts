@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { deflateSync, gzipSync, brotliCompressSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { MemoryAdapter, stageContent } from '../../dist/internals.js';
+import { memoryInUse } from '../memory-in-use.ts';
 import { replacing } from '../protocol/changing-store.ts';
 import { ask, form, json, leftovers, post, startEdge } from './edge.ts';
 import { fieldPart, filePart, formOf, part, RawConnection, formType, formEnd } from './raw-http.ts';
@@ -372,7 +373,7 @@ describe('a client that is refused or leaves', () => {
 
   it('slows the client down when the store is slow', async () => {
     const edge = await startEdge({ settings: { maxUploadFileSize: '1gb' } });
-    const before = process.memoryUsage().arrayBuffers;
+    const before = memoryInUse().arrayBuffers;
     const connections = await Promise.all(
       Array.from({ length: 4 }, async () => {
         const connection = await RawConnection.open(edge.port);
@@ -396,7 +397,7 @@ describe('a client that is refused or leaves', () => {
         await connection.write(chunked(filePart('files[0]', 'a.png', '').subarray(0, -2)));
         for (let index = 0; index < 40; index += 1) {
           await connection.write(chunk);
-          peak = Math.max(peak, process.memoryUsage().arrayBuffers - before);
+          peak = Math.max(peak, memoryInUse().arrayBuffers - before);
         }
         await connection.write(chunked(Buffer.concat([Buffer.from('\r\n'), formEnd])));
         await connection.write('0\r\n\r\n');

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { FileAnswer, MemoryAdapter, defineAction, stageContent } from '../../dist/internals.js';
+import { memoryInUse } from '../memory-in-use.ts';
 import { replacing } from '../protocol/changing-store.ts';
 import { startService } from '../protocol/service.ts';
 import { ask, startEdge, type RunningEdge } from './edge.ts';
@@ -160,11 +159,8 @@ describe('a client that does not read its answer', () => {
     const service = await startService({ maxUploadFileSize: '16mb' });
     await service.source('files').put({ 'a.png': randomBytes(8_000_000) });
     const port = Number(new URL(service.url).port);
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
     const used = (): number => {
-      collect();
-      const { heapUsed, external } = process.memoryUsage();
+      const { heapUsed, external } = memoryInUse();
       return heapUsed + external;
     };
     const before = used();

@@ -66,7 +66,7 @@ describe('the memory for pictures', () => {
       ...boxOf({ w: 9000, h: 9000 }),
     });
     expect([status, messages]).toEqual([400, ['The result would have too many pixels.']]);
-    expect(performance.now() - started).toBeLessThan(5000);
+    expect(performance.now() - started).toBeLessThan(20_000);
   });
 });
 
