@@ -65,10 +65,11 @@ const append = (blocks: Buffer[], size: number, chunk: Uint8Array): void => {
   }
 };
 
-/** The `size` bytes that lie in the blocks, let go block by block, and the rest of the chunks. */
+/** The `size` bytes that lie in the blocks, let go block by block and then released, and the rest of the chunks. */
 async function* resumed(
   blocks: Buffer[],
   size: number,
+  release: () => void,
   rest: AsyncIterator<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let left = size;
@@ -76,6 +77,7 @@ async function* resumed(
     yield block.subarray(0, left);
     left -= BLOCK_BYTES;
   }
+  release();
   for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
 }
 
@@ -101,10 +103,8 @@ export const createMemoryStaging = (capacity: number): Stage => {
           size += next.value.byteLength;
           held += next.value.byteLength;
           if (size <= capacity / SHARE && held <= capacity) continue;
-          const all = Readable.from(resumed(blocks, size, rest), { objectMode: false });
-          const staged = await stageContent(adapter, all, options);
-          release();
-          return staged;
+          const all = Readable.from(resumed(blocks, size, release, rest), { objectMode: false });
+          return await stageContent(adapter, all, options);
         }
         return new StagedBytes(Buffer.concat(blocks, size), adapter, release);
       } catch (error) {

@@ -81,6 +81,29 @@ it('gives what is longer, or finds the memory taken, to the store, whole', async
   for (const one of again) await one.discard();
 });
 
+it('counts nothing for content that goes on to the store while it arrives', async () => {
+  const { root, stage } = await start();
+  let [goesOn, end] = [(): void => undefined, (): void => undefined];
+  const wentOn = new Promise<void>((resolve) => (goesOn = resolve));
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  async function* slow(): AsyncGenerator<Buffer, void, undefined> {
+    yield bytesOf(CAPACITY / 4 + 1);
+    yield bytesOf(1);
+    // Asked for behind what was in memory.
+    goesOn();
+    await ended;
+  }
+  const staging = stage(Readable.from(slow(), { objectMode: false, highWaterMark: 1 }));
+  await wentOn;
+  const quarters = await Promise.all(
+    Array.from({ length: 4 }, () => stage(contentOf(bytesOf(CAPACITY / 4)))),
+  );
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  expect(entries.filter((entry) => entry.isFile())).toHaveLength(1);
+  end();
+  for (const one of [await staging, ...quarters]) await one.discard();
+});
+
 it('gives the memory back when content fails or its reading is aborted', async () => {
   const { stage, stored } = await start();
   for (let times = 0; times < 8; times += 1) {
