@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Readable } from 'node:stream';
 import { createLimiter } from '../concurrency/limiter.ts';
 import {
@@ -205,6 +206,8 @@ export const copyPlanned = async (
   options: CopyTreeOptions,
 ): Promise<CopiedTree> => {
   const { signal } = options;
+  // Every copy listens to it; their number has a bound of its own.
+  if (signal !== undefined) setMaxListeners(0, signal);
   const folders: SourcePath[] = [];
   const files: CopiedFile[] = [];
   await to.storage.makeFolder(to.path, { signal });

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { describe, expect, it } from 'vitest';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   CorruptError,
   MemoryAdapter,
@@ -8,6 +9,7 @@ import {
   NotFoundError,
   SourcePath,
   copyFileTo,
+  copyTree,
   moveFileTo,
   moveTree,
 } from '../../dist/internals.js';
@@ -86,4 +88,26 @@ it('a copy that the other store keeps only in part is damaged, and goes', async 
     copyFileTo({ storage: from, path: at('a.txt') }, { storage: half, path: at('a.txt') }),
   ).rejects.toBeInstanceOf(CorruptError);
   await expect(to.stat(at('a.txt'))).rejects.toBeInstanceOf(NotFoundError);
+});
+
+it('many copies listen to one signal without a warning of Node', async () => {
+  const memory = new MemoryAdapter();
+  for (let index = 0; index < 20; index += 1) await put(memory, `tree/${index}.txt`, Buffer.from('mine'));
+  const storage = replacing(memory, {
+    copyFile: async (from, to, options) => {
+      const leave = (): void => undefined;
+      options?.signal?.addEventListener('abort', leave);
+      await nextTurn();
+      options?.signal?.removeEventListener('abort', leave);
+      return memory.copyFile(from, to, options);
+    },
+  });
+  const warnings: string[] = [];
+  const note = ({ name }: Error): void => void warnings.push(name);
+  process.on('warning', note);
+  onTestFinished(() => void process.off('warning', note));
+  const { signal } = new AbortController();
+  await copyTree({ storage, path: at('tree') }, { storage, path: at('copy') }, { signal });
+  await nextTurn();
+  expect(warnings).toEqual([]);
 });
