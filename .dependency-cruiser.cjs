@@ -66,7 +66,7 @@ module.exports = {
       '^src/(storage|trash|events|quotas|concurrency|sources|links|access|parameters|images|documents|remote|config|errors|content|log)/',
     ]),
     // The protocol of uploads in parts: knows HTTP, and of the service only what it is handed.
-    only('tus', '^src/tus/', ['^src/(errors|log|concurrency|adapter-support|config)/']),
+    only('tus', '^src/tus/', ['^src/(errors|log|quotas|concurrency|adapter-support|config)/']),
     only('http', '^src/http/', [
       '^src/(tus|links|parameters|access|actions|quotas|state|sources|config|errors|content|log|storage|concurrency)/',
     ]),

@@ -211,7 +211,7 @@ export const createConnector = <Native>(
   );
   const clientOf = createClientNames(settings.trustedProxies, log);
   const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, clientOf, redis);
-  const resumable = createResumableUploads(settings, log);
+  const resumable = createResumableUploads(settings, services.quotas, log);
   let closed: Promise<void> | undefined;
   const handle = createPipeline({
     settings,

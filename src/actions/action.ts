@@ -64,6 +64,8 @@ export interface ActionContext {
   /** Files of the form, in the order of arrival, of every field that may hold uploads. */
   readonly uploads: readonly UploadedFile[];
   readonly services: ActionServices;
+  /** The id of the room that is kept for what the request stores. */
+  readonly keptRoom?: string | undefined;
   /** Aborted when the client goes away or the service stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;

@@ -1,14 +1,15 @@
 import * as z from 'zod';
 import { extensionOf } from '../content/extension.ts';
-import { QuotaExceededError } from '../errors/errors.ts';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import type { KeptRoom } from '../quotas/account.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
-import { expectedName } from './incoming-picture.ts';
+import { expectedName, policyFor } from './incoming-picture.ts';
 import { requireFolder } from './item.ts';
 import { newFileName } from './new-name.ts';
 import { openSource } from './open-source.ts';
-import { quotaOf, roomIn } from './room.ts';
+import { needOf } from './removal.ts';
+import { quotaOf } from './room.ts';
 import { requireUntaken } from './store-uploads.ts';
 import { fileTooLarge } from './uploaded-file.ts';
 
@@ -27,18 +28,20 @@ export interface CheckedUpload {
   readonly tenant: string | undefined;
   readonly path: SourcePath;
   readonly filename: string;
+  /** Undefined without a quota, and for pictures of which less than was sent may be stored. */
+  readonly room: KeptRoom | undefined;
 }
 
 /**
  * Refuses a file of which only name and size are known, as fileUpload would when its bytes have come: by
- * rules, type, name, size, folder and quota. What depends on the content, and what may change until then, is
- * checked by fileUpload.
+ * rules, type, name, size, folder and quota, where room is kept for it under `id`. What depends on the
+ * content, and what may change until then, is checked by fileUpload.
  * @throws the errors of fileUpload
  */
 export const checkAnnounced = async (
   context: ActionContext,
   { source: name, path, filename }: z.output<typeof announcedUploadFields>,
-  bytes: number,
+  { id, bytes }: { readonly id: string; readonly bytes: number },
 ): Promise<CheckedUpload> => {
   const open = await openSource(context, name);
   const { source, access } = open;
@@ -49,8 +52,10 @@ export const checkAnnounced = async (
   if (bytes > settings.maxUploadFileSize) throw fileTooLarge(filename, settings.maxUploadFileSize);
   await requireFolder(open, path, signal);
   if (settings.saveSameFileNameStrategy === 'error') await requireUntaken(context, open, path, [expected]);
-  const quota = quotaOf(open, context.holdSources);
-  if (bytes > (await roomIn(services.quotas, quota, settings, { bytes, signal })))
-    throw new QuotaExceededError();
-  return { source: source.name, tenant: source.tenant, path, filename };
+  const isReplacing = settings.saveSameFileNameStrategy === 'replace';
+  const quota = policyFor(settings, filename) === undefined ? quotaOf(open, context.holdSources) : undefined;
+  const need =
+    quota && isReplacing ? await needOf(context, open, path.child(expected), bytes) : { bytes, files: 1 };
+  const room = quota && (await services.quotas.keep(quota, id, need, signal));
+  return { source: source.name, tenant: source.tenant, path, filename, room };
 };

@@ -87,7 +87,7 @@ const keeping = async <Stored>(
 };
 
 /** What a file takes that may replace another: over one that is not kept, only what it is larger. */
-const needOf = async (
+export const needOf = async (
   { signal }: ActionContext,
   open: OpenSource,
   path: SourcePath,

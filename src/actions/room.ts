@@ -83,7 +83,8 @@ export const storing = async <T>(
 ): Promise<T> => {
   const target = quotaOf(open, context.holdSources);
   if (target === undefined) return store();
-  return context.services.quotas.withRoom(target, await need(), context.signal, store);
+  const { services, signal, keptRoom: kept } = context;
+  return services.quotas.withRoom(target, await need(), { signal, kept }, store);
 };
 
 /** Lets something be taken out of a source; the room that it took is free then. */

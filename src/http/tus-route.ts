@@ -85,14 +85,14 @@ const serviceFor = (
       owner.role === role &&
       owner.subject === about.subject &&
       owner.tenant === lease.sources.find(destination.source)?.tenant,
-    check: async (metadata, bytes) => {
+    check: async (metadata, upload) => {
       await admit('fileUpload');
       const raw = noParameters();
       for (const name of ['source', 'path', 'filename']) raw[name] = metadata.get(name) ?? undefined;
       raw['filename'] ??= metadata.get('name') ?? undefined;
       const context = createActionContext(dependencies, granted, [], request);
       const announced = parseParameters(announcedUploadFields, raw);
-      const { source, tenant, path, filename } = await checkAnnounced(context, announced, bytes);
+      const { source, tenant, path, filename, room } = await checkAnnounced(context, announced, upload);
       Object.assign(about, { source, item: path.toString() });
       const destination = { source, path: path.toString(), filename };
       const { subject } = about;
@@ -101,6 +101,7 @@ const serviceFor = (
         owner: { tenant, role, subject },
         client: client && JSON.stringify([tenant, client]),
         destination,
+        room,
       };
     },
     store: async (file, signal) => {
@@ -108,7 +109,7 @@ const serviceFor = (
       Object.assign(about, { source, item: [path, filename].filter((part) => part !== '').join('/') });
       scope.isChange = true;
       // Whoever asks may leave: the file is stored, and the answer kept.
-      const context = createActionContext(dependencies, granted, [uploadOf(file)], { signal });
+      const context = createActionContext(dependencies, granted, [uploadOf(file)], { signal }, file.id);
       const actionName = 'fileUpload';
       const input = { actionName, parameters: { source, path }, uploads: context.uploads };
       const action = findAction(dependencies.actions, actionName);

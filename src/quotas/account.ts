@@ -14,6 +14,16 @@ export interface QuotaLimits {
 
 interface Reservation extends Measure {
   readonly until: number;
+  /** For a file whose bytes are still to come: nothing of it is stored. */
+  readonly isKept?: boolean | undefined;
+}
+
+/** Room that is kept for a file whose bytes are still to come. */
+export interface KeptRoom {
+  readonly id: string;
+  /** Of the source. */
+  readonly key: string;
+  readonly need: Measure;
 }
 
 interface Counting {
@@ -56,7 +66,7 @@ const atLeastNothing = ({ bytes, files }: Measure): Measure => ({
 
 /**
  * The account as it is now. What dead processes had reserved may be stored: it counts as that, and another
- * count is due.
+ * count is due. What they only kept is not stored.
  */
 export const accountAt = (account: Account | undefined, now: number): Account => {
   if (account === undefined) return { countedAt: 0, dueAt: 0, reserved: {} };
@@ -65,11 +75,12 @@ export const accountAt = (account: Account | undefined, now: number): Account =>
   const isCountDead = counting !== undefined && counting.until <= now;
   if (dead.length === 0 && !isCountDead) return account;
   const ids = new Set(dead.map(([id]) => id));
+  const maybeStored = dead.filter(([, { isKept }]) => isKept !== true);
   return {
     ...account,
-    used: used && dead.reduce((sum, [, need]) => plus(sum, atLeastNothing(need)), used),
+    used: used && maybeStored.reduce((sum, [, need]) => plus(sum, atLeastNothing(need)), used),
     counting: isCountDead ? undefined : counting,
-    dueAt: 0,
+    dueAt: maybeStored.length > 0 || isCountDead ? 0 : account.dueAt,
     reserved: Object.fromEntries(Object.entries(reserved).filter(([id]) => !ids.has(id))),
   };
 };
@@ -113,9 +124,10 @@ export const withReserved = (
   id: string,
   { bytes, files }: Measure,
   now: number,
+  isKept?: true,
 ): Account => ({
   ...account,
-  reserved: { ...account.reserved, [id]: { bytes, files, until: now + BELIEVED_MS } },
+  reserved: { ...account.reserved, [id]: { bytes, files, until: now + BELIEVED_MS, isKept } },
 });
 
 export const withoutReserved = (account: Account, id: string): Account => {
@@ -171,7 +183,8 @@ export const counted = (account: Account, id: string, found: Measure | undefined
   const { counting } = account;
   if (counting?.id !== id) return account;
   if (found === undefined) return { ...account, counting: undefined };
-  const isCalm = !counting.isDisturbed && Object.keys(account.reserved).length === 0;
+  const isStoring = Object.values(account.reserved).some(({ isKept }) => isKept !== true);
+  const isCalm = !counting.isDisturbed && !isStoring;
   // What came meanwhile may be in the count already, and what has moved may be missing.
   const sum = plus(found, counting.added);
   const used = counting.hasMoves && account.used !== undefined ? largerOf(account.used, sum) : sum;

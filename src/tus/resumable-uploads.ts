@@ -9,6 +9,7 @@ import {
   StowageError,
 } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Quotas } from '../quotas/quotas.ts';
 import { createDataStore, EXTENSIONS, loadTusLibrary } from './library.ts';
 import { UploadLocks } from './locks.ts';
 import { parseMetadata } from './metadata.ts';
@@ -31,8 +32,8 @@ export interface TusRequest {
   /** Checks a file before its bytes come. @throws what `store` would throw, as far as that is known now */
   readonly check: (
     metadata: ReadonlyMap<string, string | null>,
-    bytes: number,
-  ) => Promise<Pick<AnnouncedUpload, 'owner' | 'client' | 'destination'>>;
+    upload: Pick<AnnouncedUpload, 'id' | 'bytes'>,
+  ) => Promise<Pick<AnnouncedUpload, 'owner' | 'client' | 'destination' | 'room'>>;
   /** Stores a file that has arrived, and returns what the client is answered: JSON. */
   readonly store: (file: ArrivedFile, signal: AbortSignal) => Promise<string>;
 }
@@ -78,7 +79,10 @@ const mayPass = (error: unknown): boolean => {
   return [408, 429].includes(error.status) || (error.status >= 500 && error.status !== 501);
 };
 
-/** Uploads that go on where they were cut off. Nothing is read or written before the first request. */
+/**
+ * Uploads that go on where they were cut off. Nothing is read or written before the first request or use of
+ * a quota, which waits for what is kept for them.
+ */
 export class ResumableUploads {
   readonly #uploads: UnfinishedUploads;
   readonly #log: Logger;
@@ -148,7 +152,7 @@ export class ResumableUploads {
       namingFunction: () => randomBytes(20).toString('hex'),
       onUploadCreate: async (_, { id, size: bytes = 0 }) => {
         const metadata = parseMetadata(request.headers['upload-metadata']);
-        const checked = await request.check(metadata, bytes);
+        const checked = await request.check(metadata, { id, bytes });
         announced = { id, bytes, metadata: Object.fromEntries(metadata), ...checked };
         return {};
       },
@@ -183,7 +187,7 @@ export class ResumableUploads {
 
   async #store(upload: WaitingUpload, request: TusRequest): Promise<string> {
     const { id, destination, bytes } = upload.announced;
-    const file = { destination, bytes, open: () => this.#uploads.read(upload) };
+    const file = { id, destination, bytes, open: () => this.#uploads.read(upload) };
     let answer: string;
     try {
       answer = await request.store(file, this.#closing.signal);
@@ -216,6 +220,7 @@ export class ResumableUploads {
 /** Makes the resumable uploads that the settings ask for; undefined: they are off. */
 export const createResumableUploads = (
   { tus, stateDirectory = '' }: Pick<Settings, 'tus' | 'stateDirectory'>,
+  quotas: Quotas,
   log: Logger,
 ): ResumableUploads | undefined => {
   if (tus === undefined) return undefined;
@@ -225,5 +230,7 @@ export const createResumableUploads = (
     client: { uploads: maxUploadsPerClient, bytes: tus.maxBytesPerClient ?? maxBytes / 2 },
     milliseconds: hours * 60 * 60 * 1000,
   };
-  return new ResumableUploads(new UnfinishedUploads(directory, limits), log);
+  const uploads = new UnfinishedUploads(directory, limits, (id) => quotas.release(id));
+  quotas.recallFrom(() => uploads.rooms());
+  return new ResumableUploads(uploads, log);
 };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fromSystemError } from '../adapter-support/system-errors.ts';
 import { BusyError, NotFoundError } from '../errors/errors.ts';
+import type { KeptRoom } from '../quotas/account.ts';
 import type { AnnouncedUpload } from './upload.ts';
 
 interface Bounds {
@@ -71,11 +72,18 @@ export class UnfinishedUploads {
   readonly #directory: string;
   readonly #limits: WaitingLimits;
   readonly #uploads = new Map<string, WaitingUpload>();
+  readonly #release: (id: string) => Promise<void>;
   #loaded: Promise<void> | undefined;
 
-  constructor(directory: string, limits: WaitingLimits) {
+  /** @param release gives back the room that is kept for an upload */
+  constructor(
+    directory: string,
+    limits: WaitingLimits,
+    release: (id: string) => Promise<void> = () => Promise.resolve(),
+  ) {
     this.#directory = directory;
     this.#limits = limits;
+    this.#release = release;
   }
 
   /** Milliseconds that an upload is kept after its last byte. */
@@ -153,6 +161,7 @@ export class UnfinishedUploads {
   /** Notes that the file is stored, and drops its bytes. The answer stays for an hour. */
   async finish(upload: WaitingUpload, answer: string): Promise<void> {
     Object.assign(upload, { answer, touchedAt: Date.now() });
+    await this.#release(upload.announced.id);
     await this.#write(upload);
     await rm(this.#bytesOf(upload.announced.id), { force: true });
   }
@@ -160,7 +169,19 @@ export class UnfinishedUploads {
   /** Removes an upload and its bytes. */
   async remove(id: string): Promise<void> {
     this.#uploads.delete(id);
+    await this.#release(id);
     await rm(join(this.#directory, id), { recursive: true, force: true });
+  }
+
+  /** What is kept for the uploads that are not finished. @throws errors of the disk */
+  async rooms(): Promise<readonly KeptRoom[]> {
+    await this.#load();
+    return [...this.#uploads.values()].flatMap((upload) => {
+      const { answer, announced } = upload;
+      return announced.room === undefined || answer !== undefined || this.#isExpired(upload)
+        ? []
+        : [announced.room];
+    });
   }
 
   /** Removes what has expired, and the oldest answers where there are too many. */

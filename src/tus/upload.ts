@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { KeptRoom } from '../quotas/account.ts';
 
 /** Whose an upload is: nobody else gets to see or continue it. */
 export interface Owner {
@@ -28,10 +29,13 @@ export interface AnnouncedUpload {
   /** Against whose bounds it counts; undefined where nobody knows who has begun it. */
   readonly client?: string | undefined;
   readonly destination: Destination;
+  /** What the quota of the source keeps for it. */
+  readonly room?: KeptRoom | undefined;
 }
 
 /** A file that has arrived whole. */
 export interface ArrivedFile {
+  readonly id: string;
   readonly destination: Destination;
   readonly bytes: number;
   /** The bytes from the start; the caller owns the stream. */

@@ -9,6 +9,7 @@ import { createApp, type ConfigInput, type ServiceEvent } from 'stowage';
 import { createClient, type Client } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../robustness/service.ts';
+import { ask, create } from '../protocol/tus-client.ts';
 import { redisMissing, startMovingAddress, startRedis } from './redis.ts';
 
 const secret = 'a secret that is long enough: 32 bytes';
@@ -21,6 +22,7 @@ const scratch = async (): Promise<string> => {
 interface Instance {
   readonly client: Client;
   readonly upload: (name: string, bytes?: number, source?: string) => Promise<number>;
+  readonly url: string;
   readonly lines: readonly string[];
   close(): Promise<void>;
 }
@@ -46,8 +48,9 @@ const startInstance = async (root: string, config: ConfigInput): Promise<Instanc
   const app = createApp({ createThumb: false, sources: { files }, ...config }, {}, { logger });
   const { port } = await app.listen(0, '127.0.0.1');
   onTestFinished(() => app.close());
-  const client = createClient({ url: `http://127.0.0.1:${String(port)}` });
-  return { client, upload: uploadTo(port), lines, close: () => app.close() };
+  const url = `http://127.0.0.1:${String(port)}`;
+  const client = createClient({ url });
+  return { url, client, upload: uploadTo(port), lines, close: () => app.close() };
 };
 
 const usedIn = async ({ client }: Instance) => (await client.permissions({})).quota;
@@ -132,6 +135,28 @@ describe.skipIf(redisMissing !== undefined)(
       await redis.client.set(key, ((await redis.client.get(key)) ?? '').replace(String(until), '1'));
       expect(await two.upload('b.txt', 600)).toBe(200);
       expect(await usedIn(two)).toMatchObject({ usedBytes: 600, usedFiles: 1 });
+    });
+
+    it('keep the room of an unfinished upload for each other, until a minute after its instance is gone', async () => {
+      const redis = await startRedis();
+      const root = await scratch();
+      const config = { quota: { bytes: 1000 }, redis: { url: redis.url } };
+      const one = await startInstance(root, { ...config, tus: { directory: await scratch() } });
+      const two = await startInstance(root, config);
+      const begun = await create(`${one.url}/tus`, 600, { filename: 'a.txt' });
+      expect([begun.status, await two.upload('b.txt', 401)]).toEqual([201, 413]);
+      expect(await usedIn(two)).toMatchObject({ usedBytes: 600 });
+      expect((await ask('DELETE', begun.address)).status).toBe(204);
+      expect(await usedIn(two)).toMatchObject({ usedBytes: 0 });
+      expect((await create(`${one.url}/tus`, 600, { filename: 'a.txt' })).status).toBe(201);
+      await one.close();
+      expect(await two.upload('b.txt', 401)).toBe(413);
+      // A minute later:
+      const [key = ''] = await redis.client.keys('stowage:quota:*');
+      const account = (await redis.client.get(key)) ?? '';
+      await redis.client.set(key, account.replace(/"until":\d+/u, '"until":1'));
+      expect(await two.upload('b.txt', 401)).toBe(200);
+      expect(await usedIn(two)).toMatchObject({ usedBytes: 401, usedFiles: 1 });
     });
 
     it('tell of every change once, one of them at a time, and in the order of each path', async () => {

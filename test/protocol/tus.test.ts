@@ -237,9 +237,12 @@ describe('an upload in parts ends as one in a form', () => {
   });
 
   it('by quota, before and after the bytes', async () => {
-    const service = await startTus({ quota: { bytes: 1000 } });
+    const service = await startTus({ quota: { bytes: 1000 }, saveSameFileNameStrategy: 'replace' });
+    await service.source('files').put({ 'a.txt': 'x'.repeat(500) });
     expect((await create(service.tus, 1001, { filename: 'a.txt' })).error).toBe('QUOTA_EXCEEDED');
     const { address } = await create(service.tus, 900, { filename: 'a.txt' });
+    // What it was to replace, and would have taken the room of, goes while the bytes come.
+    await service.call('fileRemove', { path: '', name: 'a.txt' });
     await service.upload([['files[0]', 'b.txt', 'x'.repeat(500)]]);
     const late = await patch(address, 0, 'x'.repeat(900));
     expect([late.status, late.error]).toEqual([413, 'QUOTA_EXCEEDED']);
