@@ -24,6 +24,8 @@ export interface PoolOptions<Connection> {
   readonly waitMs: number;
   /** Opens one, within its own limit of time; the signal aborts when the pool is closed. */
   readonly open: (signal: AbortSignal) => Promise<Connection>;
+  /** Whether the server refused another connection, so that those that are open have to do for a while. */
+  readonly isRefusal?: (error: unknown) => boolean;
 }
 
 interface Member<Connection> {
@@ -40,6 +42,8 @@ export interface Lease<Connection> {
 }
 
 const MAY_WAIT = 1000;
+/** How long a connection that the server refused beside others is not asked for again. */
+const REFUSED_MS = 10_000;
 const CLOSED = 'the store was closed';
 
 /**
@@ -98,24 +102,30 @@ export class ConnectionPool<Connection extends PooledConnection> {
 
   /** A connection, which its user gives back. @throws as createConnectionSlots */
   async take(signal: AbortSignal | undefined): Promise<Lease<Connection>> {
-    const free = await this.#users.take(signal);
-    if (this.#closing.signal.aborted) {
-      free();
-      throw new StorageUnavailableError({ detail: CLOSED });
-    }
-    const member = this.#choose();
-    let isReleased = false;
-    const release = (): void => {
-      if (isReleased) return;
-      isReleased = true;
-      this.#leave(member);
-      free();
-    };
-    try {
-      return { connection: await orAborted(member.opening, signal), release };
-    } catch (error) {
-      release();
-      throw error;
+    for (;;) {
+      const free = await this.#users.take(signal);
+      if (this.#closing.signal.aborted) {
+        free();
+        throw new StorageUnavailableError({ detail: CLOSED });
+      }
+      const member = this.#choose();
+      let isReleased = false;
+      const release = (): void => {
+        if (isReleased) return;
+        isReleased = true;
+        this.#leave(member);
+        free();
+      };
+      try {
+        return { connection: await orAborted(member.opening, signal), release };
+      } catch (error) {
+        if (this.#members.size === 0 || this.#options.isRefusal?.(error) !== true) {
+          release();
+          throw error;
+        }
+        // Its place stays taken: whoever wanted it waits for one of the others.
+        setTimeout(release, REFUSED_MS).unref();
+      }
     }
   }
 

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { createNameLocks, type NameLocks } from '../../concurrency/name-locks.ts';
 import { PathAdapter } from '../../remote-store/paths/adapter.ts';
 import { SourcePath } from '../../storage/source-path.ts';
@@ -19,10 +20,16 @@ export const openFtpAdapter = (
 ): FtpAdapter => {
   const { host, port, username, directory } = options;
   const prefix = SourcePath.parse(root);
-  const folders = [...directory.split('/').filter((segment) => segment !== ''), ...prefix.segments];
+  const server = `${host}:${String(port)}`;
+  // By the last name alone: directories may be spelled in several ways, and logins have roots of their own.
+  const keyOf = ({ name }: SourcePath): string => `${server}/${name}`;
+  const store = new Store(options, prefix, { locks, keyOf });
+  const folders = posix
+    .join('/', directory, ...prefix.segments)
+    .split('/')
+    .filter(Boolean);
+  // Logins may begin in different folders.
   const isAbsolute = directory.startsWith('/');
-  const server = `${host}:${String(port)}${isAbsolute ? '' : ':~'}`;
-  const store = new Store(options, prefix, { locks, prefix: [server, ...folders, ''].join('/') });
-  // Logins may have roots of their own, and begin in different folders.
-  return new PathAdapter(store, { backend: `ftp:${username}@${server}`, root: folders });
+  const backend = `ftp:${username}@${server}${isAbsolute ? '' : ':~'}`;
+  return new PathAdapter(store, { backend, root: folders });
 };

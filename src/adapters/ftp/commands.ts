@@ -59,14 +59,18 @@ export class Commands {
   /** Goes to a folder. A server that resolves links calls it by another name then. */
   async enter(whole: string): Promise<Entered> {
     if ((await this.answer(`CWD ${whole}`)) === undefined) return 'closed';
-    const real = await this.workingFolder();
-    return real === undefined || real.normalize('NFC') === whole.normalize('NFC') ? 'real' : 'link';
+    const { message } = (await this.answerIfKnown('PWD')) ?? { message: '' };
+    // Not every server doubles the quotes in a name.
+    const reals = whole.includes('"')
+      ? [folderIn(message), /"(.*)"/u.exec(message)?.[1]]
+      : [folderIn(message)];
+    const isReal = reals.some((real) => real?.normalize('NFC') === whole.normalize('NFC'));
+    return isReal || reals[0] === undefined ? 'real' : 'link';
   }
 
   /** Where the server says that it is. */
   async workingFolder(): Promise<string | undefined> {
-    const { message } = (await this.answerIfKnown('PWD')) ?? { message: '' };
-    return /^257 "((?:[^"]|"")*)"/u.exec(message)?.[1]?.replaceAll('""', '"');
+    return folderIn((await this.answerIfKnown('PWD'))?.message);
   }
 
   /** Has the server send something, until the signal aborts. */
@@ -101,3 +105,7 @@ export class Commands {
     }
   }
 }
+
+/** The folder that an answer to PWD names. */
+const folderIn = (message = ''): string | undefined =>
+  /^257 "((?:[^"]|"")*)"/u.exec(message)?.[1]?.replaceAll('""', '"');

@@ -47,7 +47,7 @@ export const isFinalRefusal = (error: unknown): boolean => {
  * Refused without a reason that the code tells: that something is missing or in the way, or that the login
  * may not.
  */
-export const isPlainRefusal = (error: unknown): boolean => [550, 553].includes(codeOf(error) ?? 0);
+export const isPlainRefusal = (error: unknown): boolean => [521, 550, 553].includes(codeOf(error) ?? 0);
 
 /**
  * Our error for one of the library or of a socket. Ours pass as they are.

@@ -28,6 +28,13 @@ const step = async <T>(running: Promise<T>, refused: (code: number) => Error): P
   }
 };
 
+/** A server does not take a connection or its login: perhaps because it has as many as it wants. */
+class RefusedConnection extends Error {}
+
+/** Whether the server refused a connection or its login. */
+export const isRefusedConnection = (error: unknown): boolean =>
+  error instanceof Error && error.cause instanceof RefusedConnection;
+
 const unavailable =
   (detail: string) =>
   (code: number): Error =>
@@ -36,7 +43,10 @@ const unavailable =
 /** Servers may answer with what they were sent: the log hears of a refused login by its code only. */
 const denied = (code: number): Error => {
   const detail = `the server refuses the login (${String(code)})`;
-  return code === 421 ? new StorageUnavailableError({ detail }) : new StorageDeniedError({ detail });
+  const cause = new RefusedConnection(detail);
+  return code === 421
+    ? new StorageUnavailableError({ detail, cause })
+    : new StorageDeniedError({ detail, cause });
 };
 
 const run = async (
@@ -47,7 +57,11 @@ const run = async (
   const { host, port, username, password, tls } = options;
   const connecting = client.connect(host, port);
   watch(client.ftp.socket);
-  await step(connecting, unavailable('the server refuses the connection'));
+  const refused = (code: number): Error => {
+    const detail = `the server refuses the connection (${String(code)})`;
+    return new StorageUnavailableError({ detail, cause: new RefusedConnection(detail) });
+  };
+  await step(connecting, refused);
   if (tls) {
     await step(client.useTLS(tlsOptionsOf(options)), unavailable('the server does not offer TLS'));
     watch(client.ftp.socket);
@@ -55,10 +69,10 @@ const run = async (
   await step(client.login(username, password), denied);
   if (tls) {
     // Nothing goes over a data connection in the clear.
-    const refused = unavailable('the server does not encrypt files');
-    await step(client.send('PBSZ 0'), refused);
-    const { code } = await step(client.send('PROT P'), refused);
-    if (code >= 300) throw refused(code);
+    const open = unavailable('the server does not encrypt files');
+    await step(client.send('PBSZ 0'), open);
+    const { code } = await step(client.send('PROT P'), open);
+    if (code >= 300) throw open(code);
   }
   await step(client.send('TYPE I'), unavailable('the server has no binary mode'));
   // Servers that do not know it speak it, or nothing else.

@@ -14,7 +14,6 @@ import { ConnectionPool } from '../../remote-store/connection-pool.ts';
 import type { Base, Found, ListedEntry, Names } from '../../remote-store/paths/session.ts';
 import { PathStore, type PathLocks } from '../../remote-store/paths/store.ts';
 import { isToCopy, putFile } from '../../remote-store/paths/writing.ts';
-import { newAsideName } from '../../remote-store/temporary-names.ts';
 import type { OperationOptions, PutOptions, ReadOptions, ReadResult } from '../../storage/adapter.ts';
 import { consumeContent } from '../../storage/content.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
@@ -23,6 +22,7 @@ import { FtpConnection } from './connection.ts';
 import { DataLostError } from './data.ts';
 import type { Dialect } from './dialect.ts';
 import { codeOf, errorOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
+import { isRefusedConnection } from './login.ts';
 import type { FtpOptions } from './options.ts';
 import { Session, type SessionContext } from './session.ts';
 
@@ -54,6 +54,7 @@ export class Store extends PathStore<Session> {
       idleMs: idleTimeout * 1000,
       waitMs: timeout * 1000,
       open: (signal) => FtpConnection.open(options, signal),
+      isRefusal: isRefusedConnection,
     });
   }
 
@@ -154,16 +155,7 @@ export class Store extends PathStore<Session> {
       if (found === undefined) throw error;
       if (found.kind !== 'file') throw new WrongKindError({ cause: error });
     }
-    const aside = to.parent.below(newAsideName());
-    await session.rename({ from: to, to: aside });
-    const unbound = session.unbound();
-    try {
-      await unbound.rename({ from, to });
-    } catch (error) {
-      await unbound.rename({ from: aside, to });
-      throw error;
-    }
-    await unbound.unlink(aside).catch(() => this.leftovers.remove({ path: aside, kind: 'file' }));
+    await this.moveByAside(session, { from, to });
   }
 
   isPlainRefusal(error: unknown): boolean {

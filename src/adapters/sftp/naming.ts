@@ -1,7 +1,6 @@
 import { AlreadyExistsError, UnsupportedError, WrongKindError } from '../../errors/errors.ts';
 import type { Leftovers } from '../../remote-store/leftovers.ts';
 import type { Found, Names } from '../../remote-store/paths/session.ts';
-import { newAsideName } from '../../remote-store/temporary-names.ts';
 import type { EntryKind } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { isPlainRefusal, statusOf } from './errors.ts';
@@ -14,6 +13,7 @@ interface Store {
   canReplace: boolean;
   readonly leftovers: Leftovers;
   find(session: Session, path: SourcePath): Promise<Found | undefined>;
+  moveByAside(session: Session, names: Names): Promise<void>;
 }
 
 /** In one step, over a file or an empty folder of that name. @throws UnsupportedError */
@@ -107,7 +107,7 @@ export const moveToNewName = async (
  * other aside for a moment. @throws WrongKindError when anything but a file has the name
  */
 export const moveOver = async (store: Store, session: Session, names: Names): Promise<void> => {
-  const { from, to } = names;
+  const { to } = names;
   const found = await store.find(session, to);
   if (found !== undefined && found.kind !== 'file') throw new WrongKindError();
   if (store.canReplace) {
@@ -121,13 +121,5 @@ export const moveOver = async (store: Store, session: Session, names: Names): Pr
     }
   }
   if (found === undefined) return session.rename(names);
-  const [aside, unbound] = [to.parent.below(newAsideName()), session.unbound()];
-  await session.rename({ from: to, to: aside });
-  try {
-    await unbound.rename({ from, to });
-  } catch (error) {
-    await unbound.rename({ from: aside, to });
-    throw error;
-  }
-  await unbound.unlink(aside).catch(() => store.leftovers.remove({ path: aside, kind: 'file' }));
+  await store.moveByAside(session, names);
 };

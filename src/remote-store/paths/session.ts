@@ -40,6 +40,8 @@ export interface Base {
  * All throw errors of ours.
  */
 export interface PathSession {
+  /** The same, for what must be done also after the signal has aborted. */
+  unbound(): PathSession;
   /** The path on the server. */
   pathOf(path: SourcePath): string;
   /** What lies at a path, as far as all folders on the way are seen to be folders and no links. */

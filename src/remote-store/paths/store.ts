@@ -6,15 +6,15 @@ import type { EntryKind } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { Leftovers } from '../leftovers.ts';
 import { LetterCase } from '../letter-case.ts';
-import { isTempName } from '../temporary-names.ts';
+import { isTempName, newAsideName } from '../temporary-names.ts';
 import { isSayable, type Found, type ListedEntry, type Names, type PathSession } from './session.ts';
-import { removeTemporary } from './trees.ts';
+import { removeTemporary, unlessGone } from './trees.ts';
 
 /** How the stores of a protocol lock names. */
 export interface PathLocks {
   readonly locks: NameLocks;
-  /** What comes before a path: stores with the same one lock each other out. */
-  readonly prefix: string;
+  /** Stores that share their locks have the same key for the same entry; other entries may have it too. */
+  readonly keyOf: (path: SourcePath) => string;
 }
 
 /**
@@ -26,11 +26,13 @@ export abstract class PathStore<Session extends PathSession> {
   readonly letterCase: LetterCase;
   readonly spellings = new Spellings();
   readonly #locks: PathLocks;
+  /** Files that are moved aside, by their names. */
+  readonly #asides = new Map<string, SourcePath>();
 
   /** @param isRefusal whether an error is an answer of the server */
   constructor(
     isRefusal: (error: unknown) => boolean,
-    locks: PathLocks = { locks: createNameLocks(), prefix: '' },
+    locks: PathLocks = { locks: createNameLocks(), keyOf: String },
   ) {
     this.letterCase = new LetterCase(undefined, isRefusal);
     this.#locks = locks;
@@ -91,11 +93,46 @@ export abstract class PathStore<Session extends PathSession> {
     options: OperationOptions,
     work: () => Promise<T>,
   ): Promise<T> {
+    const all = [paths].flat();
     // Names that a server may hold for one have one key.
-    const keyOf = (path: SourcePath): string => `${this.#locks.prefix}${path.toString()}`.toLowerCase();
-    const hold = ([key, ...rest]: readonly string[]): Promise<T> =>
-      key === undefined ? work() : this.#locks.locks.hold(key, options, () => hold(rest));
-    return hold([...new Set([paths].flat().map(keyOf))].sort());
+    const keys = all.map((path) => this.#locks.keyOf(path).toLowerCase());
+    const hold = async ([key, ...rest]: readonly string[]): Promise<T> => {
+      if (key !== undefined) return this.#locks.locks.hold(key, options, () => hold(rest));
+      try {
+        return await work();
+      } finally {
+        for (const path of all) await this.#bringBack(path);
+      }
+    };
+    return hold([...new Set(keys)].sort());
+  }
+
+  /**
+   * Moves a file to a name that another file has, where the server's rename does not replace: the other one is
+   * moved aside for a moment. Whatever fails, it is back when the lock of the name is given back, or as soon as
+   * the server can be reached again.
+   */
+  async moveByAside(session: Session, { from, to }: Names): Promise<void> {
+    const aside = to.parent.below(newAsideName());
+    this.#asides.set(to.toString(), aside);
+    await session.rename({ from: to, to: aside });
+    const unbound = session.unbound();
+    await unbound.rename({ from, to });
+    this.#asides.delete(to.toString());
+    await unbound.unlink(aside).catch(() => this.leftovers.remove({ path: aside, kind: 'file' }));
+  }
+
+  /** Gives a file that was moved aside its name again, unless the name was given after all. */
+  async #bringBack(to: SourcePath): Promise<void> {
+    const aside = this.#asides.get(to.toString());
+    if (aside === undefined) return;
+    this.#asides.delete(to.toString());
+    const task = (): Promise<void> =>
+      this.run({}, async (session) => {
+        if ((await session.look(to)) !== undefined) await unlessGone(session.unlink(aside));
+        else if ((await session.look(aside)) !== undefined) await session.rename({ from: aside, to });
+      });
+    await task().catch(() => this.leftovers.later(0, () => this.lock(to, {}, task).then(() => true)));
   }
 
   /** @throws NotFoundError, also for links and special files */

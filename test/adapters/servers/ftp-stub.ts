@@ -17,6 +17,10 @@ export interface StubOptions {
   readonly certificate?: { readonly key: string; readonly cert: string };
   /** Sends answers byte by byte. */
   readonly dribbles?: boolean;
+  /** Where it listens. Default: 127.0.0.1. */
+  readonly address?: string;
+  /** Sessions that it takes at the same time; further ones hear 421. */
+  readonly most?: number;
 }
 
 /** A scripted FTP server with an empty root, as far as its script says nothing else. */
@@ -36,8 +40,8 @@ export interface FtpStub {
   readonly close: () => Promise<void>;
 }
 
-const listen = async (server: Server): Promise<number> => {
-  server.listen(0, '127.0.0.1');
+const listen = async (server: Server, address: string): Promise<number> => {
+  server.listen(0, address);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 };
@@ -61,11 +65,12 @@ const ANSWERS: Readonly<Record<string, string>> = {
 
 export const startFtpStub = async (options: StubOptions = {}): Promise<FtpStub> => {
   const { script, greeting = '220 here', listing = '', content = Buffer.alloc(0), certificate } = options;
+  const { address = '127.0.0.1', most = Number.POSITIVE_INFINITY } = options;
   const sockets = new Set<Socket>();
   const heard: string[] = [];
   let made = 0;
   const data = createServer();
-  const dataPort = await listen(data);
+  const dataPort = await listen(data, address);
 
   const serve = (plain: Socket): void => {
     made += 1;
@@ -92,7 +97,7 @@ export const startFtpStub = async (options: StubOptions = {}): Promise<FtpStub> 
     };
     const offerData = async (): Promise<void> => {
       const own = createServer();
-      const ownPort = await listen(own);
+      const ownPort = await listen(own, address);
       awaitData(own);
       own.once('connection', () => own.close());
       say(`229 go (|||${String(ownPort)}|)`);
@@ -149,10 +154,11 @@ export const startFtpStub = async (options: StubOptions = {}): Promise<FtpStub> 
       });
     };
     hear();
-    say(greeting);
+    if (sockets.size > most) socket.end('421 too many\r\n');
+    else say(greeting);
   };
   const server = createServer(serve);
-  const port = await listen(server);
+  const port = await listen(server, address);
   const hangUp = (): void => {
     for (const socket of sockets) socket.destroy();
   };

@@ -1,0 +1,254 @@
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { SourcePath } from 'stowage/storage';
+import { createClient } from 'stowage/client';
+import { createApp } from 'stowage';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { FtpAdapter } from '../../dist/adapters/ftp/adapter.js';
+import { silent } from '../protocol/service.ts';
+import { openFtpStore } from './servers/ftp.ts';
+import { startFtpStub, type FtpStub, type Script, type StubOptions } from './servers/ftp-stub.ts';
+
+const at = (text: string): SourcePath => SourcePath.parse(text);
+const contentOf = (text: string): Readable => Readable.from([Buffer.from(text)], { objectMode: false });
+const login = { username: 'ann', password: 'pass-word-1' };
+
+const codeOf = (failing: Promise<unknown>): Promise<unknown> =>
+  failing.then(
+    () => undefined,
+    (error: unknown) => (error as { code?: unknown }).code,
+  );
+
+const start = async (
+  stubOptions: StubOptions = {},
+  options: object = {},
+): Promise<{ readonly stub: FtpStub; readonly store: FtpAdapter }> => {
+  const stub = await startFtpStub(stubOptions);
+  const host = stubOptions.address ?? '127.0.0.1';
+  const store = openFtpStore({ options: { host, port: stub.port, ...login } }, { timeout: 2, ...options });
+  onTestFinished(() => stub.close());
+  onTestFinished(() => store.close());
+  return { stub, store };
+};
+
+const namesIn = async (store: FtpAdapter): Promise<readonly string[]> => {
+  const names: string[] = [];
+  for await (const page of store.list(SourcePath.root)) names.push(...page.map(({ name }) => name));
+  return names.sort();
+};
+
+const LISTED = 'type=file;size=3;modify=20260101000000; a.txt\r\n';
+const factsOf = (size: number): string =>
+  `250-here\r\n type=file;size=${String(size)};modify=20260101000000; x\r\n250 end`;
+
+/** Answers of a server that keeps names and lengths, and whose rename never replaces. */
+const keeping = (files: Map<string, number>): Script => {
+  let from = '';
+  return (verb, path) => {
+    const size = files.get(path);
+    if (verb === 'MLST') return size === undefined ? '550 nothing' : factsOf(size);
+    if (verb === 'STOR') files.set(path, 3);
+    if (verb === 'DELE') return files.delete(path) ? '250 gone' : '550 nothing';
+    if (verb === 'RNFR') {
+      from = path;
+      return size === undefined ? '550 nothing' : '350 and now';
+    }
+    if (verb !== 'RNTO') return undefined;
+    if (size !== undefined) return '553 taken';
+    files.set(path, files.get(from) ?? 0);
+    files.delete(from);
+    return '250 moved';
+  };
+};
+
+describe('a file that is replaced on a server whose rename refuses that', () => {
+  const OLD = 77;
+  // 1: refused; 2: the old file goes aside; 3: the new one gets its name.
+  const cases = [2, 3].flatMap((step) => ['before', 'after'].map((moment) => ({ step, moment }) as const));
+
+  it.each(cases)(
+    'is the old or the new one when the connection is lost $moment rename $step',
+    async ({ step, moment }) => {
+      const files = new Map([['/a.txt', OLD]]);
+      const answer = keeping(files);
+      let renames = 0;
+      const { store, stub } = await start({
+        script: (verb, path) => {
+          if (verb === 'RNTO') renames += 1;
+          if (verb !== 'RNTO' || renames !== step) return answer(verb, path);
+          if (moment === 'after') answer(verb, path);
+          stub.hangUp();
+          return null;
+        },
+      });
+      expect(await codeOf(store.write(at('a.txt'), contentOf('new')))).toBe('STORAGE_UNAVAILABLE');
+      expect([...files]).toEqual([['/a.txt', step === 3 && moment === 'after' ? 3 : OLD]]);
+    },
+  );
+
+  it('comes back as soon as the server can be reached again', async () => {
+    const files = new Map([['/a.txt', OLD]]);
+    const answer = keeping(files);
+    let [renames, isDown] = [0, false];
+    const { store, stub } = await start({
+      script: (verb, path) => {
+        if (verb === 'RNTO') isDown ||= (renames += 1) === 3;
+        if (!isDown) return answer(verb, path);
+        stub.hangUp();
+        return null;
+      },
+    });
+    expect(await codeOf(store.write(at('a.txt'), contentOf('new')))).toBe('STORAGE_UNAVAILABLE');
+    expect(files.has('/a.txt')).toBe(false);
+    isDown = false;
+    await expect
+      .poll(async () => [await codeOf(store.stat(at('a.txt'))), ...files])
+      .toEqual([undefined, ['/a.txt', OLD]]);
+  });
+});
+
+describe('an FTP server', () => {
+  it('is reached by IPv6, by EPSV and without', async () => {
+    for (const refused of ['', 'EPSV']) {
+      let port = 0;
+      const { store, stub } = await start({
+        address: '::1',
+        listing: LISTED,
+        script: (verb) => {
+          if (verb === refused) return '502 no';
+          return verb === 'PASV' ? `227 go (0,0,0,0,${String(port >> 8)},${String(port & 255)})` : undefined;
+        },
+      });
+      port = stub.dataPort();
+      expect(await namesIn(store)).toEqual(['a.txt']);
+    }
+  });
+
+  it.each(['502 no', '350 yes'])('that answers %s to REST gives the same part of a file', async (answer) => {
+    const { store, stub } = await start({
+      // An honest one sends from there on.
+      content: Buffer.from(answer.startsWith('350') ? 'wage' : 'stowage'),
+      script: (verb) => (verb === 'MLST' ? factsOf(7) : verb === 'REST' ? answer : undefined),
+    });
+    const { stream } = await store.read(at('a.txt'), { range: { start: 3, end: 5 } });
+    expect((await buffer(stream)).toString()).toBe('wag');
+    expect(stub.heard).toContain('REST 3');
+  });
+
+  it.each(['521 there', '550 there', '553 there'])(
+    'that answers MKD with %s has the folder',
+    async (answer) => {
+      let isThere = false;
+      const { store } = await start({
+        script: (verb) => {
+          // Somebody has made it between the look and the command.
+          isThere ||= verb === 'MKD';
+          if (verb === 'MKD') return answer;
+          return verb === 'MLST' && isThere ? '250-here\r\n type=dir; /new\r\n250 end' : undefined;
+        },
+      });
+      expect(await codeOf(store.makeFolder(at('new')))).toBe('ALREADY_EXISTS');
+    },
+  );
+
+  it.each(['"/a "q" b" is it', '"/a ""q"" b" is "it"'])('that calls a folder %s has it', async (called) => {
+    let folder = '/';
+    const { store } = await start({
+      script: (verb, path) => {
+        if (verb === 'CWD') folder = path;
+        if (verb === 'MLST') return '250-here\r\n type=dir; x\r\n250 end';
+        return verb === 'PWD' && folder.includes('q') ? `257 ${called}` : undefined;
+      },
+    });
+    expect(await store.stat(at('a "q" b'))).toMatchObject({ kind: 'folder' });
+  });
+
+  it('that takes fewer connections than are configured serves all that ask', async () => {
+    const { store, stub } = await start({ listing: LISTED, most: 2 }, { connections: 4 });
+    const lists = await Promise.all(Array.from({ length: 12 }, () => namesIn(store)));
+    expect(new Set(lists.flat())).toEqual(new Set(['a.txt']));
+    expect(stub.made()).toBeLessThanOrEqual(4);
+  });
+
+  it('that takes no connection at all is said to refuse it', async () => {
+    const { store } = await start({ most: 0 }, { connections: 4 });
+    const codes = await Promise.all(Array.from({ length: 12 }, () => codeOf(namesIn(store))));
+    expect(new Set(codes)).toEqual(new Set(['STORAGE_UNAVAILABLE']));
+  });
+
+  it('with a listing of more than is kept of one is listed whole', async () => {
+    const names = Array.from({ length: 200_000 }, (_, index) => `${String(index)}-${'x'.repeat(60)}.txt`);
+    const lines = names.map((name) => `type=file;size=3;modify=20260101000000; ${name}\r\n`);
+    const { store } = await start({ listing: lines.join('') }, { connections: 1, timeout: 20 });
+    expect(lines.join('').length).toBeGreaterThan(16 * 1024 * 1024);
+    expect((await namesIn(store)).length).toBe(names.length);
+  });
+});
+
+describe('LIST of the ftp adapter', () => {
+  const withoutFacts: Script = (verb) =>
+    ['MLSD', 'MLST', 'FEAT', 'OPTS'].includes(verb) ? '500 what?' : undefined;
+
+  it.each([
+    [
+      'as of IIS',
+      '02-14-26  09:00AM       <DIR>          a b\r\n02-14-2026  09:00AM            1234 -ü.txt\r\n',
+    ],
+    [
+      'as of ls',
+      'total 8\r\ndrwxr-xr-x   2 owner group 0 Feb 14 09:00 a b\r\n-rw-r--r--   1 owner group 1234 Feb 14  2025 -ü.txt\r\n',
+    ],
+  ])('%s: blanks, dashes and letters of UTF-8 in names, without OPTS UTF8', async (_form, listing) => {
+    const { store } = await start({ listing, script: withoutFacts });
+    expect(await namesIn(store)).toEqual(['-ü.txt', 'a b']);
+    expect(await store.stat(at('-ü.txt'))).toMatchObject({ kind: 'file', size: 1234 });
+    expect(await store.stat(at('a b'))).toMatchObject({ kind: 'folder' });
+  });
+
+  it('links are neither listed nor reached, hidden names as others', async () => {
+    const listing =
+      'drwxr-xr-x 2 a b 0 Feb 14 09:00 .\r\n-rw-r--r-- 1 a b 3 Feb 14 09:00 .hidden\r\nlrwxrwxrwx 1 a b 9 Feb 14 09:00 link -> /etc/passwd\r\n';
+    const { store } = await start({ listing, script: withoutFacts });
+    expect(await namesIn(store)).toEqual(['.hidden']);
+    expect(await codeOf(store.read(at('link')))).toBe('NOT_FOUND');
+    expect(await codeOf(store.write(at('link'), contentOf('new')))).toBe('WRONG_KIND');
+  });
+});
+
+describe('sources of one service on one FTP server', () => {
+  it('lock each other out of a name, however their directories are spelled', async () => {
+    const files = new Map<string, number>();
+    const keep = keeping(files);
+    let [looking, most] = [0, 0];
+    // Between the look that a name is free and the rename that gives it nobody else may look.
+    const script: Script = (verb, path) => {
+      if (verb === 'CWD' && path === 'a') return '250 there';
+      if (verb === 'PWD') return '257 "/a"';
+      if (verb === 'RNFR') most = Math.max(most, (looking += 1));
+      if (verb === 'RNTO') looking -= 1;
+      return keep(verb, path);
+    };
+    const stub = await startFtpStub({ script });
+    onTestFinished(() => stub.close());
+    const ftp = { host: '127.0.0.1', port: stub.port, ...login };
+    const spellings = ['/a', '/a/', 'a', '/a/./', '/b/../a'];
+    const sources = Object.fromEntries(
+      spellings.map((directory, index) => [
+        `s${String(index)}`,
+        { title: 'Files', serve: 'public', storageAdapter: 'ftp', ftp: { ...ftp, directory } } as const,
+      ]),
+    );
+    const app = createApp({ sources }, {}, { logger: silent });
+    onTestFinished(() => app.close());
+    const { port } = await app.listen(0, '127.0.0.1');
+    const client = createClient({ url: `http://127.0.0.1:${String(port)}` });
+    const uploads = Object.keys(sources).map((source) =>
+      client.fileUpload({ source, files: [new File(['new'], 'one.txt')] }),
+    );
+    await Promise.all(uploads);
+    expect([...files.keys()].sort()).toEqual(
+      ['', '-1', '-2', '-3', '-4'].map((end) => `/a/one${end}.txt`).sort(),
+    );
+    expect(most).toBe(1);
+  });
+});
