@@ -83,7 +83,7 @@ const parseRecord = (id: TrashId, text: string): TrashRecord | undefined => {
 };
 
 /** The record of an id; undefined where none is, or none that can be trusted. */
-export const readRecord = async (
+const readRecord = async (
   storage: StorageAdapter,
   id: TrashId,
   { signal }: OperationOptions = {},
@@ -96,4 +96,28 @@ export const readRecord = async (
     if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
     throw error;
   }
+};
+
+/** Whether what a record is about lies where it says. */
+export const isThere = async (
+  storage: StorageAdapter,
+  { id, path, kind }: TrashRecord,
+  options: OperationOptions,
+): Promise<boolean> => {
+  try {
+    return (await storage.stat(trashPaths.item(id, path.name), options)).kind === kind;
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
+};
+
+/** The record of something that lies in the trash; undefined where none is, or nothing lies (any more). */
+export const findRecord = async (
+  storage: StorageAdapter,
+  id: TrashId,
+  options: OperationOptions,
+): Promise<TrashRecord | undefined> => {
+  const record = await readRecord(storage, id, options);
+  return record !== undefined && (await isThere(storage, record, options)) ? record : undefined;
 };

@@ -1,7 +1,7 @@
 import { NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { OperationOptions, StorageAdapter } from '../storage/adapter.ts';
 import type { LocationLocks } from '../storage/location-locks.ts';
-import { readRecord } from './record.ts';
+import { findRecord } from './record.ts';
 import { isTrashId, timeOf, trashPaths, type TrashId } from './trash-folder.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -74,7 +74,8 @@ export const sweepTrash = async (
     signal?.throwIfAborted();
     let isDue = timeOf(id) < oldest || (await isLeftover(storage, id, { signal }));
     if (!isDue && maxBytes !== undefined) {
-      const bytes = (await readRecord(storage, id, { signal }))?.bytes ?? 0;
+      // A crash may have left the record of what did not come, or is gone: that takes no room.
+      const bytes = (await findRecord(storage, id, { signal }))?.bytes ?? 0;
       // What has no room in an empty trash must not empty it.
       const isTooLarge = bytes > maxBytes;
       isFull ||= !isTooLarge && kept + bytes > maxBytes;

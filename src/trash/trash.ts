@@ -4,7 +4,7 @@ import { moveFolder } from '../storage/folders.ts';
 import type { StoreLocation } from '../storage/location.ts';
 import { measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { readRecord, writeRecord, type TrashRecord } from './record.ts';
+import { findRecord, isThere, writeRecord, type TrashRecord } from './record.ts';
 import { eraseId, listIds } from './sweep.ts';
 import { isTrashId, newTrashId, timeOf, trashPaths } from './trash-folder.ts';
 
@@ -35,19 +35,6 @@ const move = (
   kind === 'folder'
     ? moveFolder(storage, from, to, { signal: options.signal })
     : storage.moveFile(from, to, options);
-
-const isThere = async (
-  storage: StorageAdapter,
-  { id, path, kind }: TrashRecord,
-  options: OperationOptions,
-): Promise<boolean> => {
-  try {
-    return (await storage.stat(trashPaths.item(id, path.name), options)).kind === kind;
-  } catch (error) {
-    if (error instanceof NotFoundError) return false;
-    throw error;
-  }
-};
 
 /**
  * Writes the record, and then lets `bring` bring the item. When that brings nothing, the record goes again.
@@ -111,9 +98,7 @@ export const findInTrash = async (
   text: string,
   options: OperationOptions,
 ): Promise<TrashRecord | undefined> => {
-  if (!isTrashId(text)) return undefined;
-  const record = await readRecord(storage, text, options);
-  return record !== undefined && (await isThere(storage, record, options)) ? record : undefined;
+  return isTrashId(text) ? findRecord(storage, text, options) : undefined;
 };
 
 /**
