@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, type App, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -16,9 +16,10 @@ interface Delivery {
   readonly body: string;
 }
 
-/** Somebody who wants to know; answers as `status` says. */
+/** Somebody who wants to know; answers as `status` says, or in its own way. */
 const startReceiver = async (
-  status: () => number,
+  status: () => number | ((response: ServerResponse) => void),
+  host = '127.0.0.1',
 ): Promise<{ url: string; deliveries: Delivery[]; paths: () => string[] }> => {
   const deliveries: Delivery[] = [];
   const server = createServer((request, response) => {
@@ -26,10 +27,12 @@ const startReceiver = async (
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       deliveries.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
-      response.writeHead(status()).end();
+      const answer = status();
+      if (typeof answer === 'number') response.writeHead(answer).end();
+      else answer(response);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
@@ -252,6 +255,76 @@ describe('webhooks', () => {
     await none.stop();
     expect(await waitingIn(folder)).toBe(1);
     expect(receiver.deliveries).toEqual([]);
+  });
+
+  it('never get anything at a name or number that leads inside', async () => {
+    const receiver = await startReceiver(() => 200, '::');
+    const { port } = new URL(receiver.url);
+    const hosts = [
+      'localhost',
+      'a.LOCALHOST.',
+      hostname(),
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+      '0x7f.1',
+      '2130706433',
+      '0',
+    ];
+    const folder = await scratch();
+    const { upload, figures } = await start(
+      folder,
+      hosts.map((host) => ({ url: `http://${host}:${port}/` })),
+    );
+    expect(await upload('a.txt')).toBe(200);
+    await expect.poll(async () => (await figures()).every(({ failed }) => failed > 0)).toBe(true);
+    expect(receiver.deliveries).toEqual([]);
+    expect(await waitingIn(folder)).toBe(hosts.length);
+  });
+
+  it('follow no redirect, and try again', async () => {
+    const other = await startReceiver(() => 200);
+    const redirect = (response: ServerResponse): void =>
+      void response.writeHead(307, { location: other.url }).end();
+    const answers = [redirect];
+    const receiver = await startReceiver(() => answers.shift() ?? 200);
+    const folder = await scratch();
+    const { upload } = await start(folder, { url: receiver.url, allowPrivate: true });
+    expect(await upload('a.txt')).toBe(200);
+    await expect.poll(receiver.paths, { timeout: 10_000 }).toEqual(['a.txt', 'a.txt']);
+    await expect.poll(() => waitingIn(folder)).toBe(0);
+    expect(other.deliveries).toEqual([]);
+  });
+
+  it('read no answer: one without an end, or larger than any, holds up nothing', async () => {
+    let closed = 0;
+    const endless = (response: ServerResponse): void => {
+      response.on('close', () => (closed += 1)).on('error', () => undefined);
+      const more = (): void => {
+        while (!response.destroyed && response.write(Buffer.alloc(1 << 16)));
+        response.once('drain', more);
+      };
+      response.writeHead(200);
+      more();
+    };
+    const silence = (response: ServerResponse): void => {
+      response
+        .on('close', () => (closed += 1))
+        .writeHead(200)
+        .flushHeaders();
+    };
+    const tooMuch = (response: ServerResponse): void =>
+      void response.writeHead(200, { 'x-more': 'x'.repeat(100_000) }).end();
+    const answers = [endless, silence, tooMuch];
+    const receiver = await startReceiver(() => answers.shift() ?? 200);
+    const folder = await scratch();
+    const { upload } = await start(folder, { url: receiver.url, allowPrivate: true });
+    for (const name of ['a.txt', 'b.txt', 'c.txt', 'd.txt']) expect(await upload(name)).toBe(200);
+    // Headers that cannot be read are no answer.
+    await expect
+      .poll(receiver.paths, { timeout: 10_000 })
+      .toEqual(['a.txt', 'b.txt', 'c.txt', 'c.txt', 'd.txt']);
+    await expect.poll(() => waitingIn(folder)).toBe(0);
+    await expect.poll(() => closed).toBe(2);
   });
 
   it.each([

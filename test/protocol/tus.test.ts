@@ -150,7 +150,10 @@ describe('wrong requests', () => {
       [patch(address, 3, 'def', { 'tus-resumable': '0.2.0' }), 412, 'TUS_VERSION'],
       [patch(`${service.tus}/${'0'.repeat(40)}`, 0, 'abc'), 404, 'NOT_FOUND'],
       [ask('GET', service.tus), 405, 'METHOD_NOT_ALLOWED'],
+      [patch(address, 3, 'def', { 'upload-length': '9' }), 501, 'UNSUPPORTED'],
       [ask('POST', address), 405, 'METHOD_NOT_ALLOWED'],
+      [ask('POST', address, { 'x-http-method-override': 'GET' }), 405, 'METHOD_NOT_ALLOWED'],
+      [ask('POST', service.tus, { 'x-http-method-override': 'DELETE' }), 405, 'METHOD_NOT_ALLOWED'],
       [ask('PATCH', service.tus), 405, 'METHOD_NOT_ALLOWED'],
     ];
     for (const [answer, status, error] of wrong) {
@@ -186,7 +189,18 @@ describe('wrong requests', () => {
       [named('filename /w=='), 400, 'INVALID_PARAMETERS'],
       [named('filename YS50eHQ=,filename YS50eHQ='), 400, 'INVALID_PARAMETERS'],
       [named(`filename YS50eHQ=,more ${'QUFB'.repeat(2000)}`), 400, 'INVALID_PARAMETERS'],
+      [create(service.tus, '0x10', good), 400, 'INVALID_PARAMETERS'],
+      [create(service.tus, '9'.repeat(20), good), 400, 'INVALID_PARAMETERS'],
+      [create(service.tus, 1, { ...good, path: 'x/../../y' }), 400, 'INVALID_PARAMETERS'],
+      [create(service.tus, 1, { ...good, path: '.stowage-trash' }), 404, 'NOT_FOUND'],
+      [create(service.tus, 1, { ...good, source: '__proto__' }), 404, 'UNKNOWN_SOURCE'],
+      [create(service.tus, 1, { filename: '..' }), 403, 'TYPE_NOT_ALLOWED'],
       [create(service.tus, 1, good, { 'upload-concat': 'partial' }), 501, 'UNSUPPORTED'],
+      [create(service.tus, 1, good, { 'upload-concat': `final;/tus/${'0'.repeat(40)}` }), 501, 'UNSUPPORTED'],
+      [create(service.tus, 1, good, { 'upload-concat': 'final;/tus/../x' }), 501, 'UNSUPPORTED'],
+      [create(service.tus, 1, good, { 'upload-concat': 'final' }), 400, 'INVALID_PARAMETERS'],
+      [create(service.tus, 1, good, { 'upload-defer-length': '1' }), 501, 'UNSUPPORTED'],
+      [create(service.tus, 1, good, { 'upload-defer-length': '2' }), 400, 'INVALID_PARAMETERS'],
       [
         create(service.tus, 1, good, { 'upload-length': '', 'upload-defer-length': '1' }),
         400,
@@ -329,9 +343,9 @@ describe('an unfinished upload', () => {
     const service = await startTus(
       {},
       {
-        checkAuthentication: ({ headers: { 'x-user': subject } }) => {
+        checkAuthentication: ({ headers: { 'x-user': subject, 'x-role': role = 'editor' } }) => {
           if (subject === undefined) throw new HttpError(401, 'Log in.');
-          return { role: 'editor', subject };
+          return { role, subject };
         },
       },
     );
@@ -339,11 +353,14 @@ describe('an unfinished upload', () => {
     const { address } = await create(service.tus, 3, { filename: 'a.txt' }, anna);
     for (const [headers, status] of [
       [{ 'x-user': 'bob' }, 404],
+      [{ 'x-user': 'anna', 'x-role': 'guest' }, 404],
       [{}, 401],
     ] as const) {
       expect((await ask('HEAD', address, headers)).status).toBe(status);
       expect((await patch(address, 0, 'xyz', headers)).status).toBe(status);
       expect((await ask('DELETE', address, headers)).status).toBe(status);
+      const override = { ...headers, 'x-http-method-override': 'DELETE' };
+      expect((await ask('POST', address, override)).status).toBe(status);
     }
     expect((await patch(address, 0, 'abc', anna)).status).toBe(200);
     expect((await patch(address, 3, '', { 'x-user': 'bob' })).status).toBe(404);
