@@ -107,7 +107,7 @@ ${table(HEAD, settingRows(global))}
 
 ## Access rules
 
-${code('accessControl')} is a list of rules. A rule has an optional ${code('role')} (${code('*')} or absent: every role), an optional ${code('path')} (a folder inside the source, with all below it), optional ${code('extensions')} (a list, or text split on commas and spaces; ${code('*')} or absent: all), and any number of action keys set to ${code('true')} or ${code('false')}. The last rule that applies and names the action decides; if there is none, the action is allowed. On a store that does not tell letter case apart (disks of macOS and Windows, most network shares) a rule about ${code('/private')} covers ${code('/Private')} too.
+${code('accessControl')} is a list of rules. A rule has an optional ${code('role')} (${code('*')} or absent: every role), an optional ${code('path')} (a folder inside the source, with all below it; ${code('*')} or absent: everything), optional ${code('extensions')} (a list, or text split on commas and spaces; ${code('*')} or absent: all), and any number of action keys set to ${code('true')} or ${code('false')}. The last rule that applies and names the action decides; if there is none, the action is allowed. On a store that does not tell letter case apart (disks of macOS and Windows, most network shares) a rule about ${code('/private')} covers ${code('/Private')} too.
 
 ~~~json
 {

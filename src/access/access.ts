@@ -67,7 +67,7 @@ const extensionsOf = (value: string | readonly string[] | undefined): ReadonlySe
 };
 
 const pathOf = (text: string | undefined): SourcePath | undefined => {
-  const path = text === undefined ? SourcePath.root : SourcePath.parse(text);
+  const path = text === undefined || text === '*' ? SourcePath.root : SourcePath.parse(text);
   return path.isRoot ? undefined : path;
 };
 

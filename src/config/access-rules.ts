@@ -20,7 +20,7 @@ const isSourcePath = (text: string): boolean => {
 export interface AccessRule {
   /** Absent or `*`: every role. */
   readonly role?: string | undefined;
-  /** A folder inside the source; the rule covers it and all below it. Absent: everything. */
+  /** A folder inside the source; the rule covers it and all below it. Absent or `*`: everything. */
   readonly path?: string | undefined;
   /** A list, or a text split on commas and spaces; `*` or absent: every file. */
   readonly extensions?: string | readonly string[] | undefined;
@@ -31,7 +31,12 @@ export interface AccessRule {
 const ruleShape = z
   .object({
     role: z.string().optional(),
-    path: z.string().refine(isSourcePath, 'must be a folder inside the source').optional(),
+    path: z
+      .string()
+      .refine(isSourcePath, 'must be a folder inside the source')
+      // Read as a name, it would deny nothing where somebody meant a pattern.
+      .refine((text) => text === '*' || !text.includes('*'), 'must be a folder, without wildcards')
+      .optional(),
     extensions: z.union([z.string(), z.array(z.string())]).optional(),
   })
   .catchall(z.boolean());

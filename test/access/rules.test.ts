@@ -35,6 +35,11 @@ describe('access rules', () => {
     expect(book.forRole('editor').allows('PERMISSIONS', at(''))).toBe(false);
   });
 
+  it('apply everywhere with * as path', () => {
+    const access = compileRules([{ path: '*', FILES: false }]).forRole('guest');
+    expect([access.allows('FILES', at('')), access.allows('FILES', at('a/b'))]).toEqual([false, false]);
+  });
+
   // A string prefix would let /private-2 through or lock it; whole segments decide.
   it.each([
     ['/private', false],
