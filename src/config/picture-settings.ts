@@ -65,7 +65,7 @@ const imagePresetSchema = z
 /** Presets by name. The name is a folder beside the thumbnails. */
 const imagePresetsSchema = z
   .record(
-    z.string().regex(/^[0-9A-Za-z-]{1,32}$/u, 'must be of letters, digits and hyphens'),
+    z.string().regex(/^[0-9A-Za-z-]{1,32}$/u, 'must be of 1 to 32 letters, digits and hyphens'),
     imagePresetSchema,
   )
   .refine((presets) => Object.keys(presets).length <= 20, 'must not be more than 20')

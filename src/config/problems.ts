@@ -120,7 +120,10 @@ const sizeProblem = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, v
 const textOf = (issue: Issue, value: unknown): string => {
   // Written beside the schema, and so better than what can be made from the kind of fault.
   if (issue.message.startsWith('must be ')) return mustBe(issue.message.slice('must be '.length), value);
-  if (/^(?:must not|belongs|is required) /u.test(issue.message)) return issue.message;
+  if (/^(?:must|belongs|is required) /u.test(issue.message)) return issue.message;
+  if (issue.code === 'invalid_key') {
+    return `the name ${issue.issues.map((ofKey) => textOf(ofKey, issue.path.at(-1))).join(', ')}`;
+  }
   if (issue.code === 'invalid_value') {
     return mustBe(`one of ${issue.values.map((one) => JSON.stringify(one)).join(', ')}`, value);
   }

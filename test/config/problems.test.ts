@@ -51,6 +51,16 @@ describe('a wrong configuration', () => {
       { defaultSortBy: 'date' },
       'defaultSortBy: must be one of "name-asc", "name-desc", "changed-asc", "changed-desc", "size-asc", "size-desc", not the text "date"',
     ],
+    [
+      'a name that no folder should have',
+      { imagePresets: { 'a/b': { width: 5 } } },
+      'imagePresets.a/b: the name must be of 1 to 32 letters, digits and hyphens, not the text "a/b"',
+    ],
+    [
+      'a form without a size',
+      { imagePresets: { card: {} } },
+      'imagePresets.card: must have a width and a height (`inside`: one of them)',
+    ],
     ['a list for an object', { pdf: [] }, 'pdf: must be an object, not a list'],
     [
       'a wrong nested value',
@@ -282,6 +292,7 @@ describe('wrong access rules', () => {
     [{ FILES: 'no' }, 'FILES: must be true or false, not the text "no"'],
     [{ role: 1 }, 'role: must be text, not the number 1'],
     [{ path: '../private' }, 'path: must be a folder inside the source, not the text "../private"'],
+    [{ path: '/private/*' }, 'path: must be a folder, without wildcards, not the text "/private/*"'],
     [{ extensions: 4 }, 'extensions: must be text or a list, not the number 4'],
     [{ extensions: ['png', 4] }, 'extensions.1: must be text, not the number 4'],
   ])('are refused: %j', (rule, problem) => {
