@@ -1,12 +1,13 @@
 import type { Access } from '../access/access.ts';
 import { serveFile } from '../actions/serving/serve-file.ts';
+import { NotFoundError } from '../errors/errors.ts';
 import type { CorsVerdict } from './cors.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
 import type { PipelineDependencies } from './dependencies.ts';
 import type { RequestScope } from './request-scope.ts';
 import { authorize, leaseConfigured } from './requester.ts';
 import { answerWhole } from './run-action.ts';
-import { findServedPath, mayBeServed } from './served-path.ts';
+import { findServedPath, isOfFileRoute, mayBeServed } from './served-path.ts';
 
 /** Headers that make an answer depend on the version of the file, before it is opened. */
 const CONDITIONS = [
@@ -20,7 +21,8 @@ const CONDITIONS = [
 
 /**
  * A file itself, in place of the eight steps: no action, no parameters, and only protected sources ask who it
- * is. Undefined: no source serves files under this URL.
+ * is. Undefined: the URL may be that of an action.
+ * @throws NotFoundError for files of sources that nobody knows
  */
 export const answerFile = async (
   dependencies: PipelineDependencies,
@@ -32,10 +34,17 @@ export const answerFile = async (
   if (cors.origin === 'failed') throw cors.failure;
   // No address of a source goes into a file.
   const lease = await leaseConfigured(dependencies, request);
-  const served = findServedPath(request, dependencies.isMounted ?? false, lease.sources);
+  const isMounted = dependencies.isMounted ?? false;
+  const served = findServedPath(request, isMounted, lease.sources);
   if (served === undefined) {
     lease.release();
-    return undefined;
+    const modes = new Set(lease.sources.all.map(({ settings }) => settings.serve));
+    modes.delete('off');
+    if (modes.size === 0 || !isOfFileRoute(request, isMounted)) return undefined;
+    scope.isFile = true;
+    // Nobody learns which protected sources there are before it is known who asks.
+    if (modes.has('protected')) await authorize(dependencies, request, scope);
+    throw new NotFoundError();
   }
   scope.holdLease(lease);
   scope.isFile = true;

@@ -34,6 +34,12 @@ const candidates = (segments: readonly string[], isExact: boolean): readonly num
 export const mayBeServed = ({ method, url }: ConnectorRequest): boolean =>
   (method === 'GET' || method === 'HEAD') && segmentsOf(url).includes(FILE_ROUTE);
 
+/** Whether a URL can ask for nothing but a file, whatever sources there are: no action has such a path. */
+export const isOfFileRoute = ({ url, isExact = false }: ConnectorRequest, isMounted: boolean): boolean => {
+  const segments = segmentsOf(url);
+  return (isExact || !isMounted) && segments.length > 2 && segments[0] === FILE_ROUTE;
+};
+
 /** The file that a URL asks for; undefined when no source serves files there. */
 export const findServedPath = (
   { url, isExact = false }: ConnectorRequest,

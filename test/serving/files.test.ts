@@ -139,6 +139,12 @@ describe('public files', () => {
     expect(response.headers.get('cache-control')).toBe('no-store');
   });
 
+  it('are missing in a source that nobody knows', async () => {
+    const service = await publicFiles();
+    const response = await fetch(`${service.url}/file/other/a.txt`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/plain; charset=utf-8']);
+  });
+
   it('have the Cache-Control that the source says', async () => {
     const service = await publicFiles({ serveCacheControl: 'public, max-age=60' });
     const response = await fetch(`${service.url}/file/files/a.txt`);
@@ -156,7 +162,8 @@ describe('public files', () => {
     await service.source('files').put({ 'a.txt': 'hello' });
     expect(await statusOf(service, '/file/files/a.txt')).toBe(200);
     expect(await statusOf(service, '/files')).toBe(405);
-    expect(await statusOf(service, '/file/other/a.txt')).toBe(405);
+    expect(await statusOf(service, '/file/other/a.txt')).toBe(404);
+    expect(await statusOf(service, '/file/files')).toBe(405);
     expect((await fetch(`${service.url}/file/files/a.txt`, { method: 'POST' })).status).toBe(401);
   });
 
@@ -208,6 +215,16 @@ describe('protected files', () => {
     expect((await read(service, 'board/missing.txt', { cookie }))[0]).toBe(403);
     expect(await read(service, 'a.txt', { cookie, range: 'bytes=0-1' })).toEqual([206, 'he']);
     expect((await read(service, 'a.txt', { range: 'bytes=0-1' }))[0]).toBe(401);
+  });
+
+  it('do not show by their answers which sources there are', async () => {
+    const service = await start();
+    const ask = async (headers: Record<string, string>) => {
+      const response = await fetch(`${service.url}/file/other/a.txt`, { headers });
+      return [response.status, (await response.text()).includes('{')];
+    };
+    expect(await ask({})).toEqual([401, false]);
+    expect(await ask({ cookie: 'user=ann' })).toEqual([404, false]);
   });
 
   it('are kept by no shared cache', async () => {
