@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
+import { createServer as createPlainServer, get as getPlainly } from 'node:http';
 import { createServer, get } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createRouter } from 'stowage';
+import { createRouter, type Logger } from 'stowage';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeCertificate, opensslMissing } from '../adapters/servers/tls-front.ts';
 import { quiet } from './hosts.ts';
@@ -47,4 +48,28 @@ it.skipIf(opensslMissing)('lets a host end a download that takes too long (needs
   expect(answer.statusCode).toBe(200);
   expect(bytes).toBeGreaterThan(0);
   expect(bytes).toBeLessThan(FILES * BYTES);
+});
+
+it('says in its log who has ended an answer', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'stowage-ended-'));
+  onTestFinished(() => rm(root, { recursive: true }));
+  await writeFile(join(root, 'a.txt'), Buffer.alloc(FILES * BYTES));
+  const sources = { local: { root, title: 'Files', baseurl: 'http://files.test/' } };
+  const logged = new Promise<unknown>((resolve) => {
+    const error: Logger['error'] = (_, fields) => resolve(fields?.['error']);
+    const router = createRouter({ sources }, {}, { logger: { ...quiet.logger, error } });
+    onTestFinished(() => router.close());
+    const server = createPlainServer((request, response) => {
+      void router.handler(request, response);
+      response.once('drain', () => response.end());
+    });
+    onTestFinished(() => void server.close());
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      getPlainly({ port, path: '/fileDownload?name=a.txt', agent: false }, (answer) => {
+        answer.on('error', () => undefined).resume();
+      });
+    });
+  });
+  expect(await logged).toMatchObject({ message: 'the host has ended the answer' });
 });

@@ -24,21 +24,23 @@ export const sendRecycling = async (
       settle = (error) => (error === undefined || error === null ? resolve() : reject(error));
       begin(settle);
     });
-  const onClose = (): void => {
-    const gone = new Error('the client has left');
-    settle?.(gone);
-    body.destroy(gone);
+  const breakOff = (error: Error): void => {
+    settle?.(error);
+    body.destroy(error);
   };
-  // As where the host ends the answer meanwhile. Without a listener the error would end the process.
-  const onError = (error: Error): void => settle?.(error);
-  response.once('close', onClose).on('error', onError);
+  const endedByHost = (): Error => new Error('the host has ended the answer');
+  const onClose = (): void =>
+    breakOff(response.writableFinished ? endedByHost() : new Error('the client has left'));
+  // Without a listener the error would end the process.
+  response.once('close', onClose).on('error', breakOff);
   try {
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
-      await untilSent((sent) => response.write(chunk, sent));
+      if (response.writableEnded) breakOff(endedByHost());
+      else await untilSent((sent) => response.write(chunk, sent));
       body.recycle(chunk);
     }
     if (end) await untilSent((sent) => response.end(sent));
   } finally {
-    response.off('close', onClose).off('error', onError);
+    response.off('close', onClose).off('error', breakOff);
   }
 };
