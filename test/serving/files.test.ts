@@ -142,7 +142,10 @@ describe('public files', () => {
   it('are missing in a source that nobody knows', async () => {
     const service = await publicFiles();
     const response = await fetch(`${service.url}/file/other/a.txt`);
-    expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/plain; charset=utf-8']);
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      404,
+      'text/plain; charset=utf-8',
+    ]);
   });
 
   it('have the Cache-Control that the source says', async () => {
