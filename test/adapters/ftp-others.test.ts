@@ -1,4 +1,4 @@
-import { describeFtpServer } from './ftp-conformance.ts';
+import { describeFtpServer } from './path-conformance.ts';
 import { hasPyftpdlib, startFtp, startPyftpdlib } from './servers/ftp.ts';
 import { hasProftpd } from './servers/proftpd.ts';
 

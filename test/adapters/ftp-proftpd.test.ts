@@ -1,4 +1,4 @@
-import { describeFtpServer, PROFTPD_REFUSES } from './ftp-conformance.ts';
+import { describeFtpServer, PROFTPD_REFUSES } from './path-conformance.ts';
 import { startFtp } from './servers/ftp.ts';
 import { hasProftpd } from './servers/proftpd.ts';
 

@@ -1,4 +1,4 @@
-import { describeSftpServer } from './sftp-conformance.ts';
+import { describeSftpServer } from './path-conformance.ts';
 import { hasProftpd, startProftpd } from './servers/proftpd.ts';
 import { hasSshd, startSshd } from './servers/ssh.ts';
 

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, chown, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../../server-processes.ts';
-import { makeBase, runner, startProgram } from './programs.ts';
+import { makeBase, ownedByRunner, runner, startProgram } from './programs.ts';
 import type { SftpServer } from './ssh.ts';
 
 export const hasProftpd = existsSync('/usr/sbin/proftpd') && existsSync('/usr/lib/proftpd/mod_sftp.so');
@@ -20,7 +20,7 @@ export interface Proftpd extends SftpServer {
 const keepPrivate = async (path: string, content?: string): Promise<void> => {
   if (content !== undefined) await writeFile(path, content);
   await chmod(path, 0o600);
-  if (process.getuid?.() === 0) await chown(path, runner.uid, runner.gid);
+  await ownedByRunner(path);
 };
 
 const openssl = (args: readonly string[]): string =>

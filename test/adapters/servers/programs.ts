@@ -19,6 +19,11 @@ export const runner = isRoot
       gid: process.getgid?.() ?? 0,
     };
 
+/** Gives a file or folder to who runs the servers. */
+export const ownedByRunner = async (path: string): Promise<void> => {
+  if (isRoot) await chown(path, runner.uid, runner.gid);
+};
+
 /** A folder for a server, with `data` in it, which belongs to who runs it. */
 export const makeBase = async (): Promise<{ readonly base: string; readonly data: string }> => {
   // What is flushed to a disk takes longer than all the rest.
@@ -27,7 +32,7 @@ export const makeBase = async (): Promise<{ readonly base: string; readonly data
   const data = join(base, 'data');
   await mkdir(data);
   await chmod(base, 0o755);
-  if (isRoot) for (const path of [base, data]) await chown(path, runner.uid, runner.gid);
+  for (const path of [base, data]) await ownedByRunner(path);
   return { base, data };
 };
 

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chown, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openSftpAdapter, parseSftpOptions } from '../../../dist/internals.js';
 import type { SftpAdapter } from '../../../dist/adapters/sftp/adapter.js';
 import { freePort } from '../../server-processes.ts';
-import { makeBase, runner, startProgram, type RunningServer } from './programs.ts';
+import { makeBase, ownedByRunner, runner, startProgram, type RunningServer } from './programs.ts';
 
 /** A real SFTP server on a free port of this machine. */
 export interface SftpServer extends RunningServer {
@@ -31,7 +31,7 @@ export const hasSshd = existsSync('/usr/sbin/sshd') && existsSync('/usr/bin/ssh-
 export const makeKey = async (base: string, name: string, passphrase = ''): Promise<string> => {
   const path = join(base, name);
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', passphrase, '-C', name, '-f', path]);
-  if (process.getuid?.() === 0) await chown(path, runner.uid, runner.gid);
+  await ownedByRunner(path);
   return path;
 };
 

@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, it } from 'vitest';
+import { storageConformance, type SkippedCase } from 'stowage/testing';
+import { openFtpStore, type FtpServer } from './servers/ftp.ts';
+import { openSftpStore, type SftpServer } from './servers/ssh.ts';
+import type { OpenPathStore, PathServer } from './path-stores.ts';
+import { ownedByRunner } from './servers/programs.ts';
+
+/** Which part of the suite runs on which server, started when the first case wants it. */
+interface PathSuite<Server> {
+  readonly name: string;
+  readonly installed: boolean;
+  readonly start: () => Promise<Server>;
+  /** Themes of the suite; all by default. */
+  readonly themes?: readonly string[];
+  readonly skip?: readonly SkippedCase[];
+}
+
+/** What ProFTPD refuses. */
+export const PROFTPD_REFUSES: readonly SkippedCase[] = [
+  {
+    test: 'names: a colon and a star in the names of a file and of a folder',
+    reason: 'ProFTPD makes no folder with a star in its name',
+  },
+];
+
+const describeServer = <Server extends PathServer>(
+  adapter: string,
+  openStore: OpenPathStore<Server>,
+  { name, installed, start, themes, skip = [] }: PathSuite<Server>,
+): void => {
+  describe.skipIf(!installed)(
+    `the ${adapter} adapter on ${name}${installed ? '' : ' (not installed)'}`,
+    () => {
+      let server: Promise<Server> | undefined;
+      afterAll(async () => {
+        await (await server)?.stop();
+      });
+      const cases = storageConformance({
+        open: async () => {
+          const running = await (server ??= start());
+          const root = `case-${randomUUID()}`;
+          const plant = async (path: string): Promise<void> => {
+            const file = join(running.data, root, path);
+            await mkdir(dirname(file), { recursive: true });
+            await ownedByRunner(dirname(file));
+            await writeFile(file, 'planted');
+          };
+          // Each connection costs a login, which takes longer than most cases.
+          return { adapter: openStore(running, { connections: 2 }, root), plant };
+        },
+        plants: true,
+        skip,
+      });
+      for (const { theme, name: title, skipReason, run } of cases) {
+        if (themes !== undefined && !themes.includes(theme)) continue;
+        if (skipReason === undefined) it(`${theme}: ${title}`, run);
+        else it.skip(`${theme}: ${title} (skipped: ${skipReason})`, run);
+      }
+    },
+  );
+};
+
+/** Runs the conformance suite, or some of its themes, on a real server. */
+export const describeFtpServer = (suite: PathSuite<FtpServer>): void =>
+  describeServer('ftp', openFtpStore, suite);
+
+/** Runs the conformance suite, or some of its themes, on a real server. */
+export const describeSftpServer = (suite: PathSuite<SftpServer>): void =>
+  describeServer('sftp', openSftpStore, suite);
