@@ -1,11 +1,14 @@
 import sharp from 'sharp';
 import { deflateSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { avifWithExif } from '../images/avif-files.ts';
-import { crc32 } from '../images/crc32.ts';
+import { chunk, jpegWith, pngWith, resource, segment } from '../images/containers.ts';
 import { exiftool, hasExiftool, located, LOCATED_XMP } from '../images/located.ts';
 import { quarters } from '../images/pictures.ts';
 import { startImages, type ImageService } from '../protocol/images.ts';
+import { type FormFile, formOf } from '../protocol/service.ts';
+import { create, patch, startTus } from '../protocol/tus-client.ts';
+import { startSite } from '../remote/loopback.ts';
 
 /**
  * Where pictures were taken, in files of cameras and in files made to break their readers.
@@ -25,36 +28,6 @@ const stored = async (
   const { status, data } = await service.upload([['files[0]', name, new Uint8Array(file)]]);
   expect([200, 400]).toContain(status);
   return status === 200 ? bytes((data['files'] as string[])[0] ?? '') : undefined;
-};
-
-const segment = (marker: number, ...content: readonly (Buffer | string)[]): Buffer => {
-  const body = Buffer.concat(
-    content.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)),
-  );
-  const head = Buffer.from([0xff, marker, 0, 0]);
-  head.writeUInt16BE(body.length + 2, 2);
-  return Buffer.concat([head, body]);
-};
-
-/** A JPEG with these segments after its start. */
-const jpegWith = async (...segments: readonly Buffer[]): Promise<Buffer> => {
-  const jpeg = await quarters().jpeg().toBuffer();
-  return Buffer.concat([jpeg.subarray(0, 2), ...segments, jpeg.subarray(2)]);
-};
-
-const chunk = (kind: string, content: Buffer): Buffer => {
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(content.length, 0);
-  head.write(kind, 4, 'latin1');
-  const sum = Buffer.alloc(4);
-  sum.writeUInt32BE(crc32(Buffer.concat([head.subarray(4), content])), 0);
-  return Buffer.concat([head, content, sum]);
-};
-
-/** A PNG with these chunks behind its header. */
-const pngWith = async (...chunks: readonly Buffer[]): Promise<Buffer> => {
-  const png = await quarters().png().toBuffer();
-  return Buffer.concat([png.subarray(0, 33), ...chunks, png.subarray(33)]);
 };
 
 const exifOf = async (): Promise<Buffer> => {
@@ -100,12 +73,6 @@ describe.skipIf(!hasExiftool)('the position of a picture (needs exiftool)', () =
       header.writeUInt32BE(start, 4);
       const mark = 'http://ns.adobe.com/xmp/extension/\0' + 'A'.repeat(32);
       return segment(0xe1, mark, header, more.subarray(start, end));
-    };
-    const resource = (id: number, content: Buffer): Buffer => {
-      const head = Buffer.from('8BIM\0\0\0\0\0\0\0\0', 'latin1');
-      head.writeUInt16BE(id, 4);
-      head.writeUInt32BE(content.length, 8);
-      return Buffer.concat([head, content, Buffer.alloc(content.length % 2)]);
     };
     const middle = more.indexOf('GPSLongitude') + 5;
     const first = await jpegWith(
@@ -179,6 +146,37 @@ describe.skipIf(!hasExiftool)('the position of a picture (needs exiftool)', () =
       ]).toEqual([name, []]);
     }
   });
+});
+
+it('the position leaves a picture on every way in', async () => {
+  const jpeg = await located(quarters()).jpeg().toBuffer();
+  const site = await startSite((_request, response) => void response.end(jpeg));
+  onTestFinished(() => site.close());
+  const service = await startTus({
+    allowPrivateNetworkUploads: true,
+    sources: { files: { uploadImages: { metadata: 'strip-location' } }, other: {} },
+  });
+  const [files, other] = [service.source('files'), service.source('other')];
+  await other.put({ 'copied.jpg': jpeg, 'moved.jpg': jpeg, 'dir/copied.jpg': jpeg });
+  const photo: FormFile = ['files[0]', 'sent.jpg', new Uint8Array(jpeg)];
+  const save = { method: 'POST', body: formOf([photo], { newname: 'saved.jpg' }) };
+  const begun = await create(service.tus, jpeg.length, { filename: 'parts.jpg' });
+  const across = { source: 'files', fromSource: 'other' };
+  const answers = [
+    await service.upload([photo]),
+    await service.call('fileUploadRemote', { url: `${site.origin}/remote.jpg` }),
+    await fetch(`${service.url}/imageSave`, save),
+    await patch(begun.address, 0, new Uint8Array(jpeg)),
+    await service.call('fileCopy', { ...across, from: 'copied.jpg' }),
+    await service.call('fileMove', { ...across, from: 'moved.jpg' }),
+    await service.call('folderCopy', { ...across, from: 'dir' }),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  const sent = await files.bytes('sent.jpg');
+  expect([sent.includes('GPS'), sent.includes('Bob')]).toEqual([false, true]);
+  for (const name of 'remote saved parts copied moved dir/copied'.split(' ')) {
+    expect([name, (await files.bytes(`${name}.jpg`)).equals(sent)]).toEqual([name, true]);
+  }
 });
 
 describe('data about pictures that is made to break its readers', () => {

@@ -1,3 +1,4 @@
+import { readIco } from '../ico.ts';
 import type { WritableFormat } from '../picture-format.ts';
 import { blankLocationInExif } from './exif-location.ts';
 import { blankLocationInHeif, type FoundMetadata, isBareHeif } from './heif.ts';
@@ -6,6 +7,21 @@ import { jpegWithoutLocation, jpegWithoutMetadata } from './jpeg-metadata.ts';
 import { pngWithoutLocation, pngWithoutMetadata } from './png-metadata.ts';
 import { tiffWithoutMetadata } from './tiff-metadata.ts';
 import { webpWithoutLocation, webpWithoutMetadata } from './webp-metadata.ts';
+
+/**
+ * An icon file whose pictures are cleaned where they lie. A PNG file ends with its end mark, whatever follows.
+ */
+const cleanedIcon = (original: Buffer, clean: (png: Buffer) => Buffer): Buffer => {
+  const file = Buffer.from(original);
+  for (const { kind, data } of readIco(file)) {
+    if (kind === 'bmp') continue;
+    const cleaned = clean(data);
+    // Longer where something was unpacked.
+    const fitting = cleaned.length > data.length ? pngWithoutMetadata(data) : cleaned;
+    data.fill(0, Buffer.from(fitting).copy(data));
+  }
+  return file.equals(original) ? original : file;
+};
 
 /**
  * The file without the position that its EXIF and XMP data names, the rest and all pixels as they are; the
@@ -26,14 +42,15 @@ export const withoutLocation = (
     case 'gif':
       return gifWithoutLocation(file);
     case 'bmp':
-    case 'ico':
       return file;
+    case 'ico':
+      return cleanedIcon(file, pngWithoutLocation);
     case 'heif':
     case 'tiff': {
       const copy = Buffer.from(file);
-      const found = format === 'tiff' ? blankLocationInExif(copy) : blankLocationInHeif(copy, metadata);
-      if (found === 'unreadable') return undefined;
-      return found ? copy : file;
+      const isClean = format === 'tiff' ? blankLocationInExif(copy) : blankLocationInHeif(copy, metadata);
+      if (!isClean) return undefined;
+      return copy.equals(file) ? file : copy;
     }
   }
 };
@@ -57,8 +74,9 @@ export const withoutMetadata = (
     case 'gif':
       return gifWithoutMetadata(file);
     case 'bmp':
-    case 'ico':
       return file;
+    case 'ico':
+      return cleanedIcon(file, pngWithoutMetadata);
     case 'heif':
       return isBareHeif(file, metadata) ? file : undefined;
     case 'tiff':

@@ -1,3 +1,4 @@
+import { saysPosition } from './exif-location.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 const HEADER_BYTES = 13;
@@ -20,38 +21,57 @@ const endOfBlock = (file: Buffer, at: number): number | undefined => {
   return undefined;
 };
 
-const isShown = (file: Buffer, at: number): boolean => {
-  if (file[at] !== EXTENSION || file[at + 1] === PLAIN_TEXT) return true;
-  if (file[at + 1] === COMMENT) return false;
-  return file[at + 1] !== APPLICATION || SHOWN.has(file.toString('latin1', at + 3, at + 14));
+const applicationOf = (block: Buffer): string | undefined =>
+  block[0] === EXTENSION && block[1] === APPLICATION ? block.toString('latin1', 3, 14) : undefined;
+
+const isShown = (block: Buffer): boolean => {
+  if (block[0] !== EXTENSION || block[1] === PLAIN_TEXT) return true;
+  if (block[1] === COMMENT) return false;
+  return block[1] !== APPLICATION || SHOWN.has(applicationOf(block) ?? '');
+};
+
+/** A whole GIF file of those blocks that are kept; the same bytes when that is all. */
+const filtered = (file: Buffer, isKept: (block: Buffer) => boolean): Buffer => {
+  const copy = Buffer.from(file);
+  let at = HEADER_BYTES + tableBytes(copy[10] ?? 0);
+  const parts = [copy.subarray(0, at)];
+  for (let end = endOfBlock(copy, at); end !== undefined && end <= copy.length; end = endOfBlock(copy, at)) {
+    const block = copy.subarray(at, end);
+    if (isKept(block)) parts.push(block);
+    at = end;
+  }
+  const result = Buffer.concat([...parts, copy.subarray(at, at + 1)]);
+  return result.equals(file) ? file : result;
 };
 
 /**
  * A whole GIF file with nothing but its frames and their times; the same bytes when there is nothing else.
  */
-export const gifWithoutMetadata = (file: Buffer): Buffer => {
-  let at = HEADER_BYTES + tableBytes(file[10] ?? 0);
-  const parts = [file.subarray(0, at)];
-  for (let end = endOfBlock(file, at); end !== undefined && end <= file.length; end = endOfBlock(file, at)) {
-    if (isShown(file, at)) parts.push(file.subarray(at, end));
-    at = end;
-  }
-  const result = Buffer.concat([...parts, file.subarray(at, at + 1)]);
-  return result.length === file.length ? file : result;
-};
+export const gifWithoutMetadata = (file: Buffer): Buffer => filtered(file, isShown);
 
-const XMP_MARK = 'XMP DataXMP';
+const XMP = 'XMP DataXMP';
+const XMP_START = 14;
 /** How the bytes begin that lead readers over the packet. */
 const TRAILER = Buffer.from([0x01, 0xff, 0xfe, 0xfd]);
 
-/** A GIF file without the position in its XMP data; the same bytes when there is none. */
-export const gifWithoutLocation = (original: Buffer): Buffer => {
-  const file = Buffer.from(original);
-  let isFound = false;
-  for (let at = file.indexOf(XMP_MARK, 0, 'latin1'); at >= 0; at = file.indexOf(XMP_MARK, at, 'latin1')) {
-    at += XMP_MARK.length;
-    const end = file.indexOf(TRAILER, at);
-    isFound = blankLocationInXmp(file.subarray(at, end < 0 ? file.length : end)) || isFound;
+/** What the parts of a block say, without their lengths. */
+const textOf = (block: Buffer): Buffer => {
+  const parts: Buffer[] = [];
+  for (let at = 2; (block[at] ?? 0) > 0; at += (block[at] ?? 0) + 1) {
+    parts.push(block.subarray(at + 1, at + 1 + (block[at] ?? 0)));
   }
-  return isFound ? file : original;
+  return Buffer.concat(parts);
 };
+
+/**
+ * A whole GIF file without the position in its XMP data, and without comments and data of applications that
+ * say one; the same bytes when there is none. What follows the end is cut off.
+ */
+export const gifWithoutLocation = (file: Buffer): Buffer =>
+  filtered(file, (block) => {
+    if (isShown(block)) return true;
+    if (applicationOf(block) !== XMP) return !saysPosition(textOf(block));
+    const end = block.lastIndexOf(TRAILER);
+    blankLocationInXmp(block.subarray(XMP_START, end < XMP_START ? block.length : end));
+    return true;
+  });

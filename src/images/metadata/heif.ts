@@ -1,4 +1,4 @@
-import { blankLocationInExif } from './exif-location.ts';
+import { blankExif, hasLocatedExif } from './exif-location.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 /**
@@ -17,7 +17,7 @@ export interface FoundMetadata {
 const HEADER = /^(?:Exif\0\0|.{4}Exif\0\0|.{0,10}?)(?=II\*\0|MM\0\*)/su;
 
 /** Positions as text, in XMP data or in what films have. */
-const LOCATED_TEXT = /gpsl(?:at|on)|\xa9xyz/iu;
+const LOCATED_TEXT = /gpsl(?:at|on)|latitude|longt?itude|geo:l(?:at|on)|\xa9xyz|loci\0{4}|iso6709/iu;
 
 /** Boxes beside which a picture needs none. */
 const SHOWN: ReadonlySet<string> = new Set(['ftyp', 'meta', 'mdat', 'moov', 'free', 'skip']);
@@ -58,29 +58,24 @@ export const isBareHeif = (file: Buffer, { exif, xmp, iptc }: FoundMetadata): bo
 };
 
 /**
- * Blanks data where it lies, by looking for it. Unreadable when it does not lie there in one piece, or not
- * alone.
+ * Blanks data where it lies, by looking for it. False when it does not lie there in one piece, or not alone.
  */
-export const blankLocationInHeif = (file: Buffer, found: FoundMetadata): boolean | 'unreadable' => {
-  if (!isAllShown(file, found)) return 'unreadable';
+export const blankLocationInHeif = (file: Buffer, found: FoundMetadata): boolean => {
+  if (!isAllShown(file, found)) return false;
   const { exif, xmp } = found;
-  let isFound = false;
   let others = [file];
   if (exif !== undefined) {
     const start = HEADER.exec(exif.toString('latin1', 0, 24))?.[0].length ?? 0;
     const data = exif.subarray(start);
     const at = file.indexOf(data);
-    if (at < 0) return 'unreadable';
-    const blanked = blankLocationInExif(file.subarray(at, at + data.length));
-    if (blanked === 'unreadable') return blanked;
-    isFound = blanked;
+    if (at < 0 || !blankExif(file.subarray(at, at + data.length))) return false;
   }
   if (xmp !== undefined) {
     const at = file.indexOf(xmp);
-    if (at < 0) return 'unreadable';
+    if (at < 0) return false;
     const end = at + xmp.length;
-    isFound = blankLocationInXmp(file.subarray(at, end)) || isFound;
+    blankLocationInXmp(file.subarray(at, end));
     others = [file.subarray(0, at), file.subarray(end)];
   }
-  return others.some((part) => LOCATED_TEXT.test(part.toString('latin1'))) ? 'unreadable' : isFound;
+  return !others.some((part) => LOCATED_TEXT.test(part.toString('latin1')) || hasLocatedExif(part));
 };

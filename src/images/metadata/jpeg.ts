@@ -1,10 +1,10 @@
 /**
- * The segments of a JPEG file, without a look at its pixels.
+ * The segments of a JPEG file, whatever its pixels are.
  *
  * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf Annex B
  */
 
-/** A segment between the start of the file and its pixels. */
+/** A segment between the start of a picture and its end. */
 export interface JpegSegment {
   /** The second byte of its marker: 0xe1 for APP1. */
   readonly marker: number;
@@ -13,6 +13,16 @@ export interface JpegSegment {
   readonly end: number;
   /** What it holds. */
   readonly content: Buffer;
+}
+
+/** A picture in a JPEG file. */
+export interface JpegPicture {
+  /** The segments up to the first scan, in their order. */
+  readonly header: readonly JpegSegment[];
+  /** Those between scans: tables, as a rule. */
+  readonly between: readonly JpegSegment[];
+  /** Where it ends, behind its end mark; undefined when it has none. */
+  readonly end: number | undefined;
 }
 
 const START_OF_SCAN = 0xda;
@@ -24,44 +34,41 @@ export const MAX_SEGMENT_BYTES = 0xffff - 2;
 const isBare = (marker: number): boolean =>
   marker <= 1 || marker === 0xff || (marker >= 0xd0 && marker <= 0xd8);
 
-/**
- * The segments up to the first scan, in their order; undefined when the file does not go on to a scan.
- * `start`: where the picture begins in the file. Stray bytes between segments are passed over, as decoders do.
- */
-export const segmentsOf = (file: Buffer, start = 0): readonly JpegSegment[] | undefined => {
-  const segments: JpegSegment[] = [];
-  for (let at = start + 2; at + 4 <= file.length;) {
-    const marker = file[at] === 0xff ? (file[at + 1] ?? 0) : undefined;
-    if (marker === undefined || isBare(marker)) {
-      at += marker === undefined || marker === 0xff ? 1 : 2;
-      continue;
-    }
-    if (marker === START_OF_SCAN) return segments;
-    const end = at + 2 + file.readUInt16BE(at + 2);
-    if (end < at + 4 || end > file.length) return undefined;
-    segments.push({ marker, start: at, end, content: file.subarray(at + 4, end) });
-    at = end;
+/** Where the next marker stands, from `from` on, that is not bare; undefined when there is none. */
+const nextMarker = (file: Buffer, from: number): number | undefined => {
+  for (let at = file.indexOf(0xff, from); at >= 0; at = file.indexOf(0xff, at + 1)) {
+    const marker = file[at + 1];
+    if (marker !== undefined && !isBare(marker)) return at;
   }
   return undefined;
 };
 
+/** Where the segment ends that begins at `at`; undefined when that is not inside of the file. */
+const endOfSegment = (file: Buffer, at: number): number | undefined => {
+  const end = at + 4 <= file.length ? at + 2 + file.readUInt16BE(at + 2) : 0;
+  return end < at + 4 || end > file.length ? undefined : end;
+};
+
 /**
- * Where the picture that begins at `start` ends, behind its end mark; undefined when it has none. Looks at
- * every 0xff of its pixels.
+ * The picture that begins at `start`; undefined when it does not go on to a scan. Stray bytes between the
+ * segments of the first picture of a file are passed over, as decoders do; elsewhere they mean that bytes of
+ * something else look like a picture.
  */
-export const endOfPicture = (file: Buffer, start = 0): number | undefined => {
-  const segments = segmentsOf(file, start);
-  if (segments === undefined) return undefined;
-  let at = file.indexOf(0xff, segments.at(-1)?.end ?? start + 2);
-  while (at >= 0 && at + 1 < file.length) {
+export const readJpeg = (file: Buffer, start = 0): JpegPicture | undefined => {
+  const header: JpegSegment[] = [];
+  const between: JpegSegment[] = [];
+  let isScanned = false;
+  let end: number | undefined = start + 2;
+  for (let at = nextMarker(file, end); at !== undefined; at = nextMarker(file, end)) {
+    if (start > 0 && !isScanned && file[end] !== 0xff) return undefined;
     const marker = file[at + 1] ?? 0;
-    if (marker === END_OF_IMAGE) return at + 2;
-    if (isBare(marker)) at += marker === 0xff ? 1 : 2;
-    else if (at + 4 > file.length) return undefined;
-    else at += 2 + file.readUInt16BE(at + 2);
-    at = file.indexOf(0xff, at);
+    if (marker === END_OF_IMAGE) return isScanned ? { header, between, end: at + 2 } : undefined;
+    end = endOfSegment(file, at);
+    if (end === undefined) break;
+    if (marker === START_OF_SCAN) isScanned = true;
+    else (isScanned ? between : header).push({ marker, start: at, end, content: file.subarray(at + 4, end) });
   }
-  return undefined;
+  return isScanned ? { header, between, end: undefined } : undefined;
 };
 
 /** A segment as it stands in a file. */

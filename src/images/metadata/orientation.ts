@@ -1,5 +1,5 @@
 import type { Turn } from '../engine.ts';
-import { encodeSegment, MAX_SEGMENT_BYTES, segmentsOf } from './jpeg.ts';
+import { encodeSegment, MAX_SEGMENT_BYTES, readJpeg } from './jpeg.ts';
 import { openTiff, readDirectory, withShortEntry } from './tiff.ts';
 
 /**
@@ -63,7 +63,7 @@ export const exifWithOrientation = (exif: Buffer, orientation: number): Buffer |
  * cannot be read, or has no room left in its segment.
  */
 export const jpegWithOrientation = (file: Buffer, orientation: number): Buffer | undefined => {
-  const segments = segmentsOf(file);
+  const segments = readJpeg(file)?.header;
   if (segments === undefined) return undefined;
   const present = segments.find(
     ({ marker, content }) => marker === APP1 && content.subarray(0, EXIF_MARK.length).equals(EXIF_MARK),

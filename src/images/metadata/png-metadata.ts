@@ -1,12 +1,12 @@
 import { crc32, inflateSync } from 'node:zlib';
-import { behindExifMark, blankLocationInExif } from './exif-location.ts';
+import { behindExifMark, blankExif, saysPosition } from './exif-location.ts';
 import { FRAME_BYTES, pngChunks, type PngText, readPngText } from './png-chunks.ts';
+import { openTiff } from './tiff.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 const SIGNATURE_BYTES = 8;
 /** All compressed texts of a file together; what passes it is dropped. */
 const MAX_INFLATED_BYTES = 2 * 1024 * 1024;
-const MENTIONED = /gps/iu;
 const XMP_KEYWORD = 'XML:com.adobe.xmp';
 const RAW_PROFILE = /^raw profile type /iu;
 /**
@@ -55,9 +55,12 @@ const inflate = (packed: Buffer, budget: { left: number }): Buffer | undefined =
   }
 };
 
-/** The bytes of a profile that lies in a text as hexadecimal digits, behind its kind and its length. */
+/**
+ * The bytes of a profile that lies in a text as hexadecimal digits, behind its name and its length; none of
+ * a malformed one.
+ */
 const profileOf = (text: Buffer): Buffer => {
-  const digits = text.toString('latin1').replace(/^\s*\w+\s+\d+\s+/u, '');
+  const digits = /^\n.*\n\s*\d+\n([\da-f\s]*)$/iu.exec(text.toString('latin1'))?.[1] ?? '';
   return Buffer.from(digits.replaceAll(/\s+/gu, ''), 'hex');
 };
 
@@ -67,20 +70,24 @@ const encodeXmp = (packet: Buffer): Buffer =>
 /** XMP data without the position, as a chunk of its own: packed, it could not be changed where it lies. */
 const cleanXmp = (text: Buffer, whole: Buffer): Buffer => {
   const copy = Buffer.from(text);
-  return blankLocationInXmp(copy) ? encodeXmp(copy) : whole;
+  blankLocationInXmp(copy);
+  return copy.equals(text) ? whole : encodeXmp(copy);
 };
 
-/** The same for a profile, which is EXIF or XMP data; any other that speaks of a position is left out. */
+/** The same for EXIF data; undefined when it cannot be understood. */
+const cleanExif = (content: Buffer, whole: Buffer): Buffer | undefined => {
+  const exif = behindExifMark(content) ?? content;
+  const copy = Buffer.from(exif);
+  if (!blankExif(copy)) return undefined;
+  return copy.equals(exif) ? whole : encodeChunk('eXIf', copy);
+};
+
+/** The same for a profile, which is EXIF or XMP data; any other that says a position is left out. */
 const cleanProfile = (text: Buffer, whole: Buffer): Buffer | undefined => {
   const profile = profileOf(text);
-  const exif = behindExifMark(profile) ?? profile;
-  const found = blankLocationInExif(exif);
-  if (found === 'unreadable') return undefined;
-  if (found) return encodeChunk('eXIf', exif);
-  if (!MENTIONED.test(profile.toString('latin1'))) return whole;
-  return profile.includes('<x:xmpmeta') || profile.includes('<rdf:RDF')
-    ? cleanXmp(profile, whole)
-    : undefined;
+  if (openTiff(behindExifMark(profile) ?? profile) !== undefined) return cleanExif(profile, whole);
+  if (profile.includes('<x:xmpmeta') || profile.includes('<rdf:RDF')) return cleanXmp(profile, whole);
+  return profile.length === 0 || saysPosition(profile) ? undefined : whole;
 };
 
 /** The chunk without the position: itself, changed, or left out. */
@@ -90,24 +97,20 @@ const cleanText = (
   budget: { left: number },
 ): Buffer | undefined => {
   const text = isPacked ? inflate(stored, budget) : stored;
-  if (text === undefined || MENTIONED.test(keyword)) return undefined;
+  if (text === undefined) return undefined;
   if (RAW_PROFILE.test(keyword)) return cleanProfile(text, whole);
-  return keyword === XMP_KEYWORD ? cleanXmp(text, whole) : whole;
+  if (keyword === XMP_KEYWORD) return cleanXmp(text, whole);
+  return saysPosition(Buffer.from(keyword)) || saysPosition(text) ? undefined : whole;
 };
 
 const cleanChunk = ({ kind, content, whole }: Chunk, budget: { left: number }): Buffer | undefined => {
-  if (kind === 'eXIf') {
-    const exif = Buffer.from(content);
-    const found = blankLocationInExif(behindExifMark(exif) ?? exif);
-    if (found === 'unreadable') return undefined;
-    return found ? encodeChunk(kind, exif) : whole;
-  }
+  if (kind === 'eXIf') return cleanExif(content, whole);
   // EXIF data packed, of a draft that nobody follows any more.
   if (kind === 'zxIf') return undefined;
   const text = readPngText(kind, content);
   if (text !== undefined) return cleanText(text, whole, budget);
   // Others are older places of XMP data, or records of where content comes from, which quote EXIF data.
-  return isShown(kind) || !MENTIONED.test(content.toString('latin1')) ? whole : undefined;
+  return isShown(kind) || !saysPosition(content) ? whole : undefined;
 };
 
 /** The file of these chunks; the same bytes when they are all that it holds. */

@@ -90,10 +90,12 @@ export const readDirectory = (tiff: Tiff, at: number): readonly TiffEntry[] | un
 };
 
 /** Where the directories lie that an entry names. */
-const namedBy = ({ uint32 }: Tiff, { tag, type, value }: TiffEntry): readonly number[] => {
-  if (!DIRECTORIES.has(tag) || value === undefined || TYPE_BYTES[type] !== 4) return [];
-  const count = Math.min((value.end - value.start) / 4, MAX_DIRECTORIES);
-  return Array.from({ length: count }, (_, index) => uint32(value.start + index * 4));
+const namedBy = ({ uint16, uint32 }: Tiff, { tag, type, value }: TiffEntry): readonly number[] => {
+  const bytes = TYPE_BYTES[type];
+  if (!DIRECTORIES.has(tag) || value === undefined || (bytes !== 2 && bytes !== 4)) return [];
+  const count = Math.min((value.end - value.start) / bytes, MAX_DIRECTORIES);
+  const read = bytes === 2 ? uint16 : uint32;
+  return Array.from({ length: count }, (_, index) => read(value.start + index * bytes));
 };
 
 /**

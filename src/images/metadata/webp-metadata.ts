@@ -1,4 +1,4 @@
-import { behindExifMark, blankLocationInExif } from './exif-location.ts';
+import { behindExifMark, blankExif, saysPosition } from './exif-location.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 /**
@@ -9,7 +9,6 @@ import { blankLocationInXmp } from './xmp-location.ts';
 const HEADER_BYTES = 12;
 const CHUNK_BYTES = 8;
 const SHOWN: ReadonlySet<string> = new Set(['VP8X', 'VP8 ', 'VP8L', 'ALPH', 'ANIM', 'ANMF', 'ICCP']);
-const MENTIONED = /gps/iu;
 const [EXIF_FLAG, XMP_FLAG] = [0x08, 0x04];
 
 interface Chunk {
@@ -40,8 +39,7 @@ const blankChunk = ({ kind, content }: Chunk): boolean => {
     blankLocationInXmp(content);
     return true;
   }
-  if (kind !== 'EXIF') return !MENTIONED.test(content.toString('latin1'));
-  return blankLocationInExif(behindExifMark(content) ?? content) !== 'unreadable';
+  return kind === 'EXIF' ? blankExif(behindExifMark(content) ?? content) : !saysPosition(content);
 };
 
 /** The file of these chunks; the same bytes when they are all that it holds. */

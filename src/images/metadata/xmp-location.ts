@@ -7,9 +7,14 @@
 
 /** Longer packets hold depth maps or nonsense; when they speak of a position, all of it goes. */
 const MAX_PACKET_BYTES = 4 * 1024 * 1024;
-const MENTIONED = /gps/iu;
-/** The local name of a property that says where: `exif:GPSLatitude`, `drone-dji:GpsLongitude`. */
-const PROPERTY = /^(?:[^:]*:)?gps/iu;
+/** Words of which one stands beside every position: names of properties, keywords. */
+export const MENTIONED =
+  /gps|latitude|longt?itude|verbatimcoordinates|footprintwkt|geo:l|[<:]l(?:at|ong?)(?:_long)?\b|RXhpZgAA|V4aWYAA|FeGlmAA/iu;
+/** The local name of a property that says where: `exif:GPSLatitude`, `geo:lat`, `dwc:decimalLongitude`. */
+const PROPERTY =
+  /^(?:[^:]*:)?(?:gps|\w*(?<!speed)(?:lat|longt?)itude|verbatimcoordinates|footprintwkt|(?:lat|lat_long|long?)$)/iu;
+/** A value that says where: a keyword, or a picture in base64 that has EXIF data of its own. */
+const VALUE = /geo:l(?:at|ong?)=|RXhpZgAA|V4aWYAA|FeGlmAA/u;
 
 const BLANK = 0x20;
 
@@ -60,7 +65,8 @@ const readAttributes = (text: string, start: number): Pick<Tag, 'end' | 'located
     if (text.startsWith('/>', at)) return { end: at + 2, located };
     const end = endOfAttribute(text, at);
     if (end === undefined) return undefined;
-    if (PROPERTY.test(text.slice(at, nameEnd(text, at)))) located.push([before, end]);
+    const name = nameEnd(text, at);
+    if (PROPERTY.test(text.slice(at, name)) || VALUE.test(text.slice(name, end))) located.push([before, end]);
     before = end;
   }
   return undefined;
@@ -127,26 +133,23 @@ const locatedParts = (text: string): readonly Part[] | undefined => {
     if (tag !== undefined) finder.tag(at, tag);
     const end = skipped ?? tag?.end;
     if (end === undefined) return undefined;
+    if (skipped !== undefined && MENTIONED.test(text.slice(at, end))) finder.parts.push([at, end]);
     at = text.indexOf('<', end);
+    if (at >= 0 && VALUE.test(text.slice(end, at))) finder.parts.push([end, at]);
   }
   return finder.isComplete ? finder.parts : undefined;
 };
 
 /**
  * Blanks every property of a packet that says where a picture was taken, in place. A packet that mentions one
- * and cannot be understood, or is too long, is blanked whole. Returns whether anything was blanked.
+ * and cannot be understood, or is too long, is blanked whole.
  */
-export const blankLocationInXmp = (packet: Buffer): boolean => {
+export const blankLocationInXmp = (packet: Buffer): void => {
   // Byte by byte, so that positions in the text are those in the file: names of properties are ASCII.
   const text = packet.toString('latin1');
   const isWide = text.includes('\0');
-  if (!MENTIONED.test(isWide ? text.replaceAll('\0', '') : text)) return false;
+  if (!MENTIONED.test(isWide ? text.replaceAll('\0', '') : text)) return;
   const isPlain = !isWide && packet.length <= MAX_PACKET_BYTES && !text.includes('<!DOCTYPE');
   const parts = isPlain ? locatedParts(text) : undefined;
-  if (parts === undefined) {
-    packet.fill(BLANK);
-    return true;
-  }
-  for (const [start, end] of parts) packet.fill(BLANK, start, end);
-  return parts.length > 0;
+  for (const [start, end] of parts ?? [[0, packet.length]]) packet.fill(BLANK, start, end);
 };
