@@ -12,6 +12,9 @@ const UNSAFE = /[/?<>\\:*|"#%;\u0000-\u001f\u007f-\u009f\u2028\u2029]|\p{Surroga
 const ONLY_DOTS = /^\.+$/u;
 const WINDOWS_DEVICE = /^(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³])(?:\..*)?$/iu;
 
+/** Whether Windows takes a name for a device: `CON`, `nul.txt`. */
+export const isWindowsDevice = (name: string): boolean => WINDOWS_DEVICE.test(name);
+
 const bytesOf = (text: string): number => Buffer.byteLength(text);
 
 /** The longest beginning of the text that fits, never half a character. */

@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -117,6 +117,33 @@ describe('fileDownload of several items', () => {
     const { status, stdout } = spawnSync('unzip', ['-t', file], { encoding: 'utf8' });
     expect(stdout).toContain('No errors detected');
     expect(status).toBe(0);
+  });
+
+  it('gives names that meet nowhere, neither on Windows nor where letter case means nothing', async () => {
+    const service = await startService();
+    const paths = [
+      ...['a.txt', 'A.txt', 'a (1).txt', 'Ä.txt', 'ä.txt', 'con.txt', 'x:y?.txt', 'x_y_.txt'],
+      ...[
+        'DIR/one.txt',
+        'dir/ONE.txt',
+        'mixed.txt',
+        'MIXED.TXT/x.txt',
+        'CON/x.txt',
+        'end./x.txt',
+        'end_/x.txt',
+      ],
+    ];
+    await service.source('files').put(Object.fromEntries(paths.map((path) => [`d/${path}`, path])));
+    const got = Object.entries(await read(await download(service, '', 'd')));
+    const files = got.filter(([name]) => !name.endsWith('/'));
+    expect(files.map(([, text]) => text).sort()).toEqual([...paths].sort());
+    expect(new Set(files.map(([name]) => name.toUpperCase())).size).toBe(paths.length);
+    const folders = new Set(files.map(([name]) => dirname(name).toUpperCase()));
+    for (const [name] of files) {
+      expect(folders).not.toContain(name.toUpperCase());
+      expect(name).not.toMatch(/[<>:"|?*]|[. ](?:\/|$)|(?:^|\/)con(?:\.|\/|$)/iu);
+    }
+    expect(Object.fromEntries(files)).toMatchObject({ 'd/_con.txt': 'con.txt', 'd/_CON/x.txt': 'CON/x.txt' });
   });
 
   it('answers the typed client, HEAD without a body, and one name in the list with an archive', async () => {

@@ -9,6 +9,7 @@ import { isBounded, visibleEntries, visibleFolders } from '../listing/visibility
 import type { OpenSource } from '../open-source.ts';
 import { reservedPattern } from '../reserved.ts';
 import { PlannedEntries } from './planned-entries.ts';
+import { PortableNames } from './portable-names.ts';
 import { zipBatches } from './zip-batches.ts';
 import { ZipStream, type ZipBatch } from './zip-stream.ts';
 
@@ -43,6 +44,7 @@ const viewOf =
 /** The entries of an archive, as far as its limits go. */
 class ArchivePlan {
   readonly #entries = new PlannedEntries();
+  readonly #names = new PortableNames();
   readonly #open: OpenSource;
   readonly #folder: SourcePath;
   readonly #signal: AbortSignal;
@@ -62,7 +64,10 @@ class ArchivePlan {
     if (this.#entries.count === zipLimits.entries || this.#bytes > zipLimits.bytes)
       throw new ArchiveLimitError();
     const name = path.segments.slice(this.#folder.segments.length).join('/');
-    this.#entries.add({ name: kind === 'folder' ? `${name}/` : name, size, modifiedAt });
+    const isFolder = kind === 'folder';
+    // Before the files: they give way.
+    if (isFolder) this.#names.folder(`${name}/`);
+    this.#entries.add({ name: isFolder ? `${name}/` : name, size, modifiedAt });
   }
 
   /** Adds what lies below a folder. @throws ArchiveLimitError */
@@ -87,7 +92,8 @@ class ArchivePlan {
 
   /** The entries to be sent. To be asked for once. */
   batches(): Iterable<ZipBatch> {
-    return zipBatches(this.#open.storage, this.#folder, this.#entries, this.#signal);
+    const planned = { entries: this.#entries, names: this.#names };
+    return zipBatches(this.#open.storage, this.#folder, planned, this.#signal);
   }
 }
 

@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import type { ReadResult, ReusedMemory, StorageAdapter } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { PlannedEntries, PlannedEntry } from './planned-entries.ts';
+import type { PortableNames } from './portable-names.ts';
 import type { OpenedFile, WholeFile, ZipBatch, ZipEntry } from './zip-stream.ts';
 
 /** Smaller files are read whole. */
@@ -55,13 +56,15 @@ class Batches {
   readonly #storage: StorageAdapter;
   readonly #signal: AbortSignal;
   readonly #paths: Paths;
+  readonly #names: PortableNames;
   /** Of batches that are over. */
   readonly #spare: ReusedMemory[] = [];
 
-  constructor(storage: StorageAdapter, root: SourcePath, signal: AbortSignal) {
+  constructor(storage: StorageAdapter, root: SourcePath, names: PortableNames, signal: AbortSignal) {
     this.#storage = storage;
     this.#signal = signal;
     this.#paths = new Paths(root);
+    this.#names = names;
   }
 
   *of(entries: Iterable<PlannedEntry>): Generator<ZipBatch, void, undefined> {
@@ -83,9 +86,10 @@ class Batches {
     if (batch.length > 0) yield this.#batch(batch);
   }
 
-  #locate({ name, size, modifiedAt }: PlannedEntry): Located {
-    const isFolder = name.endsWith('/');
-    const path = this.#paths.of(isFolder ? name.slice(0, -1) : name);
+  #locate({ name: planned, size, modifiedAt }: PlannedEntry): Located {
+    const isFolder = planned.endsWith('/');
+    const path = this.#paths.of(isFolder ? planned.slice(0, -1) : planned);
+    const name = isFolder ? this.#names.folder(planned) : this.#names.file(planned);
     const open = isFolder ? undefined : (): Promise<OpenedFile> => this.#open(path);
     return { path, size, entry: { name, modifiedAt, open } };
   }
@@ -144,6 +148,6 @@ class Batches {
 export const zipBatches = (
   storage: StorageAdapter,
   root: SourcePath,
-  entries: PlannedEntries,
+  { entries, names }: { readonly entries: PlannedEntries; readonly names: PortableNames },
   signal: AbortSignal,
-): Iterable<ZipBatch> => new Batches(storage, root, signal).of(entries.take());
+): Iterable<ZipBatch> => new Batches(storage, root, names, signal).of(entries.take());
