@@ -3,21 +3,17 @@ import {
   NotFoundError,
   StorageDeniedError,
   StorageFullError,
-  StorageTimeoutError,
-  StorageUnavailableError,
-  StowageError,
+  type StowageError,
   UnsafeNameError,
   UnsupportedError,
 } from '../../errors/errors.ts';
-import { SilenceError } from '../../remote-store/lost-connection.ts';
+import { errorOfRefusal, refusalOf, type RefusalMeanings } from '../../remote-store/paths/refusals.ts';
 
 /** The server has not announced an extension of the protocol. */
 export class MissingExtensionError extends Error {}
 
-type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
-
 /** Statuses of version 3 of the protocol, and those of later versions that servers send all the same. */
-const byStatus: ReadonlyMap<number, MakeError> = new Map<number, MakeError>([
+const byStatus: RefusalMeanings = new Map([
   [2, (facts) => new NotFoundError(facts)],
   [3, (facts) => new StorageDeniedError(facts)],
   // What OpenSSH makes of a name that its file system refuses.
@@ -31,12 +27,8 @@ const byStatus: ReadonlyMap<number, MakeError> = new Map<number, MakeError>([
   [20, (facts) => new UnsafeNameError(facts)],
 ]);
 
-/** The status that the server refused a request with; undefined for what is no refusal. */
-export const statusOf = (error: unknown): number | undefined => {
-  const cause = error instanceof StowageError ? error.cause : error;
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  return typeof code === 'number' ? code : undefined;
-};
+/** The status that the server refused a request with; undefined for what is not a refusal. */
+export const statusOf = refusalOf;
 
 /**
  * Refused without a reason that the status tells: that something is in the way, above all. Status 4 stands
@@ -45,15 +37,8 @@ export const statusOf = (error: unknown): number | undefined => {
  */
 export const isPlainRefusal = (error: unknown): boolean => [4, 11, 18].includes(statusOf(error) ?? 0);
 
-/**
- * Our error for one of the library. Ours pass as they are.
- * @param asked what was asked of the server, for the log: never a host
- */
-export const errorOf = (asked: string, error: unknown): StowageError => {
-  if (error instanceof StowageError) return error;
-  const text = error instanceof Error ? error.message : String(error);
-  const facts = { detail: `${asked}: ${text}`, cause: error };
-  if (error instanceof SilenceError) return new StorageTimeoutError(facts);
-  if (error instanceof MissingExtensionError) return new UnsupportedError(facts);
-  return byStatus.get(statusOf(error) ?? 0)?.(facts) ?? new StorageUnavailableError(facts);
-};
+/** @see errorOfRefusal */
+export const errorOf = (asked: string, error: unknown): StowageError =>
+  error instanceof MissingExtensionError
+    ? new UnsupportedError({ detail: `${asked}: ${error.message}`, cause: error })
+    : errorOfRefusal(byStatus, asked, error);
