@@ -48,7 +48,8 @@ export const attemptsOption = countOption(1, 10)
 export const silenceOption = secondsOption(3600)
   .default(60)
   .describe(
-    'Seconds without any data, after which a request has failed. A download whose reader pauses longer goes on with another request.',
+    'Seconds without any data, after which a request has failed. A download whose reader pauses longer goes on ' +
+      'with another request.',
   );
 
 const certificatesIn = (text: string): readonly string[] =>
@@ -70,7 +71,8 @@ export const authoritiesOption = textOption
   .transform((text) => certificatesIn(text).join('\n'))
   .optional()
   .describe(
-    'Certificates (PEM) of the authorities that are trusted for this server, in place of the list of Node.js and NODE_EXTRA_CA_CERTS.',
+    'Certificates (PEM) of the authorities that are trusted for this server, in place of the list of Node.js and ' +
+      'NODE_EXTRA_CA_CERTS.',
   );
 
 const problemsOfIssue = (issue: z.core.$ZodIssue): readonly string[] =>

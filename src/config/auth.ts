@@ -70,7 +70,8 @@ const jwtShape = z.strictObject({
     .string()
     .refine(
       (text) => algorithmsOfKey(text).length > 0,
-      'must not be anything but a public key or a certificate in PEM: RSA from 2048 bits, P-256, P-384, P-521 or Ed25519',
+      'must not be anything but a public key or a certificate in PEM: RSA from 2048 bits, P-256, P-384, P-521 or ' +
+        'Ed25519',
     )
     .optional()
     .describe('The key itself, in PEM: a public key or a certificate.'),

@@ -43,7 +43,8 @@ const webhookSchema = z.strictObject({
     .refine(isWebAddress, 'must be an http or https address')
     .describe('Where events are posted to.'),
   secret: signingKeys.describe(
-    'Signs what is posted; at least 32 bytes. Several in a list sign each for itself, so that one can be changed for another.',
+    'Signs what is posted; at least 32 bytes. Several in a list sign each for itself, so that one can be changed ' +
+      'for another.',
   ),
   events: z.array(z.enum(eventTypes)).optional().describe('The types that are posted; all when absent.'),
   allowPrivate: z
@@ -112,7 +113,8 @@ export const keepingShape = {
   trash: setting(
     trashSchema.optional(),
     source(
-      'Keep what fileRemove and folderRemove take away in a hidden folder of the source, from where it can be restored. Absent: what is removed is gone.',
+      'Keep what fileRemove and folderRemove take away in a hidden folder of the source, from where it can be ' +
+        'restored. Absent: what is removed is gone.',
     ),
   ),
   quota: setting(
@@ -122,7 +124,8 @@ export const keepingShape = {
   tus: setting(
     tusSchema.optional(),
     global(
-      'Take uploads in parts (tus 1.0) at `/tus`, which go on after a broken connection. Absent: off. Needs the package "@tus/server", and `stateDirectory` or `directory`.',
+      'Take uploads in parts (tus 1.0) at `/tus`, which go on after a broken connection. Absent: off. Needs the ' +
+        'package "@tus/server", and `stateDirectory` or `directory`.',
     ),
   ),
   audit: setting(auditSchema.optional(), global('Write every change, and who made it, into a file.')),
@@ -133,13 +136,15 @@ export const keepingShape = {
   redis: setting(
     redisSchema.optional(),
     global(
-      'Where several instances of one service share what they count and keep: rate limits, quotas, webhooks that wait. Absent: each instance for itself. Needs the package "ioredis".',
+      'Where several instances of one service share what they count and keep: rate limits, quotas, webhooks that ' +
+        'wait. Absent: each instance for itself. Needs the package "ioredis".',
     ),
   ),
   stateDirectory: setting(
     z.string().min(1).optional(),
     global(
-      'A directory for what must outlive the process: webhooks that wait (without `redis`), unfinished uploads. Of this process alone, on a local disk.',
+      'A directory for what must outlive the process: webhooks that wait (without `redis`), unfinished uploads. ' +
+        'Of this process alone, on a local disk.',
     ),
   ),
 };

@@ -44,7 +44,8 @@ const imagePresetSchema = z
       .enum(['cover', 'contain', 'inside'])
       .default('inside')
       .describe(
-        '`inside`: scaled down to fit; `cover`: exactly this size, the edges cut off; `contain`: exactly this size, with empty space around.',
+        '`inside`: scaled down to fit; `cover`: exactly this size, the edges cut off; `contain`: exactly this ' +
+          'size, with empty space around.',
       ),
     format: z
       .enum(['jpeg', 'png', 'webp', 'avif'])
@@ -97,25 +98,29 @@ export const pictureSettings = {
   uploadImages: setting(
     uploadImagesSchema.optional(),
     source(
-      'What happens to pictures that are uploaded, saved by an image editor, or come from another source. Default: they are stored byte for byte.',
+      'What happens to pictures that are uploaded, saved by an image editor, or come from another source. ' +
+        'Default: they are stored byte for byte.',
     ),
   ),
   imagePresets: setting(
     imagePresetsSchema,
     source(
-      'Forms of pictures by name, `{ "card": { "width": 320, "height": 200, "fit": "cover", "format": "webp" } }`: each is made once, kept beside the thumbnails, and given by imageVariant and `mods[variants]`.',
+      'Forms of pictures by name, `{ "card": { "width": 320, "height": 200, "fit": "cover", "format": "webp" } ' +
+        '}`: each is made once, kept beside the thumbnails, and given by imageVariant and `mods[variants]`.',
     ),
   ),
   thumbDensity: setting(
     z.number().min(1).max(4).default(1),
     source(
-      'Pixels of a thumbnail for each of `thumbSize`: 2 for sharp thumbnails on fine screens. Thumbnails that exist keep their size until their image changes.',
+      'Pixels of a thumbnail for each of `thumbSize`: 2 for sharp thumbnails on fine screens. Thumbnails that ' +
+        'exist keep their size until their image changes.',
     ),
   ),
   thumbPrograms: setting(
     thumbProgramsSchema.prefault({}),
     global(
-      'Programs that draw thumbnails of PDF files and videos, `{ "pdf": "pdftoppm", "video": "ffmpeg" }`. Without one such files have icons.',
+      'Programs that draw thumbnails of PDF files and videos, `{ "pdf": "pdftoppm", "video": "ffmpeg" }`. ' +
+        'Without one such files have icons.',
     ),
   ),
 } as const;

@@ -107,13 +107,15 @@ export const clientSettings = {
   rateLimits: setting(
     rateLimitsSchema.optional(),
     global(
-      'How often one client may ask for what is expensive: the subject that checkAuthentication names, else the client address. More: 429 with `Retry-After`. Needs the package "rate-limiter-flexible".',
+      'How often one client may ask for what is expensive: the subject that checkAuthentication names, else the ' +
+        'client address. More: 429 with `Retry-After`. Needs the package "rate-limiter-flexible".',
     ),
   ),
   trustedProxies: setting(
     z.array(network).default([]),
     global(
-      'Proxies whose `X-Forwarded-For` names the client address, for `rateLimits` and `tus`. Without them it is who has connected.',
+      'Proxies whose `X-Forwarded-For` names the client address, for `rateLimits` and `tus`. Without them it is ' +
+        'who has connected.',
     ),
   ),
 } as const;

@@ -189,7 +189,8 @@ export const settingsShape = {
   auth: setting(
     authSchema.optional(),
     global(
-      'Take the role of a request from a header of a trusted proxy (`header` and `from`), or from a signed token (`jwt`), in place of `defaultRole`. Without it, or from elsewhere: 401.',
+      'Take the role of a request from a header of a trusted proxy (`header` and `from`), or from a signed token ' +
+        '(`jwt`), in place of `defaultRole`. Without it, or from elsewhere: 401.',
     ),
   ),
   ...clientSettings,
@@ -234,25 +235,31 @@ export const settingsShape = {
   serve: setting(
     z.enum(servingModes).default('off'),
     source(
-      'Whether the service itself serves the files, below `/file/<source>/`: to everybody (`public`), to those whom checkAuthentication and the rule FILE_DOWNLOAD let (`protected`), or by links that expire (`signed`). Thumbnails are then made when a browser asks for them.',
+      'Whether the service itself serves the files, below `/file/<source>/`: to everybody (`public`), to those ' +
+        'whom checkAuthentication and the rule FILE_DOWNLOAD let (`protected`), or by links that expire ' +
+        '(`signed`). Thumbnails are then made when a browser asks for them.',
     ),
   ),
   delivery: setting(
     z.enum(deliveries).default('stream'),
     source(
-      'Who sends the bytes of served files: the service (`stream`), the store by a redirect to a URL that expires soon (`redirect`; S3, Azure, Google Cloud Storage), or the web server in front (`x-accel-redirect` of nginx, `x-sendfile` of Apache; local sources).',
+      'Who sends the bytes of served files: the service (`stream`), the store by a redirect to a URL that ' +
+        'expires soon (`redirect`; S3, Azure, Google Cloud Storage), or the web server in front ' +
+        '(`x-accel-redirect` of nginx, `x-sendfile` of Apache; local sources).',
     ),
   ),
   deliveryPrefix: setting(
     z.string().regex(/^\//u, 'must begin with a slash').optional(),
     source(
-      'What stands before the path of a file in `X-Accel-Redirect` (an internal location of nginx) or `X-Sendfile` (a directory; default: the root of the source).',
+      'What stands before the path of a file in `X-Accel-Redirect` (an internal location of nginx) or ' +
+        '`X-Sendfile` (a directory; default: the root of the source).',
     ),
   ),
   serveCacheControl: setting(
     headerValue.optional(),
     source(
-      '`Cache-Control` of served files. Default: browsers ask each time whether a file has changed; `public` sources may be kept by shared caches, all others not.',
+      '`Cache-Control` of served files. Default: browsers ask each time whether a file has changed; `public` ' +
+        'sources may be kept by shared caches, all others not.',
     ),
   ),
   signedUrlLifetime: setting(
@@ -262,7 +269,8 @@ export const settingsShape = {
   thumbPlaceholder: setting(
     z.boolean().default(false),
     source(
-      'Show the icon of its type where a picture has no thumbnail yet because the quota is used up. False: such items have no `thumb`.',
+      'Show the icon of its type where a picture has no thumbnail yet because the quota is used up. False: such ' +
+        'items have no `thumb`.',
     ),
   ),
   ...keepingShape,
@@ -270,13 +278,15 @@ export const settingsShape = {
   signingSecret: setting(
     signingKeys.optional(),
     global(
-      'Keys that sign links: the first one signs, all are accepted, so that keys can be changed. Default: STOWAGE_SIGNING_SECRET, several separated by blanks.',
+      'Keys that sign links: the first one signs, all are accepted, so that keys can be changed. Default: ' +
+        'STOWAGE_SIGNING_SECRET, several separated by blanks.',
     ),
   ),
   publicUrl: setting(
     ownAddress.optional(),
     global(
-      'Address of the service as browsers see it, when a proxy changes it: `https://www.example.com/connector/` or only a path. Default: the path that requests come to.',
+      'Address of the service as browsers see it, when a proxy changes it: `https://www.example.com/connector/` ' +
+        'or only a path. Default: the path that requests come to.',
     ),
   ),
 } as const;

@@ -73,7 +73,8 @@ const createForeignOriginLog = (log: Pick<Logger, 'warn'>, reason: string): ((or
 };
 
 const OFF =
-  'cross-origin requests are not allowed. For pages of your own set allowCrossOrigin to true and list their origins in allowedOrigins.';
+  'cross-origin requests are not allowed. For pages of your own set allowCrossOrigin to true and list their ' +
+  'origins in allowedOrigins.';
 const NOT_LISTED = 'allowedOrigins does not have it. Add it if the page is yours.';
 const NOT_ACCEPTED = 'the hook allowedOrigins did not accept it.';
 

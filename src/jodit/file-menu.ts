@@ -68,7 +68,8 @@ export const extendFileMenu = (browser: FileBrowser, entries: readonly MenuEntry
       run(item);
     };
     const className =
-      'jodit-ui-button jodit-ui-button_size_middle jodit-ui-button_variant_initial jodit-ui-button_text-icons_true jodit-ui-button_context_menu';
+      'jodit-ui-button jodit-ui-button_size_middle jodit-ui-button_variant_initial ' +
+      'jodit-ui-button_text-icons_true jodit-ui-button_context_menu';
     return makeButton(`${className} stowage-menu-entry stowage-menu-entry_${sign}`, act, {
       children: [
         make('span', 'jodit-ui-button__icon', { children: [arrow()] }),

@@ -44,7 +44,12 @@ const numberOf = (item: Answered, key: string): number | undefined => {
 /** A sheet with the extension of a file, where the connector draws nothing for a search. */
 const sheet = (name: string): string => {
   const extension = (/\.([a-z0-9]{1,5})$/iu.exec(name)?.[1] ?? '').toUpperCase();
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 96"><path d="M24 8h34l16 16v64H24z" fill="#eef3f2" stroke="#7d918f" stroke-width="2"/><path d="M58 8v16h16" fill="none" stroke="#7d918f" stroke-width="2"/><text x="49" y="62" font-family="sans-serif" font-size="15" font-weight="700" text-anchor="middle" fill="#16302f">${extension}</text></svg>`;
+  const svg =
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 96">' +
+    '<path d="M24 8h34l16 16v64H24z" fill="#eef3f2" stroke="#7d918f" stroke-width="2"/>' +
+    '<path d="M58 8v16h16" fill="none" stroke="#7d918f" stroke-width="2"/>' +
+    '<text x="49" y="62" font-family="sans-serif" font-size="15" font-weight="700" text-anchor="middle" ' +
+    `fill="#16302f">${extension}</text></svg>`;
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 };
 

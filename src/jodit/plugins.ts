@@ -19,7 +19,7 @@ export const warnOfMissingPlugins = (editor: object): void => {
   warned.add(Jodit);
   // eslint-disable-next-line no-console -- a page has no other log
   console.warn(
-    `stowage/jodit: Jodit lacks plugins (${missing.join(', ')}), without which parts of the file browser have no button. ` +
-      "Import them beside the editor: import 'jodit/esm/plugins/all.js';",
+    `stowage/jodit: Jodit lacks plugins (${missing.join(', ')}), without which parts of the file browser have ` +
+      "no button. Import them beside the editor: import 'jodit/esm/plugins/all.js';",
   );
 };

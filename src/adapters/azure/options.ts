@@ -34,7 +34,8 @@ export const azureOptionsSchema = z.strictObject(
       .refine(isAccountUrl, 'must be the http or https URL of an account, without a query')
       .optional()
       .describe(
-        'Address of the blob service: `https://ACCOUNT.blob.core.windows.net`, or that of a sovereign cloud or emulator.',
+        'Address of the blob service: `https://ACCOUNT.blob.core.windows.net`, or that of a sovereign cloud or ' +
+          'emulator.',
       ),
     connectionString: textOption
       .refine(
@@ -52,7 +53,8 @@ export const azureOptionsSchema = z.strictObject(
       .transform((text) => text.trim().replace(/^\?/u, ''))
       .optional()
       .describe(
-        'Shared access signature for the container, with or without `?`. Without accountKey and sasToken the default chain of `@azure/identity` is asked: environment, workload identity, managed identity.',
+        'Shared access signature for the container, with or without `?`. Without accountKey and sasToken the ' +
+          'default chain of `@azure/identity` is asked: environment, workload identity, managed identity.',
       ),
     prefix: prefixOption.describe(
       'Prefix of names that acts as root of the source. Two sources on one container need different prefixes.',

@@ -31,7 +31,8 @@ export const gcsOptionsSchema = z.strictObject(
     credentialsFile: filledOption
       .optional()
       .describe(
-        'File with the key of a service account (JSON), or with another login of Google Cloud. Without it the default login is asked: GOOGLE_APPLICATION_CREDENTIALS, gcloud, the machine.',
+        'File with the key of a service account (JSON), or with another login of Google Cloud. Without it the ' +
+          'default login is asked: GOOGLE_APPLICATION_CREDENTIALS, gcloud, the machine.',
       ),
     anonymous: flagOption
       .default(false)

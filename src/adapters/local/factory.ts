@@ -139,7 +139,8 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
     const walker = new FolderWalker(confinement);
     if (!confinement.holds && process.platform === 'linux') {
       log.warn(
-        'Folders of a source cannot be held open: /proc is missing. Links swapped in during a request are only looked for.',
+        'Folders of a source cannot be held open: /proc is missing. Links swapped in during a request are only ' +
+          'looked for.',
         {
           root,
         },

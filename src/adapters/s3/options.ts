@@ -32,7 +32,8 @@ const credentials = z
   )
   .optional()
   .describe(
-    "Key to sign with. Without it the SDK's standard chain is asked: environment variables, shared files and profile, role of the instance, task or pod.",
+    "Key to sign with. Without it the SDK's standard chain is asked: environment variables, shared files and " +
+      'profile, role of the instance, task or pod.',
   );
 
 /** Options of the s3 adapter, as they are written under `sources.<name>.s3`. */
@@ -73,7 +74,8 @@ export const s3OptionsSchema = z.strictObject(
     checksums: flagOption
       .optional()
       .describe(
-        "Send the SDK's checksums with uploads; buckets with Object Lock need it. Default: true on AWS, false with `endpoint`.",
+        "Send the SDK's checksums with uploads; buckets with Object Lock need it. Default: true on AWS, false " +
+          'with `endpoint`.',
       ),
     cacheControl: cacheControlOption.describe('`Cache-Control` that objects are stored with.'),
   },

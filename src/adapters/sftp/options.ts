@@ -50,7 +50,8 @@ export const sftpOptionsSchema = z
         )
         .optional()
         .describe(
-          'Public key of the server (`ssh-ed25519 AAAA...`, as `ssh-keyscan` prints it) or its fingerprint (`SHA256:...`); several in a list. Any other key is refused.',
+          'Public key of the server (`ssh-ed25519 AAAA...`, as `ssh-keyscan` prints it) or its fingerprint ' +
+            '(`SHA256:...`); several in a list. Any other key is refused.',
         ),
       knownHostsFile: filledOption
         .optional()

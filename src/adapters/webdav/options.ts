@@ -68,7 +68,8 @@ export const webdavOptionsSchema = z
       reserveNames: flagOption
         .default(true)
         .describe(
-          'Reserve each new name by a hidden folder, so that several instances never give one name twice. Costs two requests.',
+          'Reserve each new name by a hidden folder, so that several instances never give one name twice. Costs ' +
+            'two requests.',
         ),
     },
     'must be an object',

@@ -49,7 +49,10 @@ const fixOfStatus = (status: number, { key, storageAdapter }: SourceConfig): str
       ? `Let the service serve the files: remove sources.${key}.baseurl and set "serve": "public" (docs/serving.md).`
       : 'Let the web server read the folder: its user needs the right to enter it and all folders above.';
   if (status === 404)
-    return `Point the web server to the root of the source (nginx: alias, with slashes at both ends), or correct sources.${key}.baseurl.`;
+    return (
+      'Point the web server to the root of the source (nginx: alias, with slashes at both ends), or correct ' +
+      `sources.${key}.baseurl.`
+    );
   if (status >= 300 && status < 400)
     return `Write the address after the redirect into sources.${key}.baseurl, without a login before it.`;
   return `Look into the log of the web server behind sources.${key}.baseurl.`;
@@ -76,7 +79,8 @@ const checkAnswer = async (
       'baseurl',
       `${at} answers with something else than the file`,
       /^\s*</u.test(text)
-        ? `A page answers there: correct sources.${config.key}.baseurl, or serve the files before the routes of the page.`
+        ? `A page answers there: correct sources.${config.key}.baseurl, or serve the files before the routes of ` +
+            'the page.'
         : `Correct sources.${config.key}.baseurl: it leads to other files.`,
     );
   findings.ok('baseurl', `browsers can read files at ${config.baseurl ?? at}`);

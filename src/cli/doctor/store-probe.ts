@@ -72,7 +72,10 @@ const adviceForSftp = (reason: string, error: unknown, key: string): string => {
   const where = `sources.${key}.sftp`;
   if (error instanceof UnsupportedError) return 'npm install ssh2';
   if (reason.includes('unknown host key'))
-    return `Ask who runs the server whether the key is its own, and only then add it to ${where}.hostKey or knownHostsFile.`;
+    return (
+      'Ask who runs the server whether the key is its own, and only then add it to ' +
+      `${where}.hostKey or knownHostsFile.`
+    );
   if (error instanceof StorageDeniedError)
     return `Correct the login of ${where}, or give this user more rights there.`;
   return `Correct host, port or directory of ${where}, or start the server that it names.`;

@@ -58,8 +58,8 @@ const createLauncher = ({ browser, log }: PdfEngineParts): (() => Promise<Starte
     if (!sandboxed && !warned) {
       warned = true;
       log.warn(
-        'The browser that prints PDF files runs without its sandbox: whoever breaks out of a page has the rights of this service. ' +
-          'Run the service as another user than root, or see documents.browserSandbox.',
+        'The browser that prints PDF files runs without its sandbox: whoever breaks out of a page has the ' +
+          'rights of this service. Run the service as another user than root, or see documents.browserSandbox.',
       );
     }
     return startBrowser(puppeteer, executable, { sandboxed, environment }).catch((cause: unknown) => {
