@@ -195,6 +195,25 @@ describe.skipIf(redisMissing !== undefined)('rate limits that instances share (n
     expect(warnings.join()).not.toContain(new URL(redis.url).port);
   });
 
+  it('count together again when Redis has come back', async () => {
+    const redis = await startRedis();
+    const limits: RateLimits = { listings: { requests: 2, seconds: 600 } };
+    const shared = { redis: { url: redis.url } };
+    const [one, two] = [await serve(limits, {}, shared), await serve(limits, {}, shared)];
+    await redis.stop();
+    for (const url of [one, two])
+      expect(await statuses([list(url), list(url), list(url)])).toEqual([200, 200, 429]);
+    await redis.start();
+    const connected = async (): Promise<number> => {
+      const lines = (await redis.client.call('CLIENT', 'LIST')) as string;
+      return lines.trim().split('\n').length;
+    };
+    await expect.poll(connected, { timeout: 10_000 }).toBe(3);
+    await redis.client.flushall();
+    expect([(await list(one)).status, (await list(two)).status]).toEqual([200, 200]);
+    expect([(await list(one)).status, (await list(two)).status]).toEqual([429, 429]);
+  });
+
   it('hold where Redis never answers', async () => {
     const redis = { url: `redis://127.0.0.1:${String(await freePort())}` };
     const url = await serve({ listings: { requests: 1, seconds: 60 } }, {}, { redis });

@@ -1,10 +1,10 @@
 import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApp, HttpError, type ConnectorHooks, type ServiceEvent } from 'stowage';
+import { HttpError, type ConnectorHooks, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { photo } from '../images/pictures.ts';
-import { formOf, silent, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
+import { formOf, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
 
 const settings = { createThumb: false, trash: {} } as const;
 
@@ -197,22 +197,25 @@ describe('events', () => {
   it('wait for no host when the client has left', async () => {
     let asked = (): void => undefined;
     const isAsked = new Promise<void>((resolve) => (asked = resolve));
-    const app = createApp(
-      { sources: { files: { title: 'Files', baseurl: '/files/', storageAdapter: 'memory' } } },
-      { beforeEvent: () => (asked(), new Promise(() => undefined)) },
-      { logger: silent },
-    );
-    onTestFinished(() => app.close());
+    let answer: Promise<void> = new Promise(() => undefined);
+    const { service, after } = await start({
+      beforeEvent: async ({ type }) => {
+        if (type !== 'file.removed') return;
+        asked();
+        await answer;
+      },
+    });
+    await service.source('files').put({ 'a.txt': 'a' });
     const client = new AbortController();
-    const answer = app.fetch(
-      new Request('http://service/folderCreate?name=a', { method: 'POST', signal: client.signal }),
-    );
+    const url = `${service.url}/fileRemove?name=a.txt`;
+    const left = fetch(url, { method: 'POST', signal: client.signal });
     await isAsked;
     client.abort();
-    // Whatever it says, nobody reads it.
-    await Promise.allSettled([answer]);
-    const listing = await app.fetch(new Request('http://service/files?mods[withFolders]=true'));
-    expect(await listing.text()).not.toContain('"name":"a"');
+    await Promise.allSettled([left]);
+    answer = Promise.resolve();
+    // Whoever has left holds the file no longer.
+    expect((await service.call('fileRemove', { name: 'a.txt' })).status).toBe(200);
+    expect(after.map(({ type }) => type)).toEqual(['file.removed']);
   });
 
   it.each([

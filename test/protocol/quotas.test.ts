@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createApp, registerStorageAdapter } from 'stowage';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   createEmbeddedState,
   createQuotas,
@@ -346,6 +346,29 @@ describe('quota', () => {
     ]);
     expect((await service.source('files').paths()).filter((path) => !path.endsWith('/'))).toEqual([]);
     expect(await quotaOf(service)).toMatchObject({ usedFiles: 0 });
+  });
+
+  it('is counted again after an hour of use: then it is right, whatever other programs have done', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const service = await start({ bytes: 1000 });
+    const used = async (): Promise<unknown> => ((await quotaOf(service)) as { usedBytes?: number }).usedBytes;
+    expect((await upload(service, 'a.txt', 100)).status).toBe(200);
+    // The first count was disturbed by that upload; what does not fit in waits for the next one.
+    vi.setSystemTime(Date.now() + 6 * 60_000);
+    expect(refused(await upload(service, 'b.txt', 901))).toEqual(QUOTA);
+    expect(await used()).toBe(100);
+    await service.source('files').put({ 'b.txt': text(800) });
+    vi.setSystemTime(Date.now() + 50 * 60_000);
+    expect(await used()).toBe(100);
+    vi.setSystemTime(Date.now() + 11 * 60_000);
+    await expect.poll(used).toBe(900);
+    await rm(join(service.source('files').root, 'b.txt'));
+    expect(refused(await upload(service, 'c.txt', 900))).toEqual(QUOTA);
+    vi.setSystemTime(Date.now() + 61 * 60_000);
+    // What is due is counted before anything is refused.
+    expect((await upload(service, 'c.txt', 900)).status).toBe(200);
+    expect(await used()).toBe(1000);
   });
 
   it('does not count thumbnails', async () => {

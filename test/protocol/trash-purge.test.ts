@@ -2,13 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { createApp } from 'stowage';
 import { createClient, type Client } from 'stowage/client';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { silent } from './service.ts';
 
-const start = async (source: object, maxBytes: number): Promise<Client> => {
+const HOUR = 60 * 60_000;
+
+const start = async (source: object, maxBytes?: number): Promise<Client> => {
   const files = { title: 'Files', baseurl: 'https://files.example/', ...source };
   const app = createApp(
-    { createThumb: false, trash: { maxBytes }, sources: { files } },
+    { createThumb: false, trash: maxBytes === undefined ? {} : { maxBytes }, sources: { files } },
     {},
     { logger: silent },
   );
@@ -43,6 +45,25 @@ it('gives up an item that is larger than the trash may be, and nothing for it', 
     return items.map(({ name }) => name);
   };
   await expect.poll(namesIn).toEqual(['b.txt', 'a.txt']);
+});
+
+it('gives up what is older than the retention, and looks once an hour', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const client = await start({ storageAdapter: 'memory', trash: { retentionDays: 2 } });
+  const namesIn = async (): Promise<readonly string[]> =>
+    (await client.trashList({ limit: 1000 })).items.map(({ name }) => name);
+  await client.fileUpload({ path: '', files: [fileOf('a.txt'), fileOf('b.txt')] });
+  await client.fileRemove({ path: '', name: 'a.txt' });
+  vi.setSystemTime(Date.now() + 24 * HOUR);
+  await client.fileRemove({ path: '', name: 'b.txt' });
+  expect(await namesIn()).toEqual(['b.txt', 'a.txt']);
+  vi.setSystemTime(Date.now() + 23 * HOUR);
+  expect(await namesIn()).toEqual(['b.txt', 'a.txt']);
+  vi.setSystemTime(Date.now() + 2 * HOUR);
+  await expect.poll(namesIn).toEqual(['b.txt']);
+  vi.setSystemTime(Date.now() + 24 * HOUR);
+  await expect.poll(namesIn).toEqual([]);
 });
 
 describe('items that are restored while the trash gives up what is too much, and is emptied', () => {
