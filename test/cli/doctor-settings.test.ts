@@ -38,7 +38,7 @@ const settings: readonly Row[] = [
     () => ({ ...healthy(), accessControl: [] }),
     'strangers',
     'risk',
-    /without any login: .*fileRemove/u,
+    /without any login: (?!.*trash).*fileRemove/u,
     /Set auth/u,
   ],
   [

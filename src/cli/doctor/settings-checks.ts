@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { accessKeyOf } from '../../actions/action.ts';
 import { createActions } from '../../actions/registry.ts';
+import { trashPolicyOf } from '../../actions/removal.ts';
 import { compileRules } from '../../access/access.ts';
 import type { CheckedConfiguration } from '../../connector.ts';
 import { isPlainObject } from '../../config/plain-values.ts';
@@ -13,7 +14,7 @@ import { Findings } from './finding.ts';
 /** Who may write without having logged in. */
 const checkStrangers = (
   { hooks = {} }: ServiceDefinition,
-  { config: { settings } }: CheckedConfiguration,
+  { config: { settings, sources } }: CheckedConfiguration,
   findings: Findings,
 ): void => {
   const { auth, defaultRole, accessControl } = settings;
@@ -21,7 +22,9 @@ const checkStrangers = (
   if (isAsked || (auth !== undefined && auth.jwt?.optional !== true))
     return findings.ok('strangers', 'requests need a role that a hook, a proxy or a token vouches for');
   const access = compileRules(accessControl).forRole(defaultRole);
+  const hasTrash = sources.some((source) => trashPolicyOf(source.settings) !== undefined);
   const open = [...createActions().values()]
+    .filter(({ name }) => hasTrash || !accessKeyOf(name).startsWith('TRASH_'))
     .filter(({ name, changes }) => changes && access.mayAllow(accessKeyOf(name), SourcePath.root))
     .map(({ name }) => name);
   if (open.length === 0) return findings.ok('strangers', 'nobody may write without a role of their own');
