@@ -152,6 +152,19 @@ const cases: readonly (readonly [adapter: string, options: unknown, problems: re
     { container: 'media', connectionString: 'AccountName=a;AccountKey=a2V5', accountKey: 'a2V5' },
     ['.connectionString: holds the key itself, so accountKey and sasToken must be absent'],
   ],
+  ...['Archive', 'cool', 'P4'].map(
+    (accessTier) =>
+      [
+        'azure',
+        { container: 'media', accountUrl: 'https://a.blob.test/', accessTier },
+        ['.accessTier: must be one of Hot, Cool, Cold: what lies in another cannot be read at once'],
+      ] as const,
+  ),
+  [
+    'gcs',
+    { bucket: 'media', storageClass: 'nearline' },
+    ['.storageClass: must be the name of a storage class in capitals, such as NEARLINE'],
+  ],
   ['gcs', { bucket: 'Media' }, ['.bucket: must be the name of a bucket']],
   [
     'gcs',

@@ -14,6 +14,9 @@ import {
 
 const seconds = secondsOption(3600);
 
+/** Those whose blobs can be read. Archive keeps them for hours until they are brought back. */
+const TIERS = ['Hot', 'Cool', 'Cold'] as const;
+
 const isAccountUrl = (text: string): boolean => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^https?:$/u.test(url.protocol) && url.search === '' && url.username === '';
@@ -64,9 +67,10 @@ export const azureOptionsSchema = z.strictObject(
     readTimeout: silenceOption,
     maxAttempts: attemptsOption,
     maxConcurrency: countOption(1, 16).default(4).describe('Blocks of one upload that are sent at once.'),
-    accessTier: filledOption
+    accessTier: z
+      .enum(TIERS, `must be one of ${TIERS.join(', ')}: what lies in another cannot be read at once`)
       .optional()
-      .describe('Access tier of every blob, such as `Cool`; that of the account when absent.'),
+      .describe('Access tier of every blob; that of the account when absent.'),
     cacheControl: cacheControlOption.describe('`Cache-Control` that blobs are stored with.'),
   },
   'must be an object',

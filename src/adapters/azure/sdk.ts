@@ -2,6 +2,7 @@ import type * as Sdk from '@azure/storage-blob';
 import type { ContainerClient, RequestPolicy, RequestPolicyFactory } from '@azure/storage-blob';
 import { loadOptional } from '../../adapter-support/optional-package.ts';
 import type { Agents } from '../../remote-store/agents.ts';
+import { inTime } from '../../remote-store/lost-connection.ts';
 import { accountOf, type AzureOptions } from './options.ts';
 
 /** The client of a container, and the service that it belongs to. */
@@ -15,21 +16,28 @@ export interface AzureClient {
 const loadSdk = (): Promise<typeof Sdk> =>
   loadOptional('Azure storage', '@azure/storage-blob', () => import('@azure/storage-blob'));
 
-const defaultCredential = async () => {
+/** The library waits for some logins as long as they take. */
+const defaultCredential = async (ms: number): Promise<TokenCredential> => {
   const { DefaultAzureCredential } = await loadOptional(
     'Azure storage without accountKey, sasToken or connectionString',
     '@azure/identity',
     () => import('@azure/identity'),
   );
-  return new DefaultAzureCredential();
+  const credential = new DefaultAzureCredential();
+  return {
+    // One token is for all who wait for it: it does not end with the request of the first.
+    getToken: (scopes, options) =>
+      inTime(credential.getToken(scopes, { ...options, abortSignal: AbortSignal.timeout(ms) }), ms),
+  };
 };
 
 type Login = Sdk.BlobServiceClient['credential'];
+type TokenCredential = Exclude<Login, Sdk.AnonymousCredential | Sdk.StorageSharedKeyCredential>;
 
 /** Where the service is, with the signature if there is one, and who signs. */
 const addressOf = async (
   sdk: typeof Sdk,
-  { accountUrl = '', connectionString, accountKey, sasToken }: AzureOptions,
+  { accountUrl = '', connectionString, accountKey, sasToken, connectTimeout, readTimeout }: AzureOptions,
 ): Promise<{ readonly url: string; readonly login: Login }> => {
   if (connectionString !== undefined) {
     const { url, credential } = sdk.BlobServiceClient.fromConnectionString(connectionString);
@@ -37,7 +45,8 @@ const addressOf = async (
   }
   if (sasToken !== undefined)
     return { url: `${accountUrl}?${sasToken}`, login: new sdk.AnonymousCredential() };
-  if (accountKey === undefined) return { url: accountUrl, login: await defaultCredential() };
+  if (accountKey === undefined)
+    return { url: accountUrl, login: await defaultCredential((connectTimeout + readTimeout) * 1000) };
   const login = new sdk.StorageSharedKeyCredential(accountOf(accountUrl) ?? '', accountKey);
   return { url: accountUrl, login };
 };

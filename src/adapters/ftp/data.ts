@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { connect as connectSecurely, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { LostConnectionError, SilenceError } from '../../remote-store/lost-connection.ts';
+import { inTime, LostConnectionError, SilenceError } from '../../remote-store/lost-connection.ts';
 
 /** A data connection broke: what the server says of the command explains it better. */
 export class DataLostError extends LostConnectionError {}
@@ -11,19 +11,6 @@ const lost = (cause: unknown): DataLostError =>
   new DataLostError(`the data connection was lost: ${cause instanceof Error ? cause.message : 'closed'}`, {
     cause,
   });
-
-/** What a promise gives, unless it takes longer. @throws SilenceError */
-export const inTime = async <Value>(promise: Promise<Value>, ms: number): Promise<Value> => {
-  let timer: NodeJS.Timeout | undefined;
-  const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new SilenceError('no answer in time')), ms);
-  });
-  try {
-    return await Promise.race([promise, silence]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
 
 /** The port that a server listens on for data, by its answer to EPSV or PASV. What address it names is not used. */
 export const portIn = (reply: string): number => {

@@ -1,4 +1,6 @@
 import { Spellings } from '../../adapter-support/spellings.ts';
+import { orAborted } from '../../concurrency/or-aborted.ts';
+import { StorageDeniedError } from '../../errors/errors.ts';
 import { ObjectStoreAdapter } from '../../object-store/adapter.ts';
 import { createKeys, partsOf, type Keys } from '../../object-store/keys.ts';
 import type { TemporaryUrlOptions } from '../../storage/adapter.ts';
@@ -10,11 +12,15 @@ import { GcsObjects } from './objects.ts';
 import type { GcsOptions } from './options.ts';
 import { signedUrlOf } from './signed-urls.ts';
 
+/** Who may not sign is not asked about it for every file. */
+const REFUSED_MS = 60_000;
+
 /** A bucket of Google Cloud Storage as a source. */
 export class GcsAdapter extends ObjectStoreAdapter {
   readonly #options: GcsOptions;
   readonly #client: GcsClient;
   readonly #keys: Keys;
+  #refusedUntil = 0;
 
   constructor(options: GcsOptions, root?: string) {
     const spellings = new Spellings();
@@ -34,10 +40,15 @@ export class GcsAdapter extends ObjectStoreAdapter {
   async temporaryUrl(path: SourcePath, options: TemporaryUrlOptions): Promise<string | undefined> {
     const key = this.#keys.of(path);
     options.signal?.throwIfAborted();
+    if (Date.now() < this.#refusedUntil) return undefined;
     try {
-      return await signedUrlOf(this.#client, this.#options, key, options);
+      return await orAborted(signedUrlOf(this.#client, this.#options, key, options), options.signal);
     } catch (error) {
-      throw fromGcsError(error, `Sign ${key}`);
+      options.signal?.throwIfAborted();
+      const failure = fromGcsError(error, `Sign ${key}`);
+      if (!(failure instanceof StorageDeniedError)) throw failure;
+      this.#refusedUntil = Date.now() + REFUSED_MS;
+      return undefined;
     }
   }
 

@@ -1,5 +1,6 @@
 import type { GoogleAuth } from 'google-auth-library';
 import { loadOptional } from '../../adapter-support/optional-package.ts';
+import { inTime } from '../../remote-store/lost-connection.ts';
 import { Refusal } from './errors.ts';
 import type { GcsOptions } from './options.ts';
 
@@ -15,25 +16,35 @@ export interface Login {
 
 const noCredentials = (): Refusal => Object.assign(new Refusal(401, ''), { code: 'NoCredentials' });
 
-const isOfFile = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'EACCES');
+/** What the library may say of a failure. None need be there. */
+interface LibraryError {
+  readonly status?: unknown;
+  readonly code?: unknown;
+}
 
 /**
- * The library does not say of what kind its errors are, except of a file that cannot be read: all mean that
- * there is no login.
+ * Who was asked for a token may be away for a moment, and a file may be unreadable. All else that the library
+ * throws means that there is no login; it does not say of what kind its errors are.
  */
-const orRefused = async <T>(work: Promise<T>): Promise<T> =>
-  work.catch((error: unknown) => {
-    throw isOfFile(error) ? error : noCredentials();
+const reasonOf = (error: unknown): Error => {
+  const { status, code } = error instanceof Error ? (error as LibraryError) : {};
+  if (typeof status === 'number' && (status === 429 || status >= 500)) return new Refusal(status, '');
+  return error instanceof Error && typeof code === 'string' && /^E[A-Z_]+$/u.test(code)
+    ? error
+    : noCredentials();
+};
+
+/** The library waits for some logins as long as they take. */
+const orRefused = <T>(work: Promise<T>, ms: number): Promise<T> =>
+  inTime(work, ms).catch((error: unknown) => {
+    throw reasonOf(error);
   });
 
-const loginOf = (auth: GoogleAuth): Login => ({
-  headers: async (url) => {
-    const headers = await orRefused(auth.getRequestHeaders(url.origin));
-    return Object.fromEntries(headers);
-  },
-  email: async () => (await auth.getCredentials().catch(() => undefined))?.client_email ?? undefined,
-  sign: async (text) => Buffer.from(await orRefused(auth.sign(text)), 'base64'),
+const loginOf = (reading: GoogleAuth, signing: GoogleAuth, ms: number): Login => ({
+  headers: async (url) => Object.fromEntries(await orRefused(reading.getRequestHeaders(url.origin), ms)),
+  email: async () =>
+    (await orRefused(signing.getCredentials(), ms).catch(() => undefined))?.client_email ?? undefined,
+  sign: async (text) => Buffer.from(await orRefused(signing.sign(text), ms), 'base64'),
 });
 
 const nobody: Login = {
@@ -43,19 +54,24 @@ const nobody: Login = {
 };
 
 /** @throws UnsupportedError where the package is not installed */
-export const openLogin = async ({ anonymous, credentialsFile, projectId }: GcsOptions): Promise<Login> => {
+export const openLogin = async (options: GcsOptions): Promise<Login> => {
+  const { anonymous, credentialsFile, projectId, timeout } = options;
   if (anonymous) return nobody;
   const { GoogleAuth: Auth } = await loadOptional(
     'Google Cloud storage',
     'google-auth-library',
     () => import('google-auth-library'),
   );
-  const auth = new Auth({
-    scopes: 'https://www.googleapis.com/auth/devstorage.read_write',
-    ...(credentialsFile === undefined ? {} : { keyFilename: credentialsFile }),
-    ...(projectId === undefined ? {} : { projectId }),
-  });
-  // Keys of service accounts sign their requests themselves, without asking for a token first.
-  auth.useJWTAccessWithScope = true;
-  return loginOf(auth);
+  const authFor = (right: string): GoogleAuth => {
+    const auth = new Auth({
+      scopes: `https://www.googleapis.com/auth/${right}`,
+      ...(credentialsFile === undefined ? {} : { keyFilename: credentialsFile }),
+      ...(projectId === undefined ? {} : { projectId }),
+    });
+    // Keys of service accounts sign their requests themselves, without asking for a token first.
+    auth.useJWTAccessWithScope = true;
+    return auth;
+  };
+  // A token for the one is none for the other.
+  return loginOf(authFor('devstorage.read_write'), authFor('iam'), timeout * 1000);
 };

@@ -48,7 +48,8 @@ export const gcsOptionsSchema = z.strictObject(
     ca: authoritiesOption,
     timeout: silenceOption,
     maxAttempts: attemptsOption,
-    storageClass: filledOption
+    storageClass: textOption
+      .regex(/^[A-Z][A-Z_]+$/u, 'must be the name of a storage class in capitals, such as NEARLINE')
       .optional()
       .describe('Storage class of every object, such as `NEARLINE`; that of the bucket when absent.'),
     cacheControl: cacheControlOption.describe('`Cache-Control` that objects are stored with.'),
