@@ -46,8 +46,8 @@ export interface ConnectorHooks<Native = unknown> {
   readonly allowedOrigins?: (origin: string, request: HookRequest<Native>) => boolean | Promise<boolean>;
   /**
    * Asked before every change, when all else allows it. Throw `HttpError` to refuse it. For new
-   * files and folders (`file.created`, `folder.created`) a text that it returns is the name that they get
-   * instead, checked as the first one.
+   * files and folders (`file.created`, `folder.created`), and for what is moved, renamed or copied, a text
+   * that it returns is the name that they get instead, checked as the first one.
    */
   readonly beforeEvent?: (
     event: ServiceEvent,

@@ -37,7 +37,7 @@ const eventOf = ({ requester }: ActionContext, change: Change): ServiceEvent => 
 
 /**
  * Asks the host before a change; every action that changes something does, when all else allows it. The
- * other name that a new file or folder shall have; undefined: its own.
+ * other name that a new, moved or copied file or folder shall have; undefined: its own.
  * @throws HttpError of the host; the signal's reason when the client leaves a host that does not answer
  */
 export const announce = (context: ActionContext, change: Change): Promise<string | undefined> =>

@@ -10,7 +10,8 @@ import { announce, report } from './changes.ts';
 import { incomingName } from './incoming-policy.ts';
 import { type Item, requireFolder, requireItem } from './item.ts';
 import { forEachItem, itemsDoneSchema } from './many.ts';
-import { takeFreeName } from './naming.ts';
+import { type NameSearch, takeFreeName } from './naming.ts';
+import { renamedName } from './new-name.ts';
 import type { OpenSource } from './open-source.ts';
 import { itemKey, requireBothLocations } from './relocate.ts';
 import { requireContents } from './require-contents.ts';
@@ -22,22 +23,20 @@ const parameters = transferParameters;
 
 type CopyParameters = z.output<typeof parameters>;
 
-/** Copies an item inside its source. `ask` comes when nothing inside of it is denied. */
+/** Copies an item inside its source. The contents of a folder are checked for the path `checked`. */
 const copyInside = async (
   context: ActionContext,
   open: OpenSource,
   { path: from, stat }: Item,
   to: SourcePath,
-  ask: () => Promise<unknown>,
+  checked: SourcePath,
 ): Promise<void> => {
   const { signal } = context;
   if (stat.kind === 'file') {
-    await ask();
     await open.storage.copyFile(from, to, { createOnly: true, signal });
     return;
   }
-  await requireContents(context, open, { verb: 'COPY', from, to });
-  await ask();
+  if (!to.equals(checked)) await requireContents(context, open, { verb: 'COPY', from, to });
   await copyFolder(open.storage, from, to, { signal });
 };
 
@@ -57,14 +56,15 @@ const copyOne = async (
   requireOutside(pair, kind, from, folder);
   await requireFolder(target, folder, signal, 'destination folder');
   const name = isSame ? from.name : incomingName(source.settings, item.stat);
-  const search = {
+  const first = folder.child(name);
+  const searchFor = (wanted: string): NameSearch => ({
     storage,
     folder,
-    names: kind === 'file' ? fileCopyNames(name) : folderCopyNames(name),
+    names: kind === 'file' ? fileCopyNames(wanted) : folderCopyNames(wanted),
     isReserved: reservedNames(source.settings),
     reservations: services.reservations,
     signal,
-  };
+  });
   const change = {
     type: `${kind}.copied`,
     source,
@@ -72,20 +72,20 @@ const copyOne = async (
     fromSource: open.source,
     bytes: item.stat.size,
   } as const;
-  let asked: Promise<unknown> | undefined;
-  const ask = (): Promise<unknown> => (asked ??= announce(context, { ...change, path: folder.child(name) }));
   const take = async (path: SourcePath): Promise<SourcePath> => {
     check(path);
     const locations = { from: { ...open, path: from }, to: { ...target, path } };
-    if (isSame) await copyInside(context, open, item, path, ask);
-    else {
-      await ask();
-      await transferItem(context, { verb: 'COPY', kind, ...locations });
-    }
+    if (isSame) await copyInside(context, open, item, path, first);
+    else await transferItem(context, { verb: 'COPY', kind, ...locations });
     return path;
   };
+  const ask = async (): Promise<string> => {
+    if (isSame && kind === 'folder') await requireContents(context, open, { verb: 'COPY', from, to: first });
+    const changed = await announce(context, { ...change, path: first });
+    return changed === undefined ? name : renamedName(source.settings, { kind, name }, changed);
+  };
   const need = (): Promise<Measure> => measured(context, open, from, kind);
-  const to = await storing(context, target, need, () => takeFreeName(search, take));
+  const to = await storing(context, target, need, async () => takeFreeName(searchFor(await ask()), take));
   if (isSame) await services.thumbnails.copied({ source, path: from }, { source, path: to });
   await report(context, { ...change, path: to });
 };

@@ -8,6 +8,7 @@ import { announce, report } from './changes.ts';
 import { incomingName } from './incoming-policy.ts';
 import { requireFolder } from './item.ts';
 import { forEachItem, itemsDoneSchema } from './many.ts';
+import { renamedName } from './new-name.ts';
 import { findChecked, itemKey, relocate, requireBothLocations } from './relocate.ts';
 import { freeing, measured, storing } from './room.ts';
 import {
@@ -40,19 +41,25 @@ const moveOne = async (
     await relocate(context, open, { verb: 'MOVE', item, to: folder.child(from.name) });
     return;
   }
-  const to = folder.child(incomingName(target.source.settings, stat));
+  const { source } = target;
+  const { kind } = stat;
+  const wanted = folder.child(incomingName(source.settings, stat));
+  requireElsewhere(pair, from, wanted);
+  const change = { type: `${kind}.moved`, source, from, fromSource: open.source } as const;
+  const changed = await announce(context, { ...change, path: wanted });
+  const to =
+    changed === undefined
+      ? wanted
+      : folder.child(renamedName(source.settings, { kind, name: wanted.name }, changed));
   requireElsewhere(pair, from, to);
   const locations = { from: { ...open, path: from }, to: { ...target, path: to } };
-  const { source } = target;
-  const change = { type: `${stat.kind}.moved`, source, path: to, from, fromSource: open.source } as const;
-  await announce(context, change);
-  const need = (): Promise<Measure> => measured(context, open, from, stat.kind);
+  const need = (): Promise<Measure> => measured(context, open, from, kind);
   await storing(context, target, need, () =>
-    freeing(context, open, { path: from, kind: stat.kind }, () =>
-      transferItem(context, { verb: 'MOVE', kind: stat.kind, ...locations }),
+    freeing(context, open, { path: from, kind }, () =>
+      transferItem(context, { verb: 'MOVE', kind, ...locations }),
     ),
   );
-  await report(context, { ...change, bytes: stat.size });
+  await report(context, { ...change, path: to, bytes: stat.size });
 };
 
 const move =

@@ -8,6 +8,7 @@ import {
   withSingleExtension,
 } from '../content/file-name.ts';
 import { TypeNotAllowedError, UnsafeNameError } from '../errors/errors.ts';
+import type { EntryKind } from '../storage/adapter.ts';
 import { requireFreeName, type ReservingSettings } from './reserved.ts';
 
 /** The settings that decide about names of files. */
@@ -63,3 +64,10 @@ export const newFolderName = (settings: ReservingSettings, text: string): string
   requireFreeName(settings, name);
   return name;
 };
+
+/** The new name of something that exists. Errors as `renamedFileName` and `newFolderName`. */
+export const renamedName = (
+  settings: NamingSettings,
+  { kind, name }: { readonly kind: EntryKind; readonly name: string },
+  text: string,
+): string => (kind === 'folder' ? newFolderName(settings, text) : renamedFileName(settings, name, text));

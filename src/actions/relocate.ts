@@ -8,6 +8,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
 import { announce, report } from './changes.ts';
 import { findItem, requireFolder, ruleExtension, type Item } from './item.ts';
+import { renamedName } from './new-name.ts';
 import type { OpenSource } from './open-source.ts';
 import { requireContents } from './require-contents.ts';
 import { moving } from './room.ts';
@@ -98,15 +99,15 @@ const changeLetterCase = async (
 };
 
 /**
- * Gives a file or folder another path, with its thumbnail. Never replaces anything.
- * @throws AccessDeniedError at either location or for something inside a folder; AlreadyExistsError, also for
- *   its own name
+ * Gives a file or folder another path, unless the host, when it is to be asked, wants another name: then that
+ * path is the result.
  */
-export const relocate = async (
+const relocateOnce = async (
   context: ActionContext,
   open: OpenSource,
   { verb, item, to }: Relocation,
-): Promise<void> => {
+  isAsked: boolean,
+): Promise<SourcePath | undefined> => {
   const { services, signal } = context;
   const { source, storage, access } = open;
   const { path: from, stat } = item;
@@ -119,14 +120,35 @@ export const relocate = async (
   ];
   const change = { type: `${kind}.moved`, source, path: to, from, bytes: stat.size } as const;
   const run = isSameLocation(origin, target) && from.parent.equals(to.parent) ? changeLetterCase : moveItem;
-  await services.locations.hold([origin, target], { signal }, async (hasWaited) => {
+  const other = await services.locations.hold([origin, target], { signal }, async (hasWaited) => {
     // Stores make a missing folder in passing.
     if (hasWaited) await requireFolder(open, to.parent, signal, 'destination folder');
     // Thumbnails of what is inside a folder travel inside.
     if (kind === 'folder') await requireContents(context, open, { verb, from, to });
-    await announce(context, change);
+    const changed = isAsked ? undefined : await announce(context, change);
+    const name =
+      changed === undefined ? to.name : renamedName(source.settings, { kind, name: from.name }, changed);
+    // What is held and checked is the first name.
+    if (name !== to.name) return to.parent.child(name);
     await moving(context, open, () => run(storage, kind, from, to, signal));
     await services.thumbnails.moved({ source, path: from }, { source, path: to });
+    return undefined;
   });
-  await report(context, change);
+  if (other === undefined) await report(context, change);
+  return other;
+};
+
+/**
+ * Gives a file or folder another path, or the name there that the host wants, with its thumbnail. Never
+ * replaces anything.
+ * @throws AccessDeniedError at either location or for something inside a folder; AlreadyExistsError, also for
+ *   its own name; for names of the host what `renamedName` throws
+ */
+export const relocate = async (
+  context: ActionContext,
+  open: OpenSource,
+  relocation: Relocation,
+): Promise<void> => {
+  const to = await relocateOnce(context, open, relocation, false);
+  if (to !== undefined) await relocateOnce(context, open, { ...relocation, to }, true);
 };

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { nameField, newNameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction, doneSchema } from './action.ts';
 import { requireItem, ruleExtension } from './item.ts';
-import { newFolderName, renamedFileName } from './new-name.ts';
+import { newFolderName, renamedName } from './new-name.ts';
 import { openSource } from './open-source.ts';
 import { findChecked, itemKey, relocate } from './relocate.ts';
 
@@ -22,12 +22,8 @@ export const fileRenameAction = defineAction({
     const item = await findChecked(open, from, 'file', context.signal, (kind) =>
       open.access.require(itemKey(kind, 'RENAME'), from, ruleExtension(from, kind)),
     );
-    const { settings } = open.source;
-    const name =
-      item.stat.kind === 'folder'
-        ? newFolderName(settings, input.newname)
-        : renamedFileName(settings, input.name, input.newname);
-    const to = input.path.child(name);
+    const existing = { kind: item.stat.kind, name: input.name };
+    const to = input.path.child(renamedName(open.source.settings, existing, input.newname));
     await relocate(context, open, { verb: 'RENAME', item, to });
     return {};
   },

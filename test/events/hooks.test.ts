@@ -194,6 +194,105 @@ describe('events', () => {
     expect(after[0]).toMatchObject({ type: 'folder.created', path: '2026-trip' });
   });
 
+  it.each(['local', 'memory'])(
+    'let the host name what is moved, renamed and copied (%s)',
+    async (storageAdapter) => {
+      const { service, after } = await start(
+        {
+          beforeEvent: ({ type, path }) =>
+            /moved|copied/u.test(type) ? path.split('/').at(-1)?.replace('Böse ', 'gut-') : undefined,
+        },
+        {
+          trash: undefined,
+          sources:
+            storageAdapter === 'local'
+              ? { files: {}, other: {} }
+              : { files: { storageAdapter, root: undefined }, other: { storageAdapter, root: undefined } },
+        },
+      );
+      for (const name of ['to', 'Böse Sachen']) await service.call('folderCreate', { source: 'files', name });
+      const own = { source: 'files' };
+      const upload = (name: string, fields = {}): Promise<unknown> =>
+        service.upload([['files[0]', name, name]], { ...own, ...fields });
+      await upload('a.txt');
+      await upload('Böse b.txt');
+      await upload('in.txt', { path: 'Böse Sachen' });
+      const across = { source: 'other', fromSource: 'files' };
+      const steps: readonly [string, Record<string, string>][] = [
+        ['fileRename', { ...own, name: 'a.txt', newname: 'Böse a' }],
+        ['fileMove', { ...own, from: 'Böse b.txt', path: 'to' }],
+        ['fileCopy', { ...own, from: 'gut-a.txt', path: 'to' }],
+        ['folderCopy', { ...own, from: 'Böse Sachen' }],
+        ['folderCopy', { ...own, from: 'Böse Sachen' }],
+        ['folderCopy', { ...across, from: 'Böse Sachen' }],
+        ['folderMove', { ...own, from: 'Böse Sachen', path: 'to' }],
+        ['fileCopy', { ...across, from: 'gut-a.txt' }],
+        ['fileMove', { ...across, from: 'to/gut-b.txt', path: 'gut-Sachen' }],
+      ];
+      for (const [action, fields] of steps)
+        expect([action, (await service.call(action, fields)).status]).toEqual([action, 200]);
+      const moves = after.filter(({ type }) => /moved|copied/u.test(type));
+      expect(moves.map(({ source, path }) => `${source ?? ''}:${path}`)).toEqual([
+        'files:gut-a.txt',
+        'files:to/gut-b.txt',
+        'files:to/gut-a.txt',
+        'files:gut-Sachen',
+        'files:gut-Sachen (1)',
+        'other:gut-Sachen',
+        'files:to/gut-Sachen',
+        'other:gut-a.txt',
+        'other:gut-Sachen/gut-b.txt',
+      ]);
+      for (const { source = '', path } of moves.filter(({ type }) => type.startsWith('file.')).slice(-2)) {
+        const at = {
+          source,
+          path: path.split('/').slice(0, -1).join('/'),
+          name: path.split('/').at(-1) ?? '',
+        };
+        expect((await service.get('fileDownload', at)).status).toBe(200);
+      }
+    },
+  );
+
+  it('hold for names of the host all that holds for names of clients', async () => {
+    let wanted = '';
+    const { service, after } = await start(
+      { beforeEvent: ({ type }) => (type === 'file.created' ? undefined : wanted) },
+      {
+        accessControl: [
+          { path: '/closed.txt', FILE_MOVE: false, FILE_COPY: false, FILE_RENAME: false },
+          { path: '/sub/closed.txt', FILE_MOVE: false, FILE_COPY: false, FILE_RENAME: false },
+        ],
+      },
+    );
+    await service
+      .source('files')
+      .put({ 'a.txt': 'a', 'taken.txt': 't', 'sub/taken.txt': 't', 'f/x.txt': 'x' });
+    const before = await service.source('files').paths();
+    for (const [name, refusal, ofCopy] of [
+      ['closed.txt', 403, 403],
+      ['.hidden', 400, 400],
+      ['', 400, 400],
+      ['taken.txt', 400, undefined],
+    ] as const) {
+      wanted = name;
+      const ask = async (action: string, fields: Record<string, string>): Promise<number> =>
+        (await service.call(action, fields)).status;
+      expect([name, await ask('fileRename', { name: 'a.txt', newname: 'b' })]).toEqual([name, refusal]);
+      expect([name, await ask('fileMove', { from: 'a.txt', path: 'sub' })]).toEqual([name, refusal]);
+      if (ofCopy === undefined) continue;
+      expect([name, await ask('fileCopy', { from: 'a.txt', path: 'sub' })]).toEqual([name, ofCopy]);
+    }
+    wanted = 'x/../y.php';
+    expect((await service.call('fileRename', { name: 'a.txt', newname: 'b' })).status).toBe(200);
+    wanted = '.stowage-trash';
+    expect((await service.call('folderMove', { from: 'f', path: 'sub' })).status).toBe(400);
+    expect(after.map(({ path }) => path)).toEqual(['x_.._y.php.txt']);
+    expect(await service.source('files').paths()).toEqual(
+      [...before.filter((path) => path !== 'a.txt'), 'x_.._y.php.txt'].sort(),
+    );
+  });
+
   it('wait for no host when the client has left', async () => {
     let asked = (): void => undefined;
     const isAsked = new Promise<void>((resolve) => (asked = resolve));
