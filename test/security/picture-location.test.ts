@@ -197,6 +197,10 @@ describe('data about pictures that is made to break its readers', () => {
       'the position where the header is',
       tiff('II*\0\x08\0\0\0\x01\0\x25\x88\x04\0\x01\0\0\0\0\0\0\0\0\0\0\0'),
     ],
+    [
+      'directories that lie one over the other',
+      tiff('II*\0\x14\0\0\0\x01\0\x01\0\x02\0\x02\0\0\0N\0\x01\0\x25\x88\x04\0\x01\0\0\0\x08\0\0\0\0\0\0\0'),
+    ],
     ['entries without number', tiff('II*\0\x08\0\0\0\xff\xff', 60_000)],
     ['no header', Buffer.from('nonsense')],
   ])('stores a picture whose EXIF data has %s, still whole', async (_, exif) => {

@@ -124,7 +124,10 @@ export const directoriesOf = (tiff: Tiff): readonly TiffDirectory[] | undefined 
   return found;
 };
 
-/** Takes an entry out of its directory, in place: what follows moves up, and the gap is zero. */
+/**
+ * Takes an entry out of its directory, in place: what follows moves up, and the gap is zero. Does nothing
+ * where another directory lay over this one and has been blanked.
+ */
 export const removeEntry = (
   { bytes, uint16, setUint16 }: Tiff,
   directory: TiffDirectory,
@@ -132,6 +135,7 @@ export const removeEntry = (
 ): void => {
   const { at } = directory;
   const count = uint16(at);
+  if (index >= count) return;
   const start = at + 2 + index * ENTRY_BYTES;
   const end = Math.min(at + 2 + count * ENTRY_BYTES + 4, bytes.length);
   bytes.copy(bytes, start, start + ENTRY_BYTES, end);
