@@ -1,8 +1,13 @@
 import { createApp } from 'stowage';
 import { createClient, type Client } from 'stowage/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { azuriteMissing, makeContainer, startAzurite } from './servers/azurite.ts';
 import { makeBucket, optionsFor } from './servers/bucket.ts';
+import { startFtp } from './servers/ftp.ts';
+import { startGcs } from './servers/gcs-login.ts';
+import { hasProftpd } from './servers/proftpd.ts';
 import { radosgwMissing, startRadosgw } from './servers/radosgw.ts';
+import { hasSshd, startSshd } from './servers/ssh.ts';
 import { login, programs, startApache, startNginx } from './servers/webdav.ts';
 
 const nothing = (): void => undefined;
@@ -54,6 +59,45 @@ const stores: readonly Store[] = [
       const server = await startNginx();
       const webdav = { url: server.url, ...login };
       return { source: { storageAdapter: 'webdav', webdav }, stop: () => server.stop() };
+    },
+  },
+  {
+    name: 'FTP (ProFTPD)',
+    missing: notInstalled(hasProftpd),
+    start: async () => {
+      const server = await startFtp();
+      return { source: { storageAdapter: 'ftp', ftp: server.options }, stop: () => server.stop() };
+    },
+  },
+  {
+    name: 'SFTP (OpenSSH)',
+    missing: notInstalled(hasSshd),
+    start: async () => {
+      const server = await startSshd();
+      return { source: { storageAdapter: 'sftp', sftp: server.options }, stop: () => server.stop() };
+    },
+  },
+  {
+    name: 'Google Cloud Storage (emulator)',
+    missing: undefined,
+    start: async () => {
+      const server = await startGcs('trash');
+      const { emulator, credentialsFile } = server;
+      const gcs = { bucket: emulator.bucket, endpoint: emulator.endpoint, credentialsFile };
+      return { source: { storageAdapter: 'gcs', gcs }, stop: () => server.stop() };
+    },
+  },
+  {
+    name: 'Azure (Azurite)',
+    missing: azuriteMissing,
+    start: async () => {
+      const server = await startAzurite();
+      const { name: container } = await makeContainer(server);
+      const { accountUrl, accountKey } = server;
+      return {
+        source: { storageAdapter: 'azure', azure: { container, accountUrl, accountKey } },
+        stop: () => server.stop(),
+      };
     },
   },
 ];
