@@ -1,5 +1,6 @@
 import { installAzurite } from './azurite.mjs';
 import { outputOf, run } from './process.mjs';
+import { unpackVsftpd } from './vsftpd.mjs';
 
 /** Programs of Debian that tests drive, and what is left out without them. */
 export const packages = [
@@ -58,7 +59,7 @@ const install = async (names) => {
 };
 
 /**
- * Installs the packages that tests need, when we are root on a Debian system, and Azurite. Returns what is missing afterwards,
+ * Installs the packages that tests need, when we are root on a Debian system, vsftpd and Azurite. Returns what is missing afterwards,
  * one line each with the tests that are left out for it.
  */
 export const installPackages = async () => {
@@ -68,5 +69,5 @@ export const installPackages = async () => {
   const permitted = process.getuid?.() === 0 && outputOf('apt-get', ['--version']) !== undefined;
   if (wanted.length > 0 && permitted) await install(wanted);
   const left = missing().map(([name, needs]) => `${name} is not installed. Left out: ${needs}`);
-  return [...left, ...(await azurite)];
+  return [...left, ...(await unpackVsftpd(permitted)), ...(await azurite)];
 };

@@ -1,5 +1,5 @@
 import { describeFtpServer } from './path-conformance.ts';
-import { hasPyftpdlib, startFtp, startPyftpdlib } from './servers/ftp.ts';
+import { hasPyftpdlib, hasVsftpd, startFtp, startPyftpdlib, startVsftpd } from './servers/ftp.ts';
 import { hasProftpd } from './servers/proftpd.ts';
 
 // The rest does not depend on the server: it runs on ProFTPD.
@@ -31,4 +31,11 @@ describeFtpServer({
   installed: hasPyftpdlib,
   start: startPyftpdlib,
   themes: [...themes, 'names'],
+});
+
+describeFtpServer({
+  name: 'vsftpd',
+  installed: hasVsftpd,
+  start: startVsftpd,
+  themes: ['list', 'read', 'write', 'removal', 'names'],
 });

@@ -1,0 +1,21 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { root, run } from './process.mjs';
+
+const folder = join(root, '.cache', 'vsftpd');
+
+/** Tests look for it here. */
+const program = join(folder, 'usr/sbin/vsftpd');
+
+/**
+ * Unpacks vsftpd in a folder of its own: Debian installs one FTP server at a time, and tests drive another one too.
+ * Returns what is left out without it.
+ */
+export const unpackVsftpd = async (permitted) => {
+  if (!existsSync(program) && permitted) {
+    mkdirSync(folder, { recursive: true });
+    const steps = 'cd "$1" && apt-get download -q vsftpd && dpkg-deb --extract vsftpd_*.deb .';
+    await run('sh', ['-c', steps, 'sh', folder]);
+  }
+  return existsSync(program) ? [] : ['vsftpd could not be unpacked. Left out: the ftp adapter on vsftpd'];
+};
