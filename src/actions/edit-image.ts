@@ -60,7 +60,7 @@ const editedImageShape = {
 type EditedImageParameters = z.output<z.ZodObject<typeof editedImageShape>>;
 
 /** The answer of actions that write an image. */
-export const imageResultSchema = z.object({
+const imageResultSchema = z.object({
   newPath: z.string().describe('Public URL of the written file.'),
 });
 

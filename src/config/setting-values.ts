@@ -14,11 +14,9 @@ export const defaultExtensions: readonly string[] = list(
 
 /** How a source serves its files, and who may read them. */
 export const servingModes = ['off', 'public', 'protected', 'signed'] as const;
-export type ServingMode = (typeof servingModes)[number];
 
 /** Who sends the bytes of a served file. */
 export const deliveries = ['stream', 'redirect', 'x-accel-redirect', 'x-sendfile'] as const;
-export type Delivery = (typeof deliveries)[number];
 
 const BYTE_SIZE = 'must be a number of bytes, or a number with b, kb, mb or gb';
 

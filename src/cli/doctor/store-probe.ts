@@ -138,7 +138,7 @@ export interface Probe {
 }
 
 /** A probe of a type that the source shows. */
-export const createProbe = ({ settings: { extensions } }: SourceConfig): Probe => {
+const createProbe = ({ settings: { extensions } }: SourceConfig): Probe => {
   const extension = ['txt', 'csv', 'json', 'png', 'jpg'].find((one) => extensions.includes(one));
   const id = randomUUID();
   return { name: `stowage-doctor-${id}.${extension ?? extensions[0] ?? 'txt'}`, content: `Stowage ${id}\n` };

@@ -24,7 +24,7 @@ const isQueued = (request: IncomingMessage, response: ServerResponse): boolean =
  * Waits until a request is the first of its connection. False: the client has left before. Free for most
  * requests.
  */
-export const untilFirst = (request: IncomingMessage, response: ServerResponse): Promise<boolean> | true => {
+const untilFirst = (request: IncomingMessage, response: ServerResponse): Promise<boolean> | true => {
   if (!isQueued(request, response)) return true;
   const { socket } = request;
   return new Promise((resolve) => {
@@ -56,7 +56,7 @@ export interface NodeRequestView {
 }
 
 /** The stream of an HTTP/2 request; undefined for HTTP/1. */
-export const http2Stream = (request: IncomingMessage): Http2ServerRequest['stream'] | undefined =>
+const http2Stream = (request: IncomingMessage): Http2ServerRequest['stream'] | undefined =>
   request.httpVersionMajor === 2 ? (request as unknown as Http2ServerRequest).stream : undefined;
 
 const signalOf = (response: ServerResponse): AbortSignal => {
@@ -77,7 +77,7 @@ const hasBody = (request: IncomingMessage): boolean => {
 };
 
 /** A request of node's HTTP as the core takes it. */
-export class NodeConnectorRequest implements ConnectorRequest {
+class NodeConnectorRequest implements ConnectorRequest {
   readonly method: string;
   readonly url: string;
   readonly isExact: boolean | undefined;
