@@ -70,7 +70,7 @@ const write = async (path, contents) => {
 
 /** Bundles into `dist` and returns the paths of its files there. */
 const bundle = async (options) => {
-  const { metafile, outputFiles } = await build({
+  const { metafile, outputFiles, warnings } = await build({
     absWorkingDir: root,
     outdir: 'dist',
     bundle: true,
@@ -81,6 +81,8 @@ const bundle = async (options) => {
     logLevel: 'warning',
     ...options,
   });
+  // Also a style sheet that cannot be read is no more than a warning.
+  if (warnings.length > 0) throw new Error('The bundler warns of something, see above.');
   checkPackages(metafile.inputs);
   return Promise.all(outputFiles.map(({ path, contents }) => write(path, contents)));
 };
