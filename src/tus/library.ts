@@ -34,8 +34,10 @@ export const createDataStore = (
 
     override async create(upload: LibraryUpload): Promise<LibraryUpload> {
       const known = announced();
-      if (known !== undefined) await uploads.create(known);
-      return upload;
+      if (known === undefined) return upload;
+      await uploads.create(known);
+      // The library answers what this object says.
+      return Object.assign(upload, { creation_date: (await this.getUpload(known.id)).creation_date });
     }
 
     override async getUpload(id: string): Promise<LibraryUpload> {
@@ -44,7 +46,7 @@ export const createDataStore = (
       const { bytes, metadata } = upload.announced;
       const offset = await uploads.offset(upload);
       // The library counts the lifetime from here.
-      const creation_date = new Date(upload.touchedAt).toISOString();
+      const creation_date = new Date(uploads.expiresAt(upload) - uploads.lifetime).toISOString();
       return new Upload({ id, size: bytes, offset, metadata: { ...metadata }, creation_date });
     }
 

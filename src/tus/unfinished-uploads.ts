@@ -23,6 +23,8 @@ export interface WaitingLimits {
 
 /** The answers of finished uploads are kept for clients that have lost them. */
 const ANSWERS_MS = 60 * 60 * 1000;
+/** An upload without a byte: its client may have lost the answer that told its address, and have begun anew. */
+const UNTOUCHED_MS = 60 * 60 * 1000;
 const MOST_ANSWERS = 1000;
 const READ_BYTES = 1 << 18;
 const ID = /^[0-9a-f]{40}$/u;
@@ -32,11 +34,13 @@ export interface WaitingUpload {
   readonly announced: AnnouncedUpload;
   /** Milliseconds since 1970 of the last byte, or of its end. */
   touchedAt: number;
+  /** Whether any has come. */
+  hasBytes: boolean;
   /** What the client was answered when the file was stored; undefined until then. */
   answer: string | undefined;
 }
 
-const parsed = (text: string): Omit<WaitingUpload, 'touchedAt'> | undefined => {
+const parsed = (text: string): Pick<WaitingUpload, 'announced' | 'answer'> | undefined => {
   try {
     const { announced, answer } = JSON.parse(text) as WaitingUpload;
     return { announced, answer };
@@ -86,7 +90,7 @@ export class UnfinishedUploads {
     this.#release = release;
   }
 
-  /** Milliseconds that an upload is kept after its last byte. */
+  /** Milliseconds that an upload is kept after its last byte, if there is one. */
   get lifetime(): number {
     return this.#limits.milliseconds;
   }
@@ -100,7 +104,7 @@ export class UnfinishedUploads {
     const own = waiting.filter((other) => client !== undefined && other.announced.client === client);
     // Whoever has nothing waiting may begin with what is large.
     if (own.length > 0) requireRoom(own, announced, this.#limits.client);
-    const upload = { announced, touchedAt: Date.now(), answer: undefined };
+    const upload = { announced, touchedAt: Date.now(), hasBytes: false, answer: undefined };
     this.#uploads.set(announced.id, upload);
     try {
       await mkdir(join(this.#directory, announced.id), { recursive: true, mode: 0o700 });
@@ -111,6 +115,13 @@ export class UnfinishedUploads {
       await this.remove(announced.id);
       throw fromSystemError(error, 'beginning an upload');
     }
+  }
+
+  /** Until when it is kept as it is now: milliseconds since 1970. */
+  expiresAt({ touchedAt, hasBytes, answer }: WaitingUpload): number {
+    if (answer !== undefined) return touchedAt + ANSWERS_MS;
+    const { milliseconds } = this.#limits;
+    return touchedAt + (hasBytes ? milliseconds : Math.min(milliseconds, UNTOUCHED_MS));
   }
 
   /** The upload of this id; undefined when there is none, or it has expired. */
@@ -144,7 +155,7 @@ export class UnfinishedUploads {
       for await (const chunk of content) {
         await writeAt(handle, chunk, position);
         position += chunk.length;
-        upload.touchedAt = Date.now();
+        Object.assign(upload, { touchedAt: Date.now(), hasBytes: true });
       }
       if (position > offset) await handle.datasync();
       return position;
@@ -196,8 +207,8 @@ export class UnfinishedUploads {
     }
   }
 
-  #isExpired({ touchedAt, answer }: WaitingUpload): boolean {
-    return Date.now() - touchedAt > (answer === undefined ? this.#limits.milliseconds : ANSWERS_MS);
+  #isExpired(upload: WaitingUpload): boolean {
+    return Date.now() > this.expiresAt(upload);
   }
 
   #bytesOf(id: string): string {
@@ -232,10 +243,10 @@ export class UnfinishedUploads {
       const path = join(folder, 'upload.json');
       const known = parsed(await readFile(path, 'utf8').catch(() => ''));
       const bytes = known?.answer === undefined ? this.#bytesOf(id) : path;
-      const { mtimeMs } = await stat(bytes).catch(() => ({ mtimeMs: undefined }));
+      const { mtimeMs, size } = await stat(bytes).catch(() => ({ mtimeMs: undefined, size: 0 }));
       // Nothing of it was answered yet, or its removal was cut off.
       if (known === undefined || mtimeMs === undefined) await rm(folder, { recursive: true, force: true });
-      else this.#uploads.set(id, { ...known, touchedAt: mtimeMs });
+      else this.#uploads.set(id, { ...known, touchedAt: mtimeMs, hasBytes: size > 0 });
     }
   }
 }

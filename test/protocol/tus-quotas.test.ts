@@ -68,6 +68,23 @@ describe('an upload in parts keeps the room that it has announced', () => {
     await expect.poll(() => used(service)).toBe(0);
   });
 
+  it('for an hour at most when no byte comes: its client may never have heard of it', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'setInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const service = await startTus({ quota });
+    const silent = await begin(service, 600);
+    const begun = await begin(service, 300, 'b.txt');
+    expect((await patch(begun.address, 0, 'x')).status).toBe(204);
+    const expires = Date.parse(silent.headers.get('upload-expires') ?? '');
+    expect(expires).toBeLessThanOrEqual(Date.now() + 61 * 60_000);
+    vi.advanceTimersByTime(50 * 60_000);
+    expect(await used(service)).toBe(900);
+    vi.advanceTimersByTime(20 * 60_000);
+    await expect.poll(() => used(service)).toBe(300);
+    expect((await ask('HEAD', silent.address)).status).toBe(404);
+    expect((await patch(begun.address, 1, text(299))).status).toBe(200);
+  });
+
   it('only for what is larger, when it replaces a file', async () => {
     const service = await startTus({ quota, saveSameFileNameStrategy: 'replace' });
     await service.source('files').put({ 'a.txt': text(500) });
