@@ -205,6 +205,29 @@ describe('LIST of the ftp adapter', () => {
     expect(await store.stat(at('a b'))).toMatchObject({ kind: 'folder' });
   });
 
+  it.each([
+    ['a total in another language', 'insgesamt 8\r\n-rw-r--r-- 1 a b 3 Feb 14 09:00 a.txt\r\n', ['a.txt'], 0],
+    ['nothing but that', 'insgesamt 0\r\n', [], 0],
+    [
+      'lines of other kinds',
+      '02-14-26  09:00AM  3 a.txt\r\n02-14-26  09:00AM  <JUNCTION>  j [C:\\x]\r\nls: b: Permission denied\r\n',
+      ['a.txt'],
+      2,
+    ],
+  ])('%s: what is understood is listed', async (_what, listing, names, omitted) => {
+    const { store } = await start({ listing, script: withoutFacts });
+    let count = 0;
+    const shown: string[] = [];
+    for await (const page of store.list(SourcePath.root, { onOmitted: (more) => (count += more) }))
+      shown.push(...page.map(({ name }) => name));
+    expect([shown, count]).toEqual([names, omitted]);
+  });
+
+  it('in a form that is not understood at all is an error', async () => {
+    const { store } = await start({ listing: 'A.TXT;1  2/4  14-FEB-2026\r\n', script: withoutFacts });
+    expect(await codeOf(namesIn(store))).toBe('STORAGE_UNAVAILABLE');
+  });
+
   it('links are neither listed nor reached, hidden names as others', async () => {
     const listing =
       'drwxr-xr-x 2 a b 0 Feb 14 09:00 .\r\n-rw-r--r-- 1 a b 3 Feb 14 09:00 .hidden\r\nlrwxrwxrwx 1 a b 9 Feb 14 09:00 link -> /etc/passwd\r\n';

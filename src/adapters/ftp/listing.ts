@@ -64,6 +64,9 @@ export const statShowsLink = (answer: string, names: readonly string[]): boolean
   return own.length > 0 || shown.length === 0 ? own.some((line) => showsLink(line)) : undefined;
 };
 
+/** How `ls` begins a listing, in the language of its server. */
+const TOTAL = /^\p{L}+:? \d+$/u;
+
 /**
  * An entry in a line of LIST, as `ls` or DOS have it. Such lines tell no time that is sure: they leave out
  * year, seconds and time zone.
@@ -73,6 +76,7 @@ export const entryOfText = (
   line: string,
   parse: (text: string) => readonly FileInfo[],
 ): ListedEntry | undefined => {
+  if (TOTAL.test(line)) return undefined;
   const [info] = parse(line);
   if (info === undefined || info.name === '.' || info.name === '..') return undefined;
   const [, mode = '-'] = MODE.exec(line) ?? [];
@@ -100,4 +104,32 @@ export async function* linesOf(
   }
   const last = rest + decoder.end();
   if (last !== '') yield [last.replace(/\r$/u, '')];
+}
+
+/**
+ * The entries of a listing, in the packets that they come in. A line that is not understood stands for
+ * something that is left out. @throws what `parse` throws, where it understands no line at all
+ */
+export async function* entriesIn(
+  body: AsyncIterable<Buffer>,
+  parse: (line: string) => ListedEntry | undefined,
+): AsyncGenerator<readonly ListedEntry[], void, undefined> {
+  let isUnderstood = false;
+  const problems: Error[] = [];
+  const entryIn = (line: string): readonly ListedEntry[] => {
+    try {
+      const entry = parse(line);
+      isUnderstood ||= line.trim() !== '';
+      return entry === undefined ? [] : [entry];
+    } catch (error) {
+      if (problems.length === 0) problems.push(error as Error);
+      return [{ written: line, found: { ...ROOT, kind: 'other' } }];
+    }
+  };
+  for await (const lines of linesOf(body)) {
+    const page = lines.flatMap(entryIn);
+    if (page.length > 0) yield page;
+  }
+  const [problem] = problems;
+  if (problem !== undefined && !isUnderstood) throw problem;
 }

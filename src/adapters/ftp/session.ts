@@ -14,6 +14,7 @@ import type { FtpConnection, Received, Wanted } from './connection.ts';
 import type { Dialect } from './dialect.ts';
 import { codeOf, errorOf, isFinalRefusal, isPlainRefusal, isUnknownCommand } from './errors.ts';
 import {
+  entriesIn,
   entryOfFacts,
   entryOfText,
   foundFrom,
@@ -278,10 +279,7 @@ export class Session implements PathSession {
       ? entryOfFacts
       : (line: string) => entryOfText(line, this.connection.client.parseList);
     try {
-      for await (const lines of linesOf(body as AsyncIterable<Buffer>)) {
-        const page = lines.flatMap((line) => parse(line) ?? []);
-        if (page.length > 0) yield page;
-      }
+      yield* entriesIn(body as AsyncIterable<Buffer>, parse);
     } catch (error) {
       this.#commands.signal?.throwIfAborted();
       throw errorOf(`list /${folder.toString()}`, error);
