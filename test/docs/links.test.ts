@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { expect, it } from 'vitest';
+
+const root = resolve(import.meta.dirname, '../..');
+
+const below = async (folder: string): Promise<readonly string[]> =>
+  (await readdir(join(root, folder), { recursive: true })).map((path) => join(folder, path));
+
+const pages = async (): Promise<readonly string[]> => [
+  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+  ...[...(await below('docs')), ...(await below('src'))].filter((path) => path.endsWith('.md')),
+];
+
+const textOf = (path: string): Promise<string> => readFile(join(root, path), 'utf8');
+
+/** As pages of repositories name their headings. */
+const anchorOf = (heading: string): string =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
+    .replaceAll(' ', '-');
+
+const leadsSomewhere = async (page: string, link: string): Promise<boolean> => {
+  const [path = '', anchor] = link.split('#');
+  const target = path === '' ? page : join(dirname(page), path);
+  if (!existsSync(join(root, target))) return false;
+  if (anchor === undefined || !target.endsWith('.md')) return true;
+  const headings = (await textOf(target)).matchAll(/^#+ (.*)$/gmu);
+  return [...headings].some(([, heading = '']) => anchorOf(heading) === anchor);
+};
+
+it('links of the documentation lead to pages and headings that are there', async () => {
+  const broken: string[] = [];
+  for (const page of await pages()) {
+    for (const [, link = ''] of (await textOf(page)).matchAll(/\]\(([^)\s]+)\)/gu)) {
+      if (!/^[a-z]+:/u.test(link) && !(await leadsSomewhere(page, link))) broken.push(`${page}: ${link}`);
+    }
+  }
+  expect(broken).toEqual([]);
+});
+
+it('the pages of rooms name files that are there', async () => {
+  const missing: string[] = [];
+  for (const page of (await pages()).filter((path) => path.startsWith('src'))) {
+    const here = new Set((await below(dirname(page))).map((path) => basename(path)));
+    for (const [, file = ''] of (await textOf(page)).matchAll(/^(?:- |\| )`([\w-]+\.ts)`/gmu)) {
+      if (!here.has(file)) missing.push(`${page}: ${file}`);
+    }
+  }
+  expect(missing).toEqual([]);
+});
