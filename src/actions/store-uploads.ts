@@ -23,6 +23,8 @@ import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
 import { newFileName } from './new-name.ts';
 import { putting } from './removal.ts';
+import { quotaKeyOf, quotaOf } from './room.ts';
+import { findStoredBefore } from './stored-before.ts';
 import { fileTooLarge, naming, type UploadedFile } from './uploaded-file.ts';
 
 /** An uploaded file that passed every check, with the name it is to get. */
@@ -142,6 +144,46 @@ export interface StoredUpload {
   readonly thumbnail: DrawnThumbnail | undefined;
 }
 
+/** Gives a file its name by the source's strategy, unless an earlier try is found to have done that. */
+const placeUpload = async (
+  context: ActionContext,
+  open: OpenSource,
+  wanted: SourcePath,
+  { staged, stagedIn, mayBeStored }: UploadedFile,
+  isUsed: boolean,
+): Promise<Pick<StoredUpload, 'path' | 'stat' | 'replaced'>> => {
+  const { source, storage, access } = open;
+  const { settings } = source;
+  const { services, signal } = context;
+  const requireRight = (path: SourcePath): void =>
+    access.require('FILE_UPLOAD', path, extensionOf(path.name));
+  const before =
+    mayBeStored === true ? await findStoredBefore({ storage, signal }, wanted, staged) : undefined;
+  if (before !== undefined) {
+    requireRight(before.path);
+    // It was reserved for no longer than the try took.
+    if (quotaOf(open, context.holdSources) !== undefined) await services.quotas.forget(quotaKeyOf(source));
+    return { ...before, replaced: false };
+  }
+  const { reservations } = services;
+  const { parent: folder, name } = wanted;
+  const strategy =
+    isUsed && settings.saveSameFileNameStrategy === 'replace'
+      ? 'addNumber'
+      : settings.saveSameFileNameStrategy;
+  const file = { storage, folder, name, strategy, settings, reservations, signal };
+  const { stored, replaced } = await storeByStrategy(file, async (path, { createOnly }) => {
+    requireRight(path);
+    const options = { signal, ...(createOnly === undefined ? {} : { createOnly }) };
+    const write = async (): Promise<{ path: SourcePath; stat: Stat }> => ({
+      path,
+      stat: await placeStaged(staged, stagedIn, storage, path, options),
+    });
+    return putting(context, open, path, { bytes: staged.size, createOnly }, write);
+  });
+  return { ...stored, replaced };
+};
+
 /**
  * Stores one file by the source's strategy. `isUsed`: the request has used the name, so that it is not
  * replaced.
@@ -153,33 +195,11 @@ export const storeUpload = async (
   { upload, name, seen, original, thumbnail }: PlannedUpload,
   isUsed = false,
 ): Promise<StoredUpload> => {
-  const { source, storage, access } = open;
-  const { settings } = source;
-  const { services, signal } = context;
-  const wanted = settings.saveSameFileNameStrategy;
-  const strategy = isUsed && wanted === 'replace' ? 'addNumber' : wanted;
-  const file = {
-    storage,
-    folder,
-    name,
-    strategy,
-    settings,
-    reservations: services.reservations,
-    signal,
-  };
-  const { stored, replaced } = await storeByStrategy(file, async (path, { createOnly }) => {
-    access.require('FILE_UPLOAD', path, extensionOf(path.name));
-    const options = { signal, ...(createOnly === undefined ? {} : { createOnly }) };
-    const write = async (): Promise<{ path: SourcePath; stat: Stat }> => ({
-      path,
-      stat: await placeStaged(upload.staged, upload.stagedIn, storage, path, options),
-    });
-    return putting(context, open, path, { bytes: upload.staged.size, createOnly }, write);
-  });
+  const stored = await placeUpload(context, open, folder.child(name), upload, isUsed);
   const bytes = upload.staged.size;
   const isReduced = upload.isReduced === true;
-  const kept = await keepOriginal(context, open, { ...stored, replaced }, original);
-  return { ...stored, bytes, seen, replaced, isReduced, original: kept, thumbnail };
+  const kept = await keepOriginal(context, open, stored, original);
+  return { ...stored, bytes, seen, isReduced, original: kept, thumbnail };
 };
 
 /** Reports a stored file. */
@@ -251,7 +271,7 @@ export const uploadInto = async (
     }
     await requireFolder(open, folder, context.signal);
     if (open.source.settings.saveSameFileNameStrategy === 'error') {
-      const names = planned.map(({ name }) => name);
+      const names = planned.filter(({ upload }) => upload.mayBeStored !== true).map(({ name }) => name);
       await requireUntaken(context, open, folder, names);
     }
     const stored = await storeUploads(context, open, folder, planned);

@@ -21,6 +21,8 @@ export interface UploadedFile {
   readonly stagedIn: StorageAdapter | undefined;
   /** Cleaning has removed something that a browser would have drawn or run. */
   readonly isReduced?: boolean;
+  /** An earlier try to store it has ended without an answer: it may have succeeded. */
+  readonly mayBeStored?: boolean;
 }
 
 /** Whether a form field holds uploads: `files`, `files[]`, `files[0]`, or the source's own field name. */

@@ -58,7 +58,7 @@ const locationFor =
     url.split('?', 1)[0]?.endsWith('/') === true ? id : `${ROUTE}/${id}`;
 
 /** A file that has arrived, as fileUpload takes it. It stays with its owner. */
-const uploadOf = ({ destination, bytes, open }: ArrivedFile): UploadedFile => ({
+const uploadOf = ({ destination, bytes, mayBeStored, open }: ArrivedFile): UploadedFile => ({
   field: 'files',
   filename: destination.filename,
   staged: {
@@ -68,6 +68,7 @@ const uploadOf = ({ destination, bytes, open }: ArrivedFile): UploadedFile => ({
     discard: () => Promise.resolve(),
   },
   stagedIn: undefined,
+  mayBeStored,
 });
 
 /** What an upload needs of the service, for the one who asks: both by the ways of fileUpload. */

@@ -38,12 +38,14 @@ export interface WaitingUpload {
   hasBytes: boolean;
   /** What the client was answered when the file was stored; undefined until then. */
   answer: string | undefined;
+  /** Whether a try to store it has begun. */
+  isStoring: boolean;
 }
 
-const parsed = (text: string): Pick<WaitingUpload, 'announced' | 'answer'> | undefined => {
+const parsed = (text: string): Pick<WaitingUpload, 'announced' | 'answer' | 'isStoring'> | undefined => {
   try {
-    const { announced, answer } = JSON.parse(text) as WaitingUpload;
-    return { announced, answer };
+    const { announced, answer, isStoring } = JSON.parse(text) as WaitingUpload;
+    return { announced, answer, isStoring };
   } catch {
     return undefined;
   }
@@ -104,7 +106,13 @@ export class UnfinishedUploads {
     const own = waiting.filter((other) => client !== undefined && other.announced.client === client);
     // Whoever has nothing waiting may begin with what is large.
     if (own.length > 0) requireRoom(own, announced, this.#limits.client);
-    const upload = { announced, touchedAt: Date.now(), hasBytes: false, answer: undefined };
+    const upload = {
+      announced,
+      touchedAt: Date.now(),
+      hasBytes: false,
+      answer: undefined,
+      isStoring: false,
+    };
     this.#uploads.set(announced.id, upload);
     try {
       await mkdir(join(this.#directory, announced.id), { recursive: true, mode: 0o700 });
@@ -169,6 +177,19 @@ export class UnfinishedUploads {
     return createReadStream(this.#bytesOf(id), { highWaterMark: READ_BYTES });
   }
 
+  /**
+   * Notes that the file is about to be stored. Returns whether that was noted before: then it may be stored.
+   * @throws errors of the disk
+   */
+  async beginStoring(upload: WaitingUpload): Promise<boolean> {
+    if (upload.isStoring) return true;
+    await this.#write({ ...upload, isStoring: true }).catch((error: unknown) => {
+      throw fromSystemError(error, 'storing an upload');
+    });
+    upload.isStoring = true;
+    return false;
+  }
+
   /** Notes that the file is stored, and drops its bytes. The answer stays for an hour. */
   async finish(upload: WaitingUpload, answer: string): Promise<void> {
     Object.assign(upload, { answer, touchedAt: Date.now() });
@@ -215,11 +236,11 @@ export class UnfinishedUploads {
     return join(this.#directory, id, 'bytes');
   }
 
-  async #write({ announced, answer }: WaitingUpload): Promise<void> {
+  async #write({ announced, answer, isStoring }: WaitingUpload): Promise<void> {
     const path = join(this.#directory, announced.id, 'upload.json');
     const handle = await open(`${path}.new`, 'w', 0o600);
     try {
-      await handle.writeFile(JSON.stringify({ announced, answer }));
+      await handle.writeFile(JSON.stringify({ announced, answer, isStoring }));
       await handle.datasync();
     } finally {
       await handle.close();

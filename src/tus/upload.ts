@@ -38,6 +38,8 @@ export interface ArrivedFile {
   readonly id: string;
   readonly destination: Destination;
   readonly bytes: number;
+  /** An earlier try to store it has ended without an answer. */
+  readonly mayBeStored: boolean;
   /** The bytes from the start; the caller owns the stream. */
   readonly open: () => Readable;
 }

@@ -1,6 +1,7 @@
 import { createHash, randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'stowage/client';
+import { beginParts, sendPart, type Parts } from './parts.ts';
 
 /** Where a file is: its path, the same in the trash, or gone. */
 type State = { readonly in: 'source' | 'trash'; readonly path: string } | 'gone';
@@ -15,6 +16,8 @@ interface Tracked {
   pending: State | undefined;
   /** Events of what was answered, in their order. */
   readonly events: string[];
+  /** Present until it is answered that all parts have come. */
+  parts?: Parts | undefined;
 }
 
 /** All that lies in a store, past the service. */
@@ -22,6 +25,8 @@ export type StoreView = ReadonlyMap<string, Buffer>;
 
 const FOLDERS = ['a', 'b', 'deep/c'] as const;
 const MOST_FILES = 120;
+const MOST_IN_PARTS = 5;
+const WORKERS = 6;
 const TRASH = /^\.stowage-trash\/([^/]+)\/(?:item\/([^/]+)|record\.json)$/u;
 
 /** The content of a file follows from its name, so that a look at it says whose it is and whether it is whole. */
@@ -47,13 +52,24 @@ export class MixedLoad {
   /** Requests that were answered, and those that were cut off. */
   readonly counts = { answered: 0, cut: 0, both: 0, bothBytes: 0 };
 
-  /** Works until the signal, or until the service does not answer any more. */
-  async run(client: Client, signal: AbortSignal, workers = 6): Promise<void> {
+  /**
+   * Works until the signal, or until the service does not answer any more. `tus`: where uploads in parts
+   * begin, if any shall.
+   */
+  async run(client: Client, signal: AbortSignal, tus?: string): Promise<void> {
     await Promise.all(
-      Array.from({ length: workers }, async () => {
-        while (!signal.aborted) if (!(await this.#step(client))) return;
+      Array.from({ length: WORKERS }, async () => {
+        while (!signal.aborted) {
+          const isParts = tus !== undefined && randomInt(4) === 0;
+          if (!(await (isParts ? this.#part(tus) : this.#step(client)))) return;
+        }
       }),
     );
+  }
+
+  /** Ends the uploads in parts that wait. */
+  async finishParts(tus: string): Promise<void> {
+    for (const file of this.#files.values()) while (file.parts !== undefined) await this.#sendPart(tus, file);
   }
 
   /** Waits until so many more requests have been answered, or one was cut off. */
@@ -75,7 +91,8 @@ export class MixedLoad {
 
   #idle(isWanted: (state: Exclude<State, 'gone'>) => boolean): Tracked[] {
     return [...this.#files.values()].filter(
-      ({ state, pending }) => pending === undefined && state !== 'gone' && isWanted(state),
+      ({ state, pending, parts }) =>
+        pending === undefined && parts === undefined && state !== 'gone' && isWanted(state),
     );
   }
 
@@ -130,6 +147,40 @@ export class MixedLoad {
       await client.fileUpload({ path, files });
       return {};
     });
+  }
+
+  /** Begins an upload in parts, or sends another part of one. False when it was cut off. */
+  async #part(tus: string): Promise<boolean> {
+    const waiting = [...this.#files.values()].filter(({ parts }) => parts !== undefined);
+    const file = pick(waiting.filter(({ parts }) => parts?.isSending === false));
+    if (file !== undefined && waiting.length > randomInt(MOST_IN_PARTS)) return this.#sendPart(tus, file);
+    this.#made += 1;
+    const name = `p-${String(this.#made)}.txt`;
+    const path = pick(FOLDERS) ?? '';
+    const parts = await beginParts(tus, { path, name, content: contentOf(name) });
+    if (parts === undefined) {
+      this.counts.cut += 1;
+      return false;
+    }
+    this.counts.answered += 1;
+    this.#files.set(name, { name, state: 'gone', pending: undefined, events: [], parts });
+    return true;
+  }
+
+  async #sendPart(tus: string, file: Tracked): Promise<boolean> {
+    const { parts } = file;
+    if (parts === undefined) return true;
+    const outcome = await sendPart(tus, parts);
+    if (outcome === 'cut') {
+      this.counts.cut += 1;
+      return false;
+    }
+    this.counts.answered += 1;
+    if (outcome === 'more') return true;
+    file.parts = undefined;
+    file.state = { in: 'source', path: `${parts.path}/${file.name}` };
+    file.events.push(`file.created ${file.state.path}`);
+    return true;
   }
 
   async #move(client: Client): Promise<boolean> {
@@ -231,8 +282,13 @@ export class MixedLoad {
   }
 
   #settle(file: Tracked, found: readonly State[]): Faults {
-    const { state, pending, name } = file;
+    const { state, pending, name, parts } = file;
     const texts = found.map(textOf);
+    if (parts !== undefined) {
+      // Its last part may have come, and the answer not.
+      const wanted = textOf({ in: 'source', path: `${parts.path}/${name}` });
+      return texts.join() === '' || texts.join() === wanted ? [] : [`${name} is at ${texts.join()}`];
+    }
     if (pending === undefined) {
       const expected = state === 'gone' ? [] : [textOf(state)];
       return texts.join() === expected.join()
