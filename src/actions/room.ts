@@ -3,7 +3,7 @@ import type { Source } from '../sources/source.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { measure, type Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { QuotaExceededError } from '../errors/errors.ts';
+import { QuotaExceededError, StorageTimeoutError, StorageUnavailableError } from '../errors/errors.ts';
 import { fits } from '../quotas/account.ts';
 import type { Quotas, QuotaTarget } from '../quotas/quotas.ts';
 import { isTrashRecord } from '../trash/trash-folder.ts';
@@ -84,7 +84,14 @@ export const storing = async <T>(
   const target = quotaOf(open, context.holdSources);
   if (target === undefined) return store();
   const { services, signal, keptRoom: kept } = context;
-  return services.quotas.withRoom(target, await need(), { signal, kept }, store);
+  return services.quotas.withRoom(target, await need(), { signal, kept }, () =>
+    store().catch(async (error: unknown) => {
+      // The store may have done it all the same.
+      if (error instanceof StorageUnavailableError || error instanceof StorageTimeoutError)
+        await services.quotas.forget(target.key);
+      throw error;
+    }),
+  );
 };
 
 /** Lets something be taken out of a source; the room that it took is free then. */

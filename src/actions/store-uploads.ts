@@ -23,7 +23,6 @@ import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
 import { newFileName } from './new-name.ts';
 import { putting } from './removal.ts';
-import { quotaKeyOf, quotaOf } from './room.ts';
 import { findStoredBefore } from './stored-before.ts';
 import { fileTooLarge, naming, type UploadedFile } from './uploaded-file.ts';
 
@@ -161,8 +160,6 @@ const placeUpload = async (
     mayBeStored === true ? await findStoredBefore({ storage, signal }, wanted, staged) : undefined;
   if (before !== undefined) {
     requireRight(before.path);
-    // It was reserved for no longer than the try took.
-    if (quotaOf(open, context.holdSources) !== undefined) await services.quotas.forget(quotaKeyOf(source));
     return { ...before, replaced: false };
   }
   const { reservations } = services;
