@@ -287,7 +287,7 @@ export interface ImageVariantParameters extends Place {
 export interface FilesSearchParameters extends Place {
   /** Words that a name must hold, all of them, whatever their case and order. */
   readonly query: string;
-  /** Items of this type alone, as `files` reports it: `file` is what is no image. */
+  /** Items of this type alone, as `files` reports it: `file` is what is not an image. */
   readonly type?: 'image' | 'file' | 'folder' | undefined;
   /** Changed at this moment or later. A date means its beginning, in UTC. */
   readonly modifiedAfter?: string | undefined;

@@ -136,7 +136,7 @@ export const createTokenRole = (
     try {
       return (await jose.jwtVerify(token, keys, options)).payload;
     } catch (error) {
-      // The package's own errors hold what the token says, which is no matter of the log.
+      // The package's own errors hold what the token says, which does not belong in the log.
       if (error instanceof jose.errors.JOSEError) throw unauthenticated(`${error.code}: ${error.message}`);
       throw error;
     }

@@ -116,7 +116,8 @@ const serviceFor = (
       const action = findAction(dependencies.actions, actionName);
       const tell = (error: unknown) => toldFailure(error, request, scope);
       const { body } = await runAction(action, context, input, request, tell);
-      if (typeof body !== 'string') throw new InternalError({ detail: 'the answer of an upload is no text' });
+      if (typeof body !== 'string')
+        throw new InternalError({ detail: 'the answer of an upload is not text' });
       return body;
     },
   };

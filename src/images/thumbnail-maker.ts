@@ -32,7 +32,7 @@ export interface ImageToShow {
   readonly path: SourcePath;
   readonly entry: Entry;
   readonly spec: ThumbnailSpec;
-  /** Draws the file, which is no image itself. */
+  /** Draws the file, which is not an image itself. */
   readonly program?: DrawingProgram | undefined;
 }
 

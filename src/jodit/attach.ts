@@ -57,7 +57,7 @@ const searchAndRestore = (
 };
 
 /**
- * Joins an editor, when it is ready, to what this room adds and mends. Once for an editor; everything goes
+ * Joins an editor, when it is ready, to what this room adds and corrects. Once for an editor; everything goes
  * with it when it is destructed.
  */
 export const attach = (editor: Editor, connection: Connection, language: string): void => {

@@ -8,7 +8,7 @@ export type IsAllowed = (action: string) => boolean;
 
 /**
  * Remembers what the connector allows beyond the actions that Jodit 4.15.13 knows; a service that does not
- * speak of an action does not offer it. Mends two faults: Jodit builds its toolbar before it takes the answer
+ * speak of an action does not offer it. Corrects two faults: Jodit builds its toolbar before it takes the answer
  * over, so that it offers what the folder before allowed; and it asks for the files of a folder at the same
  * time, and shows them beside those tools when they come first.
  */

@@ -18,7 +18,7 @@ export interface Links {
  * The link of a file of a configured source, for pages that the host makes itself. In `signed` sources it is
  * good for `lifetime` seconds (default: `signedUrlLifetime`). `base` is where the connector is mounted
  * (default: `publicUrl`, else the root of the host).
- * @throws UnknownSourceError, UnsafePathError, InvalidParametersError for a lifetime that is no whole number of
+ * @throws UnknownSourceError, UnsafePathError, InvalidParametersError for a lifetime that is not a whole number of
  *   seconds
  */
 export type UrlFor = (

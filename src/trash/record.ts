@@ -22,7 +22,7 @@ export interface TrashRecord {
   readonly replaced: boolean;
 }
 
-/** More is no record of ours. */
+/** More is not a record of ours. */
 const MAX_BYTES = 64 * 1024;
 const MAX_TEXT = 300;
 

@@ -18,7 +18,7 @@ const queryField = z
 
 const TIME = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/u;
 
-/** Milliseconds since 1970; undefined for what is no moment. `Date.parse` takes February 30 for March 2. */
+/** Milliseconds since 1970; undefined for what is not a moment. `Date.parse` takes February 30 for March 2. */
 const timeOf = (text: string): number | undefined => {
   const day = TIME.exec(text)?.[1];
   if (day === undefined || Number.isNaN(Date.parse(text))) return undefined;
@@ -58,7 +58,9 @@ export const searchParameters = z.object({
   source: sourceField,
   path: pathField.describe('The folder in and below which is searched; the root when absent.'),
   query: queryField,
-  type: typeField.describe('Items of this type alone, as `files` reports it: `file` is what is no image.'),
+  type: typeField.describe(
+    'Items of this type alone, as `files` reports it: `file` is what is not an image.',
+  ),
   modifiedAfter: timeField.describe('Changed at this moment or later. A date means its beginning, in UTC.'),
   modifiedBefore: timeField.describe('Changed before this moment.'),
   minBytes: countField.describe('Files of so many bytes or more.'),

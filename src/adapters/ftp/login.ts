@@ -10,7 +10,7 @@ export const tlsOptionsOf = ({ host, verifyCertificate, ca }: FtpOptions): Conne
   host,
   rejectUnauthorized: verifyCertificate,
   ...(ca === undefined ? {} : { ca }),
-  // An address is no server name in TLS.
+  // An address is not a server name in TLS.
   ...(isIP(host) === 0 ? { servername: host } : {}),
 });
 

@@ -12,7 +12,7 @@ import type { SftpOptions } from './options.ts';
 
 type Answered<Value> = (error?: Error | null, value?: Value) => void;
 
-/** What an operator has to mend: a file of the configuration that cannot be read. */
+/** What an operator has to correct: a file of the configuration that cannot be read. */
 const readConfigured = async (key: string, path: string): Promise<string> => {
   try {
     return await readFile(path, 'utf8');

@@ -154,7 +154,7 @@ export class Store extends PathStore<Session> {
       return { directory, prefix: this.#prefix.segments };
     } catch (error) {
       const failure = errorOf('the directory of the source', error);
-      // Nothing of the source was asked for yet: its absence is no answer to a client.
+      // Nothing of the source was asked for yet: its absence is not an answer for a client.
       if (!(failure instanceof NotFoundError)) throw failure;
       throw new StorageUnavailableError({ detail: 'the directory of the source is missing', cause: error });
     }

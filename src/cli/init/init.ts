@@ -45,7 +45,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** @throws ConfigError for what was answered; what is still to be set or installed is no fault of it */
+/** @throws ConfigError for what was answered; what is still to be set or installed is not a fault of it */
 const requireValid = (config: object): void => {
   const complete: unknown = JSON.parse(JSON.stringify(config).replace(/\{"env":"\w+"\}/gu, '"later"'));
   try {

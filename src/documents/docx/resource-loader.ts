@@ -59,7 +59,7 @@ export const createResourceLoader = (parts: ResourceLoaderParts): LoadResource =
     const inline = readDataUrl(url);
     if (inline !== undefined) return inline.toString('utf8');
     const resource = await resources.load(url, 'text/css,*/*;q=0.1');
-    // As in browsers, what says that it is something else is no style sheet.
+    // As in browsers, what says that it is something else is not a style sheet.
     const isSheet = /^\s*text\/css\b/iu.test(resource?.contentType ?? 'text/css');
     return isSheet ? resource?.bytes.toString('utf8') : undefined;
   };

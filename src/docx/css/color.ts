@@ -63,7 +63,7 @@ const fromFunction = (name: string, body: string): string | undefined => {
 
 /**
  * Reads a CSS colour: six hexadecimal digits in lower case, half-transparent ones as they look on white.
- * Undefined for `transparent`, `inherit` and everything that is no colour.
+ * Undefined for `transparent`, `inherit` and everything that is not a colour.
  */
 export const parseColor = (text: string): string | undefined => {
   const value = text.trim().toLowerCase();

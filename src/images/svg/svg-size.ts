@@ -18,7 +18,7 @@ const PORTION = 4096;
 
 type Attributes = Readonly<Record<string, { readonly value: string }>>;
 
-/** Pixels; undefined for what depends on the page (`100%`, `10em`) or is no length. */
+/** Pixels; undefined for what depends on the page (`100%`, `10em`) or is not a length. */
 const lengthOf = (text = ''): number | undefined => {
   const [, number = '', unit = ''] = /^\s*\+?([\d.]+(?:e[+-]?\d+)?)([a-z]*)\s*$/iu.exec(text) ?? [];
   const pixels = Number.parseFloat(number) * (PIXELS[unit.toLowerCase()] ?? Number.NaN);

@@ -164,14 +164,14 @@ export abstract class PathStore<Session extends PathSession> {
     await this.letterCase.learn({ stat: look }, path, options);
   }
 
-  /** @throws AlreadyExistsError when anything has the name, NotFoundError when a parent is no folder */
+  /** @throws AlreadyExistsError when anything has the name, NotFoundError when a parent is not a folder */
   async makeFolder(session: Session, path: SourcePath): Promise<void> {
     if (path.isRoot || (await this.find(session, path)) !== undefined) throw new AlreadyExistsError();
     await this.ensureFolder(session, path.parent);
     await session.mkdir(path);
   }
 
-  /** Makes a folder and its parents unless they are there. @throws NotFoundError when one is no folder */
+  /** Makes a folder and its parents unless they are there. @throws NotFoundError when one is not a folder */
   async ensureFolder(session: Session, path: SourcePath): Promise<void> {
     const found = await this.find(session, path);
     if (found?.kind === 'folder') return;
