@@ -16,7 +16,11 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # What only tests need stays away; the lock file still says which versions those are.
 RUN node -e 'const own = require("/app/package.json"); \
-    for (const name of process.argv.slice(1)) own.dependencies[name] = own.devDependencies[name]; \
+    const wanted = process.argv.slice(1); \
+    const known = Object.keys(own.peerDependencies); \
+    const unknown = wanted.filter((name) => !known.includes(name)); \
+    if (unknown.length > 0) throw new Error(`PACKAGES names ${unknown.join(", ")}; known are ${known.join(", ")}`); \
+    for (const name of wanted) own.dependencies[name] = own.devDependencies[name] ?? own.peerDependencies[name]; \
     delete own.devDependencies; \
     fs.writeFileSync("package.json", JSON.stringify(own));' ${PACKAGES} \
   && npm install --omit=dev --no-audit --no-fund

@@ -107,6 +107,15 @@ const warningsOf = (
   return [...configWarnings(config, actionKeys), ...(isGuarded ? [] : [unguarded])];
 };
 
+const createTenantCache = ({ dynamicSourcesCache }: ConnectorConfig['settings'], log: Logger): TenantCache =>
+  new TenantCache(dynamicSourcesCache, (id) => {
+    log.error(
+      'resolveSources returned different sources for one id. Each request gets the sources that were returned ' +
+        'for it, but quotas count them as one: return an id of its own for each set of sources.',
+      { id },
+    );
+  });
+
 /** Gives each request a lease of the configured sources or those of its tenant. */
 const createSourceLeasing = (
   statics: SourceGroup,
@@ -119,7 +128,7 @@ const createSourceLeasing = (
     const tenant = await tenantOf(hooks, request);
     if (tenant === undefined) return shared;
     try {
-      return tenants.acquire(tenant.id, () => build(tenant));
+      return tenants.acquire(tenant.id, tenant.sources, () => build(tenant));
     } catch (error) {
       throw new InternalError({
         detail: 'the sources of resolveSources are not valid',
@@ -201,7 +210,7 @@ export const createConnector = <Native>(
 
   const statics = createSourceGroup(config.sources, { factories, log, sweeps: !onlyLooks });
   if (!onlyLooks) void openAtStart(statics, log);
-  const tenants = new TenantCache(settings.dynamicSourcesCache);
+  const tenants = createTenantCache(settings, log);
   const rulesFor = createRulesFor(hooks, compileRules(settings.accessControl));
   const { state, redis } = createState(settings, log);
   const stageInMemory = createMemoryStaging(settings.imageMemory / UPLOADS_SHARE);

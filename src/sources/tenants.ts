@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { fingerprintOf } from './fingerprint.ts';
 import type { SourceGroup } from './source-group.ts';
 import type { SourceSet } from './source.ts';
 
@@ -55,36 +56,49 @@ class Tenant {
 }
 
 /**
- * The tenants of `resolveSources`, by id: at most `max`, the least recently used leaves first, each for
- * `ttlMs` from its build. A tenant that leaves while requests use it is closed when the last of them ends.
- * Failed builds are not kept.
+ * The tenants of `resolveSources`, by id and settings: at most `max`, the least recently used leaves first,
+ * each for `ttlMs` from its build. A tenant that leaves while requests use it is closed when the last of them
+ * ends. Failed builds are not kept. An id that comes with other settings gets sources of its own, never those
+ * that were built for the others.
  */
 export class TenantCache {
   readonly #tenants: LRUCache<string, Tenant>;
+  /** The settings that each id came with first, and whether others have been reported. */
+  readonly #ids: LRUCache<string, { readonly fingerprint: string | undefined; isReported: boolean }>;
   readonly #living = new Set<Tenant>();
+  readonly #onConflict: (id: string) => void;
 
-  constructor(limits: { readonly max: number; readonly ttlMs: number }) {
+  /** `onConflict` gets an id that has come with other settings: once in the lifetime of a tenant. */
+  constructor(
+    { max, ttlMs }: { readonly max: number; readonly ttlMs: number },
+    onConflict: (id: string) => void = () => undefined,
+  ) {
     this.#tenants = new LRUCache({
-      max: limits.max,
-      ttl: limits.ttlMs,
+      max,
+      ttl: ttlMs,
       ttlAutopurge: true,
       dispose: (tenant) => {
         tenant.retire();
       },
     });
+    this.#ids = new LRUCache({ max, ttl: ttlMs });
+    this.#onConflict = onConflict;
   }
 
   /**
-   * The tenant's sources, built by `build` when the cache has none. Building is synchronous: stores open at
-   * their first use.
+   * The tenant's sources, built by `build` when the cache has none for this id and these settings. Building
+   * is synchronous: stores open at their first use.
    */
-  acquire(id: string, build: () => SourceGroup): SourceLease {
-    const known = this.#tenants.get(id);
+  acquire(id: string, settings: object, build: () => SourceGroup): SourceLease {
+    const fingerprint = fingerprintOf(settings);
+    this.#compare(id, fingerprint);
+    const key = JSON.stringify([id, fingerprint]);
+    const known = fingerprint === undefined ? undefined : this.#tenants.get(key);
     if (known !== undefined) return known.lease();
     const tenant: Tenant = new Tenant(build(), () => this.#living.delete(tenant));
     const lease = tenant.lease();
     this.#living.add(tenant);
-    this.#tenants.set(id, tenant);
+    this.#tenants.set(key, tenant);
     return lease;
   }
 
@@ -93,5 +107,14 @@ export class TenantCache {
     const tenants = [...this.#living];
     this.#tenants.clear();
     await Promise.all(tenants.map((tenant) => tenant.close()));
+  }
+
+  #compare(id: string, fingerprint: string | undefined): void {
+    const first = this.#ids.get(id);
+    if (first === undefined) this.#ids.set(id, { fingerprint, isReported: false });
+    else if (first.fingerprint !== fingerprint && !first.isReported) {
+      first.isReported = true;
+      this.#onConflict(id);
+    }
   }
 }
