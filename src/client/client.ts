@@ -126,12 +126,21 @@ const isEnvelope = (value: unknown): value is Envelope =>
 const isJson = (response: Response): boolean =>
   response.headers.get('content-type')?.startsWith('application/json') === true;
 
+/** What a text of JSON holds; `undefined` when a proxy has cut it short, or left it empty. */
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
 const envelopeOf = async (response: Response): Promise<Envelope> => {
-  const body: unknown = isJson(response) ? await response.json() : undefined;
+  const body = isJson(response) ? parsed(await response.text()) : undefined;
   // Of several items some may have failed: `results` says which.
   if (isEnvelope(body) && (body.success || Array.isArray(body.data.results))) return body;
   // The body of a proxy's own page is of no use, but an unread one holds its connection.
-  if (body === undefined) await response.body?.cancel();
+  if (!response.bodyUsed) await response.body?.cancel();
   throw isEnvelope(body)
     ? new ConnectorError(body.data.code, body.data.messages ?? [], body.data.error, body.data.details)
     : new ConnectorError(response.status, []);

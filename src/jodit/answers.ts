@@ -23,7 +23,8 @@ const titleOf = (html: string): string | undefined => {
   return title === '' ? undefined : title;
 };
 
-const parsed = (text: string): unknown => {
+/** What a text of JSON holds; `undefined` when it is none. */
+export const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
@@ -44,8 +45,8 @@ const foreignAnswer = (text: string, status: number, reason: string, texts: Text
  * `Unexpected token '<'` when a proxy has answered with a page of its own.
  */
 export const envelopeText = (text: string, status: number, reason: string, texts: Texts): string => {
-  // Long listings are successes; only short answers are parsed here, and again by Jodit.
-  if (status < 400 && /^\s*\{/u.test(text)) return text;
+  // Long listings are successes; only short answers, and those cut off, are parsed here, and again by Jodit.
+  if (status < 400 && /^\s*\{/u.test(text) && text.trimEnd().endsWith('}')) return text;
   if (isEnvelope(parsed(text))) return text;
   const messages = [foreignAnswer(text, status, reason, texts)];
   return JSON.stringify({ success: false, data: { code: status, messages } });

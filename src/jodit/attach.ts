@@ -22,6 +22,7 @@ import { type Sources, watchSources } from './sources.ts';
 import { textsFor } from './texts/languages.ts';
 import type { Texts } from './texts/texts.ts';
 import { addToToolbar } from './toolbar-parts.ts';
+import { showTreeNamesAsText } from './tile.ts';
 import { createTools } from './toolbar.ts';
 import { createTrash, type Location, type Trash } from './trash.ts';
 import { showTrash } from './trash-view.ts';
@@ -80,6 +81,7 @@ export const attach = (editor: Editor, connection: Connection, language: string)
   }
 
   browser.container.classList.add('stowage-browser');
+  showTreeNamesAsText(browser);
   const sources = watchSources(browser, calls, connection.trash !== false);
   const basics = {
     calls,

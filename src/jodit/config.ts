@@ -35,11 +35,15 @@ const joditLanguage = (tag: string): string => {
 const isRightToLeft = (tag: string): boolean => /^(?:ar|fa|he|ur)\b/iu.test(tag);
 
 /** Options of the file browser. */
-const browserOptions = (connection: Connection, language: string, headers: HeadersOption) => {
+const browserOptions = (
+  connection: Connection,
+  { language, direction }: { readonly language: string; readonly direction: JoditConfig['direction'] },
+  headers: HeadersOption,
+) => {
   const texts = textsFor(language);
   return {
     // Jodit 4.15.13 hands the direction on to the dialogs of the editor, not to those of the file browser.
-    direction: isRightToLeft(language) ? 'rtl' : '',
+    direction,
     width: 1030,
     height: 600,
     // A folder that was opened last time may be gone, and the browser would start with an error.
@@ -68,14 +72,15 @@ export const joditConfig = <Options extends object = object>(
   const given: GivenOptions = options ?? {};
   const language = languageOfPage(connection.language ?? given.language);
   const headers = headersOf(connection, language);
-  const browser = browserOptions(connection, language, headers);
+  const direction = given.direction ?? (isRightToLeft(language) ? 'rtl' : '');
+  const browser = browserOptions(connection, { language, direction }, headers);
   const attached = new WeakSet<object>();
   const afterInit = given.events?.['afterInit'];
   // The types of the given options are those of Jodit, which this room does not import.
   return {
     ...options,
     language: joditLanguage(language),
-    direction: given.direction ?? (isRightToLeft(language) ? 'rtl' : ''),
+    direction,
     filebrowser: { ...browser, ...given.filebrowser, ajax: { ...browser.ajax, ...given.filebrowser?.ajax } },
     uploader: {
       // The action belongs into the form: the editor sends remote uploads to the same URL, with another.

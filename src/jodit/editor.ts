@@ -152,12 +152,20 @@ export interface Dialog {
 }
 
 /** `editor.filebrowser`. */
+/** Makes an element; Jodit reads a child that is a string as HTML. */
+export type MakeElement = (
+  className?: string,
+  children?: unknown,
+  ...rest: readonly unknown[]
+) => HTMLElement;
+
 export interface FileBrowser extends View {
   readonly o: { buttons: readonly unknown[] | string };
   readonly dataProvider: DataProvider;
   readonly state: BrowserState;
   readonly files: { readonly container: HTMLElement; getFullElName(name: string): string };
-  readonly tree: { readonly container: HTMLElement };
+  readonly tree: { readonly container: HTMLElement; getFullElName(name: string): string };
+  readonly create: Record<'span' | 'div', MakeElement>;
   readonly uploader: Uploader;
   readonly isOpened: boolean;
   status(message: unknown, success?: boolean): void;

@@ -39,7 +39,7 @@ const whenFilled = (element: HTMLElement, act: () => void): void => {
   act();
 };
 
-const listenToTiles = (browser: FileBrowser, texts: Texts): void => {
+const listenToTiles = (browser: FileBrowser): void => {
   const { state, dataProvider, e } = browser;
   const itemOf = (tile: HTMLElement | undefined): Item | undefined =>
     state.elements.find(({ uniqueHashKey }) => uniqueHashKey === tile?.dataset['key']);
@@ -75,7 +75,8 @@ const listenToTiles = (browser: FileBrowser, texts: Texts): void => {
     const tiles = tilesOf(browser);
     const from = tiles.findIndex((tile) => tile === event.target);
     if (from < 0) return;
-    const target = targetOf(event.key, tiles, from, texts.direction === 'rtl');
+    const isRtl = getComputedStyle(browser.files.container).direction === 'rtl';
+    const target = targetOf(event.key, tiles, from, isRtl);
     const action = actions[event.key];
     if (
       target === undefined &&
@@ -205,7 +206,7 @@ const carryFocus = (browser: FileBrowser, texts: Texts): void => {
  */
 export const useKeyboard = (browser: FileBrowser, texts: Texts): void => {
   describeTiles(browser, texts);
-  listenToTiles(browser, texts);
+  listenToTiles(browser);
   useTree(browser, texts);
   carryFocus(browser, texts);
 };

@@ -36,12 +36,21 @@ const keepWhileUsed = (notice: HTMLElement, milliseconds: number, remove: () => 
   return start;
 };
 
+/** Holds the messages of all editors of a page, one below the other. */
+const stackIn = (root: ParentNode & Node): HTMLElement => {
+  const present = [...root.children].find(({ className }) => className === 'stowage-notice-stack');
+  if (present instanceof HTMLElement) return present;
+  const stack = make('div', 'stowage-notice-stack');
+  root.appendChild(stack);
+  return stack;
+};
+
 /**
  * Jodit 4.15.13 shows messages at the lower edge of the editor, which may be below the window or behind the
  * file browser, for three seconds and to eyes alone. These are at the edge of the window, and in live regions
  * that were there before their text, as screen readers want it.
  */
-export const createNotices = (root: Node, texts: Texts): Notices => {
+export const createNotices = (root: ParentNode & Node, texts: Texts): Notices => {
   const live = {
     alert: make('div', '', { attributes: { role: 'alert' } }),
     status: make('div', '', { attributes: { role: 'status' } }),
@@ -50,7 +59,8 @@ export const createNotices = (root: Node, texts: Texts): Notices => {
     attributes: { dir: texts.direction, lang: texts.locale },
     children: [live.alert, live.status],
   });
-  root.appendChild(element);
+  const stack = stackIn(root);
+  stack.append(element);
   const shown = new Map<string, { readonly notice: HTMLElement; readonly again: () => void }>();
 
   const take = (key: string): void => {
@@ -89,6 +99,7 @@ export const createNotices = (root: Node, texts: Texts): Notices => {
     remove: () => {
       for (const key of [...shown.keys()]) take(key);
       element.remove();
+      if (stack.childElementCount === 0) stack.remove();
     },
   };
 };

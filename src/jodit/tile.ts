@@ -21,6 +21,21 @@ const attributesOf = (values: Readonly<Record<string, string | undefined>>): str
     .join(' ');
 
 /**
+ * Has the tree show names of folders and sources as text. Jodit 4.15.13 reads them as HTML: a folder that another
+ * program has named `<img onerror=…>` would run a script in the page.
+ */
+export const showTreeNamesAsText = ({ create, tree }: FileBrowser): void => {
+  const titles = ['item-title', 'source-title'].map((part) => tree.getFullElName(part));
+  for (const tag of ['span', 'div'] as const) {
+    const make = create[tag].bind(create);
+    create[tag] = (className, children, ...rest) => {
+      const isName = typeof children === 'string' && titles.includes(className ?? '');
+      return make(className, isName ? document.createTextNode(children) : children, ...rest);
+    };
+  }
+};
+
+/**
  * The tile of a file. That of Jodit 4.15.13 writes names into HTML as they are, so that a name with a quote
  * or `<` becomes markup, and the connector's time as it came, in the zone of the server; this one has the
  * person's own time and manner of writing it.

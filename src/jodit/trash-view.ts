@@ -50,6 +50,8 @@ class TrashView {
   /** Of the running request. */
   #controller = new AbortController();
   #isOpen = false;
+  /** The identifiers of items with a running request. */
+  readonly #busy = new Set<string>();
 
   constructor(browser: FileBrowser, surroundings: TrashSurroundings) {
     const { texts, sources } = surroundings;
@@ -57,8 +59,8 @@ class TrashView {
     this.#surroundings = surroundings;
     this.#controls = createControls(texts);
     this.#table = createTrashTable(texts, sources, {
-      restore: (item) => this.#do(() => this.#orLoad(this.#restore(item))),
-      erase: (item) => this.#do(() => this.#orLoad(this.#erase(item))),
+      restore: (item) => this.#do(() => this.#once(item, () => this.#restore(item))),
+      erase: (item) => this.#do(() => this.#once(item, () => this.#erase(item))),
     });
     const { back, empty, more, source, count } = this.#controls;
     const title = make('h2', 'stowage-trash__title', { text: texts.trash.title });
@@ -110,14 +112,18 @@ class TrashView {
     act().catch((error: unknown) => this.#browser.status(error));
   }
 
-  /** Reads the list anew after a failure: somebody else may have been faster. */
-  async #orLoad(act: Promise<void>): Promise<void> {
+  /** Ignores the second half of a double click. Reads the list again after a failure: another person may have been faster. */
+  async #once({ id }: TrashItem, act: () => Promise<void>): Promise<void> {
+    if (this.#busy.has(id)) return;
+    this.#busy.add(id);
     try {
-      await act;
+      await act();
     } catch (error) {
       this.#browser.status(error);
       this.#controls.back.focus();
       await this.#load();
+    } finally {
+      this.#busy.delete(id);
     }
   }
 

@@ -1,4 +1,4 @@
-import { envelopeText } from './answers.ts';
+import { envelopeText, parsed } from './answers.ts';
 import type { Calls } from './calls.ts';
 import type { HeadersOption, UploadAnswer, Uploader } from './editor.ts';
 import { type LargeFiles, together } from './large-files.ts';
@@ -46,7 +46,7 @@ interface Sent {
   readonly isWhole: boolean;
 }
 
-/** Sends a form and resolves to the answer, whoever has given it; `undefined` when it was cancelled. */
+/** Sends a form and resolves to the response of any program; `undefined` when it was cancelled before it had left. */
 const send = (
   request: XMLHttpRequest,
   body: unknown,
@@ -62,14 +62,15 @@ const send = (
       if (lengthComputable) onProgress(loaded, total);
     };
     request.onload = () => {
-      const text = envelopeText(request.responseText, request.status, request.statusText, texts);
-      const answer: unknown = JSON.parse(text);
+      const answer = parsed(envelopeText(request.responseText, request.status, request.statusText, texts));
       const isBroken = BROKEN.includes(request.status);
       resolve({ answer: isAnswer(answer) ? answer : failed(texts.noAnswer), isBroken, isWhole });
     };
     request.onerror = () => resolve({ answer: failed(texts.unreachable), isBroken: true, isWhole });
     request.ontimeout = request.onerror;
-    request.onabort = () => resolve(undefined);
+    // What has left may be stored: "nothing was stored" would be a guess.
+    request.onabort = () =>
+      resolve(isWhole ? { answer: failed(texts.uploadStopped), isBroken: false, isWhole } : undefined);
     request.send(body as XMLHttpRequestBodyInit);
   });
 
@@ -151,7 +152,8 @@ const sendForm: SendForm = async (options, form, running, surroundings) => {
 };
 
 /**
- * Sends a form, its large files each by itself. What fails then is told, and does not hide what was stored.
+ * Sends a form, its large files each by itself. What fails then is told, and neither that nor a cancellation hides
+ * what was stored.
  */
 const sendAll: SendForm = async (options, form, running, surroundings) => {
   const { large, notices } = surroundings;
@@ -171,14 +173,26 @@ const sendAll: SendForm = async (options, form, running, surroundings) => {
   for (const file of split.large) {
     const start = before;
     const onProgress = (sent: number): void => progress(start + sent, total);
-    answers.push(await large.send(file, split.rest, { headers, signal, onProgress }));
+    try {
+      signal.throwIfAborted();
+      answers.push(await large.send(file, split.rest, { headers, signal, onProgress }));
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      break;
+    }
     before += file.size;
   }
   const isMixed = answers.some(({ success }) => success) && answers.length > 1;
   for (const { success, data } of answers) {
     if (isMixed && !success) notices.show((data.messages ?? []).join(' '), 'error');
   }
-  return together(answers);
+  return answers.length === 0 ? undefined : together(answers);
+};
+
+/** Says what a cancelled upload has left behind. */
+const cancelledText = (answer: UploadAnswer | undefined, texts: Texts): string => {
+  if (answer === undefined) return texts.uploadCancelled;
+  return answer.success ? texts.uploadStopped : textOf(answer) || texts.uploadCancelled;
 };
 
 /**
@@ -196,7 +210,6 @@ export const uploadVisibly = ({ options }: Uploader, surroundings: UploadSurroun
     const row = panel.add(namesIn(form), () => {
       cancelling.abort();
       row.done();
-      notices.show(texts.uploadCancelled, 'info');
     });
     try {
       const headers = await headersNow(options.headers);
@@ -204,10 +217,13 @@ export const uploadVisibly = ({ options }: Uploader, surroundings: UploadSurroun
       // The failure without a text is one that Jodit shows nothing of: the person has read it already.
       const answer = await sendAll(options, form, running, surroundings);
       if (answer?.success === true) onStored(answer);
-      return answer ?? failed('');
+      if (!signal.aborted) return answer ?? failed('');
+      notices.show(cancelledText(answer, texts), 'info');
+      return answer?.success === true ? answer : failed('');
     } catch (error) {
-      if (signal.aborted) return failed('');
-      return failed(error instanceof Error ? error.message : texts.noAnswer);
+      if (!signal.aborted) return failed(error instanceof Error ? error.message : texts.noAnswer);
+      notices.show(texts.uploadCancelled, 'info');
+      return failed('');
     } finally {
       row.done();
     }

@@ -63,4 +63,18 @@ describe.skipIf(chromium === undefined)(`Large files in Jodit${needsChromium}`, 
     await eventually(async () => (await names()).filter((name) => name.endsWith('bytes'))).toEqual([]);
     expect(await readdir(joined.photos)).not.toContain('large.zip');
   });
+
+  test('leave the small ones of their form stored when they are cancelled, and say so', async () => {
+    await editor.slowDown(200_000);
+    await editor.upload(path.join(folder, 'large.zip'), path.join(folder, 'small.zip'));
+    await eventually(() => joined.uploads).toContain('PATCH');
+    await editor.page.locator('.stowage-upload__cancel').click();
+    await eventually(() => editor.messages()).toContain(
+      'info: The upload was cancelled. Files that had arrived by then stay stored.',
+    );
+    await editor.slowDown(-1);
+    await eventually(() => editor.names()).toContain('small.zip');
+    expect((await editor.messages()).join()).not.toContain('Nothing was stored');
+    expect(await readdir(joined.photos)).toContain('small.zip');
+  });
 });

@@ -1,4 +1,4 @@
-import { readdir, readFile, utimes } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { chromium, needsChromium } from './chromium.ts';
@@ -38,6 +38,17 @@ describe.skipIf(chromium === undefined)(`What stowage/jodit mends in Jodit${need
     await editor.answer('Córdoba & Köln');
     await eventually(() => editor.folders()).toContain('Córdoba & Köln');
     expect(await readdir(inPhotos('Córdoba & Köln'))).toContain('cathedral.jpg');
+  });
+
+  test('shows the names of folders as text, whatever other programs have called them', async () => {
+    const { editor } = client();
+    const name = `<img src=x onerror="document.title='broken'">`;
+    await mkdir(inPhotos(name));
+    await editor.openFiles();
+    await eventually(() => editor.folders()).toContain(name);
+    expect(await editor.page.$$('.jodit-file-browser-tree img')).toHaveLength(0);
+    expect(await editor.page.title()).not.toBe('broken');
+    await rm(inPhotos(name), { recursive: true });
   });
 
   test('asks before files go, by their names, also in the menu, and leaves them when the answer is no', async () => {

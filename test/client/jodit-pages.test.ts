@@ -46,6 +46,15 @@ const pages: Readonly<Record<string, string>> = {
     <script>const editor = StowageJodit.connectJodit(Jodit, '#editor', { url: '/connector' }); ${open}</script>`,
     '<html lang="ar" dir="rtl">',
   ),
+  '/hebrew': page(
+    `<script src="/jodit.min.js"></script><script src="/stowage.global.js"></script>
+    <script>const editor = StowageJodit.connectJodit(Jodit, '#editor', { url: '/connector' }); ${open}</script>`,
+    '<html lang="he" dir="rtl">',
+  ),
+  '/two':
+    page(`<textarea id="other"></textarea><script src="/jodit.min.js"></script><script src="/stowage.global.js"></script>
+    <script>window.editors = ['#editor', '#other'].map((id) => StowageJodit.connectJodit(Jodit, id, { url: '/connector' }));
+    document.body.classList.add('ready');</script>`),
   '/bundle': page('<script src="/bundle.js"></script>'),
 };
 
@@ -183,6 +192,14 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
     await eventually(() => editor.messages()).toContain(
       'error: The server answered: 413 Request Entity Too Large',
     );
+    for (const body of ['{"success":tr', '{"success":true,"data":{}']) {
+      proxy = { status: 200, reason: 'OK', body };
+      await editor.upload(files['/jodit.min.css'] ?? '');
+      await eventually(() => editor.messages()).toContain(
+        'error: The server gave no answer that can be read.',
+      );
+      expect(await editor.page.$$('.stowage-upload')).toHaveLength(0);
+    }
     expect((await editor.messages()).join()).not.toMatch(/JSON|token/u);
     proxy = undefined;
     await editor.page.close();
@@ -201,6 +218,63 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
     await eventually(() => editor.names()).toEqual(['one.png']);
     await eventually(() => editor.messages()).toContain('success: one.png is back.');
     expect((await fetch(`${base}/connector/file/pictures/one.png`)).status).toBe(200);
+    await editor.page.close();
+  });
+
+  test('restores once where a person clicks twice', async () => {
+    const editor = await visit('/global');
+    await editor.openFiles();
+    await (await editor.tile('one.png')).click();
+    await editor.tool('remove');
+    await editor.agree();
+    await eventually(() => editor.names()).toEqual([]);
+    await editor.press('Trash');
+    const restore = '.stowage-trash__table tbody button';
+    await editor.page.waitForSelector(restore);
+    await editor.page.$eval(restore, (button) => {
+      (button as HTMLElement).click();
+      (button as HTMLElement).click();
+    });
+    await eventually(() => editor.messages()).toContainEqual(
+      expect.stringMatching(/^success: one\.png is back/u),
+    );
+    await editor.page.keyboard.press('Escape');
+    await eventually(() => editor.names()).toEqual(['one.png']);
+    expect((await editor.messages()).filter((text) => text.startsWith('error'))).toEqual([]);
+    await editor.page.close();
+  });
+
+  test('moves by arrows in the direction of the page, also where its texts are English', async () => {
+    const form = new FormData();
+    form.append('files[0]', new Blob([new Uint8Array(await png(30, 20))]), 'two.png');
+    expect((await fetch(`${base}/connector/fileUpload`, { method: 'POST', body: form })).status).toBe(200);
+    const editor = await visit('/hebrew');
+    await editor.openFiles();
+    await eventually(() => editor.names()).toHaveLength(2);
+    const [first, second] = await editor.names();
+    await (await editor.tile(first ?? '')).focus();
+    await editor.page.keyboard.press('ArrowLeft');
+    const focused = () =>
+      editor.page.evaluate(() => (document.activeElement as HTMLElement).dataset['name'] ?? '');
+    expect(await focused()).toBe(second);
+    await editor.page.keyboard.press('ArrowRight');
+    expect(await focused()).toBe(first);
+    await fetch(`${base}/connector/fileRemove?name=two.png`);
+    await editor.page.close();
+  });
+
+  test('shows the messages of two editors one below the other', async () => {
+    const editor = await visit('/two');
+    const overlap = await editor.page.evaluate(() => {
+      const { editors } = window as unknown as { editors: { message: { info(text: string): void } }[] };
+      editors.forEach(({ message }, index) => message.info(`Message ${String(index)}`));
+      const [one, other] = [...document.querySelectorAll('.stowage-notice')].map((notice) =>
+        notice.getBoundingClientRect(),
+      );
+      if (one === undefined || other === undefined) return 'a message is missing';
+      return one.bottom > other.top && other.bottom > one.top;
+    });
+    expect(overlap).toBe(false);
     await editor.page.close();
   });
 

@@ -73,6 +73,17 @@ describe('the client', () => {
     await expect(client.fileDownload({ name: 'a.txt' })).rejects.toMatchObject({ code: 502, messages: [] });
   });
 
+  it.each(['', '{"success":fal'])('knows that JSON which was cut short is no answer: %j', async (body) => {
+    const page = await startProxy((_, response) =>
+      response.writeHead(503, { 'content-type': 'application/json' }).end(body),
+    );
+    const error = await createClient({ url: page })
+      .files()
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ConnectorError);
+    expect(error).toMatchObject({ code: 503, messages: [] });
+  });
+
   it('asks for the headers of each request', async () => {
     const service = await startService(
       {},

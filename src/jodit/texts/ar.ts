@@ -18,6 +18,7 @@ export const arabic: Texts = {
   sent: '{sent} من {total}',
   cancel: 'إلغاء',
   uploadCancelled: 'أُلغي الرفع ولم يُحفظ شيء.',
+  uploadStopped: 'أُلغي الرفع. ما وصل قبل ذلك يبقى محفوظًا.',
   close: 'إغلاق هذه الرسالة',
   deleteFiles: {
     one: 'هل تريد حذف هذا الملف؟',

@@ -14,6 +14,7 @@ export const german: Texts = {
   sent: '{sent} von {total}',
   cancel: 'Abbrechen',
   uploadCancelled: 'Das Hochladen wurde abgebrochen. Nichts wurde gespeichert.',
+  uploadStopped: 'Das Hochladen wurde abgebrochen. Was vorher angekommen war, bleibt gespeichert.',
   close: 'Meldung schließen',
   deleteFiles: { one: 'Diese Datei löschen?', other: '{count} Dateien löschen?' },
   deleteFolder: 'Den Ordner „{name}“ mit seinem ganzen Inhalt löschen?',

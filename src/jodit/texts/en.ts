@@ -13,6 +13,7 @@ export const english: Texts = {
   sent: '{sent} of {total}',
   cancel: 'Cancel',
   uploadCancelled: 'The upload was cancelled. Nothing was stored.',
+  uploadStopped: 'The upload was cancelled. Files that had arrived by then stay stored.',
   close: 'Close this message',
   deleteFiles: { one: 'Delete this file?', other: 'Delete {count} files?' },
   deleteFolder: 'Delete the folder "{name}" and everything in it?',

@@ -13,6 +13,7 @@ export const spanish: Texts = {
   sent: '{sent} de {total}',
   cancel: 'Cancelar',
   uploadCancelled: 'La subida se canceló. No se guardó nada.',
+  uploadStopped: 'La subida se canceló. Lo que ya había llegado sigue guardado.',
   close: 'Cerrar este mensaje',
   deleteFiles: { one: '¿Eliminar este archivo?', other: '¿Eliminar {count} archivos?' },
   deleteFolder: '¿Eliminar la carpeta «{name}» y todo su contenido?',

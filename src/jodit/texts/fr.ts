@@ -13,6 +13,7 @@ export const french: Texts = {
   sent: '{sent} sur {total}',
   cancel: 'Annuler',
   uploadCancelled: 'L’envoi a été annulé. Rien n’a été enregistré.',
+  uploadStopped: 'L’envoi a été annulé. Ce qui était déjà arrivé reste enregistré.',
   close: 'Fermer ce message',
   deleteFiles: { one: 'Supprimer ce fichier ?', other: 'Supprimer {count} fichiers ?' },
   deleteFolder: 'Supprimer le dossier « {name} » et tout son contenu ?',

@@ -18,6 +18,7 @@ export const russian: Texts = {
   sent: '{sent} из {total}',
   cancel: 'Отмена',
   uploadCancelled: 'Загрузка отменена. Ничего не сохранено.',
+  uploadStopped: 'Загрузка отменена. То, что уже было получено, осталось сохранённым.',
   close: 'Закрыть сообщение',
   deleteFiles: {
     one: 'Удалить этот файл?',

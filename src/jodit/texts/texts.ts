@@ -61,6 +61,7 @@ export interface Texts {
   readonly sent: string;
   readonly cancel: string;
   readonly uploadCancelled: string;
+  readonly uploadStopped: string;
   readonly close: string;
   readonly deleteFiles: Plural;
   readonly deleteFolder: string;

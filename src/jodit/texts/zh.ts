@@ -13,6 +13,7 @@ export const chinese: Texts = {
   sent: '{sent} / {total}',
   cancel: '取消',
   uploadCancelled: '上传已取消，没有保存任何文件。',
+  uploadStopped: '上传已取消。已到达的文件仍会保留。',
   close: '关闭此消息',
   deleteFiles: { other: '要删除 {count} 个文件吗？' },
   deleteFolder: '要删除文件夹“{name}”及其全部内容吗？',
