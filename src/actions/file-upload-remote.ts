@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { extensionOf } from '../content/extension.ts';
-import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import { addressField, pathField, sourceField } from '../parameters/fields.ts';
 import { remoteFileName } from '../remote/remote-file-name.ts';
 import type { StagedFile } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -25,7 +25,7 @@ import { uploadedItem, uploadedItemSchema } from './uploaded-item.ts';
 const parameters = z.object({
   source: sourceField,
   path: pathField,
-  url: textField.describe('An http or https URL whose host is public.'),
+  url: addressField.describe('An http or https URL whose host is public.'),
   responseType: responseTypeField,
 });
 

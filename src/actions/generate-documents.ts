@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer';
 import * as z from 'zod';
 import { extensionOf } from '../content/extension.ts';
 import { mimeTypeOf } from '../content/mime-type.ts';
@@ -18,7 +19,10 @@ import { filesOfPublicUrl, type PublicFile } from './public-url.ts';
 import { entryShownAt, type ShownEntry } from './shown-entry.ts';
 
 /** What a document is made of. */
-const htmlField = textField.describe('The content, as HTML. Scripts in it never run.');
+const htmlField = textField
+  // As long as the body may be.
+  .meta({ maxLength: constants.MAX_STRING_LENGTH })
+  .describe('The content, as HTML. Scripts in it never run.');
 
 /** The drawing that a link to a thumbnail or variant shows; undefined for the file itself. */
 const drawnFor = async (

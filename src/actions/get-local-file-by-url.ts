@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Access } from '../access/access.ts';
 import { extensionOf } from '../content/extension.ts';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
-import { textField } from '../parameters/fields.ts';
+import { addressField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { defineAction, type ActionContext } from './action.ts';
 import { findItem } from './item.ts';
@@ -37,7 +37,7 @@ export const getLocalFileByUrlAction = defineAction({
   name: 'getLocalFileByUrl',
   summary: 'Finds the file of a source that a public URL belongs to.',
   changes: false,
-  parameters: z.object({ url: textField.describe('Public URL of the file.') }),
+  parameters: z.object({ url: addressField.describe('Public URL of the file.') }),
   result: z.object({
     path: z.string().describe('The folder, with a leading slash.'),
     name: z.string(),

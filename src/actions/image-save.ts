@@ -4,7 +4,7 @@ import { FileTooLargeError, InvalidParametersError, NotFoundError } from '../err
 import type { ReceivingPolicy } from '../images/engine.ts';
 import type { DrawnThumbnail } from '../images/thumbnails.ts';
 import { optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
-import { isSegment, type SourcePath } from '../storage/source-path.ts';
+import { segmentOf, type SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { announce, report } from './changes.ts';
@@ -30,8 +30,8 @@ const parameters = z.object({
   source: sourceField,
   path: pathField,
   name: optionalTextField
-    .transform((name) => name?.normalize('NFC'))
-    .refine((name) => name === undefined || isSegment(name), 'must be a single name')
+    .refine((name) => name === undefined || segmentOf(name) !== undefined, 'must be a single name')
+    .transform((name) => (name === undefined ? undefined : segmentOf(name)))
     .describe('The image that is replaced, unless `newname` is given.'),
   newname: optionalTextField.describe('The name to store it under.'),
 });

@@ -1,4 +1,5 @@
 import { UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
+import { MOST_ADDRESS_UNITS } from '../parameters/fields.ts';
 import type { Source } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';
 
@@ -23,6 +24,7 @@ const NO_HOST = 'http://no-host.invalid';
 
 /** Absolute, protocol-relative or path-only; anything else (`a.jpg`, `mailto:`) names no public file. */
 const parseUrl = (text: string, base: string): URL | undefined => {
+  if (text.length > MOST_ADDRESS_UNITS) return undefined;
   if (!/^(?:https?:)?\/\/|^\//iu.test(text) || !URL.canParse(text, base)) return undefined;
   const url = new URL(text, base);
   return url.username === '' && url.password === '' ? url : undefined;

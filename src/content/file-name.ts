@@ -3,6 +3,8 @@ import { splitExtension } from './extension.ts';
 /** Longest name of common file systems, in bytes of UTF-8. */
 const MAX_BYTES = 255;
 const REPLACEMENT = '_';
+/** UTF-16 units of a longer text that count at each of its ends. */
+const END_UNITS = 512;
 
 // Characters that no one sees: zero-width ones, and those that change the direction in which a name is read.
 const INVISIBLE = /[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu;
@@ -58,6 +60,13 @@ const fit = (stem: string, tail: string): string => {
 const tailOf = (extension: string): string => (extension === '' ? '' : `.${extension}`);
 
 /**
+ * A text of at most 1,024 UTF-16 units: of a longer one its beginning and its end, where the extension is. All
+ * that is done with names afterwards takes time by the square of the length.
+ */
+export const withinBounds = (text: string): string =>
+  text.length <= 2 * END_UNITS ? text : text.slice(0, END_UNITS) + text.slice(-END_UNITS);
+
+/**
  * A name for a new file or folder, made of what a client wrote: unsafe characters become `_`, invisible ones
  * vanish, the rest (blanks and the letters of every script) stays. NFC, at most 255 bytes of UTF-8 with the
  * extension kept, no Windows device, no dot or blank at the end. Empty only when nothing visible was given.
@@ -65,7 +74,7 @@ const tailOf = (extension: string): string => (extension === '' ? '' : `.${exten
  * The result is always one harmless path segment; whether its extension is allowed is another question.
  */
 export const sanitizeName = (text: string): string => {
-  const visible = text.replaceAll(INVISIBLE, '').normalize('NFC');
+  const visible = withinBounds(text).replaceAll(INVISIBLE, '').normalize('NFC');
   const safe = withoutLookAlikes(visible.replaceAll(UNSAFE, REPLACEMENT))
     .replace(ONLY_DOTS, REPLACEMENT)
     .replace(WINDOWS_DEVICE, REPLACEMENT);

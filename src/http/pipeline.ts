@@ -1,4 +1,5 @@
 import { asksForChange } from '../actions/action.ts';
+import { type TextBounds, textBoundsOf } from '../parameters/text-bounds.ts';
 import { createActionContext, createAdmission, holderOf } from './action-context.ts';
 import {
   answerOptions,
@@ -74,6 +75,7 @@ const answer = async (
   request: ConnectorRequest,
   cors: CorsVerdict,
   scope: RequestScope,
+  bounds: TextBounds,
 ): Promise<ConnectorResponse> => {
   const { settings, actions, services, stageUpload: stage, times } = dependencies;
   const { method } = request;
@@ -105,7 +107,7 @@ const answer = async (
   const admit = createAdmission(dependencies, request, scope);
   const { quotas } = services;
   const holdSources = holderOf(lease);
-  const receiving = { sources, access, actions, stage, times, admit, quotas, holdSources };
+  const receiving = { sources, access, actions, stage, times, admit, quotas, holdSources, bounds };
   const input = await readInput(request, target, receiving, scope);
 
   describeInput(scope.about, input);
@@ -153,6 +155,7 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
   const { settings, version } = dependencies;
   const checkOrigin = createOriginCheck(settings, dependencies.isOriginAllowed, dependencies.log);
   const answerError = createErrorResponder(dependencies);
+  const bounds = textBoundsOf([...dependencies.actions.values()].map(({ parameters }) => parameters));
   const always = version === undefined ? {} : { 'x-app-version': version };
 
   return async (request) => {
@@ -164,7 +167,7 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
       response =
         (await answerFile(dependencies, request, cors, scope)) ??
         (await answerTus(dependencies, request, cors, scope)) ??
-        (await answer(dependencies, request, cors, scope));
+        (await answer(dependencies, request, cors, scope, bounds));
       logAnswer(dependencies, scope, response);
     } catch (error) {
       response = answerError(error, request, scope);

@@ -2,6 +2,7 @@ import { mayAllowAction } from '../actions/action.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
 import { mergeParameters, parseQuery, type RawParameters } from '../parameters/raw.ts';
+import type { TextBounds } from '../parameters/text-bounds.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { BodyTimes } from './body/pour.ts';
 import { readBody } from './body/read-body.ts';
@@ -27,10 +28,12 @@ export const readInput = async (
   target: Target,
   context: Omit<UploadContext, 'query' | 'actionName' | 'request' | 'scope'> & {
     readonly times?: BodyTimes | undefined;
+    readonly bounds: TextBounds;
   },
   scope: RequestScope,
 ): Promise<RequestInput> => {
-  const query = parseQuery(target.query);
+  const { bounds } = context;
+  const query = parseQuery(target.query, bounds);
   const actionName = target.action ?? actionParameter(query);
   const { access, actions } = context;
   if (actionName !== undefined && !mayAllowAction(access, actions, actionName, SourcePath.root)) {
@@ -39,7 +42,7 @@ export const readInput = async (
   await context.admit(actionName);
   const { fields, uploads } = await readBody(
     request,
-    () => createUploadReceiver({ ...context, request, query, actionName, scope }),
+    { receiver: () => createUploadReceiver({ ...context, request, query, actionName, scope }), bounds },
     context.times,
   );
   scope.holdUploads(uploads);

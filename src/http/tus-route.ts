@@ -1,8 +1,9 @@
 import { announcedUploadFields, checkAnnounced } from '../actions/announced-upload.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
 import { InternalError, MethodNotAllowedError } from '../errors/errors.ts';
-import { noParameters } from '../parameters/raw.ts';
 import { parseParameters } from '../parameters/parse.ts';
+import { ParameterDraft } from '../parameters/raw.ts';
+import { textBoundsOf } from '../parameters/text-bounds.ts';
 import type { TusAnswer, TusRequest } from '../tus/resumable-uploads.ts';
 import { TUS_VERSION } from '../tus/protocol-errors.ts';
 import type { AnnouncedUpload, ArrivedFile } from '../tus/upload.ts';
@@ -19,6 +20,7 @@ import { segmentsOf } from './served-path.ts';
 
 const ROUTE = 'tus';
 const ID = /^[0-9a-f]{40}$/u;
+const announcedBounds = textBoundsOf([announcedUploadFields]);
 
 interface TusPath {
   /** Undefined for the route itself, where uploads begin. */
@@ -88,11 +90,13 @@ const serviceFor = (
       owner.tenant === lease.sources.find(destination.source)?.tenant,
     check: async (metadata, upload) => {
       await admit('fileUpload');
-      const raw = noParameters();
-      for (const name of ['source', 'path', 'filename']) raw[name] = metadata.get(name) ?? undefined;
-      raw['filename'] ??= metadata.get('name') ?? undefined;
+      const raw = new ParameterDraft(announcedBounds);
+      for (const name of ['source', 'path', 'filename']) {
+        const value = metadata.get(name) ?? (name === 'filename' ? metadata.get('name') : undefined);
+        if (value !== undefined && value !== null) raw.add(name, value);
+      }
       const context = createActionContext(dependencies, granted, [], request);
-      const announced = parseParameters(announcedUploadFields, raw);
+      const announced = parseParameters(announcedUploadFields, raw.all());
       const { source, tenant, path, filename, room } = await checkAnnounced(context, announced, upload);
       Object.assign(about, { source, item: path.toString() });
       const destination = { source, path: path.toString(), filename };

@@ -8,6 +8,7 @@ import { openedSource, sourceFor } from '../actions/open-source.ts';
 import { editorOf, isEditorField, type Editor } from '../actions/editor-answers.ts';
 import { fileTooLarge, isFilesField, naming, type UploadedFile } from '../actions/uploaded-file.ts';
 import { quotaOf, roomIn } from '../actions/room.ts';
+import { withinBounds } from '../content/file-name.ts';
 import { AccessDeniedError, QuotaExceededError } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Quotas } from '../quotas/quotas.ts';
@@ -158,7 +159,7 @@ const locationFor = (
  */
 const refuseEarly = async (
   { sources, actions, access, query, request }: UploadContext,
-  { filename, fields }: IncomingFile,
+  { filename, fields }: Pick<IncomingFile, 'filename' | 'fields'>,
   checkedFolders: Set<string>,
 ): Promise<void> => {
   const sourceName = textOf(query, fields, 'source');
@@ -220,7 +221,8 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
   const { sources, stage, request } = context;
   const checkedFolders = new Set<string>();
   const receive = async (file: IncomingFile): Promise<UploadedFile | undefined> => {
-    const { field, filename, fields } = file;
+    const { field, fields } = file;
+    const filename = withinBounds(file.filename);
     const { scope, query } = context;
     scope.language ??= fields.text('language');
     scope.editor ??= editorFor(context, fields.text('action'), textOf(query, fields, 'responseType'));
@@ -232,13 +234,13 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
     // What names no action yet is an upload in any case.
     await context.admit(actionName === undefined || actionName === '' ? 'fileUpload' : actionName);
     return naming(filename, async () => {
-      if (actionName === 'fileUpload') await refuseEarly(context, file, checkedFolders);
+      if (actionName === 'fileUpload') await refuseEarly(context, { filename, fields }, checkedFolders);
       const { source, most } = locationFor(context, fields);
       const storage = await source.storage();
       const room = await roomFor(context, fields);
       const isReadWhole = policyFor(source.settings, filename) !== undefined;
       const options = { signal: request.signal, isReadWhole };
-      const staged = await stage(storage, limited(file, most, room), options);
+      const staged = await stage(storage, limited({ ...file, filename }, most, room), options);
       return { field, filename, staged, stagedIn: storage };
     });
   };

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { StowageError } from '../errors/errors.ts';
-import { isSegment, SourcePath } from '../storage/source-path.ts';
+import { MOST_PATH_UNITS, segmentOf, SourcePath } from '../storage/source-path.ts';
 
 declare module 'zod' {
   interface GlobalMeta {
@@ -27,11 +27,13 @@ const parsed = <Output>(parse: (text: string) => Output) =>
 export const pathField = parsed((text) => SourcePath.parse(text))
   .optional()
   .transform((path) => path ?? SourcePath.root)
+  .meta({ maxLength: MOST_PATH_UNITS })
   .describe('A folder inside the source; the root when absent.');
 
 /** A required path inside the source that is not the root (`from`). */
 export const itemPathField = parsed((text) => SourcePath.parse(text))
   .refine((path) => !path.isRoot, 'must name a file or folder')
+  .meta({ maxLength: MOST_PATH_UNITS })
   .describe('Path of the file or folder, relative to the root of its source.');
 
 /**
@@ -46,9 +48,13 @@ export const sourceField = z
 /** The name of an existing entry: exactly one path segment, never sanitised. */
 export const nameField = z
   .string()
-  .refine((name) => name.trim() !== '', 'must not be empty')
-  .transform((name) => name.normalize('NFC'))
-  .refine((name) => name.trim() === '' || isSegment(name), 'must be a single name')
+  .transform((name, context): string => {
+    const segment = segmentOf(name);
+    if (segment !== undefined && name.trim() !== '') return segment;
+    const message = name.trim() === '' ? 'must not be empty' : 'must be a single name';
+    context.issues.push({ code: 'custom', input: name, message });
+    return z.NEVER;
+  })
   .describe('Name of an existing file or folder in `path`.');
 
 /** A required text that is not blank. */
@@ -56,6 +62,12 @@ export const textField = z.string().refine((text) => text.trim() !== '', 'must n
 
 /** The name that a file or folder shall get. */
 export const newNameField = textField.describe('The new name. Unsafe characters become `_`.');
+
+/** Longest address that is looked at, in UTF-16 units. */
+export const MOST_ADDRESS_UNITS = 8192;
+
+/** A required address. */
+export const addressField = textField.meta({ maxLength: MOST_ADDRESS_UNITS });
 
 /** An optional text; blank counts as absent. */
 export const optionalTextField = z

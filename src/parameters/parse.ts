@@ -1,32 +1,7 @@
 import type * as z from 'zod';
 import { InvalidParametersError, UnprocessableError } from '../errors/errors.ts';
+import { problemOf } from './problems.ts';
 import type { RawParameters } from './raw.ts';
-
-/** What users call the parameters that they can get wrong. */
-const WORDS: ReadonlyMap<string, string> = new Map([
-  ['name', 'The name'],
-  ['newname', 'The new name'],
-  ['path', 'The folder'],
-  ['from', 'The item'],
-  ['url', 'The address'],
-  ['html', 'The document'],
-  ['box', 'The box'],
-  ['box[w]', 'The width'],
-  ['box[h]', 'The height'],
-  ['box[x]', 'The left edge'],
-  ['box[y]', 'The top edge'],
-]);
-
-/**
- * What an issue says of a parameter: a sentence where users have filled it in, and its name where a client
- * has made it up, such as `mods[limit]: must be a number`.
- */
-const messageOf = ({ path: [first = 'parameters', ...rest], message }: z.core.$ZodIssue): string => {
-  if (message.endsWith('.')) return message;
-  const name = String(first) + rest.map((key) => `[${String(key)}]`).join('');
-  const words = WORDS.get(name);
-  return words === undefined ? `${name}: ${message}` : `${words} ${message}.`;
-};
 
 const KINDS: Readonly<Record<string, string>> = {
   string: 'a text',
@@ -56,7 +31,7 @@ export const parseParameters = <Schema extends z.ZodType>(
   const outcome = schema.safeParse(raw, { error: plainWords });
   if (outcome.success) return outcome.data;
   const { issues } = outcome.error;
-  const messages = issues.map(messageOf);
+  const messages = issues.map(({ path, message }) => problemOf(path, message));
   if (issues.some((issue) => issue.code === 'custom' && issue.params?.['unprocessable'] === true)) {
     throw new UnprocessableError({ messages });
   }

@@ -1,4 +1,6 @@
 import { BodyTooLargeError, InvalidParametersError } from '../errors/errors.ts';
+import { problemOf } from './problems.ts';
+import { MOST_UNITS, type TextBounds } from './text-bounds.ts';
 
 /** A value as parameters arrive: text from queries and forms, anything JSON knows from JSON bodies. */
 export type RawValue =
@@ -23,43 +25,69 @@ export const noParameters = (): RawDraft => Object.create(null) as RawDraft;
 const isPrototypeKey = (key: string): boolean => key === 'prototype' || key in Object.prototype;
 
 /** Whether a raw value has keys of its own (and is not a list). */
-const isRawObject = (value: RawValue | undefined): value is { readonly [key: string]: RawValue } =>
+const isRawObject = (value: RawValue | undefined): value is { [key: string]: RawValue } =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 // The protocol has one level of brackets: `path`, `mods[limit]`, `files[0]`, `files[]`.
 const NAME = /^([^[]+)(?:\[([^[\]]*)\])?$/u;
 
+/** @throws InvalidParametersError */
+const requireShortName = (name: string): void => {
+  if (name.length > MOST_UNITS) throw new InvalidParametersError('The name of a parameter is too long.');
+};
+
+/**
+ * The one place that every text of a request passes before anything works on it. Returns undefined for a long
+ * text that no action takes, such as a token that a proxy or an editor has added: it is left out.
+ * @throws InvalidParametersError for a text that is longer than its parameter allows
+ */
+const bounded = (parameter: string, text: string, bounds: TextBounds): string | undefined => {
+  const most = bounds(parameter);
+  if (text.length <= (most ?? MOST_UNITS)) return text;
+  if (most === undefined) return undefined;
+  throw new InvalidParametersError(
+    problemOf([parameter], `must not be longer than ${String(most)} characters`),
+  );
+};
+
 /** Parameters while they arrive, one name and value after the other: `name`, `name[key]`, `name[]`. */
 export class ParameterDraft {
+  // Lists and sets of values in it belong to the draft: they grow in place, so that many names cost no more
+  // than their number.
   readonly #values = noParameters();
+  readonly #bounds: TextBounds;
   #count = 0;
 
-  /** Parameters that were read before, to which nothing is added. */
-  static of(parameters: RawParameters): ParameterDraft {
-    const draft = new ParameterDraft();
-    Object.assign(draft.#values, parameters);
-    return draft;
+  constructor(bounds: TextBounds) {
+    this.#bounds = bounds;
   }
 
   /**
-   * A name that comes again makes a list; a list grows by its next index only. Names that reach a prototype
-   * are dropped.
-   * @throws InvalidParametersError for names of more than one level and names that contradict one another;
-   *   BodyTooLargeError for more than 1,000 parameters
+   * Adds a value, which belongs to the draft from then on. A name that comes again makes a list; a list grows
+   * by its next index only. Names that reach a prototype are dropped, and long texts that no action takes.
+   * @throws InvalidParametersError for names of more than one level and names that contradict one another, for
+   *   names and texts that are too long; BodyTooLargeError for more than 1,000 parameters
    */
   add(name: string, value: RawValue): void {
     this.#count += 1;
     if (this.#count > MAX_PARAMETERS) throw new BodyTooLargeError('The request has too many parameters.');
+    requireShortName(name);
     const [, top = '', key] = NAME.exec(name) ?? [];
     if (top === '') {
       if (name === '' || !name.includes('[')) return;
       throw new InvalidParametersError('Parameters nest by one level only, as in "mods[limit]".');
     }
     if (isPrototypeKey(top) || (key !== undefined && isPrototypeKey(key))) return;
-    const old = this.#values[top];
-    if (key === undefined) this.#values[top] = old === undefined ? value : [...listOf(old), value];
-    else if (/^\d*$/u.test(key)) this.#append(top, key, value);
-    else this.#set(top, key, value);
+    const kept = typeof value === 'string' ? bounded(top, value, this.#bounds) : value;
+    if (kept === undefined) return;
+    if (key === undefined) addTo(this.#values, top, kept);
+    else if (/^\d*$/u.test(key)) this.#append(top, key, kept);
+    else this.#set(top, key, kept);
+  }
+
+  /** Sets a value of JSON, whose names are told apart and whose texts are bounded already. */
+  put(name: string, value: RawValue): void {
+    this.#values[name] = value;
   }
 
   /** A parameter that has arrived as plain text, once. */
@@ -73,33 +101,45 @@ export class ParameterDraft {
   }
 
   #append(top: string, index: string, value: RawValue): void {
-    const list = this.#values[top] === undefined ? [] : listOf(this.#values[top]);
+    const old = this.#values[top];
+    const list = old === undefined ? [] : listOf(old);
     if (index !== '' && Number(index) !== list.length) {
       throw new InvalidParametersError('The items of a list must be numbered from 0, without gaps.');
     }
-    this.#values[top] = [...list, value];
+    list.push(value);
+    this.#values[top] = list;
   }
 
   #set(top: string, key: string, value: RawValue): void {
-    const members: RawValue = this.#values[top] ?? {};
+    const members = (this.#values[top] ??= noParameters() as RawValue);
     if (!isRawObject(members)) throw contradiction();
-    const old = members[key];
-    this.#values[top] = Object.assign(noParameters(), members, {
-      [key]: old === undefined ? value : [...listOf(old), value],
-    } as Record<string, RawValue>);
+    addTo(members, key, value);
   }
 }
 
 const contradiction = (): InvalidParametersError =>
   new InvalidParametersError('The names of the parameters contradict one another.');
 
-const listOf = (value: RawValue): readonly RawValue[] => {
+/** The list itself, or one of the single value. */
+const listOf = (value: RawValue): RawValue[] => {
   if (isRawObject(value)) throw contradiction();
-  return Array.isArray(value) ? (value as readonly RawValue[]) : [value];
+  return Array.isArray(value) ? (value as RawValue[]) : [value];
 };
 
-const readPairs = (text: string): ParameterDraft => {
-  const draft = new ParameterDraft();
+/** Adds a value under a key; a second one makes a list. */
+const addTo = (values: RawDraft, key: string, value: RawValue): void => {
+  const old = values[key];
+  if (old === undefined) {
+    values[key] = value;
+    return;
+  }
+  const list = listOf(old);
+  list.push(value);
+  values[key] = list;
+};
+
+const readPairs = (text: string, bounds: TextBounds): ParameterDraft => {
+  const draft = new ParameterDraft(bounds);
   // Counted before they are decoded: a megabyte of ampersands is not worth it.
   let pairs = 1;
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) pairs += 1;
@@ -109,10 +149,10 @@ const readPairs = (text: string): ParameterDraft => {
 };
 
 /** Reads a query string (without `?`). @throws InvalidParametersError, also for more than 1,000 parameters */
-export const parseQuery = (text: string): RawParameters => {
+export const parseQuery = (text: string, bounds: TextBounds): RawParameters => {
   if (text === '') return noParameters();
   try {
-    return readPairs(text).all();
+    return readPairs(text, bounds).all();
   } catch (error) {
     if (!(error instanceof BodyTooLargeError)) throw error;
     throw new InvalidParametersError('The query has too many parameters.');
@@ -122,16 +162,20 @@ export const parseQuery = (text: string): RawParameters => {
 /**
  * Reads an urlencoded body. @throws InvalidParametersError; BodyTooLargeError for more than 1,000 parameters
  */
-export const parseUrlencoded = (text: string): RawParameters =>
-  text === '' ? noParameters() : readPairs(text).all();
+export const parseUrlencoded = (text: string, bounds: TextBounds): RawParameters =>
+  text === '' ? noParameters() : readPairs(text, bounds).all();
 
 interface Budget {
   nodes: number;
+  /** The parameter that is being copied. */
+  parameter: string;
+  readonly bounds: TextBounds;
 }
 
-const toRawObject = (input: object, depth: number, budget: Budget): { readonly [key: string]: RawValue } => {
-  const output = Object.create(null) as Record<string, RawValue>;
+const toRawObject = (input: object, depth: number, budget: Budget): RawValue => {
+  const output = noParameters() as Record<string, RawValue>;
   for (const key of Object.keys(input)) {
+    requireShortName(key);
     if (isPrototypeKey(key)) continue;
     const value = toRawValue((input as Record<string, unknown>)[key], depth - 1, budget);
     if (value !== undefined && value !== null) output[key] = value;
@@ -142,7 +186,8 @@ const toRawObject = (input: object, depth: number, budget: Budget): { readonly [
 const toRawValue = (input: unknown, depth: number, budget: Budget): RawValue | undefined => {
   budget.nodes -= 1;
   if (budget.nodes < 0) throw new BodyTooLargeError('The request has too many parameters.');
-  if (typeof input === 'string' || typeof input === 'boolean' || input === null) return input;
+  if (typeof input === 'string') return bounded(budget.parameter, input, budget.bounds);
+  if (typeof input === 'boolean' || input === null) return input;
   if (typeof input === 'number') return Number.isFinite(input) ? input : undefined;
   if (typeof input !== 'object') return undefined;
   if (depth < 0) throw new InvalidParametersError('The parameters are nested too deeply.');
@@ -152,22 +197,25 @@ const toRawValue = (input: unknown, depth: number, budget: Budget): RawValue | u
 
 /**
  * Makes parameters of an object that JSON or a host's parser gave: a copy without prototypes, keys that reach
- * one, and members that are null. Flat names (`"mods[offset]"`) count as nested ones.
- * @throws InvalidParametersError when it is nested too deeply; BodyTooLargeError when it holds too many
- *   values
+ * one, and members that are null. Flat names (`"mods[offset]"`) count as nested ones, and come after those.
+ * @throws InvalidParametersError when it is nested too deeply, or a name or text is too long;
+ *   BodyTooLargeError when it holds too many values
  */
-export const fromObject = (input: object): RawParameters => {
-  const raw = toRawObject(input, MAX_DEPTH, { nodes: MAX_NODES });
-  const names = Object.keys(raw);
-  if (!names.some((name) => name.includes('['))) return raw;
-  const draft = ParameterDraft.of(
-    Object.fromEntries(Object.entries(raw).filter(([name]) => !name.includes('['))),
-  );
-  for (const name of names) {
-    const value = raw[name];
-    if (name.includes('[') && value !== undefined) draft.add(name, value);
+export const fromObject = (input: object, bounds: TextBounds): ParameterDraft => {
+  const draft = new ParameterDraft(bounds);
+  const budget = { nodes: MAX_NODES, parameter: '', bounds };
+  const flat: [string, RawValue][] = [];
+  for (const name of Object.keys(input)) {
+    requireShortName(name);
+    if (isPrototypeKey(name)) continue;
+    [budget.parameter = ''] = name.split('[', 1);
+    const value = toRawValue((input as Record<string, unknown>)[name], MAX_DEPTH - 1, budget);
+    if (value === undefined || value === null) continue;
+    if (name.includes('[')) flat.push([name, value]);
+    else draft.put(name, value);
   }
-  return draft.all();
+  for (const [name, value] of flat) draft.add(name, value);
+  return draft;
 };
 
 /**

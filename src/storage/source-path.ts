@@ -1,8 +1,16 @@
 import { UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
 
 const MAX_SEGMENT_BYTES = 255;
+/**
+ * Longest spelling of a segment, in UTF-16 units. Normalization takes time by the square of the length; no
+ * spelling of 255 bytes in NFC has so many.
+ */
+const MAX_SEGMENT_UNITS = 512;
 const MAX_PATH_BYTES = 2048;
 const MAX_SEGMENTS = 100;
+
+/** Longest spelling of a path that is looked at, in UTF-16 units. */
+export const MOST_PATH_UNITS = 2 * MAX_PATH_BYTES;
 
 // C0, DEL, C1 controls, and the characters that reorder displayed text: a name holding them does not read as
 // it is.
@@ -10,6 +18,7 @@ const FORBIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 const segmentProblem = (segment: string): string | undefined => {
+  if (segment.length > MAX_SEGMENT_BYTES) return 'is longer than 255 bytes';
   if (FORBIDDEN.test(segment) || LONE_SURROGATE.test(segment)) return 'holds characters that are not allowed';
   if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) return 'is longer than 255 bytes';
   // Full-width and other look-alikes that some layer below could fold into a way upwards.
@@ -25,6 +34,13 @@ const segmentProblem = (segment: string): string | undefined => {
  */
 export const isSegment = (name: string): boolean =>
   name !== '' && name !== '.' && name !== '..' && !name.includes('/') && segmentProblem(name) === undefined;
+
+/** A name in NFC, when it can be one segment of a path; else undefined. Takes any text. */
+export const segmentOf = (name: string): string | undefined => {
+  if (name.length > MAX_SEGMENT_UNITS) return undefined;
+  const segment = name.normalize('NFC');
+  return isSegment(segment) ? segment : undefined;
+};
 
 /**
  * A path inside a source. It cannot leave the source's root: it is made only by parsing, holds no `.` or
@@ -46,17 +62,18 @@ export class SourcePath {
    * @throws UnsafePathError when it leaves the root or holds what no path may hold.
    */
   static parse(text: string): SourcePath {
-    if (text.length > MAX_PATH_BYTES * 2) throw new UnsafePathError('The path is too long.');
+    if (text.length > MOST_PATH_UNITS) throw new UnsafePathError('The path is too long.');
     const segments: string[] = [];
-    for (const raw of text.normalize('NFC').split('/')) {
+    for (const raw of text.split('/')) {
       if (raw === '' || raw === '.') continue;
       if (raw === '..') {
         if (segments.pop() === undefined) throw new UnsafePathError('The path leaves the source.');
         continue;
       }
-      const problem = segmentProblem(raw);
+      const segment = raw.length > MAX_SEGMENT_UNITS ? raw : raw.normalize('NFC');
+      const problem = segmentProblem(segment);
       if (problem !== undefined) throw new UnsafePathError(`The path ${problem}.`);
-      segments.push(raw);
+      segments.push(segment);
     }
     return SourcePath.#bounded(segments);
   }
@@ -82,8 +99,8 @@ export class SourcePath {
    * @throws UnsafeNameError when the name is not exactly one segment
    */
   below(name: string): SourcePath {
-    const segment = name.normalize('NFC');
-    if (!isSegment(segment)) throw new UnsafeNameError();
+    const segment = segmentOf(name);
+    if (segment === undefined) throw new UnsafeNameError();
     return new SourcePath([...this.segments, segment]);
   }
 

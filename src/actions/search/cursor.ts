@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import * as z from 'zod';
-import { isSegment } from '../../storage/source-path.ts';
+import { segmentOf } from '../../storage/source-path.ts';
 
 /** Where a search goes on. */
 export interface SearchCursor {
@@ -24,7 +24,7 @@ const isPosition = (text: string): boolean =>
   text
     .replace(/\/$/u, '')
     .split('/')
-    .every((name) => isSegment(name.normalize('NFC')));
+    .every((name) => segmentOf(name) !== undefined);
 
 const parsed = (text: string): SearchCursor | undefined => {
   const [source, position] = content.parse(JSON.parse(text));
@@ -80,4 +80,5 @@ export const cursorField = z
   .string()
   .optional()
   .transform((text) => (text === '' ? undefined : text))
+  .meta({ maxLength: MOST_LETTERS })
   .describe('Goes on where the answer ended that gave it; all other parameters stay the same.');

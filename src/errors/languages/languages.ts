@@ -31,9 +31,12 @@ export const catalogues = {
 
 export type Language = keyof typeof catalogues;
 
-/** The language of a tag such as `de-AT`, where messages come in it. */
+/** Longest tag that is looked at, blanks included. */
+const MOST_TAG_UNITS = 100;
+
+/** The language of a tag such as `de-AT`, or of `de_AT` as editors write it, where messages come in it. */
 export const languageOf = (tag: string): Language | undefined => {
-  const [primary = ''] = tag.trim().toLowerCase().split('-');
+  const [primary = ''] = tag.slice(0, MOST_TAG_UNITS).trim().toLowerCase().split(/[-_]/u, 1);
   return (Object.keys(catalogues) as Language[]).find((language) => language === primary);
 };
 

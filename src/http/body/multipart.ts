@@ -9,11 +9,11 @@ import {
   StowageError,
 } from '../../errors/errors.ts';
 import { ParameterDraft, type RawParameters } from '../../parameters/raw.ts';
+import type { TextBounds } from '../../parameters/text-bounds.ts';
 import type { BodyContext } from './bounded-text.ts';
 import { pour, type BodyTimes } from './pour.ts';
 
 const MAX_PARTS = 1000;
-const MAX_NAME_LENGTH = 1000;
 /** Part headers, text fields and what stands around the parts. */
 const OVERHEAD_BYTES = 32 * 1024 * 1024;
 
@@ -38,6 +38,13 @@ export interface FileReceiver {
    * skipped.
    */
   receive(file: IncomingFile): Promise<UploadedFile | undefined>;
+}
+
+/** What reading the parameters and files of a body needs. */
+export interface FormReading {
+  /** Is asked for when the body is a form. */
+  readonly receiver: () => FileReceiver;
+  readonly bounds: TextBounds;
 }
 
 /** What a form brought. */
@@ -81,7 +88,7 @@ const asBodyFailure = (error: unknown): unknown =>
 class FormReader {
   readonly #parser: Busboy;
   readonly #receiver: FileReceiver;
-  readonly #fields = new ParameterDraft();
+  readonly #fields: ParameterDraft;
   readonly #open = new Set<Readable>();
   readonly #uploads: UploadedFile[] = [];
   #queue: Promise<void> = Promise.resolve();
@@ -92,7 +99,9 @@ class FormReader {
   #fieldBytes = 0;
   readonly #stop = new AbortController();
 
-  constructor(contentType: string, receiver: FileReceiver) {
+  constructor(contentType: string, { receiver: create, bounds }: FormReading) {
+    const receiver = create();
+    this.#fields = new ParameterDraft(bounds);
     this.#parser = createParser(contentType, receiver.largestText(this.#fields));
     this.#receiver = receiver;
     this.#parser.on('field', (name: string | undefined, value, info) => {
@@ -168,7 +177,6 @@ class FormReader {
 
   #addField(name: string | undefined, value: string, truncated: boolean): void {
     if (name === undefined) throw new BrokenBodyError('A part of the form has no name.');
-    if (name.length > MAX_NAME_LENGTH) throw new BrokenBodyError('A field name of the form is too long.');
     this.#fieldBytes += Buffer.byteLength(value);
     this.#fields.add(name, value);
     if (truncated || this.#fieldBytes > this.#receiver.largestText(this.#fields)) {
@@ -239,12 +247,12 @@ class FormReader {
 export const readMultipart = async (
   body: Readable,
   context: BodyContext,
-  receiver: FileReceiver,
+  reading: FormReading,
 ): Promise<FormContent> => {
   const { headers } = context;
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
   if (encoding !== '' && encoding !== 'identity') {
     throw new BrokenBodyError('The encoding of the request body is not supported.');
   }
-  return new FormReader(headers['content-type'] ?? '', receiver).read(body, context);
+  return new FormReader(headers['content-type'] ?? '', reading).read(body, context);
 };

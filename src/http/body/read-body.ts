@@ -1,15 +1,10 @@
 import type { UploadedFile } from '../../actions/uploaded-file.ts';
 import { BrokenBodyError } from '../../errors/errors.ts';
-import {
-  fromObject,
-  noParameters,
-  ParameterDraft,
-  parseUrlencoded,
-  type RawParameters,
-} from '../../parameters/raw.ts';
+import { fromObject, noParameters, parseUrlencoded, type RawParameters } from '../../parameters/raw.ts';
+import type { TextBounds } from '../../parameters/text-bounds.ts';
 import type { ConnectorRequest, ParsedBody } from '../message.ts';
 import { type BodyContext, readBoundedText } from './bounded-text.ts';
-import type { FileReceiver, FormContent } from './multipart.ts';
+import type { FormContent, FormReading } from './multipart.ts';
 import { bodyTimes, type BodyTimes } from './pour.ts';
 
 /** The kinds of bodies that carry parameters. */
@@ -35,7 +30,7 @@ const hasForeignCharset = (contentType: string | undefined): boolean => {
  * Parameters of a JSON body. An empty body and a list count as no parameters.
  * @throws BrokenBodyError for broken text and for a bare scalar.
  */
-const parseJsonBody = (text: string): RawParameters => {
+const parseJsonBody = (text: string, bounds: TextBounds): RawParameters => {
   if (text.trim() === '') return noParameters();
   let value: unknown;
   try {
@@ -46,7 +41,7 @@ const parseJsonBody = (text: string): RawParameters => {
   if (typeof value !== 'object' || value === null) {
     throw new BrokenBodyError('The request body must be a JSON object.');
   }
-  return Array.isArray(value) ? noParameters() : fromObject(value);
+  return Array.isArray(value) ? noParameters() : fromObject(value, bounds).all();
 };
 
 const READ_BEFORE =
@@ -55,9 +50,12 @@ const READ_BEFORE =
 const nothing = (): FormContent => ({ fields: noParameters(), uploads: [] });
 
 /** Files that a host has received go the same way as those of a form that we read. */
-const receiveParsed = async ({ fields, files }: ParsedBody, receiver: FileReceiver): Promise<FormContent> => {
-  const parameters = typeof fields === 'object' && fields !== null ? fromObject(fields) : noParameters();
-  const seen = ParameterDraft.of(parameters);
+const receiveParsed = async (
+  { fields, files }: ParsedBody,
+  { receiver, bounds }: FormReading,
+): Promise<FormContent> => {
+  const seen = fromObject(typeof fields === 'object' && fields !== null ? fields : {}, bounds);
+  const taker = receiver();
   const uploads: UploadedFile[] = [];
   try {
     for (const file of files) {
@@ -65,14 +63,14 @@ const receiveParsed = async ({ fields, files }: ParsedBody, receiver: FileReceiv
       content.on('error', () => undefined);
       const { field, filename } = file;
       try {
-        const upload = await receiver.receive({ field, filename, content, fields: seen });
+        const upload = await taker.receive({ field, filename, content, fields: seen });
         if (upload !== undefined) uploads.push(upload);
       } finally {
         // Read to its end, skipped or refused: nobody else closes it.
         content.destroy();
       }
     }
-    return { fields: parameters, uploads };
+    return { fields: seen.all(), uploads };
   } catch (error) {
     await Promise.all(uploads.map((upload) => upload.staged.discard()));
     throw error;
@@ -87,29 +85,32 @@ const contextOf = (request: ConnectorRequest, times: BodyTimes): BodyContext => 
 
 /**
  * Reads what a request's body says, by its content type; bodies of other types are left unread and say
- * nothing. A body that the host has read is taken as it was parsed. `receiver` is asked for when the body is
- * a form.
+ * nothing. A body that the host has read is taken as it was parsed.
  * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and what the receiver throws.
  */
 export const readBody = async (
   request: ConnectorRequest,
-  receiver: () => FileReceiver,
+  reading: FormReading,
   times: BodyTimes = bodyTimes,
 ): Promise<FormContent> => {
   const { body, headers, parsedBody } = request;
   const contentType = headers['content-type'];
   if (parsedBody !== undefined) {
     if (parsedBody.isMissing && bodyKind(contentType) !== undefined) throw new BrokenBodyError(READ_BEFORE);
-    return receiveParsed(parsedBody, receiver());
+    return receiveParsed(parsedBody, reading);
   }
   const kind = body === undefined ? undefined : bodyKind(contentType);
   if (body === undefined || kind === undefined) return nothing();
   if (kind === 'multipart') {
     // The parser is loaded with the first form: a service starts without it.
     const { readMultipart } = await import('./multipart.ts');
-    return readMultipart(body, contextOf(request, times), receiver());
+    return readMultipart(body, contextOf(request, times), reading);
   }
   if (hasForeignCharset(contentType)) throw new BrokenBodyError('The request body must be UTF-8.');
+  const { bounds } = reading;
   const text = await readBoundedText(body, contextOf(request, times));
-  return { fields: kind === 'json' ? parseJsonBody(text) : parseUrlencoded(text), uploads: [] };
+  return {
+    fields: kind === 'json' ? parseJsonBody(text, bounds) : parseUrlencoded(text, bounds),
+    uploads: [],
+  };
 };

@@ -1,0 +1,28 @@
+/** What users call the parameters that they can get wrong. */
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['name', 'The name'],
+  ['newname', 'The new name'],
+  ['path', 'The folder'],
+  ['from', 'The item'],
+  ['url', 'The address'],
+  ['html', 'The document'],
+  ['box', 'The box'],
+  ['box[w]', 'The width'],
+  ['box[h]', 'The height'],
+  ['box[x]', 'The left edge'],
+  ['box[y]', 'The top edge'],
+]);
+
+/**
+ * What is said of a problem with a parameter: a sentence where users have filled it in, and its name where a
+ * client has made it up, such as `mods[limit]: must be a number`.
+ */
+export const problemOf = (
+  [first = 'parameters', ...rest]: readonly PropertyKey[],
+  message: string,
+): string => {
+  if (message.endsWith('.')) return message;
+  const name = String(first) + rest.map((key) => `[${String(key)}]`).join('');
+  const words = WORDS.get(name);
+  return words === undefined ? `${name}: ${message}` : `${words} ${message}.`;
+};
