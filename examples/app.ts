@@ -1,14 +1,11 @@
-import { createApp, HttpError } from 'stowage';
+import { createApp, HttpError, readOnly } from 'stowage';
 
 const app = createApp(
   {
     sources: {
       photos: { title: 'Photos', root: 'photos', serve: 'public' },
     },
-    accessControl: [
-      { FILE_REMOVE: false, FOLDER_REMOVE: false },
-      { role: 'editor', FILE_REMOVE: true, FOLDER_REMOVE: true },
-    ],
+    accessControl: [...readOnly, { role: 'editor', CHANGE: true }],
   },
   {
     checkAuthentication: (request) => {

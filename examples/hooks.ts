@@ -1,4 +1,4 @@
-import { createApp, HttpError, type ConnectorHooks } from 'stowage';
+import { createApp, HttpError, readOnly, type ConnectorHooks } from 'stowage';
 
 const users = new Map([['key-of-ann', { id: 'ann', role: 'editor' }]]);
 
@@ -27,7 +27,7 @@ const hooks: ConnectorHooks = {
   },
 
   // Rules computed in code; they replace the configured ones.
-  accessControl: (request) => (request.headers['x-read-only'] === '1' ? [{ FILE_UPLOAD: false }] : []),
+  accessControl: (request) => (request.headers['x-read-only'] === '1' ? readOnly : []),
 
   // Decides about origins, in place of allowedOrigins.
   allowedOrigins: (origin) => origin.endsWith('.example.com'),

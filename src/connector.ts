@@ -1,7 +1,6 @@
-import { compileRules } from './access/access.ts';
-import { accessKeyOf } from './actions/action.ts';
-import { reportedActions } from './actions/permissions.ts';
+import { compileRules, type RuleKeys } from './access/access.ts';
 import { createActions, type Actions } from './actions/registry.ts';
+import { ruleKeysOf } from './actions/rule-keys.ts';
 import { createAzureFactory } from './adapters/azure/factory.ts';
 import { createGcsFactory } from './adapters/gcs/factory.ts';
 import { createLocalFactory } from './adapters/local/factory.ts';
@@ -141,23 +140,19 @@ const createSourceLeasing = (
 /** A configuration that has passed its checks. */
 export interface CheckedConfiguration {
   readonly config: ConnectorConfig;
+  readonly actions: Actions;
   /** What access rules can name: `FILE_REMOVE`. */
-  readonly actionKeys: readonly string[];
+  readonly ruleKeys: RuleKeys;
   /** What an operator should know before the service serves, one sentence each. */
   readonly warnings: readonly string[];
   readonly factories: StorageFactories;
-}
-
-/** What a connector is built on. Nothing of it is open yet. */
-interface Prepared extends CheckedConfiguration {
-  readonly actions: Actions;
 }
 
 const prepare = (
   input: ConfigInput | null | undefined,
   hooks: ConnectorHooks,
   own: ConnectorOptions['storageAdapters'],
-): Prepared => {
+): CheckedConfiguration => {
   checkHooks(hooks);
   const factories = factoriesOf(own);
   const config = loadConfig(input, factories, readSourceEnvironment());
@@ -167,8 +162,8 @@ const prepare = (
     throw new ConfigError(['auth.jwt: needs the npm package "jose": npm install jose']);
   requireStateDirectory(config.settings);
   const actions = createActions();
-  const actionKeys = [...new Set([...reportedActions, ...actions.keys()])].map(accessKeyOf);
-  return { config, factories, actions, actionKeys, warnings: warningsOf(config, hooks, actionKeys) };
+  const ruleKeys = ruleKeysOf(actions);
+  return { config, factories, actions, ruleKeys, warnings: warningsOf(config, hooks, [...ruleKeys.keys()]) };
 };
 
 /**
@@ -203,7 +198,7 @@ export const createConnector = <Native>(
   // What a bridge hands on as `native` is the host's to know.
   const hooks = given as ConnectorHooks;
   const log = options.logger ?? createStderrLogger();
-  const { config, factories, actions, warnings } = prepare(input, hooks, options.storageAdapters);
+  const { config, factories, actions, ruleKeys, warnings } = prepare(input, hooks, options.storageAdapters);
   for (const warning of warnings) log.warn(warning);
   const { onlyLooks = false } = options;
   const settings = onlyLooks ? settingsToLook(config.settings) : config.settings;
@@ -211,7 +206,7 @@ export const createConnector = <Native>(
   const statics = createSourceGroup(config.sources, { factories, log, sweeps: !onlyLooks });
   if (!onlyLooks) void openAtStart(statics, log);
   const tenants = createTenantCache(settings, log);
-  const rulesFor = createRulesFor(hooks, compileRules(settings.accessControl));
+  const rulesFor = createRulesFor(hooks, ruleKeys, compileRules(settings.accessControl, ruleKeys));
   const { state, redis } = createState(settings, log);
   const stageInMemory = createMemoryStaging(settings.imageMemory / UPLOADS_SHARE);
   const services = createServices(settings, hooks, state, log);

@@ -1,4 +1,4 @@
-import { compileRules, type RuleBook } from './access/access.ts';
+import { compileRules, type RuleBook, type RuleKeys } from './access/access.ts';
 import { type AccessRule, loadAccessRules } from './config/access-rules.ts';
 import { hintAt, mustBe, problemAt, unknownKey } from './config/problems.ts';
 import type { SourcesInput } from './config/types.ts';
@@ -125,6 +125,7 @@ export const checkHooks = (hooks: ConnectorHooks): void => {
  */
 export const createRulesFor = (
   hooks: ConnectorHooks,
+  keys: RuleKeys,
   configured: RuleBook,
 ): ((request: HookRequest, identity: Identity) => Promise<RuleBook>) => {
   const compiled = new WeakMap<object, { readonly text: string; readonly rules: RuleBook }>();
@@ -132,10 +133,10 @@ export const createRulesFor = (
     if (hooks.accessControl === undefined) return configured;
     const list = await hooks.accessControl(request, identity);
     // A host may change its list in place: a rule that it has added must not be missed.
-    const text = JSON.stringify(list);
+    const text = JSON.stringify(list, (_key, value: unknown) => value ?? null);
     const known = isObject(list) ? compiled.get(list) : undefined;
     if (known?.text === text) return known.rules;
-    const rules = compileRules(loadAccessRules(list));
+    const rules = compileRules(loadAccessRules(list), keys);
     compiled.set(list, { text, rules });
     return rules;
   };

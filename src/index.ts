@@ -8,7 +8,7 @@ export type { ConnectorHooks, ResolvedTenant } from './hooks.ts';
 export type { EventType, ServiceEvent, WebhookFigures } from './events/event.ts';
 export type { ConfigInput, SourceInput, SourcesInput, StorageAdapterOptions } from './config/types.ts';
 export type { TextReference } from './config/references.ts';
-export type { AccessRule } from './config/access-rules.ts';
+export { readOnly, type AccessRule } from './config/access-rules.ts';
 export { ConfigError, HttpError } from './errors/errors.ts';
 export type { HookRequest, Identity, RequestObserver, RequestOutcome } from './http/message.ts';
 export type { IconEntry, SvgGenerator } from './images/thumbnails.ts';

@@ -4,12 +4,13 @@
  * elsewhere.
  */
 export { compileRules } from './access/access.ts';
-export { accessKeyOf, defineAction } from './actions/action.ts';
+export { accessKeyOf, defineAction, forBoth, neededKeys } from './actions/action.ts';
 export { FileAnswer } from './actions/file-answer.ts';
 export { compileDateFormat, humanSize } from './actions/listing/item.ts';
 export { entryOrder } from './actions/listing/order.ts';
 export { createNameReservations, takeFreeName } from './actions/naming.ts';
 export { createActions } from './actions/registry.ts';
+export { ruleKeysOf } from './actions/rule-keys.ts';
 export { isReservedName, requireFreeName, requireReachable } from './actions/reserved.ts';
 export { ZipStream } from './actions/zip/zip-stream.ts';
 export { processState, readProcessMark } from './adapter-support/process-mark.ts';

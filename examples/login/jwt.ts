@@ -1,5 +1,5 @@
 import { createRemoteJWKSet, jwtVerify } from 'jose';
-import { createApp, HttpError, type ConnectorHooks } from 'stowage';
+import { createApp, HttpError, readOnly, type ConnectorHooks } from 'stowage';
 
 // The addresses of your identity provider.
 const issuer = process.env['ISSUER'] ?? 'https://login.example.com';
@@ -26,10 +26,7 @@ const app = createApp(
     // The page is on another origin, and sends its token in a header.
     allowCrossOrigin: true,
     allowedOrigins: ['https://www.example.com'],
-    accessControl: [
-      { FILE_UPLOAD: false, FILE_REMOVE: false, FILE_RENAME: false, FILE_MOVE: false },
-      { role: 'editor', FILE_UPLOAD: true, FILE_REMOVE: true, FILE_RENAME: true, FILE_MOVE: true },
-    ],
+    accessControl: [...readOnly, { role: 'editor', CHANGE: true }],
   },
   hooks,
 );

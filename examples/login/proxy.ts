@@ -1,4 +1,4 @@
-import { createApp } from 'stowage';
+import { createApp, readOnly } from 'stowage';
 
 const app = createApp({
   // The proxy asks who it is, and sets this header; what clients send under its name must not come through.
@@ -6,6 +6,6 @@ const app = createApp({
   publicUrl: '/connector/',
   onlyPOST: true,
   sources: { photos: { title: 'Photos', root: 'photos', serve: 'protected' } },
-  accessControl: [{ FILE_REMOVE: false }, { role: 'editor', FILE_REMOVE: true }],
+  accessControl: [...readOnly, { role: 'editor', CHANGE: true }],
 });
 void app.listen(Number(process.env['PORT'] ?? 8081), '127.0.0.1');

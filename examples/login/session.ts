@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import express from 'express';
-import { createRouter, HttpError, type ConnectorHooks } from 'stowage';
+import { createRouter, HttpError, readOnly, type ConnectorHooks } from 'stowage';
 
 interface User {
   readonly id: string;
@@ -21,10 +21,7 @@ const router = createRouter(
   {
     onlyPOST: true,
     sources: { photos: { title: 'Photos', root: 'photos', serve: 'protected' } },
-    accessControl: [
-      { FILE_UPLOAD: false, FILE_REMOVE: false, FILE_RENAME: false, FILE_MOVE: false },
-      { role: 'editor', FILE_UPLOAD: true, FILE_REMOVE: true, FILE_RENAME: true, FILE_MOVE: true },
-    ],
+    accessControl: [...readOnly, { role: 'editor', CHANGE: true }],
   },
   hooks,
 );

@@ -112,14 +112,18 @@ ${code('accessControl')} is a list of rules. A rule has an optional ${code('role
 ~~~json
 {
   "accessControl": [
-    { "FILE_REMOVE": false, "FOLDER_REMOVE": false },
-    { "role": "editor", "FILE_REMOVE": true },
-    { "role": "editor", "path": "/archive", "FILE_REMOVE": false }
+    { "CHANGE": false },
+    { "role": "editor", "CHANGE": true },
+    { "role": "editor", "path": "/archive", "CHANGE": false, "FILE_UPLOAD": true }
   ]
 }
 ~~~
 
-An action key is the name of the action in capitals, with underscores between its words: ${code('fileUploadRemote')} is ${code('FILE_UPLOAD_REMOTE')}. Listings leave out what a rule denies: files by ${code('FILES')}, folders by ${code('FILES')} or ${code('FOLDERS')}. What a folder holds counts as well: to copy, move or remove it, the key of the action on files (${code('FILE_MOVE')} for ${code('FOLDER_MOVE')}) must be allowed for the files in it. Renaming a folder needs ${code('FOLDER_RENAME')} alone, whichever action does it.
+An action key is the name of the action in capitals, with underscores between its words: ${code('fileUploadRemote')} is ${code('FILE_UPLOAD_REMOTE')}. Two keys stand for many: ${code('CHANGE')} for every action that changes anything, those of later versions too, and ${code('READ')} for the others. A key of its own wins over them in the same or a later rule. ${code('CHANGE')} does not cover ${code('TRASH_LIST')}, ${code('GENERATE_PDF')} and ${code('GENERATE_DOCX')} (a document that is saved needs ${code('FILE_UPLOAD')}), and ${code('READ')} does not cover ${code('PERMISSIONS')}. In code, ${code('readOnly')} of the package is the list that denies every change: ${code("accessControl: [...readOnly, { role: 'editor', CHANGE: true }]")}. Where no rule about an item names ${code('IMAGE_ROTATE')}, ${code('IMAGE_RESIZE')} decides for it.
+
+Some actions need several keys: ${code('fileUploadRemote')} needs ${code('FILE_UPLOAD')} too, ${code('trashRestore')} ${code('FILE_UPLOAD')} or ${code('FOLDER_CREATE')}, ${code('trashRemove')} and ${code('trashEmpty')} ${code('FILE_REMOVE')} or ${code('FOLDER_REMOVE')}. ${code('stowage explain')} and ${code('permissions')} count all of them. Rules that the hook ${code('accessControl')} returns must have true or false under every key of an action: null and undefined are refused, because they would allow.
+
+Listings leave out what a rule denies: files by ${code('FILES')}, folders by ${code('FILES')} or ${code('FOLDERS')}. What a folder holds counts as well: to copy, move or remove it, the key of the action on files (${code('FILE_MOVE')} for ${code('FOLDER_MOVE')}) must be allowed for the files in it. Renaming a folder needs ${code('FOLDER_RENAME')} alone, whichever action does it.
 
 ## Sources
 

@@ -15,6 +15,19 @@ export interface Decision {
   readonly reason: string;
 }
 
+/** The keys that stand for several: for all that changes anything, and for all else. */
+export type GroupKey = 'CHANGE' | 'READ';
+
+/** What stands for a key in rules that do not name it. */
+export interface StandIns {
+  readonly group?: GroupKey | undefined;
+  /** Decides where a rule names it, and no rule about the item names the key itself. */
+  readonly follows?: string | undefined;
+}
+
+/** The keys that rules can name, each with what stands for it. */
+export type RuleKeys = ReadonlyMap<string, StandIns>;
+
 /**
  * What one role may do. Pure: the same question always gets the same answer. Keys are CONSTANT_CASE action
  * names (`FILE_REMOVE`); paths are inside the source; `extension` is lower case without dot, undefined when
@@ -27,10 +40,10 @@ export interface Access {
   require(key: string, path: SourcePath, extension?: string): void;
   explain(key: string, path: SourcePath, extension?: string): Decision;
   /**
-   * True when some rule about the action looks at paths or extensions, so that single items can differ in
-   * their answer.
+   * True when some rule about the action concerns a part of what lies below the folder, so that single items
+   * can differ from the folder in their answer.
    */
-  dependsOnItem(key: string): boolean;
+  dependsOnItem(key: string, folder: SourcePath): boolean;
   /**
    * True unless the action is denied for the folder and for everything below it, whatever its extension and,
    * since the store is not known yet, however the store spells it. What the edge asks before an action checks
@@ -39,6 +52,8 @@ export interface Access {
   mayAllow(key: string, folder: SourcePath): boolean;
   /** True when the action is allowed for the folder, or may be for something that lies immediately in it. */
   mayAllowIn(key: string, folder: SourcePath): boolean;
+  /** True unless the role may list nothing in the folder nor in any folder below it: see FILES and FOLDERS. */
+  mayList(folder: SourcePath): boolean;
   /**
    * The same for a store that takes names of different letter case for one: a rule about `/private` covers
    * `/Private` too.
@@ -99,8 +114,8 @@ const covers = (rule: SourcePath, path: SourcePath, { foldCase }: Scope): boolea
   return folded(rule).every((segment, index) => segment === inner[index]);
 };
 
-const describeRule = (rule: CompiledRule, key: string): string => {
-  const verb = rule.effects.get(key) === true ? 'allows' : 'denies';
+const describeRule = (rule: CompiledRule, key: string, isAllowed: boolean): string => {
+  const verb = isAllowed ? 'allows' : 'denies';
   const conditions = [
     rule.role === undefined ? 'every role' : `role "${rule.role}"`,
     ...(rule.path === undefined ? [] : [`paths below "/${rule.path.toString()}"`]),
@@ -115,13 +130,29 @@ export interface RuleBook {
 }
 
 /**
- * Compiles access rules. Of all rules that apply and mention the action, the last one decides; when none
- * does, the action is allowed.
+ * Compiles access rules. Of all rules that apply and name the action, by its own key or by one that stands for
+ * it, the last one decides; when none does, the action is allowed. A rule's own key of the action wins over
+ * what stands for it.
  * @throws UnsafePathError when a rule's path leaves the source.
  */
-export const compileRules = (rules: readonly AccessRule[]): RuleBook => {
+export const compileRules = (rules: readonly AccessRule[], keys: RuleKeys): RuleBook => {
   const compiled = rules.map(compileRule);
-  return { forRole: (role) => accessOf(role, compiled, EXACT) };
+  return { forRole: (role) => accessOf(role, compiled, keys, EXACT) };
+};
+
+/** What a rule says of an action; undefined: nothing. */
+type EffectOf = (rule: CompiledRule) => boolean | undefined;
+
+/** `isNamed`: a rule that concerns the same item names the key itself. */
+const effectsOf = (key: string, { group, follows }: StandIns = {}, isNamed: () => boolean): EffectOf => {
+  if (group === undefined && follows === undefined) return ({ effects }) => effects.get(key);
+  return ({ effects }) => {
+    const own = effects.get(key);
+    if (own !== undefined) return own;
+    const byGroup = group === undefined ? undefined : effects.get(group);
+    const followed = follows === undefined ? undefined : effects.get(follows);
+    return followed !== undefined && (byGroup !== undefined || !isNamed()) ? followed : byGroup;
+  };
 };
 
 /**
@@ -129,13 +160,13 @@ export const compileRules = (rules: readonly AccessRule[]): RuleBook => {
  */
 const isPossible = (
   own: readonly CompiledRule[],
-  key: string,
+  effectOf: EffectOf,
   folder: SourcePath,
   canCover: (rule: CompiledRule) => boolean,
   denial: Scope,
 ): boolean => {
   for (const rule of own.toReversed()) {
-    const effect = rule.effects.get(key);
+    const effect = effectOf(rule);
     if (effect === undefined) continue;
     if (effect && canCover(rule)) return true;
     const coversAll = rule.path === undefined || covers(rule.path, folder, denial);
@@ -163,34 +194,64 @@ const coveringItemsOf = (
     (path === undefined || covers(path, folder, scope) || isItem(path));
 };
 
-const accessOf = (role: string, rules: readonly CompiledRule[], scope: Scope): Access => {
-  const own = rules.filter((rule) => rule.role === undefined || rule.role === role);
+/** An item that rules are asked about. */
+interface Asked {
+  readonly key: string;
+  readonly path: SourcePath;
+  readonly extension: string | undefined;
+}
 
-  const decidingRule = (
-    key: string,
-    path: SourcePath,
-    extension: string | undefined,
-  ): CompiledRule | undefined =>
-    own.findLast(
-      (rule) =>
-        rule.effects.has(key) &&
-        (rule.path === undefined || covers(rule.path, path, scope)) &&
-        (rule.extensions === undefined || (extension !== undefined && rule.extensions.has(extension))),
-    );
+interface Decided {
+  readonly rule: CompiledRule;
+  readonly isAllowed: boolean;
+}
+
+/** The last rule of a role that applies to an item and says something of the key. */
+const decidedBy = (
+  own: readonly CompiledRule[],
+  keys: RuleKeys,
+  scope: Scope,
+  { key, path, extension }: Asked,
+): Decided | undefined => {
+  const applies = (rule: CompiledRule): boolean =>
+    (rule.path === undefined || covers(rule.path, path, scope)) &&
+    (rule.extensions === undefined || (extension !== undefined && rule.extensions.has(extension)));
+  const isNamed = (): boolean => own.some((rule) => rule.effects.has(key) && applies(rule));
+  const effectOf = effectsOf(key, keys.get(key), isNamed);
+  for (let index = own.length - 1; index >= 0; index -= 1) {
+    const rule = own[index];
+    const isAllowed = rule && effectOf(rule);
+    if (rule !== undefined && isAllowed !== undefined && applies(rule)) return { rule, isAllowed };
+  }
+  return undefined;
+};
+
+/** Whether a rule concerns the folder or something below it, in any spelling. */
+const meets = (folder: SourcePath, { path }: CompiledRule): boolean =>
+  path === undefined || covers(path, folder, FOLDED) || covers(folder, path, FOLDED);
+
+const accessOf = (role: string, rules: readonly CompiledRule[], keys: RuleKeys, scope: Scope): Access => {
+  const own = rules.filter((rule) => rule.role === undefined || rule.role === role);
+  const effectsFor = (key: string): EffectOf =>
+    effectsOf(key, keys.get(key), () => own.some(({ effects }) => effects.has(key)));
+
+  const decide = (key: string, path: SourcePath, extension: string | undefined): Decided | undefined =>
+    decidedBy(own, keys, scope, { key, path, extension });
 
   const allows = (key: string, path: SourcePath, extension?: string): boolean =>
-    decidingRule(key, path, extension)?.effects.get(key) ?? true;
+    decide(key, path, extension)?.isAllowed ?? true;
 
   const explain = (key: string, path: SourcePath, extension?: string): Decision => {
-    const rule = decidingRule(key, path, extension);
-    if (rule === undefined) {
+    const decided = decide(key, path, extension);
+    if (decided === undefined) {
       return {
         allowed: true,
         rule: undefined,
         reason: `No rule for role "${role}" mentions ${key} here.`,
       };
     }
-    return { allowed: rule.effects.get(key) === true, rule: rule.index, reason: describeRule(rule, key) };
+    const { rule, isAllowed } = decided;
+    return { allowed: isAllowed, rule: rule.index, reason: describeRule(rule, key, isAllowed) };
   };
 
   const access: Access = {
@@ -201,18 +262,26 @@ const accessOf = (role: string, rules: readonly CompiledRule[], scope: Scope): A
       if (!allows(key, path, extension))
         throw new AccessDeniedError({ detail: explain(key, path, extension).reason });
     },
-    dependsOnItem: (key) =>
-      own.some((rule) => rule.effects.has(key) && (rule.path !== undefined || rule.extensions !== undefined)),
-    mayAllow: (key, folder) =>
-      isPossible(
-        own,
-        key,
-        folder,
-        ({ path }) => path === undefined || covers(path, folder, FOLDED) || covers(folder, path, FOLDED),
-        EXACT,
+    dependsOnItem: (key, folder) => {
+      const effectOf = effectsOf(key, keys.get(key), () => false);
+      const coversAll = ({ path, extensions }: CompiledRule): boolean =>
+        extensions === undefined && (path === undefined || covers(path, folder, scope));
+      return own.some((rule) => effectOf(rule) !== undefined && meets(folder, rule) && !coversAll(rule));
+    },
+    mayAllow: (key, folder) => isPossible(own, effectsFor(key), folder, (rule) => meets(folder, rule), EXACT),
+    mayAllowIn: (key, folder) =>
+      isPossible(own, effectsFor(key), folder, coveringItemsOf(key, folder, scope), scope),
+    mayList: (folder) =>
+      ['FILES', 'FOLDERS'].some((key) =>
+        isPossible(
+          own,
+          effectsFor(key),
+          folder,
+          (rule) => rule.extensions === undefined && meets(folder, rule),
+          scope,
+        ),
       ),
-    mayAllowIn: (key, folder) => isPossible(own, key, folder, coveringItemsOf(key, folder, scope), scope),
-    foldingCase: () => (scope.foldCase ? access : accessOf(role, rules, FOLDED)),
+    foldingCase: () => (scope.foldCase ? access : accessOf(role, rules, keys, FOLDED)),
   };
   return access;
 };

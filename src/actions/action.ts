@@ -13,6 +13,7 @@ import type { RawParameters } from '../parameters/raw.ts';
 import type { Quotas } from '../quotas/quotas.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
+import type { EntryKind } from '../storage/adapter.ts';
 import type { LocationLocks } from '../storage/location-locks.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { TrashKeeper } from '../trash/keeper.ts';
@@ -95,6 +96,9 @@ export interface FileResult {
 /** What an action costs most of, where that is much: `rateLimits` has a limit for each. */
 export type Load = 'uploads' | 'pictures' | 'documents' | 'listings';
 
+/** The access keys that an action needs, by what it acts on: all of a list. */
+export type KeysByKind = Readonly<Record<EntryKind, readonly string[]>>;
+
 /**
  * One action of the protocol. Routes, parameter checks, access keys, permissions and the interface
  * description come from these.
@@ -105,11 +109,12 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   /** One sentence for the interface description. */
   readonly summary: string;
   readonly methods: readonly ('GET' | 'POST')[];
-  /**
-   * The access keys of which the action needs one or another, by what it meets: whoever is denied all of them
-   * is refused before the action runs. The action checks the right one for every item.
-   */
-  readonly keys: readonly string[];
+  /** The access keys that the action needs where it acts: see `neededKeys`. */
+  readonly keys: KeysByKind;
+  /** True: it acts only on what listings show: FILES is needed for a file, FOLDERS for a folder. */
+  readonly ofShown?: boolean;
+  /** The key that decides for this action where no rule about an item names its own. */
+  readonly follows?: string;
   /** False: nothing changes, HEAD works as GET. */
   readonly changes: boolean;
   /** A parameter with which an action that changes nothing does: whoever gives it asks for a change. */
@@ -131,9 +136,18 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
 export const accessKeyOf = (name: string): string =>
   name.replaceAll(/[A-Z]/gu, (letter) => `_${letter}`).toUpperCase();
 
+const SIGHT: Readonly<Record<EntryKind, string>> = { file: 'FILES', folder: 'FOLDERS' };
+
+/** All keys that an action needs for an item: those of what it does, and that of seeing it where it must. */
+export const neededKeys = ({ keys, ofShown = false }: Pick<Action, 'keys' | 'ofShown'>, kind: EntryKind) =>
+  ofShown ? [...keys[kind], SIGHT[kind]] : keys[kind];
+
+/** The same keys for files and folders. */
+export const forBoth = (...keys: readonly string[]): KeysByKind => ({ file: keys, folder: keys });
+
 /**
- * Whether the rules may allow the named action for a folder or for something below it: by one of its keys, or
- * by that of its name where no action has it.
+ * Whether the rules may allow the named action for a folder or for something below it: by all its keys for
+ * files or all for folders, or by the key of its name where no action has it.
  */
 export const mayAllowAction = (
   access: Access,
@@ -141,8 +155,8 @@ export const mayAllowAction = (
   name: string,
   folder: SourcePath,
 ): boolean => {
-  const keys = actions.get(name)?.keys ?? [accessKeyOf(name)];
-  return keys.some((key) => access.mayAllow(key, folder));
+  const { file, folder: ofFolders } = actions.get(name)?.keys ?? forBoth(accessKeyOf(name));
+  return [file, ofFolders].some((keys) => keys.every((key) => access.mayAllow(key, folder)));
 };
 
 /** Whether a request with these parameters asks for a change. A blank text counts as absent. */
@@ -164,7 +178,12 @@ type Defaulted = 'methods' | 'keys' | 'takesFiles';
  */
 export const defineAction = <Parameters extends z.ZodType>(
   action: Omit<Action<Parameters>, Defaulted> & Partial<Pick<Action, Defaulted>>,
-): Action => ({ methods: ['GET', 'POST'], keys: [accessKeyOf(action.name)], takesFiles: false, ...action });
+): Action => ({
+  methods: ['GET', 'POST'],
+  keys: forBoth(accessKeyOf(action.name)),
+  takesFiles: false,
+  ...action,
+});
 
 /** The answer of actions that only confirm: nothing besides `code`. */
 export const doneSchema = z.object({});

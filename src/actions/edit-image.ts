@@ -270,6 +270,8 @@ const angleField = z
 /** Turns or mirrors an image, as the user sees it. */
 export const imageRotateAction = defineAction({
   name: 'imageRotate',
+  // It came after the protocol: rules that are older do not know its key.
+  follows: 'IMAGE_RESIZE',
   load: 'pictures',
   summary:
     'Turns an image clockwise, mirrors it, or both in this order; over the original or as another file.',

@@ -13,6 +13,7 @@ const contentType = 'application/octet-stream';
 /** Sends a file as an attachment, never under its own type; several files and folders as an archive. */
 export const fileDownloadAction = defineAction({
   name: 'fileDownload',
+  keys: { file: ['FILE_DOWNLOAD'], folder: ['FILE_DOWNLOAD', 'FOLDERS'] },
   summary: 'Sends a file as an attachment; several files and folders as a ZIP archive.',
   changes: false,
   parameters: z

@@ -5,7 +5,7 @@ import { remoteFileName } from '../remote/remote-file-name.ts';
 import type { StagedFile } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { stageContent } from '../storage/staging.ts';
-import { defineAction, type ActionContext } from './action.ts';
+import { defineAction, forBoth, type ActionContext } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
 import { FileTooLargeError, QuotaExceededError } from '../errors/errors.ts';
 import type { EditorAnswer } from './file-answer.ts';
@@ -21,6 +21,8 @@ import {
   type StoredUpload,
 } from './store-uploads.ts';
 import { uploadedItem, uploadedItemSchema } from './uploaded-item.ts';
+
+const KEYS = ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'];
 
 const parameters = z.object({
   source: sourceField,
@@ -82,7 +84,7 @@ const run = async (
   const open = await openSource(context, input.source);
   const { source, storage } = open;
   const filename = remoteFileName(input.url);
-  await checkUploadTarget(context, open, input.path, filename, ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD']);
+  await checkUploadTarget(context, open, input.path, filename, KEYS);
   const staged = await fetchStaged(context, open, input.url);
   // Cleaning may stage other content than was fetched.
   const stagedFiles = [staged];
@@ -92,7 +94,7 @@ const run = async (
     stagedFiles.push(planned.upload.staged);
     // Its content may have given it another extension.
     const { name } = planned;
-    open.access.require('FILE_UPLOAD_REMOTE', input.path.child(name), extensionOf(name));
+    for (const key of KEYS) open.access.require(key, input.path.child(name), extensionOf(name));
     const stored = await store(context, open, input.path, planned);
     const { path } = stored;
     return answerFor(input.responseType, {
@@ -112,6 +114,7 @@ const run = async (
  */
 export const fileUploadRemoteAction = defineAction({
   name: 'fileUploadRemote',
+  keys: forBoth(...KEYS),
   load: 'uploads',
   summary: 'Downloads a file from a public http or https address into a folder.',
   changes: true,

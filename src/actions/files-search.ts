@@ -96,6 +96,7 @@ class Search {
  */
 export const filesSearchAction = defineAction({
   name: 'filesSearch',
+  ofShown: true,
   load: 'listings',
   summary: 'Finds files and folders by their names, in a folder and all below it.',
   changes: false,

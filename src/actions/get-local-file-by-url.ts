@@ -35,6 +35,7 @@ const check = async (context: ActionContext, { source, path }: PublicFile): Prom
 /** Finds the file of a source that a public URL shows, over all sources. */
 export const getLocalFileByUrlAction = defineAction({
   name: 'getLocalFileByUrl',
+  ofShown: true,
   summary: 'Finds the file of a source that a public URL belongs to.',
   changes: false,
   parameters: z.object({ url: addressField.describe('Public URL of the file.') }),

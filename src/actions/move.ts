@@ -73,7 +73,7 @@ const move =
   };
 
 const shared = {
-  keys: ['FILE_MOVE', 'FOLDER_MOVE'],
+  keys: { file: ['FILE_MOVE'], folder: ['FOLDER_MOVE'] },
   changes: true,
   parameters,
   result: itemsDoneSchema,

@@ -3,10 +3,11 @@ import type { Access } from '../access/access.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { accessKeyOf, type ActionContext, defineAction } from './action.ts';
+import { accessKeyOf, type Action, type ActionContext, defineAction, forBoth } from './action.ts';
 import { openedSource, sourcesFor } from './open-source.ts';
 import { trashPolicyOf } from './removal.ts';
 import { quotaOf } from './room.ts';
+import { MAX_FORM_PARTS } from './uploaded-file.ts';
 
 /**
  * The actions that `permissions` reports: those of the protocol in its order, then those that this service
@@ -52,27 +53,57 @@ export type Permissions = Readonly<Record<`allow${Capitalize<ReportedAction>}`, 
 const flagOf = <Name extends ReportedAction>(name: Name): `allow${Capitalize<Name>}` =>
   `allow${name.charAt(0).toUpperCase()}${name.slice(1)}` as `allow${Capitalize<Name>}`;
 
-/** Made once: this is the answer that clients ask for most. */
-const rows = reportedActions.map((name) => ({ flag: flagOf(name), key: accessKeyOf(name) }));
-
-const record = <Value>(valueOf: (key: string) => Value): Record<keyof Permissions, Value> =>
-  Object.fromEntries(rows.map(({ flag, key }) => [flag, valueOf(key)])) as Record<keyof Permissions, Value>;
+const record = <Value>(valueOf: (name: ReportedAction) => Value): Record<keyof Permissions, Value> =>
+  Object.fromEntries(reportedActions.map((name) => [flagOf(name), valueOf(name)])) as Record<
+    keyof Permissions,
+    Value
+  >;
 
 const denied: Permissions = record(() => false);
 
 /** Listings ask for the folder itself; the other actions for what lies in it. */
 const OF_THE_FOLDER: ReadonlySet<string> = new Set(['FILES', 'FOLDERS', 'FOLDER_TREE', 'FILES_SEARCH']);
 
+/** What decides on a reported action: one of these lists, all of it. */
+interface Reported {
+  readonly key: string;
+  readonly alternatives: readonly (readonly string[])[];
+  readonly ofShown: boolean;
+}
+
+type Reports = Readonly<Record<ReportedAction, Reported>>;
+
+/**
+ * By the declarations of the actions; lists without the action's own key are about what it does in passing
+ * (`fileMove` moves folders too). Made once: this is the answer that clients ask for most.
+ */
+const reportsOf = (actions: readonly Action[]): Reports =>
+  Object.fromEntries(
+    reportedActions.map((name): [string, Reported] => {
+      const key = accessKeyOf(name);
+      const { keys = forBoth(key), ofShown = false } = actions.find((action) => action.name === name) ?? {};
+      const alternatives = [keys.file, keys.folder].filter((list) => list.includes(key));
+      return [name, { key, alternatives, ofShown }];
+    }),
+  ) as Reports;
+
 /**
  * What the access rules say of each reported action in a folder: true where it can succeed for something
  * there, so that clients hide no button that works. Whether anything lies there does not matter. Actions of
  * the trash are denied where the source has none.
  */
-const permissionsAt = (access: Access, path: SourcePath, { settings }: Source): Permissions => {
+const permissionsAt = (
+  reports: Reports,
+  access: Access,
+  path: SourcePath,
+  { settings }: Source,
+): Permissions => {
   const hasTrash = trashPolicyOf(settings) !== undefined;
-  return record((key) => {
-    if (key.startsWith('TRASH_') && !hasTrash) return false;
-    return OF_THE_FOLDER.has(key) ? access.allows(key, path) : access.mayAllowIn(key, path);
+  return record((name) => {
+    const { key, alternatives, ofShown } = reports[name];
+    if ((key.startsWith('TRASH_') && !hasTrash) || (ofShown && !access.mayList(path))) return false;
+    if (OF_THE_FOLDER.has(key)) return access.allows(key, path);
+    return alternatives.some((keys) => keys.every((one) => access.mayAllowIn(one, path)));
   });
 };
 
@@ -88,8 +119,17 @@ const accessIn = async (context: ActionContext, source: Source): Promise<Access>
 /** A first count takes as long as the source is large. */
 const WAIT_MS = 1000;
 
+const quotaSchema = z.object({
+  bytes: z.number().optional(),
+  usedBytes: z.number().optional(),
+  files: z.number().optional(),
+  usedFiles: z.number().optional(),
+});
+
+type QuotaAnswer = z.output<typeof quotaSchema>;
+
 /** What the source may hold, and what it holds, as far as that is known in a moment. */
-const quotaAnswer = async (context: ActionContext, source: Source): Promise<object | undefined> => {
+const quotaAnswer = async (context: ActionContext, source: Source): Promise<QuotaAnswer | undefined> => {
   try {
     const target = quotaOf({ source, storage: await source.storage() }, context.holdSources);
     if (target === undefined) return undefined;
@@ -101,36 +141,62 @@ const quotaAnswer = async (context: ActionContext, source: Source): Promise<obje
   }
 };
 
+/** Parts of a form that a client may need for other parameters. */
+const OTHER_PARTS = 10;
+
+const limitsSchema = z.object({
+  maxUploadFileSize: z.number().describe('Of one file, in bytes.'),
+  extensions: z.array(z.string()).describe('Of files that may be uploaded: lower case, without dot.'),
+  maxFiles: z.int().describe('Of one form.'),
+  bytesLeft: z.number().optional().describe('Until the quota is used up, once that has been counted.'),
+  filesLeft: z.number().optional(),
+  tus: z.literal(true).optional().describe('Uploads in parts (tus 1.0) are taken at `tus`.'),
+});
+
+const left = (most: number | undefined, used: number | undefined): number | undefined =>
+  most === undefined || used === undefined ? undefined : Math.max(0, most - used);
+
+/** What bounds an upload into the source. */
+const limitsOf = ({ settings }: Source, quota: QuotaAnswer | undefined): z.output<typeof limitsSchema> => ({
+  maxUploadFileSize: settings.maxUploadFileSize,
+  extensions: [...settings.extensions],
+  maxFiles: MAX_FORM_PARTS - OTHER_PARTS,
+  bytesLeft: left(quota?.bytes, quota?.usedBytes),
+  filesLeft: left(quota?.files, quota?.usedFiles),
+  ...(settings.tus === undefined ? {} : { tus: true }),
+});
+
+const parameters = z.object({ source: sourceField, path: pathField });
+
 /**
  * Reports what the role of the request may do in a folder of the named, else the first source; nothing
- * without sources.
+ * without sources. It decides by what the actions declare.
  */
-export const permissionsAction = defineAction({
-  name: 'permissions',
-  summary: 'Reports what the current role may do in a folder.',
-  changes: false,
-  parameters: z.object({ source: sourceField, path: pathField }),
-  result: z.object({
-    permissions: z.object(record(() => z.boolean())),
-    quota: z
-      .object({
-        bytes: z.number().optional(),
-        usedBytes: z.number().optional(),
-        files: z.number().optional(),
-        usedFiles: z.number().optional(),
-      })
-      .optional()
-      .describe('Where the source has a quota; what is used is absent until it has been counted.'),
-  }),
-  run: async (context, input) => {
-    const [source] = sourcesFor(context.sources, input.source);
-    const access = source === undefined ? context.access : await accessIn(context, source);
-    access.require('PERMISSIONS', input.path);
-    if (source === undefined) return { permissions: denied };
-    const quota = source.settings.quota === undefined ? undefined : await quotaAnswer(context, source);
-    return {
-      permissions: permissionsAt(access, input.path, source),
-      ...(quota === undefined ? {} : { quota }),
-    };
-  },
-});
+export const createPermissionsAction = (actions: readonly Action[]): Action => {
+  const reports = reportsOf(actions);
+  return defineAction({
+    name: 'permissions',
+    summary: 'Reports what the current role may do in a folder, and what bounds an upload into it.',
+    changes: false,
+    parameters,
+    result: z.object({
+      permissions: z.object(record(() => z.boolean())),
+      quota: quotaSchema
+        .optional()
+        .describe('Where the source has a quota; what is used is absent until it has been counted.'),
+      limits: limitsSchema.optional().describe('Absent without sources.'),
+    }),
+    run: async (context, input) => {
+      const [source] = sourcesFor(context.sources, input.source);
+      const access = source === undefined ? context.access : await accessIn(context, source);
+      access.require('PERMISSIONS', input.path);
+      if (source === undefined) return { permissions: denied };
+      const quota = source.settings.quota === undefined ? undefined : await quotaAnswer(context, source);
+      return {
+        permissions: permissionsAt(reports, access, input.path, source),
+        ...(quota === undefined ? {} : { quota }),
+        limits: limitsOf(source, quota),
+      };
+    },
+  });
+};

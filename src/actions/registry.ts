@@ -14,7 +14,7 @@ import { imageLoadAction } from './image-load.ts';
 import { imageSaveAction } from './image-save.ts';
 import { imageVariantAction } from './image-variant.ts';
 import { fileMoveAction, folderMoveAction } from './move.ts';
-import { permissionsAction } from './permissions.ts';
+import { createPermissionsAction } from './permissions.ts';
 import { fileRemoveAction, folderRemoveAction } from './remove.ts';
 import { fileRenameAction, folderRenameAction } from './rename.ts';
 import { trashListAction } from './trash/trash-list.ts';
@@ -28,8 +28,7 @@ export type Actions = ReadonlyMap<string, Action>;
 
 /** Every action of the protocol, in its order, and then what goes beyond it. */
 export const createActions = (): Actions => {
-  const all = [
-    permissionsAction,
+  const others = [
     filesAction,
     fileUploadAction,
     fileUploadRemoteAction,
@@ -59,5 +58,6 @@ export const createActions = (): Actions => {
     imageVariantAction,
     filesSearchAction,
   ];
+  const all = [createPermissionsAction(others), ...others];
   return new Map(all.map((action) => [action.name, action]));
 };

@@ -12,7 +12,7 @@ import { findChecked, itemKey, relocate } from './relocate.ts';
 export const fileRenameAction = defineAction({
   name: 'fileRename',
   summary: 'Renames a file, which keeps its extension, or a folder.',
-  keys: ['FILE_RENAME', 'FOLDER_RENAME'],
+  keys: { file: ['FILE_RENAME'], folder: ['FOLDER_RENAME'] },
   changes: true,
   parameters: z.object({ source: sourceField, path: pathField, name: nameField, newname: newNameField }),
   result: doneSchema,

@@ -40,7 +40,11 @@ export const requireContents = async (
   const folderKeys = [`FOLDER_${verb}`];
   const fileKeys = verb === 'RENAME' ? folderKeys : [`FILE_${verb}`, ...folderKeys];
   const isLonger = makesPathsLonger(change);
-  const hasRules = fileKeys.some((key) => access.dependsOnItem(key) || !access.allows(key, from));
+  const hasRules = [from, to].some(
+    (folder) =>
+      folder !== undefined &&
+      fileKeys.some((key) => access.dependsOnItem(key, folder) || !access.allows(key, folder)),
+  );
   if (!hasRules && !isLonger) return;
   const isReserved = reservedNames(source.settings);
   const enters = (path: SourcePath): boolean => !isReserved(path.name);

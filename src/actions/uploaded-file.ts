@@ -25,6 +25,9 @@ export interface UploadedFile {
   readonly mayBeStored?: boolean;
 }
 
+/** Parts of one form at most: fields and files. */
+export const MAX_FORM_PARTS = 1000;
+
 /** Whether a form field holds uploads: `files`, `files[]`, `files[0]`, or the source's own field name. */
 export const isFilesField = (field: string, { settings }: Source): boolean =>
   field === settings.defaultFilesKey || /^files(?:\[\d*\])?$/u.test(field);

@@ -1,5 +1,5 @@
 import { compileRules } from '../access/access.ts';
-import { accessKeyOf } from '../actions/action.ts';
+import { accessKeyOf, neededKeys } from '../actions/action.ts';
 import type { CheckedConfiguration } from '../connector.ts';
 import { extensionOf } from '../content/extension.ts';
 import { UnsafePathError } from '../errors/errors.ts';
@@ -26,18 +26,26 @@ const parsePath = (text: string): SourcePath => {
 };
 
 /**
- * Says whether the configured rules allow something, and which of them decides.
+ * Says whether the configured rules allow something, by all keys that the action needs, and which rule decides.
  * @throws UsageError for an unknown action and a path that leaves the source
  */
 export const explain = (
   { role, action, path: text }: Question,
-  { config, actionKeys }: CheckedConfiguration,
+  { config, actions, ruleKeys }: CheckedConfiguration,
 ): string => {
   const key = /[a-z]/u.test(action) ? accessKeyOf(action) : action;
-  if (!actionKeys.includes(key)) throw new UsageError(`Unknown action: ${action}`);
+  // A rule may name CHANGE and READ, which stand for many actions.
+  if (ruleKeys.get(key)?.group === undefined && key !== 'PERMISSIONS')
+    throw new UsageError(`Unknown action: ${action}`);
   const path = parsePath(text);
   const isFolder = key.startsWith('FOLDER') || text.endsWith('/');
-  const access = compileRules(config.settings.accessControl).forRole(role);
-  const { allowed, reason } = access.explain(key, path, isFolder ? undefined : extensionOf(path.name));
+  const access = compileRules(config.settings.accessControl, ruleKeys).forRole(role);
+  const declared = [...actions.values()].find(({ name }) => accessKeyOf(name) === key);
+  const keys = declared === undefined ? [key] : neededKeys(declared, isFolder ? 'folder' : 'file');
+  const decisions = keys.map((one) =>
+    access.explain(one, path, isFolder ? undefined : extensionOf(path.name)),
+  );
+  const [first] = decisions;
+  const { allowed, reason } = decisions.find((one) => !one.allowed) ?? first ?? access.explain(key, path);
   return `${allowed ? 'Allowed' : 'Denied'}. ${reason}`;
 };

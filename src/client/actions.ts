@@ -4,7 +4,7 @@ import type * as parameters from './parameters.ts';
 
 /** Every action with its parameters and its answer. */
 export interface Actions {
-  /** Reports what the current role may do in a folder. */
+  /** Reports what the current role may do in a folder, and what bounds an upload into it. */
   readonly permissions: {
     readonly parameters: parameters.Place;
     readonly answer: answers.PermissionsData;

@@ -46,6 +46,22 @@ export interface PermissionsData extends Success {
         readonly usedFiles?: number | undefined;
       }
     | undefined;
+  /** Absent without sources. */
+  readonly limits?:
+    | {
+        /** Of one file, in bytes. */
+        readonly maxUploadFileSize: number;
+        /** Of files that may be uploaded: lower case, without dot. */
+        readonly extensions: readonly string[];
+        /** Of one form. */
+        readonly maxFiles: number;
+        /** Until the quota is used up, once that has been counted. */
+        readonly bytesLeft?: number | undefined;
+        readonly filesLeft?: number | undefined;
+        /** Uploads in parts (tus 1.0) are taken at `tus`. */
+        readonly tus?: true | undefined;
+      }
+    | undefined;
 }
 
 /** What `files` answers. */

@@ -24,9 +24,19 @@ export interface AccessRule {
   readonly path?: string | undefined;
   /** A list, or a text split on commas and spaces; `*` or absent: every file. */
   readonly extensions?: string | readonly string[] | undefined;
-  /** `FILE_REMOVE: false` denies the action, `true` allows it. */
+  /**
+   * `FILE_REMOVE: false` denies the action, `true` allows it. `CHANGE` stands for all actions that change
+   * anything, those of later versions too, and `READ` for the others; a key of its own in the same or a later
+   * rule wins.
+   */
   readonly [action: Uppercase<string>]: boolean;
 }
+
+/**
+ * Rules that deny every role all that changes anything, by whatever action, those of later versions too. To
+ * let somebody write, add rules behind it: `[...readOnly, { role: 'editor', CHANGE: true }]`.
+ */
+export const readOnly: readonly AccessRule[] = freezeDeep([{ CHANGE: false }]);
 
 const ruleShape = z
   .object({
@@ -83,8 +93,19 @@ export const ruleKeyProblems = (rules: unknown, prefix: readonly PropertyKey[]):
 export const isUnknownRuleKey = (key: PropertyKey | undefined): boolean =>
   typeof key === 'string' && !isRuleKey(key);
 
+/** A key without a value allows what it was meant to deny: in code that is a forgotten or misspelt value. */
+const valuelessKeys = (rules: unknown, prefix: readonly PropertyKey[]): readonly string[] =>
+  (Array.isArray(rules) ? rules : []).flatMap((rule: unknown, index) =>
+    Object.entries(isPlainObject(rule) ? rule : {})
+      .filter(([key, value]) => ACTION_KEY.test(key) && (value === null || value === undefined))
+      .map(([key, value]) =>
+        problemAt([...prefix, index, key], `must be true or false, not ${String(value)}`),
+      ),
+  );
+
 /**
- * Rules that a host computed in code, checked as those of the configuration are.
+ * Rules that a host computed in code, checked as those of the configuration are. There null and undefined are
+ * no values for keys of actions.
  * @throws ConfigError with every problem.
  */
 export const loadAccessRules = (input: unknown): readonly AccessRule[] => {
@@ -95,6 +116,7 @@ export const loadAccessRules = (input: unknown): readonly AccessRule[] => {
   const problems = [
     ...problemsOf(issues, value, () => accessRuleKeys, prefix),
     ...ruleKeyProblems(value, prefix),
+    ...valuelessKeys(input, prefix),
   ];
   if (problems.length > 0 || parsed.data === undefined) throw new ConfigError(problems);
   return freezeDeep(parsed.data);

@@ -15,7 +15,7 @@ import type { Settings, SettingsInput } from './settings.ts';
 type Written<Value> = Value extends readonly (infer Entry)[]
   ? string extends Entry
     ? readonly (Entry | TextReference)[]
-    : Value
+    : Readonly<Value>
   : Value extends object
     ? {
         readonly [Key in keyof Value]: undefined extends Value[Key]

@@ -11,6 +11,8 @@ export const eventTypes = [
   'folder.copied',
   'folder.removed',
   'folder.restored',
+  'trash.removed',
+  'trash.emptied',
   'image.edited',
   'document.made',
 ] as const;
@@ -28,7 +30,10 @@ export interface ServiceEvent {
   readonly tenant?: string | undefined;
   /** Name of the source; absent for documents. */
   readonly source?: string | undefined;
-  /** Inside the source, without a leading slash; of a document its name. */
+  /**
+   * Inside the source, without a leading slash; of a document its name, of what leaves the trash for good where
+   * it was, and of the whole trash empty.
+   */
   readonly path: string;
   /** Where it was, or of what it is a copy or an edit. */
   readonly from?: string | undefined;

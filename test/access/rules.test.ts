@@ -1,6 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AccessDeniedError, SourcePath, compileRules } from '../../dist/internals.js';
+import { readOnly, type AccessRule } from 'stowage';
+import {
+  AccessDeniedError,
+  accessKeyOf,
+  SourcePath,
+  compileRules as compileRulesFor,
+  createActions,
+  ruleKeysOf,
+} from '../../dist/internals.js';
+
+const compileRules = (rules: readonly AccessRule[]) => compileRulesFor(rules, ruleKeysOf(createActions()));
 
 const at = (text: string): SourcePath => SourcePath.parse(text);
 
@@ -170,5 +180,86 @@ describe('access rules', () => {
         },
       ),
     );
+  });
+});
+
+describe('keys that stand for several', () => {
+  const keys = ruleKeysOf(createActions());
+  const all = [...keys.keys()].filter((key) => !['CHANGE', 'READ', 'PERMISSIONS'].includes(key));
+  const deniedBy = (...rules: AccessRule[]): string[] => {
+    const access = compileRules(rules).forRole('guest');
+    return all.filter((key) => !access.allows(key, at('a')));
+  };
+
+  it('are CHANGE for every action that changes something, and READ for all others but PERMISSIONS', () => {
+    const changing = [...createActions().values()].filter(({ changes }) => changes);
+    expect(new Set(deniedBy(...readOnly))).toEqual(new Set(changing.map(({ name }) => accessKeyOf(name))));
+    expect(deniedBy({ READ: false })).toEqual(
+      all.filter((key) => !deniedBy({ CHANGE: false }).includes(key)),
+    );
+    expect(deniedBy({ READ: false })).toEqual(
+      expect.arrayContaining(['TRASH_LIST', 'GENERATE_PDF', 'GENERATE_DOCX', 'FOLDER_TREE']),
+    );
+    expect(
+      compileRules([{ READ: false, CHANGE: false }])
+        .forRole('a')
+        .allows('PERMISSIONS', at('')),
+    ).toBe(true);
+  });
+
+  it.each<[what: string, rules: AccessRule[], key: string, allowed: boolean]>([
+    ['its own key in the same rule', [{ CHANGE: false, FILE_COPY: true }], 'FILE_COPY', true],
+    ['its own key in a later rule', [{ CHANGE: false }, { FILE_COPY: true }], 'FILE_COPY', true],
+    ['a later group', [{ FILE_COPY: true }, { CHANGE: false }], 'FILE_COPY', false],
+    ['a later group of another path', [{ CHANGE: false }, { path: 'b', CHANGE: true }], 'FILE_COPY', false],
+    ['IMAGE_RESIZE', [{ IMAGE_RESIZE: false }], 'IMAGE_ROTATE', false],
+    ['IMAGE_RESIZE beside CHANGE', [{ CHANGE: true, IMAGE_RESIZE: false }], 'IMAGE_ROTATE', false],
+    ['IMAGE_RESIZE beside CHANGE', [{ CHANGE: false, IMAGE_RESIZE: true }], 'IMAGE_ROTATE', true],
+    ['IMAGE_RESIZE after CHANGE', [{ CHANGE: true }, { IMAGE_RESIZE: false }], 'IMAGE_ROTATE', false],
+    ['CHANGE after IMAGE_RESIZE', [{ IMAGE_RESIZE: true }, { CHANGE: false }], 'IMAGE_ROTATE', false],
+    ['its own key', [{ IMAGE_RESIZE: false, IMAGE_ROTATE: true }], 'IMAGE_ROTATE', true],
+    ['its own key', [{ IMAGE_ROTATE: false }, { IMAGE_RESIZE: true }], 'IMAGE_ROTATE', false],
+    [
+      'IMAGE_RESIZE where its own key is about other paths',
+      [{ path: 'b', IMAGE_ROTATE: false }, { IMAGE_RESIZE: false }],
+      'IMAGE_ROTATE',
+      false,
+    ],
+  ])('give way to %s: %j', (_what, rules, key, allowed) => {
+    const access = compileRules(rules).forRole('guest');
+    expect(access.allows(key, at('a'))).toBe(allowed);
+    if (allowed) expect(access.mayAllow(key, at('a'))).toBe(true);
+  });
+
+  it('say whether parts of a folder can differ', () => {
+    const access = compileRules([
+      { CHANGE: false },
+      { path: 'a/b', CHANGE: true },
+      { path: 'c', extensions: 'png', FILES: false },
+    ]).forRole('guest');
+    expect(
+      ['', 'a', 'a/b', 'a/b/c', 'c'].map((path) => access.dependsOnItem('FILE_REMOVE', at(path))),
+    ).toEqual([true, true, false, false, false]);
+    expect(['', 'a', 'c', 'c/d'].map((path) => access.dependsOnItem('FILES', at(path)))).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ]);
+  });
+
+  it('say whether a role may list anything below a folder', () => {
+    const access = compileRules([
+      { path: 'hr', READ: false },
+      { path: 'hr/open', FOLDERS: true },
+      { path: 'hr/some', extensions: 'png', FILES: true },
+    ]).forRole('guest');
+    expect(['', 'hr', 'hr/open/x', 'hr/some', 'hr/other'].map((path) => access.mayList(at(path)))).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+    ]);
   });
 });

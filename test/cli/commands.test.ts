@@ -169,6 +169,7 @@ describe('stowage explain', () => {
     { role: 'editor', FILE_REMOVE: true, FILES: true },
     { role: 'editor', path: '/archive', FILE_REMOVE: false },
     { extensions: 'php, phtml', FILE_UPLOAD: false, FOLDER_CREATE: false },
+    { role: 'visitor', CHANGE: false },
   ];
 
   it.each([
@@ -183,6 +184,13 @@ describe('stowage explain', () => {
       'Denied. Rule 3 denies FILE_UPLOAD for every role, extensions php, phtml.',
     ],
     [['editor', 'fileUpload', 'a.php/'], 'Allowed. No rule for role "editor" mentions FILE_UPLOAD here.'],
+    // It needs the keys of both: what decides is the one that is denied.
+    [
+      ['editor', 'fileUploadRemote', 'a.php'],
+      'Denied. Rule 3 denies FILE_UPLOAD for every role, extensions php, phtml.',
+    ],
+    [['guest', 'trashRemove', 'a.jpg'], 'Denied. Rule 0 denies FILE_REMOVE for every role.'],
+    [['visitor', 'imageRotate', 'a.jpg'], 'Denied. Rule 4 denies IMAGE_ROTATE for role "visitor".'],
     [['editor', 'folderCreate', 'a.php'], 'Allowed. No rule for role "editor" mentions FOLDER_CREATE here.'],
   ])('says what the rules say: %j', async (words, answer) => {
     const config = await folder.config({ ...good(), accessControl: rules });

@@ -63,7 +63,7 @@ describe('stowage init', () => {
       allowCrossOrigin: true,
       allowedOrigins: ['https://www.example.com'],
       refuseCrossSite: true,
-      accessControl: [{ FILE_REMOVE: false }, { role: 'editor', FILE_REMOVE: true }],
+      accessControl: [{ CHANGE: false }, { role: 'editor', CHANGE: true }],
       sources: { 'my photos': { root: './my photos', serve: 'public' } },
     });
     expect(await check()).toMatchObject({ status: 0, stderr: '' });
@@ -99,7 +99,7 @@ describe('stowage init', () => {
   it('asks for a WebDAV server, and writes no password', async () => {
     expect((await init(['3', 'https://dav.example.com/', 'ann', '9', '4', ''])).status).toBe(0);
     expect(await written()).toMatchObject({
-      accessControl: [{ FILE_UPLOAD: false }],
+      accessControl: [{ CHANGE: false }],
       sources: { files: { webdav: { username: 'ann', password: { env: 'DAV_PASSWORD' } } } },
     });
     expect((await check({ DAV_PASSWORD: 'p' })).status).toBe(0);

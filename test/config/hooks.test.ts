@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { createApp, createRouter, ConfigError, type AccessRule, type ConnectorHooks } from 'stowage';
 import { describe, expect, it } from 'vitest';
 import { createSilentLogger } from '../../dist/internals.js';
@@ -59,5 +60,29 @@ describe('accessControl', () => {
     rules.pop();
     expect(await list()).toBe(200);
     await router.close();
+  });
+
+  it('is refused where a key of an action has no value: that would allow', async () => {
+    const told: unknown[] = [];
+    const sources = {
+      files: { title: 'Files', baseurl: 'https://files.test/', storageAdapter: 'memory' },
+    };
+    for (const value of [undefined, null]) {
+      const rules = [{ FILE_REMOVE: false }, { FILE_REMOVE: value }] as unknown as AccessRule[];
+      const error = (_message: string, fields?: object): void => void told.push(fields);
+      const router = createRouter(
+        { sources },
+        { accessControl: () => rules },
+        { logger: { ...logger, error } },
+      );
+      expect((await router.fetch(new Request('http://a/files'))).status).toBe(500);
+      await router.close();
+    }
+    expect(inspect(told, { depth: 5 })).toMatch(
+      /accessControl\.1\.FILE_REMOVE: must be true or false, not undefined/u,
+    );
+    expect(inspect(told, { depth: 5 })).toMatch(
+      /accessControl\.1\.FILE_REMOVE: must be true or false, not null/u,
+    );
   });
 });

@@ -179,7 +179,7 @@ export const createEdge = (options: EdgeOptions = {}): Edge => {
   const log: LogLine[] = [];
   const logger = recordingLogger(log);
   const group = createSourceGroup(config.sources, { factories, log: logger });
-  const rules = compileRules(options.rules ?? []);
+  const rules = compileRules(options.rules ?? [], new Map());
   let leases = 0;
   const handle = createPipeline({
     settings: config.settings,

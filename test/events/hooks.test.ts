@@ -48,6 +48,11 @@ describe('events', () => {
     await service.call('folderRemove', { source: 'other', path: 'f', name: 'f' });
     const [item] = (await service.call('trashList')).data['items'] as { id: string }[];
     await service.call('trashRestore', { source: 'other', id: item?.id ?? '' });
+    await service.call('trashEmpty', { source: 'files' });
+    await service.call('fileRemove', { source: 'other', path: 'f/f', name: 'b (1).txt' });
+    const [removed] = (await service.call('trashList')).data['items'] as { id: string }[];
+    await service.call('trashRemove', { source: 'other', id: removed?.id ?? '' });
+    await service.call('trashEmpty', { source: 'other' });
     const document = await service.get('generateDocx', { html: '<p>text</p>' });
     expect(document.status).toBe(200);
     const told = [
@@ -62,6 +67,9 @@ describe('events', () => {
       ['file.removed', 'other', 'f/b.txt', 4],
       ['folder.removed', 'other', 'f/f', 8],
       ['folder.restored', 'other', 'f/f', 'f/f', 8],
+      ['file.removed', 'other', 'f/f/b (1).txt', 4],
+      ['trash.removed', 'other', 'f/f/b (1).txt', 4],
+      ['trash.emptied', 'other', '', 4],
       ['document.made', 'document.docx', (await document.arrayBuffer()).byteLength],
     ];
     expect(after.map(shortly)).toEqual(told);

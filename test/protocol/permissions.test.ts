@@ -49,7 +49,7 @@ describe('permissions', () => {
     const service = await start();
     const { status, success, data } = await service.call('permissions');
     expect({ status, success }).toEqual({ status: 200, success: true });
-    expect(Object.keys(data)).toEqual(['code', 'permissions']);
+    expect(Object.keys(data)).toEqual(['code', 'permissions', 'limits']);
     expect(data['code']).toBe(220);
     expect(Object.entries(data['permissions'] as object)).toEqual(flags.map((flag) => [flag, true]));
   });
@@ -66,7 +66,12 @@ describe('permissions', () => {
     for (const [flag, key] of TABLE) {
       const service = await start({ accessControl: [{ [key]: false }] });
       const { data } = await service.call('permissions');
-      expect(denied(data['permissions'])).toEqual([flag]);
+      // A remote upload is an upload, and to turn a picture is to change it as resizing does.
+      const follower = new Map<string, string>([
+        ['FILE_UPLOAD', 'allowFileUploadRemote'],
+        ['IMAGE_RESIZE', 'allowImageRotate'],
+      ]).get(key);
+      expect(denied(data['permissions'])).toEqual(flags.filter((one) => one === flag || one === follower));
     }
   });
 
@@ -88,9 +93,10 @@ describe('permissions', () => {
       };
       return denied(body.data.permissions);
     };
-    expect(await ask('guest', '/blog')).toEqual(['allowFileUpload', 'allowFolderCreate']);
-    expect(await ask('editor', '/')).toEqual(['allowFileUpload', 'allowFolderCreate']);
-    expect(await ask('editor', '/blog-2')).toEqual(['allowFileUpload', 'allowFolderCreate']);
+    const nothingNew = ['allowFileUpload', 'allowFileUploadRemote', 'allowFolderCreate', 'allowTrashRestore'];
+    expect(await ask('guest', '/blog')).toEqual(nothingNew);
+    expect(await ask('editor', '/')).toEqual(nothingNew);
+    expect(await ask('editor', '/blog-2')).toEqual(nothingNew);
     for (const path of ['/blog', 'blog/', './blog', '/blog/2026/../', '/blog/none/such']) {
       expect(await ask('editor', path), path).toEqual(['allowFolderCreate']);
     }
@@ -154,7 +160,13 @@ describe('permissions', () => {
     const deniedIn = async (path: string): Promise<string[]> =>
       denied((await service.call('permissions', { path })).data['permissions']);
     expect(await deniedIn('drafts')).toEqual(['allowFiles', 'allowFolderRemove']);
-    expect(await deniedIn('other')).toEqual(['allowFiles', 'allowFileRemove', 'allowFolderRemove']);
+    expect(await deniedIn('other')).toEqual([
+      'allowFiles',
+      'allowFileRemove',
+      'allowFolderRemove',
+      'allowTrashRemove',
+      'allowTrashEmpty',
+    ]);
     expect((await service.call('files', { path: '' })).status).toBe(403);
   });
 });

@@ -1,3 +1,4 @@
+import type { AccessRule } from 'stowage';
 import { describe, expect, it } from 'vitest';
 import { startService, type Service } from './service.ts';
 
@@ -6,9 +7,9 @@ const accessControl = [
   { role: 'guest', path: 'secret', FILES: false },
 ];
 
-const start = async (): Promise<Service> => {
+const start = async (more: readonly AccessRule[] = []): Promise<Service> => {
   const service = await startService(
-    { trash: {}, createThumb: false, accessControl },
+    { trash: {}, createThumb: false, accessControl: [...accessControl, ...more] },
     { checkAuthentication: ({ headers }) => headers['x-role'] ?? 'admin' },
   );
   await service.source('files').put({ 'a.txt': 'a', 'f/b.txt': 'b', 'kept/c.txt': 'c', 'secret/d.txt': 'd' });
@@ -76,6 +77,17 @@ describe('trashEmpty', () => {
     expect(await service.source('files').paths()).toEqual(['.stowage-trash/', 'kept/', 'secret/']);
     expect((await service.call('trashEmpty')).data).toEqual({ code: 220, removed: 0 });
     expect((await service.call('trashEmpty', { source: 'nowhere' })).status).toBe(404);
+  });
+
+  it('and trashRemove take the right to remove, for every part', async () => {
+    const service = await start([{ role: 'guest', path: 'f', extensions: 'txt', FILE_REMOVE: false }]);
+    const id = (await contents(service)).get('f') ?? '';
+    expect((await asGuest(service, 'trashRemove', id)).status).toBe(403);
+    expect(await (await asGuest(service, 'trashEmpty')).json()).toMatchObject({ data: { removed: 1 } });
+    expect([...(await contents(service)).keys()].sort()).toEqual(['c.txt', 'd.txt', 'f']);
+    const denied = await start([{ role: 'guest', FOLDER_REMOVE: false, FILE_REMOVE: false }]);
+    expect((await asGuest(denied, 'trashEmpty')).status).toBe(403);
+    expect((await contents(denied)).size).toBe(4);
   });
 
   it('leaves what the role may not see or remove', async () => {

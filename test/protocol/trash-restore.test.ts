@@ -169,6 +169,32 @@ describe('trashRestore', () => {
     expect(await restoreAsGuest(other)).toBe(200);
   });
 
+  it('brings nothing out of a folder that the role may not see', async () => {
+    const service = await startService(
+      {
+        trash: {},
+        createThumb: false,
+        accessControl: [{ role: 'guest', path: '/a/secret', READ: false, CHANGE: false }],
+      },
+      { checkAuthentication: ({ headers }) => headers['x-role'] ?? 'admin' },
+    );
+    const files = service.source('files');
+    await files.put({ 'a/plan.txt': 'open', 'a/secret/plan.txt': 'secret', 'public/': '' });
+    const id = await remove(service, 'a');
+    const lying = await files.paths();
+    const asGuest = async (action: string, path = ''): Promise<Response> =>
+      fetch(`${service.url}/${action}?${new URLSearchParams({ id, path }).toString()}`, {
+        headers: { 'x-role': 'guest' },
+      });
+    expect(await (await asGuest('trashList')).json()).toMatchObject({ data: { items: [] } });
+    expect((await asGuest('trashRestore', 'public')).status).toBe(404);
+    expect((await asGuest('trashRemove')).status).toBe(404);
+    expect(await (await asGuest('trashEmpty')).json()).toMatchObject({ data: { removed: 0 } });
+    expect(await files.paths()).toEqual(lying);
+    expect((await service.call('trashRestore', { id, path: 'public' })).status).toBe(200);
+    expect(await files.text('public/a/secret/plan.txt')).toBe('secret');
+  });
+
   it.each(['file', 'folder'])('lets one of two restores of a %s win', async (kind) => {
     const service = await start();
     const files = service.source('files');

@@ -2,7 +2,13 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { FileAnswer, HttpError, InvalidParametersError, contentDisposition } from '../../dist/internals.js';
+import {
+  FileAnswer,
+  HttpError,
+  InvalidParametersError,
+  contentDisposition,
+  forBoth,
+} from '../../dist/internals.js';
 import type { Action } from '../../dist/actions/action.js';
 import { json, startEdge } from '../edge/edge.ts';
 
@@ -10,7 +16,7 @@ const action = (name: string, run: Action['run']): Action => ({
   name,
   summary: 'For tests.',
   methods: ['GET', 'POST'],
-  keys: ['TRY'],
+  keys: forBoth('TRY'),
   changes: false,
   takesFiles: false,
   parameters: z.object({ name: z.string() }),

@@ -39,7 +39,7 @@ const extensionTest = (settings: Settings, onlyImages: boolean): Test => {
  * it: it is left out.
  */
 export const accessTest = (access: Access, key: string, folder: SourcePath): Test => {
-  if (!access.dependsOnItem(key)) {
+  if (!access.dependsOnItem(key, folder)) {
     const isAllowed = access.allows(key, folder);
     return () => isAllowed;
   }

@@ -6,7 +6,7 @@ import type { Entry } from '../../storage/adapter.ts';
 import { walkTree, type FolderView, type FoundEntry, type TreeWalkOptions } from '../../storage/tree-walk.ts';
 import { isOfStore } from '../listing/each-source.ts';
 import { accessTest, isBounded, visibleEntries, visibleFolders } from '../listing/visibility.ts';
-import { requireFolder } from '../item.ts';
+import { missing, requireFolder } from '../item.ts';
 import type { OpenSource } from '../open-source.ts';
 import { reservedPattern } from '../reserved.ts';
 import type { SearchParameters } from './parameters.ts';
@@ -117,13 +117,15 @@ export interface SourceSearch {
 /**
  * Searches a source until it has found enough, or the budget is spent, but never without coming further. A
  * store that fails on the way ends the search there: whoever goes on meets the failure first.
- * @throws NotFoundError where the folder is missing, errors of the store, the signal's reason
+ * @throws NotFoundError where the folder is missing or the role may list nothing in it, errors of the store, the signal's reason
  */
 export const searchSource = async (
   open: OpenSource,
   { search, after, room, budget, signal }: SourceSearch,
 ): Promise<SourceFindings> => {
   const { settings } = open.source;
+  // Before the store is asked: what exists there is not to be learnt from a search either.
+  if (!open.access.mayList(search.path)) throw missing('folder');
   await requireFolder(open, search.path, signal);
   const isAboutFacts = [search.modifiedAfter, search.modifiedBefore, search.minBytes, search.maxBytes].some(
     (bound) => bound !== undefined,

@@ -1,7 +1,11 @@
 import * as z from 'zod';
-import type { TrashRecord } from '../../trash/trash.ts';
-import { findInTrash } from '../../trash/trash.ts';
-import type { ActionContext } from '../action.ts';
+import type { Access } from '../../access/access.ts';
+import { AccessDeniedError, NotFoundError } from '../../errors/errors.ts';
+import type { EntryKind } from '../../storage/adapter.ts';
+import { walkFolder } from '../../storage/folders.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { findInTrash, trashedPath, type TrashRecord } from '../../trash/trash.ts';
+import type { ActionContext, KeysByKind } from '../action.ts';
 import { missing, ruleExtension } from '../item.ts';
 import { sourceHeader } from '../listing/each-source.ts';
 import { visibleEntries } from '../listing/visibility.ts';
@@ -67,23 +71,95 @@ export const isVisible = (
   );
 };
 
-/** Whether the rules let the role do this with the item, by where it was. */
-export const isAllowed = ({ access }: OpenSource, key: string, { path, kind }: TrashRecord): boolean =>
-  access.allows(key, path, ruleExtension(path, kind));
+/** A part of a folder in the trash. */
+export interface TrashedPart {
+  /** Where it lies below the item. */
+  readonly below: (item: SourcePath) => SourcePath;
+  readonly kind: EntryKind;
+}
+
+/** The parts of a folder in the trash, except what is reserved: that goes along unseen. */
+export async function* partsOf(
+  { signal }: Pick<ActionContext, 'signal'>,
+  { source, storage }: OpenSource,
+  record: TrashRecord,
+): AsyncGenerator<TrashedPart, void, undefined> {
+  const folder = trashedPath(record);
+  const isReserved = reservedNames(source.settings);
+  const enters = (path: SourcePath): boolean => !isReserved(path.name);
+  for await (const { path, entry } of walkFolder(storage, folder, { detail: 'names', signal, enters }))
+    if (!isReserved(entry.name))
+      yield { below: (item) => item.join(folder.relative(path)), kind: entry.kind };
+}
+
+/** Whether parts of a folder may fare otherwise than the folder, by any of the keys. */
+export const mayDiffer = (access: Access, keys: KeysByKind, folder: SourcePath): boolean =>
+  [...keys.file, ...keys.folder].some(
+    (key) => access.dependsOnItem(key, folder) || !access.allows(key, folder),
+  );
+
+/** @throws AccessDeniedError where one of the keys is denied for the file or folder */
+export const requireKeys = (access: Access, keys: KeysByKind, path: SourcePath, kind: EntryKind): void => {
+  for (const key of keys[kind]) access.require(key, path, ruleExtension(path, kind));
+};
+
+const SIGHT: KeysByKind = { file: ['FILES'], folder: ['FOLDERS'] };
 
 /**
- * The item of an id. What the role could not see where it was is not there.
+ * Refuses an item of the trash unless the rules allow it with all its parts, where they were. What the role
+ * could not see there is not there. Walks a folder only where rules tell its parts apart.
+ * @throws NotFoundError, AccessDeniedError
+ */
+const requireParts = async (
+  context: ActionContext,
+  open: OpenSource,
+  record: TrashRecord,
+  keys: KeysByKind,
+): Promise<void> => {
+  const { access } = open;
+  const { path, kind } = record;
+  if (!isVisible(open, record)) throw missing('file or folder');
+  const isTold = kind === 'folder' && [SIGHT, keys].some((some) => mayDiffer(access, some, path));
+  if (isTold)
+    for await (const part of partsOf(context, open, record)) {
+      const origin = part.below(path);
+      const [sight = ''] = SIGHT[part.kind];
+      if (!access.allows(sight, origin, ruleExtension(origin, part.kind))) throw missing('file or folder');
+      requireKeys(access, keys, origin, part.kind);
+    }
+  requireKeys(access, keys, path, kind);
+};
+
+/** Whether the rules let the role see the item and do this with it and all its parts, by where they were. */
+export const isAllowed = async (
+  context: ActionContext,
+  open: OpenSource,
+  record: TrashRecord,
+  keys: KeysByKind,
+): Promise<boolean> => {
+  try {
+    await requireParts(context, open, record, keys);
+    return true;
+  } catch (error) {
+    if (error instanceof NotFoundError || error instanceof AccessDeniedError) return false;
+    throw error;
+  }
+};
+
+/**
+ * The item of an id, when the role may do this with it and all its parts. What it could not see where it was is
+ * not there.
  * @throws NotFoundError, also for forged ids and where the source has no trash; AccessDeniedError
  */
 export const requireTrashed = async (
-  { signal }: ActionContext,
+  context: ActionContext,
   open: OpenSource,
-  key: string,
+  keys: KeysByKind,
   id: string,
 ): Promise<TrashRecord> => {
   const hasTrash = trashPolicyOf(open.source.settings) !== undefined;
-  const record = hasTrash ? await findInTrash(open.storage, id, { signal }) : undefined;
-  if (record === undefined || !isVisible(open, record)) throw missing('file or folder');
-  open.access.require(key, record.path, ruleExtension(record.path, record.kind));
+  const record = hasTrash ? await findInTrash(open.storage, id, context) : undefined;
+  if (record === undefined) throw missing('file or folder');
+  await requireParts(context, open, record, keys);
   return record;
 };

@@ -2,12 +2,14 @@ import * as z from 'zod';
 import { sourceField } from '../../parameters/fields.ts';
 import type { Source } from '../../sources/source.ts';
 import { trashContents, type TrashRecord } from '../../trash/trash.ts';
-import { type ActionContext, defineAction } from '../action.ts';
+import { type ActionContext, defineAction, forBoth } from '../action.ts';
 import { isOfStore, listingMessages, unreachable } from '../listing/each-source.ts';
 import { countField } from '../listing/fields.ts';
 import { openedSource, sourcesFor, type OpenSource } from '../open-source.ts';
 import { tendTrash, trashPolicyOf } from '../removal.ts';
-import { isAllowed, isVisible, trashItem, trashItemSchema } from './item.ts';
+import { isAllowed, trashItem, trashItemSchema } from './item.ts';
+
+const KEYS = forBoth('TRASH_LIST');
 
 /** Each costs a reading. */
 const MOST = 1000;
@@ -48,7 +50,7 @@ class Trashes {
       const open = await openedSource(this.#context, source);
       tendTrash(this.#context, open);
       for await (const record of trashContents(open.storage, { signal })) {
-        if (isVisible(open, record) && isAllowed(open, 'TRASH_LIST', record)) yield { open, record };
+        if (await isAllowed(this.#context, open, record, KEYS)) yield { open, record };
       }
     } catch (error) {
       signal.throwIfAborted();
@@ -82,10 +84,12 @@ async function* newestFirst(
   }
 }
 
-/** Lists what was removed and can be restored, as far as the role could see it where it was. */
+/** Lists what was removed and can be restored, as far as the role could see all of it where it was. */
 export const trashListAction = defineAction({
   name: 'trashList',
   summary: 'Lists what was removed and can be restored, the newest first.',
+  keys: KEYS,
+  ofShown: true,
   changes: false,
   parameters: z.object({
     source: sourceField,

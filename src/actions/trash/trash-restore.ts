@@ -2,55 +2,51 @@ import * as z from 'zod';
 import { fileCopyNames, folderCopyNames } from '../../content/numbered-names.ts';
 import { sourceField } from '../../parameters/fields.ts';
 import { requireNameable } from '../../storage/copy-tree.ts';
-import { walkFolder } from '../../storage/folders.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import {
   eraseFromTrash,
   findInTrash,
   isBackAlready,
   takeFromTrash,
-  trashedPath,
   trashLocation,
   type TrashRecord,
 } from '../../trash/trash.ts';
-import { type ActionContext, defineAction } from '../action.ts';
+import { type ActionContext, defineAction, forBoth, type KeysByKind } from '../action.ts';
 import { announce, report } from '../changes.ts';
-import { missing, ruleExtension } from '../item.ts';
+import { missing } from '../item.ts';
 import { sourceHeader } from '../listing/each-source.ts';
 import { isFree, takeFreeName } from '../naming.ts';
 import { openSource, type OpenSource } from '../open-source.ts';
 import { requireReachable, reservedNames } from '../reserved.ts';
 import { moving } from '../room.ts';
 import { pathField } from '../../parameters/fields.ts';
-import { requireTrashed, trashIdField } from './item.ts';
+import { mayDiffer, partsOf, requireKeys, requireTrashed, trashIdField } from './item.ts';
 
-const KEY = 'TRASH_RESTORE';
+/** What something needs where it was. */
+const ORIGIN_KEYS = forBoth('TRASH_RESTORE');
 
-/** The keys that something needs where it comes back: those of making it. */
-const makingKey = (kind: TrashRecord['kind']): string => (kind === 'file' ? 'FILE_UPLOAD' : 'FOLDER_CREATE');
+/** What it needs where it comes back: the keys of making it too. */
+const TARGET_KEYS: KeysByKind = {
+  file: ['TRASH_RESTORE', 'FILE_UPLOAD'],
+  folder: ['TRASH_RESTORE', 'FOLDER_CREATE'],
+};
 
 /**
- * Refuses a folder for which, or for something in which, the rules would not allow it to be made there.
- * Walks it unless the rules allow everything below and its paths become no longer.
+ * Refuses a folder of which the rules do not allow every part at its target, or which makes paths longer than
+ * requests can name. Walks it only where that may differ, or paths become others.
  * @throws AccessDeniedError, UnsafePathError
  */
 const requireContents = async (
-  { signal }: ActionContext,
-  { source, storage, access }: OpenSource,
+  context: ActionContext,
+  open: OpenSource,
   record: TrashRecord,
   to: SourcePath,
 ): Promise<void> => {
-  const keys = ['FILE_UPLOAD', 'FOLDER_CREATE'];
-  const hasRules = keys.some((key) => access.dependsOnItem(key) || !access.allows(key, to));
-  if (!hasRules && record.path.equals(to)) return;
-  const isReserved = reservedNames(source.settings);
-  const folder = trashedPath(record);
-  const enters = (path: SourcePath): boolean => !isReserved(path.name);
-  for await (const { path, entry } of walkFolder(storage, folder, { detail: 'names', signal, enters })) {
-    if (isReserved(entry.name)) continue;
-    const target = to.join(folder.relative(path));
+  if (record.path.equals(to) && !mayDiffer(open.access, TARGET_KEYS, to)) return;
+  for await (const { below, kind } of partsOf(context, open, record)) {
+    const target = below(to);
     requireNameable(target);
-    access.require(makingKey(entry.kind), target, ruleExtension(target, entry.kind));
+    requireKeys(open.access, TARGET_KEYS, target, kind);
   }
 };
 
@@ -81,16 +77,16 @@ const restore = async (
   const { services, signal } = context;
   const { source, storage, access } = open;
   const { kind, path: origin } = record;
-  const check = (path: SourcePath): void => access.require(makingKey(kind), path, ruleExtension(path, kind));
-  check(folder.child(origin.name));
+  requireKeys(access, TARGET_KEYS, folder.child(origin.name), kind);
   const change = { type: `${kind}.restored`, source, from: origin, bytes: record.bytes } as const;
   const locations = [trashLocation(storage, record), { storage, path: folder.child(origin.name) }];
   return services.locations.hold(locations, { signal }, async () => {
     // Whoever was faster has it.
     if ((await findInTrash(storage, record.id, { signal })) === undefined) throw missing('file or folder');
     await requireMakeable(context, open, folder);
-    if (kind === 'folder') await requireContents(context, open, record, folder.child(origin.name));
-    await announce(context, { ...change, path: folder.child(origin.name) });
+    const original = folder.child(origin.name);
+    if (kind === 'folder') await requireContents(context, open, record, original);
+    await announce(context, { ...change, path: original });
     const search = {
       storage,
       folder,
@@ -99,11 +95,11 @@ const restore = async (
       reservations: services.reservations,
       signal,
     };
-    const original = folder.child(origin.name);
     const stored = (await isBackAlready(storage, record, original, { signal }))
       ? original
       : await takeFreeName(search, async (path) => {
-          check(path);
+          requireKeys(access, TARGET_KEYS, path, kind);
+          if (kind === 'folder' && !path.equals(original)) await requireContents(context, open, record, path);
           await moving(context, open, () => takeFromTrash(storage, record, path, { signal }));
           return path;
         });
@@ -120,6 +116,8 @@ const restore = async (
 export const trashRestoreAction = defineAction({
   name: 'trashRestore',
   summary: 'Brings an item of the trash back; where its name is taken it gets a number.',
+  keys: TARGET_KEYS,
+  ofShown: true,
   changes: true,
   parameters: z.object({
     source: sourceField,
@@ -137,10 +135,9 @@ export const trashRestoreAction = defineAction({
   }),
   run: async (context, input) => {
     const open = await openSource(context, input.source);
-    const record = await requireTrashed(context, open, KEY, input.id);
+    const record = await requireTrashed(context, open, ORIGIN_KEYS, input.id);
     const folder = input.path ?? record.path.parent;
     requireReachable(open.source.settings, folder);
-    open.access.require(KEY, folder.child(record.path.name), ruleExtension(record.path, record.kind));
     const stored = await restore(context, open, record, folder);
     return { path: sourceHeader(open.source, stored.parent).path, name: stored.name };
   },

@@ -1,6 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { accessKeyOf } from '../../actions/action.ts';
-import { createActions } from '../../actions/registry.ts';
+import { accessKeyOf, mayAllowAction } from '../../actions/action.ts';
 import { trashPolicyOf } from '../../actions/removal.ts';
 import { compileRules } from '../../access/access.ts';
 import type { CheckedConfiguration } from '../../connector.ts';
@@ -14,18 +13,18 @@ import { Findings } from './finding.ts';
 /** Who may write without having logged in. */
 const checkStrangers = (
   { hooks = {} }: ServiceDefinition,
-  { config: { settings, sources } }: CheckedConfiguration,
+  { config: { settings, sources }, actions, ruleKeys }: CheckedConfiguration,
   findings: Findings,
 ): void => {
   const { auth, defaultRole, accessControl } = settings;
   const isAsked = hooks.checkAuthentication !== undefined || hooks.accessControl !== undefined;
   if (isAsked || (auth !== undefined && auth.jwt?.optional !== true))
     return findings.ok('strangers', 'requests need a role that a hook, a proxy or a token vouches for');
-  const access = compileRules(accessControl).forRole(defaultRole);
+  const access = compileRules(accessControl, ruleKeys).forRole(defaultRole);
   const hasTrash = sources.some((source) => trashPolicyOf(source.settings) !== undefined);
-  const open = [...createActions().values()]
+  const open = [...actions.values()]
     .filter(({ name }) => hasTrash || !accessKeyOf(name).startsWith('TRASH_'))
-    .filter(({ name, changes }) => changes && access.mayAllow(accessKeyOf(name), SourcePath.root))
+    .filter(({ name, changes }) => changes && mayAllowAction(access, actions, name, SourcePath.root))
     .map(({ name }) => name);
   if (open.length === 0) return findings.ok('strangers', 'nobody may write without a role of their own');
   findings.risk(
@@ -117,8 +116,8 @@ const checkSources = ({ config: { sources, settings } }: CheckedConfiguration): 
     return findings;
   });
 
-const checkRules = ({ config: { settings }, actionKeys }: CheckedConfiguration, findings: Findings): void => {
-  const known = new Set(['role', 'path', 'extensions', ...actionKeys]);
+const checkRules = ({ config: { settings }, ruleKeys }: CheckedConfiguration, findings: Findings): void => {
+  const known = new Set(['role', 'path', 'extensions', ...ruleKeys.keys()]);
   const keys = new Set(settings.accessControl.flatMap((rule) => Object.keys(rule)));
   for (const key of keys)
     if (!known.has(key))

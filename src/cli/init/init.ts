@@ -1,22 +1,13 @@
 import { access, mkdir, writeFile } from 'node:fs/promises';
-import { accessKeyOf } from '../../actions/action.ts';
-import { createActions } from '../../actions/registry.ts';
+import { readOnly } from '../../config/access-rules.ts';
 import type { ConfigInput } from '../../config/types.ts';
 import { checkConfiguration } from '../../connector.ts';
 import { ConfigError } from '../../errors/errors.ts';
 import { StartError } from '../serve.ts';
 import { createQuestions, createSilence, NoAnswerError, type Questions } from './questions.ts';
-import { askStore, type Answer, type Written } from './stores.ts';
+import { askStore, type Answer } from './stores.ts';
 
 const FILE = 'stowage.json';
-
-/** The keys of all actions that change something, allowed or denied. */
-const ruleFor = (allowed: boolean): Written =>
-  Object.fromEntries(
-    [...createActions().values()]
-      .filter(({ changes }) => changes)
-      .map(({ name }) => [accessKeyOf(name), allowed]),
-  );
 
 const askWriters = async (ask: Questions): Promise<Answer> => {
   const who = await ask.choose('Who may upload and change files?', [
@@ -26,9 +17,8 @@ const askWriters = async (ask: Questions): Promise<Answer> => {
     { value: 'nobody', text: 'nobody' },
   ]);
   if (who === 'everybody') return { written: {}, steps: [] };
-  const nobody = ruleFor(false);
-  if (who === 'nobody') return { written: { accessControl: [nobody] }, steps: [] };
-  const accessControl = [nobody, { role: 'editor', ...ruleFor(true) }];
+  if (who === 'nobody') return { written: { accessControl: [...readOnly] }, steps: [] };
+  const accessControl = [...readOnly, { role: 'editor', CHANGE: true }];
   if (who === 'proxy')
     return { written: { auth: { header: 'X-Role', from: ['127.0.0.1', '::1'] }, accessControl }, steps: [] };
   const jwksUrl = await ask.text('URL of its keys', 'https://login.example.com/.well-known/jwks.json');

@@ -1,7 +1,7 @@
 import busboy, { type Busboy } from 'busboy';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import type { UploadedFile } from '../../actions/uploaded-file.ts';
+import { MAX_FORM_PARTS, type UploadedFile } from '../../actions/uploaded-file.ts';
 import {
   BodyTooLargeError,
   BrokenBodyError,
@@ -13,7 +13,6 @@ import type { TextBounds } from '../../parameters/text-bounds.ts';
 import type { BodyContext } from './bounded-text.ts';
 import { pour, type BodyTimes } from './pour.ts';
 
-const MAX_PARTS = 1000;
 /** Part headers, text fields and what stands around the parts. */
 const OVERHEAD_BYTES = 32 * 1024 * 1024;
 
@@ -69,7 +68,7 @@ const createParser = (contentType: string, fieldSize: number): Busboy => {
       headers: { 'content-type': contentType },
       defParamCharset: 'utf8',
       // The parser reports at the end of a part that the limit is reached: one more is one too many.
-      limits: { parts: MAX_PARTS + 1, fieldSize: fieldSize + 1 },
+      limits: { parts: MAX_FORM_PARTS + 1, fieldSize: fieldSize + 1 },
     });
   } catch (cause) {
     throw new BrokenBodyError({ message: 'The form has no usable boundary.', cause });
@@ -134,7 +133,7 @@ class FormReader {
   }
 
   async #pour(body: Readable, signal: AbortSignal, times: BodyTimes): Promise<void> {
-    const most = this.#receiver.largestFile * MAX_PARTS + OVERHEAD_BYTES;
+    const most = this.#receiver.largestFile * MAX_FORM_PARTS + OVERHEAD_BYTES;
     const begun = Date.now();
     let bytes = 0;
     await pour(body, {
