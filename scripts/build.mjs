@@ -37,6 +37,7 @@ const service = {
 const threads = {
   'scan-worker': 'src/adapters/local/scan-worker.ts',
   'thread-main': 'src/documents/docx/thread-main.ts',
+  'cleaning-thread': 'src/images/cleaning/thread-main.ts',
   'heic-thread': 'src/images/heic/thread-main.ts',
   'process-main': 'src/documents/docx/drawing/process-main.ts',
 };

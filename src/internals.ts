@@ -65,6 +65,7 @@ export {
 export { fileCopyNames, folderCopyNames, uploadNames } from './content/numbered-names.ts';
 export { createDocuments } from './documents/create-documents.ts';
 export { createDocumentResources } from './documents/document-resources.ts';
+export { readMultistatus } from './adapters/webdav/multistatus.ts';
 export { ConverterThread } from './documents/docx/converter-thread.ts';
 export {
   AccessDeniedError,
@@ -97,6 +98,7 @@ export { decodeBmp } from './images/bmp.ts';
 export { createThumbnails } from './images/create-thumbnails.ts';
 export { decodeHeic } from './images/heic/decode-heic.ts';
 export { decodeIcoBitmap, readIco } from './images/ico.ts';
+export { createImageEditor } from './images/image-editor.ts';
 export { createImagePool } from './images/image-pool.ts';
 export { createLineLogger, createSilentLogger, createTerminalLogger } from './log/logger.ts';
 export { isPublicAddress, reachOf } from './network/address.ts';

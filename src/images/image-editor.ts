@@ -124,12 +124,15 @@ export const createImageEditor = (pool: ImagePool): ImageEditor => {
         const kind = await checkXml(addAbortSignal(signal, await file.open()));
         if (kind === 'data') return undefined;
       }
-      const { cleanSvg, MAX_SVG_BYTES } = await import('./svg/clean-svg.ts');
+      const { cleanDrawing, MAX_SVG_BYTES } = await import('./cleaning/clean-drawing.ts');
       const bytes = Math.min(file.size ?? MAX_SVG_BYTES, MAX_SVG_BYTES) * CLEANING_FACTOR;
       return hold(
         'edits',
         bytes,
-        async () => use(await cleanSvg(await collect(await file.open(), MAX_SVG_BYTES, signal))),
+        async () => {
+          const svg = await collect(await file.open(), MAX_SVG_BYTES, signal);
+          return use(await cleanDrawing(svg, signal));
+        },
         signal,
       );
     },

@@ -6,6 +6,7 @@ import { decodeIcoBitmap, readIco } from './ico.ts';
 import { MAX_DECODED_PIXELS, MAX_PICTURE_BYTES } from './engine.ts';
 import { hasTangledExif } from './metadata/exif-tangle.ts';
 import { withoutLongTexts } from './metadata/png-chunks.ts';
+import { pictureBudget } from './picture-budget.ts';
 import { sniffPicture, type PictureFormat } from './picture-format.ts';
 import { READ_OPTIONS, type SharpLibrary } from './sharp-library.ts';
 
@@ -60,8 +61,10 @@ const openEncoded = async (
   file: Buffer,
   frames: 'first' | 'all',
 ): Promise<OpenedPicture> => {
-  if (hasTangledExif(file)) throw new BrokenImageError({ detail: 'EXIF data that refers to itself' });
-  const bytes = await withoutLongTexts(file);
+  const budget = pictureBudget(file);
+  if (await hasTangledExif(file, budget))
+    throw new BrokenImageError({ detail: 'EXIF data that refers to itself' });
+  const bytes = await withoutLongTexts(file, budget);
   // Without the library's own limit: ours has the clearer message, and nothing is decoded here.
   const read = (page: number): Promise<Metadata> =>
     sharp(bytes, { ...READ_OPTIONS, limitInputPixels: false, page }).metadata();

@@ -1,3 +1,4 @@
+import type { ParseBudget } from '../content/parse-budget.ts';
 import { pngChunks } from './metadata/png-chunks.ts';
 
 /** Formats that can be decoded, recognised by content. */
@@ -94,9 +95,10 @@ const skipBlocks = (file: Buffer, start: number): number => {
  * Whether a GIF file goes on to its end mark. The decoder shows what there is of a file that was cut off, be
  * it fewer frames, and does not say so. Reads lengths only.
  */
-export const isWholeGif = (file: Buffer): boolean => {
+export const isWholeGif = (file: Buffer, budget: ParseBudget): boolean => {
   let at = GIF_HEADER_BYTES + tableBytes(file[10] ?? 0);
   while (at < file.length) {
+    budget.spendItems();
     const kind = file[at];
     if (kind === TRAILER) return true;
     if (kind === EXTENSION) at = skipBlocks(file, at + 2);
@@ -113,8 +115,8 @@ const CHUNK_BYTES = 8;
  * Whether a PNG file holds an animation, of which decoders know the first frame alone.
  * @see https://www.w3.org/TR/png-3/#apng-frame-based-animation
  */
-export const isAnimatedPng = (file: Buffer): boolean => {
-  for (const { kind, start } of pngChunks(file)) {
+export const isAnimatedPng = (file: Buffer, budget: ParseBudget): boolean => {
+  for (const { kind, start } of pngChunks(file, budget)) {
     if (kind === 'acTL') return start + CHUNK_BYTES + 4 <= file.length && file.readUInt32BE(start + 8) > 1;
     if (kind === 'IDAT') return false;
   }
@@ -127,12 +129,16 @@ const FRAME_HEADER_BYTES = 16;
  * The kind of the first chunk with pixels, from `at` on: `VP8 ` (lossy) or `VP8L`; undefined when there is
  * none.
  */
-const firstPixels = (file: Buffer, at: number): string | undefined => {
+const firstPixels = (file: Buffer, at: number, budget: ParseBudget): string | undefined => {
   for (let next = at; next + CHUNK_BYTES <= file.length;) {
+    budget.spendItems();
     const kind = file.toString('latin1', next, next + 4);
     if (kind === 'VP8 ' || kind === 'VP8L') return kind;
     // Chunks of a frame lie inside the frame's own.
-    if (kind === 'ANMF') return firstPixels(file, next + CHUNK_BYTES + FRAME_HEADER_BYTES);
+    if (kind === 'ANMF') {
+      next += CHUNK_BYTES + FRAME_HEADER_BYTES;
+      continue;
+    }
     const size = file.readUInt32LE(next + 4);
     next += CHUNK_BYTES + size + (size % 2);
   }
@@ -140,7 +146,8 @@ const firstPixels = (file: Buffer, at: number): string | undefined => {
 };
 
 /** Whether a WebP file stores its pixels without loss, judged by its first frame. */
-export const isLosslessWebp = (file: Buffer): boolean => firstPixels(file, 12) === 'VP8L';
+export const isLosslessWebp = (file: Buffer, budget: ParseBudget): boolean =>
+  firstPixels(file, 12, budget) === 'VP8L';
 
 /**
  * The size that the beginning of a GIF or WebP file names, which the library does not read without the end;

@@ -1,8 +1,9 @@
 import { BrokenImageError } from '../errors/errors.ts';
 import type { Received, ReceivingPolicy, PictureSize } from './engine.ts';
-import { withoutLocation, withoutMetadata } from './metadata/clean.ts';
+import { cleanPicture } from './cleaning/clean-picture.ts';
 import { openPicture, type OpenedPicture } from './open-picture.ts';
 import { extensionsOfFormat, isAnimatedPng, type WritableFormat } from './picture-format.ts';
+import { pictureBudget } from './picture-budget.ts';
 import { requireEditable } from './sharp-edit.ts';
 import { encodePicture, keepColours } from './sharp-encode.ts';
 import type { SharpLibrary } from './sharp-library.ts';
@@ -31,7 +32,7 @@ const formatFor = (
 ): WritableFormat => {
   if (format === 'heic') return FORMATS[wanted === 'keep' ? 'jpeg' : wanted];
   if (wanted === 'keep') return format;
-  if (format === 'png' && isAnimatedPng(file)) return format;
+  if (format === 'png' && isAnimatedPng(file, pictureBudget(file))) return format;
   if (frames > 1) return format === 'gif' && wanted === 'webp' ? 'webp' : format;
   return wanted === 'jpeg' && metadata?.hasAlpha === true ? format : FORMATS[wanted];
 };
@@ -46,19 +47,19 @@ const sizeWithin = (
 };
 
 /** Whether metadata has to go that only drawing the picture anew takes away. */
-const isMarked = ({ format, metadata }: OpenedPicture, file: Buffer): boolean =>
-  format === 'heif' && withoutMetadata(file, format, metadata ?? {}) === undefined;
+const isMarked = async ({ format, metadata }: OpenedPicture, file: Buffer): Promise<boolean> =>
+  format === 'heif' && (await cleanPicture({ file, format, metadata, what: 'metadata' })) === undefined;
 
 /** Whether a picture has to be turned. The orientation is metadata: without it a picture would lie. */
 const isLying = ({ metadata }: OpenedPicture, policy: ReceivingPolicy): boolean =>
   (metadata?.orientation ?? 1) > 1 && (policy.autoOrient || policy.metadata === 'strip');
 
 /** Decides what happens to a picture; decodes nothing. */
-export const planReceiving = (
+export const planReceiving = async (
   original: OpenedPicture,
   file: Buffer,
   policy: ReceivingPolicy,
-): ReceivingPlan => {
+): Promise<ReceivingPlan> => {
   if (original.format === 'ico')
     return { original, file, policy, format: 'ico', size: original, isDrawn: false };
   const format = formatFor(original, file, policy.format);
@@ -68,7 +69,7 @@ export const planReceiving = (
     isScaled ||
     format !== original.format ||
     isLying(original, policy) ||
-    (policy.metadata === 'strip' && isMarked(original, file));
+    (policy.metadata === 'strip' && (await isMarked(original, file)));
   return { original, file, policy, format, size, isDrawn };
 };
 
@@ -94,11 +95,11 @@ const cleaned = async (
 ): Promise<Buffer | undefined> => {
   const mode = policy.metadata;
   if (mode === 'keep' || (mode === 'strip' && isDrawn)) return drawn;
-  const clean = mode === 'strip' ? withoutMetadata : withoutLocation;
   // Only of these does the library have to say where their data lies.
   const isAsked = isDrawn && (format === 'heif' || format === 'tiff');
-  const { metadata = {} } = isAsked ? await openPicture(sharp, drawn, 'first') : original;
-  const result = clean(drawn, format, metadata);
+  const { metadata } = isAsked ? await openPicture(sharp, drawn, 'first') : original;
+  const what = mode === 'strip' ? 'metadata' : 'location';
+  const result = await cleanPicture({ file: drawn, format, metadata, what });
   if (result === undefined || result === drawn) return result;
   const { width, height, frames } = await openPicture(sharp, result, 'all');
   if (width === size.width && height === size.height && frames === original.frames) return result;

@@ -3,6 +3,7 @@ import { BrokenImageError } from '../errors/errors.ts';
 import type { Edit, PictureSize } from './engine.ts';
 import { requireIconSize } from './ico.ts';
 import type { OpenedPicture } from './open-picture.ts';
+import { pictureBudget } from './picture-budget.ts';
 import { isAnimatedPng, type WritableFormat } from './picture-format.ts';
 import { encodePicture, keepColours } from './sharp-encode.ts';
 import type { SharpLibrary } from './sharp-library.ts';
@@ -42,7 +43,7 @@ export const requireEditable = (
   if ((format === 'tiff' || format === 'heif') && frames > 1) {
     throw new BrokenImageError('Pictures of several pages cannot be edited.');
   }
-  if (format === 'png' && isAnimatedPng(file)) {
+  if (format === 'png' && isAnimatedPng(file, pictureBudget(file))) {
     throw new BrokenImageError('Animated PNG images cannot be edited.');
   }
   if (format === 'heif' && metadata?.compression !== 'av1') throw new BrokenImageError();

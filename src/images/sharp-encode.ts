@@ -5,6 +5,7 @@ import { WHOLE_JPEG_PIXELS } from './cost.ts';
 import type { PictureSize } from './engine.ts';
 import { encodeIco } from './ico.ts';
 import type { OpenedPicture } from './open-picture.ts';
+import { pictureBudget } from './picture-budget.ts';
 import { isLosslessWebp, type PictureFormat, type WritableFormat } from './picture-format.ts';
 
 const JPEG_QUALITY = 92;
@@ -121,7 +122,7 @@ const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buff
   },
   webp: ({ picture, size, file, original, quality = WEBP_QUALITY }) => {
     const effort = size.width * size.height > CAREFUL_WEBP_PIXELS ? 0 : 4;
-    const isLossless = original.format === 'webp' && isLosslessWebp(file);
+    const isLossless = original.format === 'webp' && isLosslessWebp(file, pictureBudget(file));
     const choices = isLossless ? { lossless: true, effort } : { quality };
     return picture.webp({ ...choices, ...timing(original) }).toBuffer();
   },

@@ -7,6 +7,7 @@ import { requireHeicDecoder } from './heic/decode-heic.ts';
 import { openHeic } from './heic/open-heic.ts';
 import { openPicture, type OpenedPicture } from './open-picture.ts';
 import { extensionsOfFormat, isLosslessWebp, isWholeGif, sizeInHeader } from './picture-format.ts';
+import { pictureBudget } from './picture-budget.ts';
 import { planReceiving, receivePicture } from './receive-picture.ts';
 import { formatOfEdited, renderEdit, sizeAfter } from './sharp-edit.ts';
 import { asBroken, createSharpLoader, type SharpLibrary } from './sharp-library.ts';
@@ -55,7 +56,8 @@ const decodeWhole = async (picture: OpenedPicture): Promise<void> => {
 
 /** Refuses what the decoder would show in part, or not at all, without saying so. */
 const requireWhole = ({ format, metadata }: OpenedPicture, file: Buffer): void => {
-  if (format === 'gif' && !isWholeGif(file)) throw new BrokenImageError({ detail: 'cut off' });
+  if (format === 'gif' && !isWholeGif(file, pictureBudget(file)))
+    throw new BrokenImageError({ detail: 'cut off' });
   if (format === 'heic' || (format === 'heif' && metadata?.compression !== 'av1'))
     throw new BrokenImageError();
 };
@@ -93,8 +95,9 @@ const receiveWith =
     if (isHeic) requireHeicDecoder();
     else requireWhole(opened, image);
     const picture = isHeic ? openHeic(sharp, image, opened, signal) : opened;
-    const plan = planReceiving(picture, image, policy);
-    const isLossless = plan.format === 'webp' && picture.format === 'webp' && isLosslessWebp(image);
+    const plan = await planReceiving(picture, image, policy);
+    const isLossless =
+      plan.format === 'webp' && picture.format === 'webp' && isLosslessWebp(image, pictureBudget(image));
     const bytes = plan.isDrawn
       ? editingBytes(picture, plan.size, isLossless, plan.format)
       : decodingBytes(picture, 'whole');
@@ -126,7 +129,7 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
     edit: async (image, plan, signal) => {
       const picture = await open(image, 'all');
       const edit = plan({ width: picture.width, height: picture.height });
-      const isLossless = picture.format === 'webp' && isLosslessWebp(image);
+      const isLossless = picture.format === 'webp' && isLosslessWebp(image, pictureBudget(image));
       const bytes = editingBytes(picture, sizeAfter(edit, picture), isLossless, formatOfEdited(picture));
       const sharp = await load();
       const weight = requireMemory(bytes + (edit.kind === 'turn' ? turningBytes(picture) : 0), memory);

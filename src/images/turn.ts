@@ -2,6 +2,7 @@ import type { Sharp } from 'sharp';
 import { type PictureSize, type Turn } from './engine.ts';
 import { jpegWithOrientation, turnedOrientation } from './metadata/orientation.ts';
 import type { OpenedPicture } from './open-picture.ts';
+import { pictureBudget } from './picture-budget.ts';
 import { type SharpLibrary } from './sharp-library.ts';
 
 /** Turns a picture of one frame: it is turned first, then mirrored as it is seen then. */
@@ -63,7 +64,7 @@ export const turnJpeg = async (
 ): Promise<Buffer | undefined> => {
   if (format !== 'jpeg') return undefined;
   const orientation = turnedOrientation(metadata?.orientation ?? 1, turn);
-  const turned = jpegWithOrientation(file, orientation);
+  const turned = jpegWithOrientation(file, orientation, pictureBudget(file));
   // The library has the last word: odd files can say their orientation twice.
   if (turned === undefined) return undefined;
   return ((await sharp(turned).metadata()).orientation ?? 1) === orientation ? turned : undefined;

@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ParseBudget } from '../../content/parse-budget.ts';
 import { openTiff } from './tiff.ts';
 
 /** How EXIF data begins, in either byte order. */
@@ -6,12 +8,12 @@ const HEADERS = [Buffer.from('II*\0', 'latin1'), Buffer.from('MM\0*', 'latin1')]
 const POINTERS: ReadonlySet<number> = new Set([0x8769, 0x8825, 0xa005]);
 /** Cameras write three or four. */
 const MAX_POINTERS = 16;
-/** Of all that looks like EXIF data in a file; cameras write some hundreds. */
-const MAX_ENTRIES = 50_000;
+/** Bytes that are searched before other work goes on. */
+const BYTES_PER_TURN = 4 * 1024 * 1024;
 const ENTRY_BYTES = 12;
 
 /** Whether a structure has more references to directories than any camera writes, wherever they lead. */
-const isTangledAt = (bytes: Buffer, budget: { entries: number }): boolean => {
+const isTangledAt = (bytes: Buffer, budget: ParseBudget): boolean => {
   const tiff = openTiff(bytes);
   if (tiff === undefined) return false;
   const waiting = new Set([tiff.uint32(4)]);
@@ -20,8 +22,7 @@ const isTangledAt = (bytes: Buffer, budget: { entries: number }): boolean => {
   for (const at of waiting) {
     if (at + 2 > bytes.length) continue;
     const count = Math.min(tiff.uint16(at), Math.floor((bytes.length - at - 2) / ENTRY_BYTES));
-    budget.entries -= count + 1;
-    if (budget.entries < 0) return true;
+    budget.spendItems(count + 1);
     const end = at + 2 + count * ENTRY_BYTES;
     for (let entry = at + 2; entry < end; entry += ENTRY_BYTES) {
       if (!POINTERS.has(tiff.uint16(entry))) continue;
@@ -38,12 +39,18 @@ const isTangledAt = (bytes: Buffer, budget: { entries: number }): boolean => {
 /**
  * Whether EXIF data somewhere in a picture refers to directories over and over. The library reads it with the
  * header of a picture, follows every reference to its end, and cannot be stopped: four kilobytes take hours.
+ * Gives way to other work between portions of a large file.
  */
-export const hasTangledExif = (file: Buffer): boolean => {
-  const budget = { entries: MAX_ENTRIES };
-  for (const header of HEADERS) {
-    for (let at = file.indexOf(header); at >= 0; at = file.indexOf(header, at + 1)) {
-      if (isTangledAt(file.subarray(at), budget)) return true;
+export const hasTangledExif = async (file: Buffer, budget: ParseBudget): Promise<boolean> => {
+  for (let from = 0; from < file.length; from += BYTES_PER_TURN) {
+    if (from > 0) await nextTurn();
+    for (const header of HEADERS) {
+      const portion = file.subarray(from, from + BYTES_PER_TURN + header.length - 1);
+      for (let at = portion.indexOf(header); at >= 0; at = portion.indexOf(header, at + 1)) {
+        // What is no EXIF data costs as much as a short one.
+        budget.spendItems();
+        if (isTangledAt(file.subarray(from + at), budget)) return true;
+      }
     }
   }
   return false;

@@ -1,3 +1,4 @@
+import type { ParseBudget } from '../../content/parse-budget.ts';
 import { saysPosition } from './exif-location.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
@@ -31,11 +32,12 @@ const isShown = (block: Buffer): boolean => {
 };
 
 /** A whole GIF file of those blocks that are kept; the same bytes when that is all. */
-const filtered = (file: Buffer, isKept: (block: Buffer) => boolean): Buffer => {
+const filtered = (file: Buffer, budget: ParseBudget, isKept: (block: Buffer) => boolean): Buffer => {
   const copy = Buffer.from(file);
   let at = HEADER_BYTES + tableBytes(copy[10] ?? 0);
   const parts = [copy.subarray(0, at)];
   for (let end = endOfBlock(copy, at); end !== undefined && end <= copy.length; end = endOfBlock(copy, at)) {
+    budget.spendItems();
     const block = copy.subarray(at, end);
     if (isKept(block)) parts.push(block);
     at = end;
@@ -47,7 +49,8 @@ const filtered = (file: Buffer, isKept: (block: Buffer) => boolean): Buffer => {
 /**
  * A whole GIF file with nothing but its frames and their times; the same bytes when there is nothing else.
  */
-export const gifWithoutMetadata = (file: Buffer): Buffer => filtered(file, isShown);
+export const gifWithoutMetadata = (file: Buffer, budget: ParseBudget): Buffer =>
+  filtered(file, budget, isShown);
 
 const XMP = 'XMP DataXMP';
 const XMP_START = 14;
@@ -55,9 +58,10 @@ const XMP_START = 14;
 const TRAILER = Buffer.from([0x01, 0xff, 0xfe, 0xfd]);
 
 /** What the parts of a block say, without their lengths. */
-const textOf = (block: Buffer): Buffer => {
+const textOf = (block: Buffer, budget: ParseBudget): Buffer => {
   const parts: Buffer[] = [];
   for (let at = 2; (block[at] ?? 0) > 0; at += (block[at] ?? 0) + 1) {
+    budget.spendItems();
     parts.push(block.subarray(at + 1, at + 1 + (block[at] ?? 0)));
   }
   return Buffer.concat(parts);
@@ -67,10 +71,10 @@ const textOf = (block: Buffer): Buffer => {
  * A whole GIF file without the position in its XMP data, and without comments and data of applications that
  * say one; the same bytes when there is none. What follows the end is cut off.
  */
-export const gifWithoutLocation = (file: Buffer): Buffer =>
-  filtered(file, (block) => {
+export const gifWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
+  filtered(file, budget, (block) => {
     if (isShown(block)) return true;
-    if (applicationOf(block) !== XMP) return !saysPosition(textOf(block));
+    if (applicationOf(block) !== XMP) return !saysPosition(textOf(block, budget), budget);
     const end = block.lastIndexOf(TRAILER);
     blankLocationInXmp(block.subarray(XMP_START, end < XMP_START ? block.length : end));
     return true;

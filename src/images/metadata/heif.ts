@@ -1,3 +1,4 @@
+import type { ParseBudget } from '../../content/parse-budget.ts';
 import { blankExif, hasLocatedExif } from './exif-location.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
@@ -19,13 +20,20 @@ const HEADER = /^(?:Exif\0\0|.{4}Exif\0\0|.{0,10}?)(?=II\*\0|MM\0\*)/su;
 /** Positions as text, in XMP data or in what films have. */
 const LOCATED_TEXT = /gpsl(?:at|on)|latitude|longt?itude|geo:l(?:at|on)|\xa9xyz|loci\0{4}|iso6709/iu;
 
+/** Of data that is looked for. */
+const HEAD_BYTES = 64;
+
 /** Boxes beside which a picture needs none. */
 const SHOWN: ReadonlySet<string> = new Set(['ftyp', 'meta', 'mdat', 'moov', 'free', 'skip']);
 
 /** How many items there are with EXIF data, and with texts or what else has no type of its own. */
-const countItems = (file: Buffer): { readonly exif: number; readonly others: number } => {
+const countItems = (
+  file: Buffer,
+  budget: ParseBudget,
+): { readonly exif: number; readonly others: number } => {
   let [exif, others] = [0, 0];
   for (let at = file.indexOf('infe'); at >= 0; at = file.indexOf('infe', at + 4)) {
+    budget.spendItems();
     // Behind version and flags, the number of the item, and that of its protection.
     const start = at + 8 + (file[at + 4] === 3 ? 4 : 2) + 2;
     const type = file.toString('latin1', start, start + 4);
@@ -38,15 +46,20 @@ const countItems = (file: Buffer): { readonly exif: number; readonly others: num
 const count = (data: Buffer | undefined): number => (data === undefined ? 0 : 1);
 
 /** Whether the library shows all of the items: it knows one of each kind, and not all ways to pack them. */
-const isAllShown = (file: Buffer, found: FoundMetadata): boolean => {
-  const { exif, others } = countItems(file);
+const isAllShown = (file: Buffer, found: FoundMetadata, budget: ParseBudget): boolean => {
+  const { exif, others } = countItems(file, budget);
   return exif <= count(found.exif) && others <= count(found.xmp);
 };
 
 /** Whether a file is nothing but pixels. */
-export const isBareHeif = (file: Buffer, { exif, xmp, iptc }: FoundMetadata): boolean => {
-  if ((exif ?? xmp ?? iptc) !== undefined || !isAllShown(file, {})) return false;
+export const isBareHeif = (
+  file: Buffer,
+  { exif, xmp, iptc }: FoundMetadata,
+  budget: ParseBudget,
+): boolean => {
+  if ((exif ?? xmp ?? iptc) !== undefined || !isAllShown(file, {}, budget)) return false;
   for (let at = 0; at + 8 <= file.length;) {
+    budget.spendItems();
     if (!SHOWN.has(file.toString('latin1', at + 4, at + 8))) return false;
     const size = file.readUInt32BE(at);
     // The last box may go on to the end; lengths of 64 bits are of films.
@@ -58,24 +71,42 @@ export const isBareHeif = (file: Buffer, { exif, xmp, iptc }: FoundMetadata): bo
 };
 
 /**
+ * Where data lies in a file in one piece; -1 when it does not. By its first bytes: the search for a long text that
+ * repeats itself takes its length once more for each byte of the file.
+ */
+const whereLies = (file: Buffer, data: Buffer, budget: ParseBudget): number => {
+  const head = data.subarray(0, HEAD_BYTES);
+  let at = file.indexOf(head);
+  while (at >= 0) {
+    const end = at + data.length;
+    if (end > file.length) return -1;
+    budget.spendItems();
+    budget.spendBytes(data.length);
+    if (file.compare(data, 0, data.length, at, end) === 0) return at;
+    at = file.indexOf(head, at + 1);
+  }
+  return -1;
+};
+
+/**
  * Blanks data where it lies, by looking for it. False when it does not lie there in one piece, or not alone.
  */
-export const blankLocationInHeif = (file: Buffer, found: FoundMetadata): boolean => {
-  if (!isAllShown(file, found)) return false;
+export const blankLocationInHeif = (file: Buffer, found: FoundMetadata, budget: ParseBudget): boolean => {
+  if (!isAllShown(file, found, budget)) return false;
   const { exif, xmp } = found;
   let others = [file];
   if (exif !== undefined) {
     const start = HEADER.exec(exif.toString('latin1', 0, 24))?.[0].length ?? 0;
     const data = exif.subarray(start);
-    const at = file.indexOf(data);
-    if (at < 0 || !blankExif(file.subarray(at, at + data.length))) return false;
+    const at = whereLies(file, data, budget);
+    if (at < 0 || !blankExif(file.subarray(at, at + data.length), budget)) return false;
   }
   if (xmp !== undefined) {
-    const at = file.indexOf(xmp);
+    const at = whereLies(file, xmp, budget);
     if (at < 0) return false;
     const end = at + xmp.length;
     blankLocationInXmp(file.subarray(at, end));
     others = [file.subarray(0, at), file.subarray(end)];
   }
-  return !others.some((part) => LOCATED_TEXT.test(part.toString('latin1')) || hasLocatedExif(part));
+  return !others.some((part) => LOCATED_TEXT.test(part.toString('latin1')) || hasLocatedExif(part, budget));
 };

@@ -1,3 +1,4 @@
+import type { ParseBudget } from '../../content/parse-budget.ts';
 import { behindExifMark, blankExif, blankStructures, saysPosition } from './exif-location.ts';
 import { blankLocationInFlir } from './flir.ts';
 import { encodeSegment, type JpegPicture, type JpegSegment, readJpeg } from './jpeg.ts';
@@ -68,7 +69,7 @@ const dataOf = ({ marker, content }: JpegSegment): readonly [kind: string, data:
 };
 
 /** Takes the position out of a picture, in place. */
-const blankPicture = ({ header, between }: JpegPicture): void => {
+const blankPicture = ({ header, between }: JpegPicture, budget: ParseBudget): void => {
   const kinds = new Map<string, Buffer[]>();
   for (const segment of [...header, ...between].filter(isFree)) {
     const [kind, data] = dataOf(segment);
@@ -78,7 +79,7 @@ const blankPicture = ({ header, between }: JpegPicture): void => {
   }
   const { exif = [], xmp = [], more = [], flir = [], resources = [], ...others } = Object.fromEntries(kinds);
   delete others['shown'];
-  cleanJoined(exif, blankExif);
+  cleanJoined(exif, (whole) => blankExif(whole, budget));
   for (const packet of xmp) blankLocationInXmp(packet);
   cleanJoined(
     inOrder(more, MORE_XMP_HEADER, (content) => content.readUInt32BE(MORE_XMP_HEADER - 4)),
@@ -86,10 +87,12 @@ const blankPicture = ({ header, between }: JpegPicture): void => {
   );
   cleanJoined(
     inOrder(flir, FLIR_HEADER, (content) => content[1] ?? 0),
-    (whole) => blankLocationInFlir(whole) && blankStructures(whole),
+    (whole) => blankLocationInFlir(whole, budget) && blankStructures(whole, budget),
   );
-  cleanJoined(resources, (whole) => blankLocationInResources(whole, blankStructures));
-  for (const parts of Object.values(others)) cleanJoined(parts, (whole) => !saysPosition(whole));
+  cleanJoined(resources, (whole) =>
+    blankLocationInResources(whole, (data) => blankStructures(data, budget), budget),
+  );
+  for (const parts of Object.values(others)) cleanJoined(parts, (whole) => !saysPosition(whole, budget));
 };
 
 /**
@@ -97,14 +100,14 @@ const blankPicture = ({ header, between }: JpegPicture): void => {
  * all else stay; so do more pictures behind the first, cleaned as it is. What else follows (a film, the
  * maker's own data) is cut off: it may say the position in ways of its own.
  */
-export const jpegWithoutLocation = (original: Buffer): Buffer => {
+export const jpegWithoutLocation = (original: Buffer, budget: ParseBudget): Buffer => {
   const file = Buffer.from(original);
   let end = 0;
   for (let count = 0; count < MAX_PICTURES; count += 1) {
     const next = file.indexOf('ffd8ff', end, 'hex');
-    const picture = next < 0 ? undefined : readJpeg(file, next);
+    const picture = next < 0 ? undefined : readJpeg(file, budget, next);
     if (picture === undefined || (count > 0 && picture.end === undefined)) break;
-    blankPicture(picture);
+    blankPicture(picture, budget);
     file.fill(0, end, next);
     end = picture.end ?? file.length;
   }
@@ -116,9 +119,9 @@ export const jpegWithoutLocation = (original: Buffer): Buffer => {
  * A JPEG file with nothing but its pixels and what their colours mean; the same bytes when there is nothing
  * else. Its EXIF orientation is lost.
  */
-export const jpegWithoutMetadata = (original: Buffer): Buffer => {
+export const jpegWithoutMetadata = (original: Buffer, budget: ParseBudget): Buffer => {
   const file = Buffer.from(original);
-  const picture = readJpeg(file);
+  const picture = readJpeg(file, budget);
   const first = picture?.header[0];
   if (picture === undefined || first === undefined) return original;
   const isKept = (segment: JpegSegment): boolean =>

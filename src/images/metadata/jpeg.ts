@@ -1,3 +1,5 @@
+import type { ParseBudget } from '../../content/parse-budget.ts';
+
 /**
  * The segments of a JPEG file, whatever its pixels are.
  *
@@ -36,9 +38,9 @@ const isBare = (marker: number): boolean =>
 
 /** Where the next marker stands, from `from` on, that is not bare; undefined when there is none. */
 const nextMarker = (file: Buffer, from: number): number | undefined => {
-  for (let at = file.indexOf(0xff, from); at >= 0; at = file.indexOf(0xff, at + 1)) {
-    const marker = file[at + 1];
-    if (marker !== undefined && !isBare(marker)) return at;
+  // Byte by byte: where half of the bytes are 0xff, a search for each takes ten times as long.
+  for (let at = from; at + 1 < file.length; at += 1) {
+    if (file[at] === 0xff && !isBare(file[at + 1] ?? 0)) return at;
   }
   return undefined;
 };
@@ -54,13 +56,14 @@ const endOfSegment = (file: Buffer, at: number): number | undefined => {
  * segments of the first picture of a file are passed over, as decoders do; elsewhere they mean that bytes of
  * something else look like a picture.
  */
-export const readJpeg = (file: Buffer, start = 0): JpegPicture | undefined => {
+export const readJpeg = (file: Buffer, budget: ParseBudget, start = 0): JpegPicture | undefined => {
   const header: JpegSegment[] = [];
   const between: JpegSegment[] = [];
   let isScanned = false;
   let end: number | undefined = start + 2;
   for (let at = nextMarker(file, end); at !== undefined; at = nextMarker(file, end)) {
     if (start > 0 && !isScanned && file[end] !== 0xff) return undefined;
+    budget.spendItems();
     const marker = file[at + 1] ?? 0;
     if (marker === END_OF_IMAGE) return isScanned ? { header, between, end: at + 2 } : undefined;
     end = endOfSegment(file, at);

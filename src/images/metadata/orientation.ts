@@ -1,3 +1,4 @@
+import type { ParseBudget } from '../../content/parse-budget.ts';
 import type { Turn } from '../engine.ts';
 import { encodeSegment, MAX_SEGMENT_BYTES, readJpeg } from './jpeg.ts';
 import { openTiff, readDirectory, withShortEntry } from './tiff.ts';
@@ -62,8 +63,12 @@ export const exifWithOrientation = (exif: Buffer, orientation: number): Buffer |
  * A JPEG file whose EXIF data says this orientation, its pixels untouched. Undefined where the EXIF data
  * cannot be read, or has no room left in its segment.
  */
-export const jpegWithOrientation = (file: Buffer, orientation: number): Buffer | undefined => {
-  const segments = readJpeg(file)?.header;
+export const jpegWithOrientation = (
+  file: Buffer,
+  orientation: number,
+  budget: ParseBudget,
+): Buffer | undefined => {
+  const segments = readJpeg(file, budget)?.header;
   if (segments === undefined) return undefined;
   const present = segments.find(
     ({ marker, content }) => marker === APP1 && content.subarray(0, EXIF_MARK.length).equals(EXIF_MARK),

@@ -1,3 +1,4 @@
+import type { ParseBudget } from '../../content/parse-budget.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 const SIGNATURES: ReadonlySet<string> = new Set(['8BIM', 'PHUT', 'DCSR', 'AgHg', 'MeSa']);
@@ -20,9 +21,14 @@ export const blankLocationInIptc = (data: Buffer): void => {
  *
  * @see https://www.adobe.com/devnet-apps/photoshop/fileformatashtml/ Image Resources Section
  */
-export const blankLocationInResources = (resources: Buffer, blankExif: (data: Buffer) => boolean): void => {
+export const blankLocationInResources = (
+  resources: Buffer,
+  blankExif: (data: Buffer) => boolean,
+  budget: ParseBudget,
+): void => {
   let at = 0;
   while (at + 12 <= resources.length && SIGNATURES.has(resources.toString('latin1', at, at + 4))) {
+    budget.spendItems();
     const id = resources.readUInt16BE(at + 4);
     const nameBytes = (resources[at + 6] ?? 0) + 1;
     const start = at + 6 + nameBytes + (nameBytes % 2) + 4;

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { inflate } from 'node:zlib';
+import type { ParseBudget } from '../../content/parse-budget.ts';
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 /** Length and kind before a chunk's content. */
@@ -24,8 +25,9 @@ export interface PngChunk {
 }
 
 /** The chunks of a PNG file, or of its beginning, as long as there are more. */
-export function* pngChunks(file: Buffer): Generator<PngChunk, void, undefined> {
+export function* pngChunks(file: Buffer, budget: ParseBudget): Generator<PngChunk, void, undefined> {
   for (let at = SIGNATURE.length; at + HEAD_BYTES <= file.length;) {
+    budget.spendItems();
     const end = at + FRAME_BYTES + file.readUInt32BE(at);
     yield { kind: file.toString('latin1', at + 4, at + HEAD_BYTES), start: at, end };
     at = end;
@@ -62,8 +64,8 @@ export const readPngText = (kind: string, content: Buffer): PngText | undefined 
 };
 
 /** The texts of a file that is whole or a beginning. */
-const textsOf = (file: Buffer): readonly (PngText & PngChunk)[] =>
-  [...pngChunks(file)].flatMap((chunk) => {
+const textsOf = (file: Buffer, budget: ParseBudget): readonly (PngText & PngChunk)[] =>
+  [...pngChunks(file, budget)].flatMap((chunk) => {
     const text = readPngText(chunk.kind, file.subarray(chunk.start + HEAD_BYTES, chunk.end - 4));
     return text === undefined ? [] : [{ ...text, ...chunk }];
   });
@@ -93,9 +95,9 @@ const areLong = async (texts: readonly PngText[]): Promise<boolean> => {
  * A picture as the library may have it: the same bytes, or a PNG file without its texts where they are long.
  * The library unpacks them with the header: some hundred kilobytes become gigabytes.
  */
-export const withoutLongTexts = async (file: Buffer): Promise<Buffer> => {
+export const withoutLongTexts = async (file: Buffer, budget: ParseBudget): Promise<Buffer> => {
   if (!file.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return file;
-  const texts = textsOf(file);
+  const texts = textsOf(file, budget);
   if (!(await areLong(texts))) return file;
   const starts = [0, ...texts.map(({ end }) => end)];
   const ends = [...texts.map(({ start }) => start), file.length];

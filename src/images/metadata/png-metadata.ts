@@ -1,4 +1,5 @@
 import { crc32, inflateSync } from 'node:zlib';
+import type { ParseBudget } from '../../content/parse-budget.ts';
 import { behindExifMark, blankExif, saysPosition } from './exif-location.ts';
 import { FRAME_BYTES, pngChunks, type PngText, readPngText } from './png-chunks.ts';
 import { openTiff } from './tiff.ts';
@@ -26,9 +27,9 @@ interface Chunk {
 }
 
 /** The chunks up to the end mark; a last one that is cut off counts as far as it goes. */
-const chunksOf = (file: Buffer): readonly Chunk[] => {
+const chunksOf = (file: Buffer, budget: ParseBudget): readonly Chunk[] => {
   const chunks: Chunk[] = [];
-  for (const { kind, start, end } of pngChunks(file)) {
+  for (const { kind, start, end } of pngChunks(file, budget)) {
     chunks.push({ kind, content: file.subarray(start + 8, end - 4), whole: file.subarray(start, end) });
     if (kind === 'IEND') break;
   }
@@ -44,13 +45,13 @@ const encodeChunk = (kind: string, content: Buffer): Buffer => {
   return chunk;
 };
 
-const inflate = (packed: Buffer, budget: { left: number }): Buffer | undefined => {
+const inflate = (packed: Buffer, texts: { left: number }): Buffer | undefined => {
   try {
-    const text = inflateSync(packed, { maxOutputLength: Math.max(1, budget.left) });
-    budget.left -= text.length;
+    const text = inflateSync(packed, { maxOutputLength: Math.max(1, texts.left) });
+    texts.left -= text.length;
     return text;
   } catch {
-    budget.left -= Math.min(budget.left, packed.length);
+    texts.left -= Math.min(texts.left, packed.length);
     return undefined;
   }
 };
@@ -75,42 +76,48 @@ const cleanXmp = (text: Buffer, whole: Buffer): Buffer => {
 };
 
 /** The same for EXIF data; undefined when it cannot be understood. */
-const cleanExif = (content: Buffer, whole: Buffer): Buffer | undefined => {
+const cleanExif = (content: Buffer, whole: Buffer, budget: ParseBudget): Buffer | undefined => {
   const exif = behindExifMark(content) ?? content;
   const copy = Buffer.from(exif);
-  if (!blankExif(copy)) return undefined;
+  if (!blankExif(copy, budget)) return undefined;
   return copy.equals(exif) ? whole : encodeChunk('eXIf', copy);
 };
 
 /** The same for a profile, which is EXIF or XMP data; any other that says a position is left out. */
-const cleanProfile = (text: Buffer, whole: Buffer): Buffer | undefined => {
+const cleanProfile = (text: Buffer, whole: Buffer, budget: ParseBudget): Buffer | undefined => {
   const profile = profileOf(text);
-  if (openTiff(behindExifMark(profile) ?? profile) !== undefined) return cleanExif(profile, whole);
+  if (openTiff(behindExifMark(profile) ?? profile) !== undefined) return cleanExif(profile, whole, budget);
   if (profile.includes('<x:xmpmeta') || profile.includes('<rdf:RDF')) return cleanXmp(profile, whole);
-  return profile.length === 0 || saysPosition(profile) ? undefined : whole;
+  return profile.length === 0 || saysPosition(profile, budget) ? undefined : whole;
 };
+
+/** What a file may cost, and how many bytes its packed texts may still become. */
+interface Spending {
+  readonly budget: ParseBudget;
+  readonly texts: { left: number };
+}
 
 /** The chunk without the position: itself, changed, or left out. */
 const cleanText = (
   { keyword, isPacked, text: stored }: PngText,
   whole: Buffer,
-  budget: { left: number },
+  { budget, texts }: Spending,
 ): Buffer | undefined => {
-  const text = isPacked ? inflate(stored, budget) : stored;
+  const text = isPacked ? inflate(stored, texts) : stored;
   if (text === undefined) return undefined;
-  if (RAW_PROFILE.test(keyword)) return cleanProfile(text, whole);
+  if (RAW_PROFILE.test(keyword)) return cleanProfile(text, whole, budget);
   if (keyword === XMP_KEYWORD) return cleanXmp(text, whole);
-  return saysPosition(Buffer.from(keyword)) || saysPosition(text) ? undefined : whole;
+  return saysPosition(Buffer.from(keyword), budget) || saysPosition(text, budget) ? undefined : whole;
 };
 
-const cleanChunk = ({ kind, content, whole }: Chunk, budget: { left: number }): Buffer | undefined => {
-  if (kind === 'eXIf') return cleanExif(content, whole);
+const cleanChunk = ({ kind, content, whole }: Chunk, spending: Spending): Buffer | undefined => {
+  if (kind === 'eXIf') return cleanExif(content, whole, spending.budget);
   // EXIF data packed, of a draft that nobody follows any more.
   if (kind === 'zxIf') return undefined;
   const text = readPngText(kind, content);
-  if (text !== undefined) return cleanText(text, whole, budget);
+  if (text !== undefined) return cleanText(text, whole, spending);
   // Others are older places of XMP data, or records of where content comes from, which quote EXIF data.
-  return isShown(kind) || !saysPosition(content) ? whole : undefined;
+  return isShown(kind) || !saysPosition(content, spending.budget) ? whole : undefined;
 };
 
 /** The file of these chunks; the same bytes when they are all that it holds. */
@@ -124,17 +131,17 @@ const joined = (file: Buffer, chunks: readonly (Buffer | undefined)[]): Buffer =
  * A PNG file without the position in its EXIF and XMP data and in its texts; the same bytes when there is
  * none. A compressed text that cannot be unpacked is dropped. What follows the end is cut off.
  */
-export const pngWithoutLocation = (file: Buffer): Buffer => {
-  const budget = { left: MAX_INFLATED_BYTES };
+export const pngWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer => {
+  const spending = { budget, texts: { left: MAX_INFLATED_BYTES } };
   return joined(
     file,
-    chunksOf(file).map((chunk) => cleanChunk(chunk, budget)),
+    chunksOf(file, budget).map((chunk) => cleanChunk(chunk, spending)),
   );
 };
 
 /** A PNG file with nothing but its pixels, frames and what their colours mean. */
-export const pngWithoutMetadata = (file: Buffer): Buffer => {
-  const kept = chunksOf(file).filter(({ kind }) => isShown(kind));
+export const pngWithoutMetadata = (file: Buffer, budget: ParseBudget): Buffer => {
+  const kept = chunksOf(file, budget).filter(({ kind }) => isShown(kind));
   return joined(
     file,
     kept.map(({ whole }) => whole),

@@ -1,4 +1,5 @@
-import { blankDirectory, directoriesOf, openTiff, removeEntry } from './tiff.ts';
+import type { ParseBudget } from '../../content/parse-budget.ts';
+import { blankDirectory, blankValue, directoriesOf, openTiff, removeEntry } from './tiff.ts';
 
 /** Tags of what belongs to the pixels: order, samples, colours, packing, size in print, their place in the file. */
 const SHOWN: ReadonlySet<number> = new Set([
@@ -11,21 +12,21 @@ const SHOWN: ReadonlySet<number> = new Set([
  * A TIFF file with nothing but its pages and what their colours mean; the same bytes when there is nothing
  * else. Undefined for one with more directories than any program writes.
  */
-export const tiffWithoutMetadata = (original: Buffer): Buffer | undefined => {
+export const tiffWithoutMetadata = (original: Buffer, budget: ParseBudget): Buffer | undefined => {
   const file = Buffer.from(original);
   const tiff = openTiff(file);
-  const directories = tiff === undefined ? undefined : directoriesOf(tiff);
+  const directories = tiff === undefined ? undefined : directoriesOf(tiff, budget);
   if (tiff === undefined || directories === undefined) return undefined;
   for (const directory of directories) {
     if (directory.reachedBy !== undefined) {
-      blankDirectory(tiff, directory);
+      blankDirectory(tiff, directory, budget);
       continue;
     }
     // From behind: what follows an entry moves.
-    for (const [index, { tag, value }] of [...directory.entries.entries()].reverse()) {
-      if (SHOWN.has(tag)) continue;
-      if (value !== undefined) file.fill(0, value.start, value.end);
-      removeEntry(tiff, directory, index);
+    for (const [index, entry] of [...directory.entries.entries()].reverse()) {
+      if (SHOWN.has(entry.tag)) continue;
+      blankValue(tiff, entry, budget);
+      removeEntry(tiff, directory, index, budget);
     }
   }
   return file.equals(original) ? original : file;

@@ -1,3 +1,5 @@
+import type { ParseBudget } from '../../content/parse-budget.ts';
+
 /**
  * Reads the directories of a TIFF structure, which is what EXIF data is. Whatever the numbers in it say,
  * nothing outside of the given bytes is read, no directory twice, and not more of them than a camera writes.
@@ -102,7 +104,7 @@ const namedBy = ({ uint16, uint32 }: Tiff, { tag, type, value }: TiffEntry): rea
  * Every directory that can be reached from the header, each once. Undefined when there are more than any
  * camera writes. A directory that does not lie inside the bytes is left out: nobody can read it.
  */
-export const directoriesOf = (tiff: Tiff): readonly TiffDirectory[] | undefined => {
+export const directoriesOf = (tiff: Tiff, budget: ParseBudget): readonly TiffDirectory[] | undefined => {
   const found: TiffDirectory[] = [];
   const waiting: { readonly at: number; readonly reachedBy: number | undefined }[] = [
     { at: tiff.uint32(4), reachedBy: undefined },
@@ -111,9 +113,11 @@ export const directoriesOf = (tiff: Tiff): readonly TiffDirectory[] | undefined 
   for (const { at, reachedBy } of waiting) {
     if (at === 0 || seen.has(at)) continue;
     seen.add(at);
+    budget.spendItems();
     const entries = readDirectory(tiff, at);
     if (entries === undefined) continue;
     if (found.length >= MAX_DIRECTORIES || entries.length > MAX_ENTRIES) return undefined;
+    budget.spendItems(entries.length);
     found.push({ at, entries, reachedBy });
     for (const entry of entries) {
       waiting.push(...namedBy(tiff, entry).map((next) => ({ at: next, reachedBy: entry.tag })));
@@ -132,21 +136,30 @@ export const removeEntry = (
   { bytes, uint16, setUint16 }: Tiff,
   directory: TiffDirectory,
   index: number,
+  budget: ParseBudget,
 ): void => {
   const { at } = directory;
   const count = uint16(at);
   if (index >= count) return;
   const start = at + 2 + index * ENTRY_BYTES;
   const end = Math.min(at + 2 + count * ENTRY_BYTES + 4, bytes.length);
+  budget.spendBytes(end - start);
   bytes.copy(bytes, start, start + ENTRY_BYTES, end);
   bytes.fill(0, end - ENTRY_BYTES, end);
   setUint16(count - 1, at);
 };
 
+/** Zeroes the value of an entry. Many entries may name the same one, as long as the whole file. */
+export const blankValue = ({ bytes }: Tiff, { value }: TiffEntry, budget: ParseBudget): void => {
+  if (value === undefined) return;
+  budget.spendBytes(value.end - value.start);
+  bytes.fill(0, value.start, value.end);
+};
+
 /** Zeroes a directory and all its values. */
-export const blankDirectory = ({ bytes }: Tiff, { at, entries }: TiffDirectory): void => {
-  for (const { value } of entries) if (value !== undefined) bytes.fill(0, value.start, value.end);
-  bytes.fill(0, at, at + 2 + entries.length * ENTRY_BYTES);
+export const blankDirectory = (tiff: Tiff, { at, entries }: TiffDirectory, budget: ParseBudget): void => {
+  for (const entry of entries) blankValue(tiff, entry, budget);
+  tiff.bytes.fill(0, at, at + 2 + entries.length * ENTRY_BYTES);
 };
 
 /**

@@ -1,3 +1,4 @@
+import type { ParseBudget } from '../../content/parse-budget.ts';
 import { behindExifMark, blankExif, saysPosition } from './exif-location.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
@@ -19,10 +20,11 @@ interface Chunk {
 }
 
 /** The chunks that the file's own length covers; a last one that is cut off counts as far as it goes. */
-const chunksOf = (file: Buffer): readonly Chunk[] => {
+const chunksOf = (file: Buffer, budget: ParseBudget): readonly Chunk[] => {
   const end = Math.min(file.length, file.readUInt32LE(4) + CHUNK_BYTES);
   const chunks: Chunk[] = [];
   for (let at = HEADER_BYTES; at + CHUNK_BYTES <= end;) {
+    budget.spendItems();
     const size = file.readUInt32LE(at + 4);
     const next = Math.min(end, at + CHUNK_BYTES + size + (size % 2));
     const content = file.subarray(at + CHUNK_BYTES, Math.min(next, at + CHUNK_BYTES + size));
@@ -33,13 +35,15 @@ const chunksOf = (file: Buffer): readonly Chunk[] => {
 };
 
 /** Whether a chunk stays; its position is blanked in place. */
-const blankChunk = ({ kind, content }: Chunk): boolean => {
+const blankChunk = ({ kind, content }: Chunk, budget: ParseBudget): boolean => {
   if (SHOWN.has(kind)) return true;
   if (kind === 'XMP ') {
     blankLocationInXmp(content);
     return true;
   }
-  return kind === 'EXIF' ? blankExif(behindExifMark(content) ?? content) : !saysPosition(content);
+  return kind === 'EXIF'
+    ? blankExif(behindExifMark(content) ?? content, budget)
+    : !saysPosition(content, budget);
 };
 
 /** The file of these chunks; the same bytes when they are all that it holds. */
@@ -61,12 +65,15 @@ const joined = (original: Buffer, kept: readonly Chunk[]): Buffer => {
  * A WebP file without the position in its EXIF and XMP data; the same bytes when there is none. What follows
  * the end is cut off.
  */
-export const webpWithoutLocation = (file: Buffer): Buffer =>
-  joined(file, chunksOf(Buffer.from(file)).filter(blankChunk));
-
-/** A WebP file with nothing but its pixels, frames and what their colours mean. */
-export const webpWithoutMetadata = (file: Buffer): Buffer =>
+export const webpWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
   joined(
     file,
-    chunksOf(file).filter(({ kind }) => SHOWN.has(kind)),
+    chunksOf(Buffer.from(file), budget).filter((chunk) => blankChunk(chunk, budget)),
+  );
+
+/** A WebP file with nothing but its pixels, frames and what their colours mean. */
+export const webpWithoutMetadata = (file: Buffer, budget: ParseBudget): Buffer =>
+  joined(
+    file,
+    chunksOf(file, budget).filter(({ kind }) => SHOWN.has(kind)),
   );

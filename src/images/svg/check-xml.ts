@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { SaxesTagNS } from 'saxes';
 import { TypeNotAllowedError } from '../../errors/errors.ts';
-import { createStrictParser, parseXml, SVG_NAMESPACE, XLINK_NAMESPACE } from './strict-xml.ts';
+import { createStrictParser, parseXml, SVG_NAMESPACE, XLINK_NAMESPACE, xmlBudget } from './strict-xml.ts';
 
 /** Elements of these draw, link and run scripts in browsers, wherever they stand in a document. */
 const ACTIVE_NAMESPACES = new Set([
@@ -10,9 +10,13 @@ const ACTIVE_NAMESPACES = new Set([
   'http://www.w3.org/1998/Math/MathML',
 ]);
 const SCRIPT_URL = /^[\s\p{Cc}]*(?:java|vb|live)script:/iu;
-/** What may stand inside a document type without giving elements other content or attributes. */
+/** What may stand inside a document type without giving elements other content or attributes, one after the other. */
 const HARMLESS_DECLARATION =
-  /<!--[\s\S]*?-->|<!ELEMENT\s[^<>%]*>|<!ENTITY\s+[\w.:-]+\s+(?:"[^"&<%]*"|'[^'&<%]*')\s*>/gu;
+  /\s+|<!--[\s\S]*?-->|<!ELEMENT\s[^<>%]*>|<!ENTITY\s+[\w.:-]+\s+(?:"[^"&<%]*"|'[^'&<%]*')\s*>/guy;
+/**
+ * Of a file of any size: elements, and bytes without a tag, which the parser keeps. Data may have pictures in its text.
+ */
+const LIMITS = { items: 20_000_000, bytes: 64 * 1024 * 1024 };
 
 const notAllowed = (): TypeNotAllowedError =>
   new TypeNotAllowedError('XML files that browsers show as a page are not allowed.');
@@ -21,8 +25,11 @@ const notAllowed = (): TypeNotAllowedError =>
 const checkDoctype = (text: string): void => {
   const open = text.indexOf('[');
   if (open < 0) return;
-  const rest = text.slice(open + 1, text.lastIndexOf(']')).replaceAll(HARMLESS_DECLARATION, '');
-  if (rest.trim() !== '') throw notAllowed();
+  const declarations = text.slice(open + 1, text.lastIndexOf(']'));
+  // Up to the first that is not harmless, and never from within one: each character is looked at once.
+  let end = 0;
+  for (const [declaration] of declarations.matchAll(HARMLESS_DECLARATION)) end += declaration.length;
+  if (end < declarations.length) throw notAllowed();
 };
 
 const isActive = ({ uri, attributes }: SaxesTagNS): boolean =>
@@ -40,7 +47,8 @@ const isActive = ({ uri, attributes }: SaxesTagNS): boolean =>
 export const checkXml = async (content: Readable): Promise<'drawing' | 'data'> => {
   let isDrawing = false;
   let isRoot = true;
-  const parser = createStrictParser(checkDoctype);
+  const budget = xmlBudget(LIMITS);
+  const parser = createStrictParser(budget, { doctype: checkDoctype });
   parser.on('processinginstruction', ({ target }) => {
     if (target.toLowerCase() === 'xml-stylesheet') throw notAllowed();
   });
@@ -49,6 +57,6 @@ export const checkXml = async (content: Readable): Promise<'drawing' | 'data'> =
     isRoot = false;
     if (!isDrawing && isActive(tag)) throw notAllowed();
   });
-  await parseXml(parser, content as AsyncIterable<Buffer>);
+  await parseXml(parser, budget, content as AsyncIterable<Buffer>);
   return isDrawing ? 'drawing' : 'data';
 };

@@ -3,7 +3,14 @@ import { BrokenImageError } from '../../errors/errors.ts';
 import { escapeXml } from '../icon.ts';
 import { cleanAttribute, isCompleteAnimation, type SvgAttribute } from './attributes.ts';
 import { cleanStyleSheet } from './css.ts';
-import { createStrictParser, malformed, parseXml, SVG_NAMESPACE, XLINK_NAMESPACE } from './strict-xml.ts';
+import {
+  createStrictParser,
+  malformed,
+  parseXml,
+  SVG_NAMESPACE,
+  XLINK_NAMESPACE,
+  xmlBudget,
+} from './strict-xml.ts';
 import { ELEMENTS } from './vocabulary.ts';
 
 /** Larger files are refused: cleaning needs the whole file. */
@@ -19,8 +26,8 @@ export interface CleanedSvg {
   readonly isReduced: boolean;
 }
 
-/** Deeper drawings are made to break the programs that read them. */
-const MAX_DEPTH = 256;
+/** A file of the allowed size has fewer elements. */
+const MAX_ELEMENTS = MAX_SVG_BYTES / 4;
 const XHTML_NAMESPACE = 'http://www.w3.org/1999/xhtml';
 
 /** Whether an element may draw or run something, unlike the data of drawing programs. */
@@ -41,7 +48,6 @@ class CleanWriter {
 
   open(tag: SaxesTagNS): void {
     this.#depth += 1;
-    if (this.#depth > MAX_DEPTH) throw malformed('nested too deeply');
     const { local } = tag;
     // Files written by hand often name no namespace at all.
     const isSvg = tag.uri === SVG_NAMESPACE || tag.uri === '';
@@ -133,11 +139,11 @@ class CleanWriter {
 export const cleanSvg = async (bytes: Buffer): Promise<CleanedSvg> => {
   if (bytes.length > MAX_SVG_BYTES) throw new BrokenImageError('The SVG file is too large.');
   const writer = new CleanWriter();
-  const parser = createStrictParser();
+  const budget = xmlBudget({ items: MAX_ELEMENTS, bytes: MAX_SVG_BYTES });
+  const parser = createStrictParser(budget, { closetag: (tag) => writer.close(tag) });
   parser.on('opentag', (tag) => writer.open(tag));
-  parser.on('closetag', (tag) => writer.close(tag));
   parser.on('text', (content) => writer.text(content));
   parser.on('cdata', (content) => writer.text(content));
-  await parseXml(parser, [bytes]);
+  await parseXml(parser, budget, [bytes]);
   return writer.result();
 };

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { SaxesParser } from 'saxes';
+import { SaxesParser, type SaxesTagNS } from 'saxes';
+import { ParseBudget } from '../../content/parse-budget.ts';
 import { BrokenImageError } from '../../errors/errors.ts';
 
 export const SVG_NAMESPACE = 'http://www.w3.org/2000/svg';
@@ -14,6 +15,11 @@ const BYTES_PER_TURN = 128 * 1024;
 /** The parser keeps all attributes of an element until its start tag ends, and handles them in one go. */
 const MAX_ATTRIBUTES = 1000;
 
+/** Deeper documents are made to break the programs that read them. Each tag looks at all that are open. */
+const MAX_DEPTH = 256;
+/** Programs write some hundred characters. */
+const MAX_DOCTYPE_LENGTH = 16 * 1024;
+
 const MAX_ENTITIES = 32;
 const MAX_ENTITY_LENGTH = 256;
 /** Characters that all uses of a document's own entities may stand for. */
@@ -22,6 +28,12 @@ const ENTITY = /<!ENTITY\s+([\w.:-]+)\s+(?:"([^"&<%]*)"|'([^'&<%]*)')\s*>/gu;
 
 export const malformed = (detail: string): BrokenImageError =>
   new BrokenImageError({ message: 'The file is malformed XML.', detail });
+
+/**
+ * What a document may cost: so many elements, and so many bytes without a start or end tag, which the parser keeps.
+ */
+export const xmlBudget = (limits: { readonly items: number; readonly bytes: number }): ParseBudget =>
+  new ParseBudget({ ...limits, depth: MAX_DEPTH }, (limit) => malformed(`too much of it: ${limit}`));
 
 /**
  * Makes the entities known that stand for plain text: Illustrator writes its namespaces with them. All others
@@ -45,22 +57,39 @@ const declareEntities = (parser: XmlParser, doctype: string): void => {
   }
 };
 
+/** What a document is made of, besides what the parser reports itself. */
+export interface StrictHandlers {
+  /** Sees the document type, if any. */
+  readonly doctype?: (text: string) => void;
+  readonly closetag?: (tag: SaxesTagNS) => void;
+}
+
 /**
- * A parser that refuses what is not well-formed or holds elements of very many attributes. Entities of the
- * document are known only when they stand for a little plain text. `doctype` sees the document type, if any.
+ * A parser that refuses what is not well-formed, passes the budget or holds elements of very many attributes. Entities of
+ * the document are known only when they stand for a little plain text.
  */
-export const createStrictParser = (doctype?: (text: string) => void): XmlParser => {
+export const createStrictParser = (budget: ParseBudget, handlers: StrictHandlers = {}): XmlParser => {
   const parser: XmlParser = new SaxesParser({ xmlns: true });
   let attributes = 0;
   parser.on('error', (error) => {
     throw malformed(error.message);
   });
   parser.on('doctype', (text) => {
-    doctype?.(text);
+    if (text.length > MAX_DOCTYPE_LENGTH) throw malformed('a document type that is too long');
+    handlers.doctype?.(text);
     declareEntities(parser, text);
   });
+  // Called before the parser looks for the namespaces of the element.
   parser.on('opentagstart', () => {
     attributes = 0;
+    budget.spendItems();
+    budget.enter();
+    budget.freeBytes();
+  });
+  parser.on('closetag', (tag) => {
+    budget.leave();
+    budget.freeBytes();
+    handlers.closetag?.(tag);
   });
   // Called while the tag is being read, before the parser has looked at all of them together.
   parser.on('attribute', () => {
@@ -114,11 +143,12 @@ async function* portions(content: AsyncIterable<Buffer> | Iterable<Buffer>): Asy
 
 /**
  * Parses a whole document by its byte order mark or declared encoding, else as UTF-8. Gives way to other work
- * between portions.
+ * between portions. `budget` is that of the parser.
  * @throws BrokenImageError for unknown encodings, bytes that are none of it, and what the parser refuses
  */
 export const parseXml = async (
   parser: XmlParser,
+  budget: ParseBudget,
   content: AsyncIterable<Buffer> | Iterable<Buffer>,
 ): Promise<void> => {
   let decoder: InstanceType<typeof TextDecoder> | undefined;
@@ -131,6 +161,7 @@ export const parseXml = async (
     }
   };
   for await (const bytes of portions(content)) {
+    budget.spendBytes(bytes.length);
     parser.write(decode(bytes, false));
     await nextTurn();
   }

@@ -1,5 +1,5 @@
 import type { PictureSize } from '../engine.ts';
-import { createStrictParser, SVG_NAMESPACE, textOf } from './strict-xml.ts';
+import { createStrictParser, SVG_NAMESPACE, textOf, xmlBudget } from './strict-xml.ts';
 
 /** Pixels of CSS in its absolute units. */
 const PIXELS: Readonly<Record<string, number>> = {
@@ -47,7 +47,7 @@ const sizeOf = (attributes: Attributes): PictureSize | undefined => {
 const rootOf = (text: string): Attributes | undefined => {
   let root: Attributes | undefined;
   let isRoot = true;
-  const parser = createStrictParser();
+  const parser = createStrictParser(xmlBudget({ items: 1, bytes: text.length }));
   parser.on('opentag', ({ uri, local, attributes }) => {
     if (isRoot && uri === SVG_NAMESPACE && local === 'svg') root = attributes;
     isRoot = false;

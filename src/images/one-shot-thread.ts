@@ -1,0 +1,48 @@
+import { Worker } from 'node:worker_threads';
+import { BrokenImageError } from '../errors/errors.ts';
+
+const answerOf = <Answer>(worker: Worker): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', () => reject(new Error('The thread ended.')));
+  });
+
+/**
+ * Does one job in a thread of its own, which ends with it: nothing else stops what a library or a parser is doing, nor
+ * frees its memory. Resolves with the thread's only message. The job is copied.
+ * @throws BrokenImageError when it fails or takes longer than `seconds`; the signal's reason
+ */
+export const runInThread = async <Answer>(
+  program: URL,
+  job: unknown,
+  { signal, seconds }: { readonly signal?: AbortSignal | undefined; readonly seconds: number },
+): Promise<Answer> => {
+  signal?.throwIfAborted();
+  const worker = new Worker(program, {
+    workerData: job,
+    env: {},
+    // Libraries write there what they do not like of a file.
+    stdout: true,
+    stderr: true,
+  });
+  const answer = answerOf<Answer>(worker);
+  let isLate = false;
+  const end = (): void => void worker.terminate();
+  const timer = setTimeout(() => {
+    isLate = true;
+    end();
+  }, seconds * 1000);
+  signal?.addEventListener('abort', end);
+  try {
+    return await answer;
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (isLate) throw new BrokenImageError({ message: 'The image takes too long to decode.' });
+    throw error instanceof BrokenImageError ? error : new BrokenImageError({ cause: error });
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', end);
+    await worker.terminate();
+  }
+};

@@ -1,0 +1,96 @@
+import { Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { createImageEditor, createImagePool, readMultistatus } from '../../dist/internals.js';
+import type { PictureFile } from '../../dist/images/image-pool.js';
+import { davShapes, pictureShapes, type Shape, svgShapes, xmlShapes } from './growing-shapes.ts';
+
+/** Where the work is linear, it doubles from one input to the next; where it is not, it becomes four times as much. */
+const MOST = 3;
+/** Milliseconds that are too short to compare. */
+const SHORT = 30;
+/** A busy machine makes single runs longer, never shorter. */
+const ATTEMPTS = 5;
+
+/** Processor time of all threads, in milliseconds. What the work comes to does not matter: most of it is refused. */
+const timeOf = async (work: () => Promise<unknown>): Promise<number> => {
+  const before = process.cpuUsage();
+  await work().catch(() => undefined);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+};
+
+/** How many times as long the larger of two takes. */
+const growth = ([small = 0, large = 0]: readonly number[]): number => (large < SHORT ? 1 : large / small);
+
+/** The least times for n, 2n and 4n, measured until they grow as they should or it is certain that they do not. */
+const measure = async (
+  shape: Shape,
+  bytes: number,
+  parse: (input: Buffer) => Promise<unknown>,
+): Promise<readonly number[]> => {
+  const inputs = await Promise.all([1, 2, 4].map(async (factor) => Buffer.from(await shape(bytes * factor))));
+  let times = [Infinity, Infinity, Infinity];
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    for (const [index, input] of inputs.entries()) {
+      times = times.with(index, Math.min(times[index] ?? 0, await timeOf(() => parse(input))));
+    }
+    if (Math.max(growth(times), growth(times.slice(1))) <= MOST) break;
+  }
+  return times;
+};
+
+const expectLinear = async (...given: Parameters<typeof measure>): Promise<void> => {
+  const times = await measure(...given);
+  const rounded = times.map(Math.round).join(', ');
+  expect(Math.max(growth(times), growth(times.slice(1))), `${rounded} ms`).toBeLessThanOrEqual(MOST);
+};
+
+const pool = createImagePool();
+const editor = createImageEditor(pool);
+const { signal } = new AbortController();
+const PORTION = 64 * 1024;
+
+const streamOf = (bytes: Buffer): Readable =>
+  Readable.from(
+    Array.from({ length: Math.ceil(bytes.length / PORTION) }, (_, index) =>
+      bytes.subarray(index * PORTION, (index + 1) * PORTION),
+    ),
+  );
+const fileOf = (bytes: Buffer): PictureFile => ({ size: bytes.length, open: () => streamOf(bytes) });
+const nothing = (): Promise<void> => Promise.resolve();
+const KB = 1024;
+
+describe('twice the input is not four times the work', () => {
+  it.each(Object.entries(xmlShapes))('an XML file that is uploaded: %s', async (_name, shape) => {
+    await expectLinear(shape, 256 * KB, (file) => editor.clean('a.xml', fileOf(file), nothing, signal));
+  });
+
+  it.each(Object.entries({ ...xmlShapes, ...svgShapes }))(
+    'a drawing that is listed: %s',
+    async (_name, shape) => {
+      await expectLinear(shape, 64 * KB, (file) => editor.measure('a.svg', fileOf(file)));
+    },
+  );
+
+  it.each(Object.entries(svgShapes))('a drawing that is uploaded: %s', async (_name, shape) => {
+    await expectLinear(shape, 50 * KB, (file) => editor.clean('a.svg', fileOf(file), nothing, signal));
+  });
+
+  it.each(Object.entries(pictureShapes))('a picture that is listed: %s', async (_name, shape) => {
+    await expectLinear(shape, 1024 * KB, (file) => pool.engine.size(file));
+  });
+
+  it.each(Object.entries(pictureShapes))('a picture that is uploaded: %s', async (_name, shape) => {
+    await expectLinear(shape, 200 * KB, async (file) => {
+      const policy = { autoOrient: false, format: 'keep' } as const;
+      await pool.engine.receive(file, { ...policy, metadata: 'strip' }).catch(nothing);
+      await pool.engine.receive(file, { ...policy, metadata: 'strip-location' });
+    });
+  });
+
+  it.each(Object.entries(davShapes))('the answer of a WebDAV server: %s', async (_name, shape) => {
+    await expectLinear(shape, 256 * KB, async (answer) => {
+      for await (const batch of readMultistatus(streamOf(answer), 512 * KB * KB)) void batch;
+    });
+  });
+});
