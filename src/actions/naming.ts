@@ -121,7 +121,7 @@ export const isFree = async (
   target: SourcePath,
 ): Promise<boolean> => {
   try {
-    await storage.stat(target, { signal });
+    await storage.stat(target, { signal, mayMiss: true });
     return false;
   } catch (error) {
     if (error instanceof NotFoundError) return true;

@@ -30,7 +30,7 @@ import type { TreeWalkOptions, WalkPage } from '../storage/tree-walk.ts';
 import { Folders, type NewFolder } from './folders.ts';
 import { walkKeys } from './key-walk.ts';
 import type { Keys } from './keys.ts';
-import { Lookup, type FoundFile } from './lookup.ts';
+import { hasBelow, Lookup, type FoundFile } from './lookup.ts';
 import type { Objects } from './objects.ts';
 import { fileStat, folderStat, openObject } from './open-object.ts';
 import { finishMove, requireFree } from './transfers.ts';
@@ -82,6 +82,10 @@ export class ObjectStoreAdapter implements StorageAdapter {
       if (await this.#lookup.isFolder(path, options)) return folderStat(path);
       throw new NotFoundError();
     });
+  }
+
+  async checkRoot(options: OperationOptions = {}): Promise<void> {
+    await hasBelow(this.#objects, this.#keys.root, options);
   }
 
   async *list(

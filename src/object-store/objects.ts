@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { NameLocks } from '../concurrency/name-locks.ts';
+import { NotFoundError, StorageUnavailableError } from '../errors/errors.ts';
 import type { OperationOptions, ReadOptions, StorageCapabilities } from '../storage/adapter.ts';
 
 const MB = 1024 * 1024;
@@ -86,6 +87,12 @@ export interface NotRemoved {
   readonly code: string;
 }
 
+/** What a failed listing means: a bucket that is missing is an outage, since the root of a source always exists. */
+export const listingFailure = (error: unknown): unknown =>
+  error instanceof NotFoundError
+    ? new StorageUnavailableError({ detail: 'there is no such bucket', cause: error })
+    : error;
+
 /**
  * What a service of objects under keys must do for a source to lie in it: the port between this room and the
  * adapters. Errors are those of the storage port; 412 is ChangedMeanwhileError, 501 UnsupportedError.
@@ -103,7 +110,10 @@ export interface Objects {
   /** Undefined where nothing has the key. */
   find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined>;
 
-  /** Keys that begin so, by their bytes; with a delimiter those of one folder. Pages may be empty. */
+  /**
+   * Keys that begin so, by their bytes; with a delimiter those of one folder. Pages may be empty.
+   * @throws StorageUnavailableError, never NotFoundError: where a listing is not found, all is missing
+   */
   pages(prefix: string, options: OperationOptions, how?: PageOptions): AsyncIterable<ObjectPage>;
 
   /** @throws NotFoundError, ChangedMeanwhileError */

@@ -3,6 +3,7 @@ import type { SourceConfig } from '../config/types.ts';
 import { UnsupportedError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import { requiringRoot } from '../storage/requiring-root.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { StorageFactories } from '../storage/registry.ts';
 import { servedBelow } from './own-address.ts';
@@ -67,8 +68,16 @@ export const createSourceGroup = (
   dependencies: SourceDependencies,
 ): SourceGroup => {
   const storages: LazyStorage[] = [];
+  // Sources for which a factory gives one adapter have one store.
+  const stores = new WeakMap<StorageAdapter, StorageAdapter>();
+  const open = async (config: SourceConfig): Promise<StorageAdapter> => {
+    const adapter = await openStorage(config, dependencies);
+    const store = stores.get(adapter) ?? requiringRoot(adapter);
+    stores.set(adapter, store);
+    return store;
+  };
   const all = configs.map((config): Source => {
-    const storage = new LazyStorage(() => openStorage(config, dependencies));
+    const storage = new LazyStorage(() => open(config));
     storages.push(storage);
     const { key, name, title, baseurl = servedBelow('', config), baseurlAliases, settings } = config;
     const servesItself = config.baseurl === undefined;

@@ -1,37 +1,9 @@
 import type { Readable } from 'node:stream';
+import type { Entry, Stat } from './entry.ts';
 import type { SourcePath } from './source-path.ts';
 import type { TreeWalkOptions, WalkPage } from './tree-walk.ts';
 
-/**
- * What lies at a path. Stores know nothing else: links, sockets and devices are neither listed nor reached.
- */
-export type EntryKind = 'file' | 'folder';
-
-/** One entry of a folder. `size` and `modifiedAt` are undefined where the store does not report them. */
-export interface Entry {
-  readonly name: string;
-  readonly kind: EntryKind;
-  /** Bytes; undefined for folders and where the store does not report it. */
-  readonly size: number | undefined;
-  /** Milliseconds since 1970; undefined where the store does not report it. */
-  readonly modifiedAt: number | undefined;
-  /** Of a file, as in `Stat`, where a listing has it for free. */
-  readonly etag?: string | undefined;
-  /**
-   * Milliseconds since 1970 of the last change of anything about the entry, its name and its times too, which
-   * nobody can set; absent where the store does not report it.
-   */
-  readonly changedAt?: number | undefined;
-}
-
-/** An entry with its version. */
-export interface Stat extends Entry {
-  /**
-   * Quoted strong validator of a file's content, as in the HTTP `ETag` header; undefined for folders and
-   * where the store has none.
-   */
-  readonly etag: string | undefined;
-}
+export type { Entry, EntryKind, Stat } from './entry.ts';
 
 /**
  * What a store promises beyond the contract. A promise that is false here is emulated or refused, never
@@ -59,6 +31,14 @@ export interface StoreIdentity {
 export interface OperationOptions {
   /** Aborts the operation: it rejects with the signal's reason and leaves nothing half-done behind. */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** @see StorageAdapter.stat */
+export interface StatOptions extends OperationOptions {
+  /**
+   * The caller expects nothing at the path and goes on in this store: an outage may look like that for now.
+   */
+  readonly mayMiss?: boolean;
 }
 
 export interface ListOptions extends OperationOptions {
@@ -195,7 +175,14 @@ export interface StorageAdapter {
   readonly identity?: StoreIdentity | undefined;
 
   /** @throws NotFoundError. The root always exists and is a folder. */
-  stat(path: SourcePath, options?: OperationOptions): Promise<Stat>;
+  stat(path: SourcePath, options?: StatOptions): Promise<Stat>;
+
+  /**
+   * Optional: asks whether the root is there now, by one small request. Fails where it is missing; an empty
+   * one is there. It is called after something was not found, which is an outage where the root is missing
+   * too. Without it `stat` of the root is asked.
+   */
+  checkRoot?(options?: OperationOptions): Promise<void>;
 
   /**
    * The entries of a folder in pages, in the store's order; never opens a file. Names that cannot be a path

@@ -16,6 +16,7 @@ export type {
   RemoveFileOptions,
   StagedFile,
   Stat,
+  StatOptions,
   StorageAdapter,
   StorageCapabilities,
   StoreIdentity,

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { SourcePath } from 'stowage/storage';
@@ -124,14 +124,16 @@ describe.skipIf(!hasSshd)(
       expect(stored.sort()).toEqual(winners.sort());
     });
 
-    it('makes its root again when somebody has removed it', async () => {
+    it('does not make its root again: what is mounted there may be away', async () => {
       const store = open({}, 'gone');
+      const folder = join(inUse.server.data, 'gone');
       await store.write(at('a.txt'), contentOf('a'));
-      await rm(join(inUse.server.data, 'gone'), { recursive: true });
-      expect(await namesIn(store)).toEqual([]);
-      await rm(join(inUse.server.data, 'gone'), { recursive: true });
-      await store.write(at('b.txt'), contentOf('b'));
-      expect(await readdir(join(inUse.server.data, 'gone'))).toEqual(['b.txt']);
+      await rename(folder, `${folder}-away`);
+      expect(await codeOf(store.write(at('b.txt'), contentOf('b')))).toBe('NOT_FOUND');
+      expect(await codeOf(store.checkRoot())).toBe('NOT_FOUND');
+      await rename(`${folder}-away`, folder);
+      await store.checkRoot();
+      expect(await namesIn(store)).toEqual(['a.txt']);
     });
 
     it('loses its connection in the midst of a download: an error, and the next one is whole', async () => {

@@ -10,15 +10,16 @@ import {
   StorageUnavailableError,
 } from '../../errors/errors.ts';
 import { contentTypeOf } from '../../object-store/keys.ts';
-import type {
-  Copy,
-  Download,
-  ObjectFacts,
-  ObjectPage,
-  Objects,
-  PageOptions,
-  Upload,
-  Uploaded,
+import {
+  listingFailure,
+  type Copy,
+  type Download,
+  type ObjectFacts,
+  type ObjectPage,
+  type Objects,
+  type PageOptions,
+  type Upload,
+  type Uploaded,
 } from '../../object-store/objects.ts';
 import { markedWrite } from '../../object-store/marked-writes.ts';
 import {
@@ -81,9 +82,13 @@ export class AzureObjects implements Objects, UploadService {
     let token: string | undefined;
     do {
       const how = { maxPageSize: size, ...(token === undefined ? {} : { continuationToken: token }) };
-      const page = await this.#connection.send(`List ${prefix}`, signal, ({ container }, http) =>
-        pageOf(container, { prefix, delimiter }, how, http),
-      );
+      const page = await this.#connection
+        .send(`List ${prefix}`, signal, ({ container }, http) =>
+          pageOf(container, { prefix, delimiter }, how, http),
+        )
+        .catch((error: unknown) => {
+          throw listingFailure(error);
+        });
       if (page.next !== undefined && page.next === token)
         throw new CorruptError({ detail: 'the service does not report how a listing goes on' });
       token = page.next;

@@ -16,7 +16,7 @@ import { PathStore, type PathLocks } from '../../remote-store/paths/store.ts';
 import { isToCopy, putFile } from '../../remote-store/paths/writing.ts';
 import type { OperationOptions, PutOptions, ReadOptions, ReadResult } from '../../storage/adapter.ts';
 import { consumeContent } from '../../storage/content.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
+import { SourcePath } from '../../storage/source-path.ts';
 import { Commands } from './commands.ts';
 import { FtpConnection } from './connection.ts';
 import { DataLostError } from './data.ts';
@@ -166,8 +166,8 @@ export class Store extends PathStore<Session> {
     return this.#pool.close();
   }
 
-  protected async findRoot({ connection }: Session): Promise<void> {
-    await this.#findBase(connection);
+  async requireRoot(session: Session): Promise<void> {
+    if ((await session.look(SourcePath.root)) === undefined) throw missingRoot();
   }
 
   async #requireFree(session: Session, path: SourcePath): Promise<void> {
@@ -227,10 +227,13 @@ export class Store extends PathStore<Session> {
       const failure = errorOf('the directory of the source', error);
       // Nothing of the source was asked for yet: its absence is not an answer for a client.
       if (!(failure instanceof NotFoundError) && !isPlainRefusal(failure)) throw failure;
-      throw new StorageUnavailableError({ detail: 'the directory of the source is missing', cause: error });
+      throw missingRoot(error);
     }
   }
 }
+
+const missingRoot = (cause?: unknown): Error =>
+  new StorageUnavailableError({ detail: 'the directory of the source is missing', cause });
 
 /** Whether a control connection was lost, rather than one for data. */
 const isLost = (error: unknown): boolean =>

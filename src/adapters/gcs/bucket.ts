@@ -1,7 +1,13 @@
-import { CorruptError, NotFoundError, StorageUnavailableError } from '../../errors/errors.ts';
+import { CorruptError, NotFoundError } from '../../errors/errors.ts';
 import { contentTypeOf } from '../../object-store/keys.ts';
 import type { MarkedObject } from '../../object-store/marked-writes.ts';
-import type { Download, ObjectFacts, ObjectPage, PageOptions } from '../../object-store/objects.ts';
+import {
+  listingFailure,
+  type Download,
+  type ObjectFacts,
+  type ObjectPage,
+  type PageOptions,
+} from '../../object-store/objects.ts';
 import { wholeSize } from '../../remote-store/answers.ts';
 import type { OperationOptions, ReadOptions } from '../../storage/adapter.ts';
 import { factsOf, generationOf, versionOf, type ListAnswer, type Resource } from './answers.ts';
@@ -102,13 +108,11 @@ export class GcsBucket {
     }
   }
 
-  /** A missing bucket is a mistake in the configuration: the root of a source always exists. */
   async #list(prefix: string, signal: AbortSignal | undefined, url: URL): Promise<ListAnswer> {
     try {
       return jsonOf(await this.#client.send(`List ${prefix}`, signal, () => ({ method: 'GET', url })));
     } catch (error) {
-      if (!(error instanceof NotFoundError)) throw error;
-      throw new StorageUnavailableError({ detail: 'there is no such bucket', cause: error });
+      throw listingFailure(error);
     }
   }
 

@@ -15,7 +15,12 @@ import {
 } from '../../errors/errors.ts';
 import { contentTypeOf } from '../../object-store/keys.ts';
 import { firstKey } from '../../object-store/lookup.ts';
-import type { ObjectFacts, ObjectPage, PageOptions } from '../../object-store/objects.ts';
+import {
+  listingFailure,
+  type ObjectFacts,
+  type ObjectPage,
+  type PageOptions,
+} from '../../object-store/objects.ts';
 import { strongEtag } from '../../remote-store/answers.ts';
 import type { OperationOptions, ReadOptions } from '../../storage/adapter.ts';
 import { createWriteMark, type KnownServices } from './known-services.ts';
@@ -185,9 +190,11 @@ export class Bucket {
       const fixed = { Bucket: this.name, Prefix: prefix, MaxKeys: size, EncodingType: 'url' as const };
       const StartAfter = token === undefined ? after : undefined;
       const input = { ...fixed, ...present({ Delimiter: delimiter, ContinuationToken: token, StartAfter }) };
-      const answer = await this.connection.send(`ListObjectsV2 ${prefix}`, signal, (s3, http) =>
-        s3.listObjectsV2(input, http),
-      );
+      const answer = await this.connection
+        .send(`ListObjectsV2 ${prefix}`, signal, (s3, http) => s3.listObjectsV2(input, http))
+        .catch((error: unknown) => {
+          throw listingFailure(error);
+        });
       requireListing(answer);
       // Before anybody works with a page that may be followed by nothing but an error.
       token = nextToken(answer, token);

@@ -12,7 +12,7 @@ import type {
   ReadOptions,
   ReadResult,
 } from '../../storage/adapter.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
+import { SourcePath } from '../../storage/source-path.ts';
 import { SftpConnection } from './connection.ts';
 import { copyToNew, writeNew } from './content.ts';
 import { errorOf, isPlainRefusal, statusOf } from './errors.ts';
@@ -25,6 +25,14 @@ import { Session } from './session.ts';
 const PER_CONNECTION = 16;
 /** Reads among them, for as long as their readers take. */
 const READERS = 8;
+
+interface Attributes {
+  isDirectory(): boolean;
+}
+
+const requireFolder = (attributes: Attributes): void => {
+  if (!attributes.isDirectory()) throw new StorageUnavailableError({ detail: 'directory is no folder' });
+};
 
 /** What operations share on an SFTP server: connections, the root, and its own way of each step. */
 export class Store extends PathStore<Session> {
@@ -126,8 +134,13 @@ export class Store extends PathStore<Session> {
     return this.#pool.close();
   }
 
-  protected async findRoot({ connection }: Session): Promise<void> {
-    await this.#findBase(connection);
+  async requireRoot(session: Session): Promise<void> {
+    const { root } = SourcePath;
+    requireFolder(
+      await session.ask<Attributes>('stat', root, (sftp, answered) =>
+        sftp.stat(session.pathOf(root), answered),
+      ),
+    );
   }
 
   async #session(connection: SftpConnection, signal: AbortSignal | undefined): Promise<Session> {
@@ -145,10 +158,7 @@ export class Store extends PathStore<Session> {
     try {
       const names = await connection.request<string>((sftp, answered) => sftp.realpath(asked, answered));
       const directory = names.startsWith('/') ? names : `/${names}`;
-      const attributes = await connection.request<{ isDirectory(): boolean }>((sftp, answered) =>
-        sftp.stat(directory, answered),
-      );
-      if (!attributes.isDirectory()) throw new StorageUnavailableError({ detail: 'directory is no folder' });
+      requireFolder(await connection.request<Attributes>((sftp, answered) => sftp.stat(directory, answered)));
       const above = new Session(connection, { directory, prefix: [] }, new Spellings(), undefined);
       await this.ensureFolder(above, this.#prefix);
       return { directory, prefix: this.#prefix.segments };

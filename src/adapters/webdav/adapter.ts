@@ -58,6 +58,11 @@ export class WebdavAdapter implements StorageAdapter {
     return stat;
   }
 
+  async checkRoot(options: OperationOptions = {}): Promise<void> {
+    await this.#store.prepare(SourcePath.root, options);
+    await this.#store.resources.requireRoot(options);
+  }
+
   async *list(folder: SourcePath, options: ListOptions = {}): AsyncIterable<readonly Entry[]> {
     await this.#store.prepare(folder, options);
     let aliases = 0;

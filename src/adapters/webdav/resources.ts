@@ -3,7 +3,7 @@ import { respell, Spellings } from '../../adapter-support/spellings.ts';
 import { CorruptError, NotFoundError, StowageError } from '../../errors/errors.ts';
 import { pause } from '../../remote-store/backoff.ts';
 import type { OperationOptions, Stat } from '../../storage/adapter.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
+import { SourcePath } from '../../storage/source-path.ts';
 import { urlOf } from './address.ts';
 import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
 import { LostConnectionError, SilenceError } from './connections.ts';
@@ -91,6 +91,11 @@ export class Resources {
     const { found } = await this.#propfind.self(path, 'file', signal);
     if (found === undefined) throw new NotFoundError({ detail: 'an empty multistatus' });
     return statOf(path.name, found);
+  }
+
+  /** @throws NotFoundError where the root is missing */
+  async requireRoot({ signal }: OperationOptions): Promise<void> {
+    await this.#propfind.self(SourcePath.root, 'folder', signal);
   }
 
   /** Whether anything lies at a path, also below temporary names. */

@@ -53,6 +53,10 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     });
   }
 
+  async checkRoot(options: OperationOptions = {}): Promise<void> {
+    await this.#store.run(options, (session) => this.#store.requireRoot(session));
+  }
+
   async *list(folder: SourcePath, options: ListOptions = {}): AsyncIterable<readonly Entry[]> {
     this.#store.prepare(folder, options);
     const names = new ListedNames<Entry>(folder, this.#store.spellings);

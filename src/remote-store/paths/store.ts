@@ -72,8 +72,8 @@ export abstract class PathStore<Session extends PathSession> {
   abstract moveOver(session: Session, names: Names): Promise<void>;
   /** Refused without a reason that the answer tells: that something is in the way, above all. */
   abstract isPlainRefusal(error: unknown): boolean;
-  /** Makes the root again, when somebody has removed it. */
-  protected abstract findRoot(session: Session): Promise<void>;
+  /** Fails where the root is missing. It is made when the store is opened, and never again. */
+  abstract requireRoot(session: Session): Promise<void>;
   abstract close(): Promise<void>;
 
   /** To be called before anything else. Temporary names do not exist for anybody. */
@@ -146,10 +146,7 @@ export abstract class PathStore<Session extends PathSession> {
   async find(session: Session, path: SourcePath): Promise<Found | undefined> {
     const found = await session.look(path);
     if (found !== undefined) return found;
-    if (path.isRoot) {
-      await this.findRoot(session);
-      return session.look(path);
-    }
+    if (path.isRoot) return undefined;
     const exists = async (one: SourcePath): Promise<boolean> => (await session.look(one)) !== undefined;
     return (await respell(this.spellings, path, exists)) ? session.look(path) : undefined;
   }
