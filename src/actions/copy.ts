@@ -86,7 +86,8 @@ const copyOne = async (
   };
   const need = (): Promise<Measure> => measured(context, open, from, kind);
   const to = await storing(context, target, need, async () => takeFreeName(searchFor(await ask()), take));
-  if (isSame) await services.thumbnails.copied({ source, path: from }, { source, path: to });
+  const { stat } = item;
+  if (isSame) await services.thumbnails.copied({ source, path: from, stat }, { source, path: to });
   await report(context, { ...change, path: to });
 };
 

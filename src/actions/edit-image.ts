@@ -2,7 +2,13 @@ import { Readable } from 'node:stream';
 import * as z from 'zod';
 import { extensionOf } from '../content/extension.ts';
 import { BrokenImageError, ChangedMeanwhileError, InvalidParametersError } from '../errors/errors.ts';
-import { type Edit, MAX_RESULT_PIXELS, type PictureBox, type PictureSize } from '../images/engine.ts';
+import {
+  changesNothing,
+  type Edit,
+  MAX_RESULT_PIXELS,
+  type PictureBox,
+  type PictureSize,
+} from '../images/engine.ts';
 import { nameField, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import type { Stat } from '../storage/adapter.ts';
 import { isSameVersion } from '../storage/same-version.ts';
@@ -151,7 +157,8 @@ const requireTarget = async (
 };
 
 /**
- * Edits a stored image: over the original, or under another name in the same folder and format.
+ * Edits a stored image: over the original, or under another name in the same folder and format. An edit over the
+ * original that changes nothing stores nothing: each encoding costs quality.
  * @throws BrokenImageError (400) for SVG and what does not decode; ChangedMeanwhileError when it was replaced
  *   during the edit, NotFoundError when it was removed; BusyError; errors of naming and access
  */
@@ -179,17 +186,24 @@ export const editImage = async (
       return read.stream;
     },
   };
-  const put = (bytes: Buffer): Promise<SourcePath> =>
-    target
+  let isUnchanged = false;
+  const put = async (bytes: Buffer): Promise<SourcePath> => {
+    if (isUnchanged) return path;
+    return target
       ? putBeside(edited, target, bytes)
       : putting(context, open, path, { bytes: bytes.length }, () => putBack(edited, path, version, bytes));
+  };
   const stored = await services.images.edit(
     picture,
-    plan,
+    (seen) => {
+      const wanted = plan(seen);
+      isUnchanged = target === undefined && changesNothing(wanted, seen);
+      return wanted;
+    },
     async (bytes) => ({ path: await put(bytes), bytes: bytes.length }),
     signal,
   );
-  await report(context, { ...change, ...stored });
+  if (!isUnchanged) await report(context, { ...change, ...stored });
   return { newPath: publicUrlOf(open, stored.path) };
 };
 

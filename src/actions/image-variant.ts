@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { mimeTypeOf } from '../content/mime-type.ts';
-import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
+import { BrokenImageError, BusyError, InvalidParametersError } from '../errors/errors.ts';
 import { nameField, pathField, sourceField, textField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { FileAnswer } from './file-answer.ts';
@@ -34,6 +34,7 @@ export const imageVariantAction = defineAction({
       throw new InvalidParametersError('There is no such preset.');
     }
     const shown = await services.thumbnails.variant(source, path.parent, item, input.preset, signal);
+    if (shown.kind === 'self' && shown.isFailure === true) throw new BusyError();
     if (shown.kind !== 'stored') throw new BrokenImageError('This file has no variants.');
     const stat = await storage.stat(shown.path, { signal });
     return new FileAnswer({

@@ -131,7 +131,7 @@ const relocateOnce = async (
     // What is held and checked is the first name.
     if (name !== to.name) return to.parent.child(name);
     await moving(context, open, () => run(storage, kind, from, to, signal));
-    await services.thumbnails.moved({ source, path: from }, { source, path: to });
+    await services.thumbnails.moved({ source, path: from, stat }, { source, path: to });
     return undefined;
   });
   if (other === undefined) await report(context, change);

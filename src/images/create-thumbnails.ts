@@ -231,7 +231,7 @@ export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
   const { log, svgGenerator, pool = createImagePool() } = options;
   const cache = createThumbnailCache();
   const maker = createThumbnailMaker({ pool, previews: createPreviews(log), cache, log });
-  const followers = createFollowers({ maker, log, hasGenerator: svgGenerator !== undefined });
+  const followers = createFollowers({ maker, cache, log, hasGenerator: svgGenerator !== undefined });
   const backlog = createBacklog();
   const context: FolderViewContext = { cache, maker, log, svgGenerator };
   return {

@@ -134,3 +134,11 @@ export interface ImageEngine {
   /** Decodes all frames and forgets them. Resolves with the usual extension of the format, without dot. */
   verify(image: Buffer, signal?: AbortSignal): Promise<string>;
 }
+
+/** Whether an edit leaves a picture of this size as it is. */
+export const changesNothing = (edit: Edit, { width, height }: PictureSize): boolean => {
+  if (edit.kind === 'turn') return edit.turn.angle === 0 && edit.turn.flip === undefined;
+  // A box of this size begins at the corner.
+  const size = edit.kind === 'resize' ? edit.to : edit.box;
+  return size.width === width && size.height === height;
+};

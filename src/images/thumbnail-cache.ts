@@ -90,11 +90,14 @@ export const createThumbnailCache = (): ThumbnailCache => {
 /**
  * Whether a stored thumbnail is that of the item as it is. One that is older than its item is stale, unless
  * it is the one that was made of this very item: some dates lie in the future. Where the store reports
- * changes, so is one whose item was put there later, with whatever date.
+ * changes, so is one whose item was put there later, with whatever date; also within the same tick of the
+ * system's clock, as far as this process remembers which item it was made of.
  */
 export const isMadeOf = (cache: ThumbnailCache, target: Target, made: Entry, item: Entry): boolean => {
   if (made.modifiedAt === undefined || item.modifiedAt === undefined) return true;
-  if (made.modifiedAt >= item.modifiedAt && (made.changedAt ?? 0) >= (item.changedAt ?? 0)) return true;
   const row = cache.find(target);
-  return row?.outcome === 'made' && row.version === versionOf(item) && row.modifiedAt === made.modifiedAt;
+  const isOurs = row?.outcome === 'made' && row.modifiedAt === made.modifiedAt;
+  if (isOurs && row.version === versionOf(item)) return true;
+  if (isOurs && made.changedAt !== undefined && made.changedAt === item.changedAt) return false;
+  return made.modifiedAt >= item.modifiedAt && (made.changedAt ?? 0) >= (item.changedAt ?? 0);
 };

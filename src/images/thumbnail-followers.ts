@@ -1,16 +1,17 @@
 import { NotEmptyError, NotFoundError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
-import type { StorageAdapter } from '../storage/adapter.ts';
+import type { Entry, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { Target } from './thumbnail-cache.ts';
+import { isMadeOf, type Target, type ThumbnailCache } from './thumbnail-cache.ts';
 import type { ThumbnailMaker } from './thumbnail-maker.ts';
 import { createPlanner } from './thumbnail-plan.ts';
 import { hasThumbnailFolder, variantNameOf } from './thumbnail-name.ts';
-import type { SourceLocation, Thumbnails } from './thumbnails.ts';
+import type { SourceLocation, SourceVersion, Thumbnails } from './thumbnails.ts';
 
 /** What followers work with. */
 export interface FollowersContext {
   readonly maker: ThumbnailMaker;
+  readonly cache: ThumbnailCache;
   readonly log: Logger;
   /** Whether items have icons of their own. */
   readonly hasGenerator: boolean;
@@ -69,27 +70,26 @@ const drop = async (context: FollowersContext, location: SourceLocation): Promis
 };
 
 /**
- * Whether the thumbnail is at least as new as its image: only then a copy of it, which looks new, tells the
- * truth.
+ * Whether the thumbnail is at least as new as its image: only then it, which looks new at its next location, tells
+ * the truth.
  */
-const isCurrent = async ({ storage, path }: Target, image: SourceLocation): Promise<boolean> => {
-  const [made, shown] = await Promise.all([storage.stat(path), storage.stat(image.path)]);
-  return (
-    (made.modifiedAt ?? Infinity) >= (shown.modifiedAt ?? 0) &&
-    (made.changedAt ?? 0) >= (shown.changedAt ?? 0)
-  );
-};
+const isCurrent = async ({ cache }: FollowersContext, target: Target, image: Entry): Promise<boolean> =>
+  isMadeOf(cache, target, await target.storage.stat(target.path), image);
 
 /** Takes a picture along inside one store. False when there was none to take. */
 const take = async (
-  { maker }: FollowersContext,
+  context: FollowersContext,
   [from, to]: TargetPair,
-  operation: (from: Target, to: Target) => Promise<boolean>,
+  image: Entry,
+  operation: (from: Target, to: Target) => Promise<unknown>,
 ): Promise<boolean> => {
+  const { maker } = context;
   if (!from || !to || from.storage !== to.storage) return false;
-  await Promise.all([maker.forget(from), maker.forget(to)]);
   try {
-    return await operation(from, to);
+    const isTrue = await isCurrent(context, from, image);
+    await Promise.all([maker.forget(from), maker.forget(to)]);
+    if (isTrue) await operation(from, to);
+    return isTrue;
   } catch (error) {
     if (error instanceof NotFoundError) return false;
     throw error;
@@ -102,13 +102,12 @@ type TargetPair = readonly [from: Target | undefined, to: Target | undefined];
 const pairsOf = (old: readonly Target[], next: readonly Target[]): readonly TargetPair[] =>
   Array.from({ length: Math.max(old.length, next.length) }, (_, index) => [old[index], next[index]]);
 
-const move = async (context: FollowersContext, from: SourceLocation, to: SourceLocation): Promise<void> => {
+const move = async (context: FollowersContext, from: SourceVersion, to: SourceLocation): Promise<void> => {
   const [old, next] = await Promise.all([targetsOf(context, from), targetsOf(context, to)]);
   for (const pair of pairsOf(old.pictures, next.pictures)) {
-    const moved = await take(context, pair, async ({ storage, path }, target) => {
-      await storage.moveFile(path, target.path);
-      return true;
-    });
+    const moved = await take(context, pair, from.stat, ({ storage, path }, target) =>
+      storage.moveFile(path, target.path),
+    );
     if (!moved)
       await dropAll(
         context,
@@ -118,14 +117,12 @@ const move = async (context: FollowersContext, from: SourceLocation, to: SourceL
   await dropAll(context, [...old.icons, ...next.icons]);
 };
 
-const copy = async (context: FollowersContext, from: SourceLocation, to: SourceLocation): Promise<void> => {
+const copy = async (context: FollowersContext, from: SourceVersion, to: SourceLocation): Promise<void> => {
   const [old, next] = await Promise.all([targetsOf(context, from), targetsOf(context, to)]);
   for (const pair of pairsOf(old.pictures, next.pictures)) {
-    const copied = await take(context, pair, async ({ storage, path }, target) => {
-      if (!(await isCurrent({ storage, path }, from))) return false;
-      await storage.copyFile(path, target.path);
-      return true;
-    });
+    const copied = await take(context, pair, from.stat, ({ storage, path }, target) =>
+      storage.copyFile(path, target.path),
+    );
     if (!copied && pair[1] !== undefined) await dropAll(context, [pair[1]]);
   }
   await dropAll(context, next.icons);
@@ -154,19 +151,18 @@ const removeIfEmpty = async (storage: StorageAdapter, folder: SourcePath): Promi
 };
 
 /**
- * A thumbnail that was stored at the very moment when its folder went has brought the folder back. Takes such
- * thumbnails away, and the folders that hold nothing else. Costs nothing where no thumbnail was made of late,
- * else one question to the store.
+ * A thumbnail that was stored at the very moment when its folder went has brought the folder back. Removes such
+ * thumbnails, and the folders that hold nothing else. Costs nothing where no thumbnail was made of late,
+ * else one request to the store.
  */
 const sweepBelow = async ({ maker }: FollowersContext, location: SourceLocation): Promise<void> => {
   if (!hasThumbnailFolder(location.source.settings) || location.path.isRoot) return;
   const storage = await location.source.storage();
   const written = await maker.forgetBelow({ storage, path: location.path });
   if (written.length === 0 || !(await exists(storage, location.path))) return;
-  for (const thumbs of written) {
-    if (!(await exists(storage, thumbs))) continue;
-    await storage.removeFolder(thumbs);
-    for (let folder = thumbs.parent; location.path.contains(folder); folder = folder.parent) {
+  for (const path of written) {
+    await removeIfThere({ storage, path });
+    for (let folder = path.parent; location.path.contains(folder); folder = folder.parent) {
       if (!(await removeIfEmpty(storage, folder))) break;
     }
   }

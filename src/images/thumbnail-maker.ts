@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { BrokenImageError, BusyError, NotFoundError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Entry } from '../storage/adapter.ts';
+import type { Entry, Stat } from '../storage/adapter.ts';
+import { isSameVersion } from '../storage/same-version.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { MAX_PICTURE_BYTES } from './engine.ts';
 import type { ThumbnailSpec } from './engine.ts';
@@ -51,10 +52,7 @@ export interface ThumbnailMaker {
   ): Promise<Outcome>;
   /** Stops what is being made for the target and forgets what was known. */
   forget(target: Target): Promise<void>;
-  /**
-   * The same for all that lies below a folder. Gives the thumbnail folders there that this process has
-   * written to of late.
-   */
+  /** The same for all that lies below a folder. Returns the thumbnails there that this process has written of late. */
   forgetBelow(folder: Target): Promise<readonly SourcePath[]>;
 }
 
@@ -138,13 +136,27 @@ const forgetBelow = async (context: MakerContext, folder: Target): Promise<reado
   const { flights, cache } = context;
   const prefix = `${cache.keyOf(folder)}/`;
   const keys = new Set([...flights.keys(), ...cache.keys()].filter((key) => key.startsWith(prefix)));
-  const folders = new Map<string, SourcePath>();
-  for (const key of keys) {
-    const path = folder.path.join(SourcePath.parse(key.slice(prefix.length)));
-    await forget(context, { storage: folder.storage, path });
-    folders.set(path.parent.toString(), path.parent);
-  }
-  return [...folders.values()];
+  const paths = [...keys].map((key) => folder.path.join(SourcePath.parse(key.slice(prefix.length))));
+  for (const path of paths) await forget(context, { storage: folder.storage, path });
+  return paths;
+};
+
+/**
+ * Drops what was stored when its item was replaced meanwhile, perhaps by another program or instance: it is newer
+ * than the item, and would count as fresh for ever.
+ */
+const unlessReplaced = async (
+  { cache, log }: MakerContext,
+  { target, version }: Job,
+  { path, drawn }: { readonly path: SourcePath; readonly drawn: Stat },
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  const { storage } = target;
+  if (isSameVersion(drawn, await storage.stat(path, { signal }))) return 'made';
+  cache.forget(target);
+  log.debug('An item was replaced while its thumbnail was made.', { path: path.toString(), version });
+  await storage.removeFile(target.path);
+  return 'failed';
 };
 
 /** Makes a thumbnail of an image, within the memory for files from before it is read. */
@@ -157,9 +169,10 @@ const showImage = async (
   const { pool } = context;
   if ((entry.size ?? 0) > MAX_PICTURE_BYTES) throw new BrokenImageError('The image file is too large.');
   const work = async (): Promise<Outcome> => {
-    const { stream } = await job.target.storage.read(path, { signal });
+    const { stat: drawn, stream } = await job.target.storage.read(path, { signal });
     const image = await collect(stream, MAX_PICTURE_BYTES, signal);
-    return store(context, job, await pool.engine.thumbnail(image, spec, signal), signal);
+    const outcome = await store(context, job, await pool.engine.thumbnail(image, spec, signal), signal);
+    return outcome === 'made' ? unlessReplaced(context, job, { path, drawn }, signal) : outcome;
   };
   return pool.hold('thumbnails', entry.size, work, signal);
 };
@@ -175,8 +188,10 @@ const showDrawn = (
   const file = { storage: job.target.storage, path, size: entry.size };
   const side = Math.max(spec.width ?? 0, spec.height ?? 0);
   return previews.hold(async () => {
-    const drawn = await previews.draw(program, file, side, signal);
-    return store(context, job, await pool.engine.thumbnail(drawn, spec, signal), signal);
+    const drawn = await job.target.storage.stat(path, { signal });
+    const picture = await previews.draw(program, file, side, signal);
+    const outcome = await store(context, job, await pool.engine.thumbnail(picture, spec, signal), signal);
+    return outcome === 'made' ? unlessReplaced(context, job, { path, drawn }, signal) : outcome;
   }, signal);
 };
 

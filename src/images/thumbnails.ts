@@ -9,6 +9,11 @@ export interface SourceLocation {
   readonly path: SourcePath;
 }
 
+/** A file in a source as it was when it was looked at. */
+export interface SourceVersion extends SourceLocation {
+  readonly stat: Stat;
+}
+
 /** What a listing says besides its entries. */
 export interface DescribeOptions {
   readonly signal?: AbortSignal | undefined;
@@ -55,7 +60,7 @@ export interface Thumbnails {
    * makes it. Not aborted with a request: the picture is stored, and its thumbnail must not be one of
    * another.
    */
-  keep(stored: SourceLocation & { readonly stat: Stat }, drawn: DrawnThumbnail): Promise<void>;
+  keep(stored: SourceVersion, drawn: DrawnThumbnail): Promise<void>;
 
   /**
    * The picture that stands for an entry, made when it is missing or stale: once, however many ask at the
@@ -117,12 +122,12 @@ export interface Thumbnails {
    */
   removed(location: SourceLocation): Promise<void>;
   /**
-   * The image has another location now: its thumbnail goes along; a stale one at the target is replaced or
-   * removed.
+   * The image, which was this version before, has another location now: its thumbnail goes along unless it is
+   * older; a stale one at the target is replaced or removed.
    */
-  moved(from: SourceLocation, to: SourceLocation): Promise<void>;
+  moved(from: SourceVersion, to: SourceLocation): Promise<void>;
   /** As `moved`, for a copy. */
-  copied(from: SourceLocation, to: SourceLocation): Promise<void>;
+  copied(from: SourceVersion, to: SourceLocation): Promise<void>;
   /** The image has new content: its thumbnail is dropped and made anew by the next listing. */
   changed(location: SourceLocation): Promise<void>;
 }
@@ -142,11 +147,14 @@ export type Variants = Readonly<Record<string, string>>;
  */
 export type BatchOutcome = 'made' | 'current' | 'broken' | 'failed';
 
-/** What stands for an entry: a stored thumbnail, the markup of an icon, or the entry itself. */
+/**
+ * Shows an entry: a stored thumbnail, the markup of an icon, or the entry itself, with `isFailure` when a drawing
+ * could not be made or stored now.
+ */
 export type Shown =
   | { readonly kind: 'stored'; readonly path: SourcePath }
   | { readonly kind: 'icon'; readonly svg: string }
-  | { readonly kind: 'self' };
+  | { readonly kind: 'self'; readonly isFailure?: true };
 
 /** What an icon generator learns of the item that it draws for. */
 export interface IconEntry {

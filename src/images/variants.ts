@@ -96,23 +96,29 @@ const variantWith =
     const fresh = await freshOf(context, found, [variant], signal);
     const outcome = fresh.size > 0 ? 'made' : await make(context, folder, variant, request);
     if (outcome === 'broken') throw new BrokenImageError();
-    return outcome === 'made' ? { kind: 'stored', path: variant.target.path } : { kind: 'self' };
+    return outcome === 'made'
+      ? { kind: 'stored', path: variant.target.path }
+      : { kind: 'self', isFailure: true };
   };
 
-/** Makes what is missing of one preset, at most `quota`. Gives the names of those that are there then. */
+/**
+ * Makes the missing variants of one preset, at most `quota`. Returns the names of all variants that exist then, and
+ * the number that it tried to make.
+ */
 const present = async (
   context: VariantsContext,
   found: PresetFolder,
   entries: readonly Entry[],
   { quota, signal }: { quota: number; readonly signal: AbortSignal | undefined },
-): Promise<ReadonlyMap<Entry, string>> => {
+): Promise<{ readonly names: ReadonlyMap<Entry, string>; readonly tried: number }> => {
   const request = { since: context.cache.turn(), signal };
   const variants = entries.map((entry) => variantOf(found, entry));
   const fresh = await freshOf(context, found, variants, signal);
   const missing = variants.filter((variant) => !fresh.has(variant)).slice(0, quota);
   const outcomes = await Promise.all(missing.map((variant) => make(context, found.folder, variant, request)));
   const made = missing.filter((_, index) => outcomes[index] === 'made');
-  return new Map([...fresh, ...made].map(({ entry, target }) => [entry, target.path.name]));
+  const names = new Map([...fresh, ...made].map(({ entry, target }) => [entry, target.path.name]));
+  return { names, tried: missing.length };
 };
 
 const variantsWith =
@@ -134,8 +140,8 @@ const variantsWith =
       }
       const opened = await presetFolder(source, folder, preset);
       if (opened === undefined || pictures.length === 0) continue;
-      const names = await present(context, opened, pictures, { quota, signal });
-      quota = Math.max(0, quota - names.size);
+      const { names, tried } = await present(context, opened, pictures, { quota, signal });
+      quota -= tried;
       for (const [entry, name] of names) add(entry, inside(name));
     }
     return entries.map((entry) => found.get(entry));

@@ -89,7 +89,7 @@ describe('making thumbnails', () => {
     }
   });
 
-  it('costs one read and one write for each new thumbnail, and no other call', async () => {
+  it('costs one read, one write and one look at the image for each new thumbnail, and no other call', async () => {
     const { storage, calls } = counting(withFaults(new MemoryAdapter(), [], { hide: ['statMany'] }));
     const gallery = createGallery({}, { storage });
     await fill(storage, 3);
@@ -101,6 +101,9 @@ describe('making thumbnails', () => {
       'read',
       'read',
       'read',
+      'stat',
+      'stat',
+      'stat',
       'write',
       'write',
       'write',
@@ -225,6 +228,67 @@ describe('pictures that change while their thumbnails are made', () => {
   };
   const shows = async (storage: StorageAdapter, colour: [number, number, number]): Promise<boolean> =>
     isNear(await colourAt(await bytesAt(storage, '_thumbs/a.png'), 10, 10), colour);
+
+  it('are not made of more bytes than a picture may have, also where the store reports no size', async () => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'a.png', await flat('#d02020'));
+    let megabytes = 0;
+    const endless = (): Readable =>
+      new Readable({
+        read() {
+          megabytes += 1;
+          this.push(megabytes > 300 ? null : Buffer.alloc(2 ** 20, 'a'));
+        },
+      });
+    const storage = new Proxy(inner, {
+      get: (target, key) =>
+        key === 'read'
+          ? async (...input: Parameters<StorageAdapter['read']>) => ({
+              stat: (await target.read(...input)).stat,
+              stream: endless(),
+            })
+          : typeof Reflect.get(target, key) === 'function'
+            ? (Reflect.get(target, key) as () => unknown).bind(target)
+            : (Reflect.get(target, key) as unknown),
+    });
+    const gallery = createGallery({}, { storage });
+    const entry = { name: 'a.png', kind: 'file', size: undefined, modifiedAt: 1 } as const;
+    await gallery.thumbnails.describe(gallery.source, pathOf(''), [entry], {});
+    expect(megabytes).toBeGreaterThan(60);
+    expect(megabytes).toBeLessThan(80);
+  });
+
+  it('are not taken for those of what another program has put there meanwhile', async () => {
+    const inner = new MemoryAdapter();
+    let isReplaced = false;
+    const storage = new Proxy(inner, {
+      get: (target, key) =>
+        key === 'write'
+          ? async (...input: Parameters<StorageAdapter['write']>): Promise<unknown> => {
+              if (!isReplaced) await put(inner, 'a.png', await flat('#20d020'));
+              isReplaced = true;
+              return target.write(...input);
+            }
+          : typeof Reflect.get(target, key) === 'function'
+            ? (Reflect.get(target, key) as () => unknown).bind(target)
+            : (Reflect.get(target, key) as unknown),
+    });
+    const presets = { imagePresets: { card: { width: 20 } } };
+    const gallery = createGallery(presets, { storage });
+    await put(inner, 'a.png', await flat('#d02020'));
+    await gallery.list();
+    expect((await createGallery(presets, { storage: inner }).list())['a.png']).toBe('_thumbs/a.png');
+    expect(await shows(inner, [32, 208, 32])).toBe(true);
+    isReplaced = false;
+    const [entry] = await entriesOf(inner);
+    if (entry === undefined) throw new Error('The picture is gone.');
+    const { thumbnails, source } = gallery;
+    const make = (): Promise<unknown> =>
+      thumbnails.variant(source, pathOf(''), entry, 'card', new AbortController().signal);
+    await put(inner, 'a.png', await flat('#d02020'));
+    expect(await make()).toMatchObject({ kind: 'self', isFailure: true });
+    await expect(inner.stat(pathOf('_thumbs/card/a.png'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
 
   it('get one of the new content when a listing has seen it', async () => {
     const clock = { now: Date.UTC(2026, 0, 1) };

@@ -13,6 +13,23 @@ const flat = (background: string): Promise<Buffer> =>
     .png()
     .toBuffer();
 
+it('pictures that are replaced by older ones within the same tick get new thumbnails', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'stowage-older-'));
+  onTestFinished(() => rm(root, { recursive: true }));
+  const storage = await openLocalAdapter({ root, log: createSilentLogger() });
+  const gallery = createGallery({}, { storage });
+  const pictures = [await flat('red'), await flat('blue')];
+  const shown: number[] = [];
+  for (let round = 0; round < 30; round += 1) {
+    await writeFile(join(root, 'a.png'), pictures[round % 2] ?? '');
+    await utimes(join(root, 'a.png'), new Date('2001'), new Date(2001, 0, 40 - round));
+    const { 'a.png': thumb = '' } = await gallery.list();
+    const [red = 0] = await colourAt(await bytesAt(storage, thumb), 5, 5);
+    shown.push(red);
+  }
+  expect(shown).toEqual(shown.map((_, round) => (round % 2 === 0 ? 255 : 0)));
+});
+
 it('pictures that other programs replace by older ones get new thumbnails, for a fresh process too', async () => {
   const root = await mkdtemp(join(tmpdir(), 'stowage-older-'));
   onTestFinished(() => rm(root, { recursive: true }));

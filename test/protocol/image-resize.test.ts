@@ -41,6 +41,22 @@ describe('imageResize', () => {
     },
   );
 
+  it('leaves a picture of that size byte for byte, as a crop of all of it does, and stores it under another name', async () => {
+    const { put, service, bytes } = await startImages();
+    const original = await quarters(80, 40).jpeg({ quality: 70 }).toBuffer();
+    await put('a.jpg', original);
+    const whole = { ...boxOf({ x: 0, y: 0, w: 80, h: 40 }) };
+    for (const action of ['imageResize', 'imageCrop'] as const) {
+      expect((await service.call(action, { name: 'a.jpg', ...whole })).data).toEqual({
+        code: 220,
+        newPath: 'https://files.example/files/a.jpg',
+      });
+      expect((await bytes('a.jpg')).equals(original)).toBe(true);
+    }
+    await service.call('imageResize', { name: 'a.jpg', newname: 'b.jpg', ...boxOf({ w: 80, h: 40 }) });
+    expect((await sharp(await bytes('b.jpg')).metadata()).width).toBe(80);
+  });
+
   it('answers to GET, JSON and action in the query alike', async () => {
     const { put, service, shown } = await startImages();
     await put('a.png', await quarters().png().toBuffer());

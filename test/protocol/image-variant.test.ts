@@ -175,6 +175,23 @@ describe('imageVariant', () => {
     );
   });
 
+  it('is made of every preset, also beyond as many as may be made at once', async () => {
+    const presets = { card: PRESETS.card, wide: PRESETS.wide };
+    const started = await startImages({
+      imagePresets: presets,
+      safeThumbsCountInOneTime: 2,
+      createThumb: false,
+    });
+    const png = await quarters().png().toBuffer();
+    await started.service.source('files').put({ 'a.png': png, 'b.png': png, 'c.png': png });
+    for (let listings = 0; listings < 2; listings += 1) await listed(started);
+    expect((await listed(started)).map(({ variants }) => Object.keys(variants ?? {}))).toEqual([
+      ['card', 'wide'],
+      ['card', 'wide'],
+      ['card', 'wide'],
+    ]);
+  });
+
   it('is made when a browser asks, in sources that serve their files', async () => {
     const started = await start({ sources: { files: { serve: 'public' } } });
     const { service } = started;
