@@ -2,13 +2,7 @@ import { Readable } from 'node:stream';
 import * as z from 'zod';
 import { extensionOf } from '../content/extension.ts';
 import { BrokenImageError, ChangedMeanwhileError, InvalidParametersError } from '../errors/errors.ts';
-import {
-  changesNothing,
-  type Edit,
-  MAX_RESULT_PIXELS,
-  type PictureBox,
-  type PictureSize,
-} from '../images/engine.ts';
+import { changesNothing, type Edit, MAX_RESULT_PIXELS, type PictureSize } from '../images/engine.ts';
 import { nameField, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import type { Stat } from '../storage/adapter.ts';
 import { isSameVersion } from '../storage/same-version.ts';
@@ -16,6 +10,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import { stageContent } from '../storage/staging.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { announce, report } from './changes.ts';
+import { fitCropBox } from './crop-box.ts';
 import { requireItem } from './item.ts';
 import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import { renamedFileName } from './new-name.ts';
@@ -223,36 +218,6 @@ export const imageResizeAction = defineAction({
   run: (context, { box: { w: width, h: height }, ...input }) =>
     editImage(context, 'IMAGE_RESIZE', input, () => ({ kind: 'resize', to: { width, height } })),
 });
-
-/** Clients compute boxes from a scaled view; this much over the edge is an error of rounding. */
-const TOLERANCE = 2;
-
-/** Rounds one side of a box into the picture. Undefined when it lies outside. */
-const fitSide = (
-  start: number,
-  length: number,
-  whole: number,
-): { readonly start: number; readonly length: number } | undefined => {
-  if (start >= whole || start + length - whole >= TOLERANCE) return undefined;
-  const first = Math.min(Math.round(start), whole - 1);
-  return { start: first, length: Math.max(1, Math.min(Math.round(length), whole - first)) };
-};
-
-/**
- * The box in whole pixels: values are rounded, what passes the edge by less than 2 pixels is cut. `box` has a
- * start of at least zero and a size above zero.
- * @throws InvalidParametersError when the box reaches further out of the picture
- */
-const fitCropBox = (seen: PictureSize, box: PictureBox): PictureBox => {
-  const across = fitSide(box.x, box.width, seen.width);
-  const down = fitSide(box.y, box.height, seen.height);
-  if (!across || !down) {
-    throw new InvalidParametersError(
-      `The box must lie inside of the image of ${seen.width}x${seen.height} pixels.`,
-    );
-  }
-  return { x: across.start, y: down.start, width: across.length, height: down.length };
-};
 
 /** Cuts a box out of an image, as the user sees it. */
 export const imageCropAction = defineAction({
