@@ -28,7 +28,7 @@ export class ListedNames<Item> {
     }
     if (decomposed(name) !== undefined) {
       this.#composed.add(name);
-      this.#spellings.forget(this.#folder.child(name));
+      this.#spellings.forget(this.#folder.below(name));
     }
     return true;
   }
@@ -36,7 +36,7 @@ export class ListedNames<Item> {
   /** What has waited, when the listing has ended. */
   rest(): readonly Item[] {
     const rest = [...this.#waiting].filter(([name]) => !this.#composed.has(name));
-    for (const [name, { written }] of rest) this.#spellings.note(this.#folder.child(name), written);
+    for (const [name, { written }] of rest) this.#spellings.note(this.#folder.below(name), written);
     return rest.map(([, { item }]) => item);
   }
 }

@@ -1,4 +1,4 @@
-import { NotFoundError } from '../errors/errors.ts';
+import { NotFoundError, StorageDeniedError, type StowageError } from '../errors/errors.ts';
 import type { OperationOptions, Stat } from '../storage/adapter.ts';
 import { isSameVersion } from '../storage/same-version.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -8,6 +8,10 @@ import type { SourcePath } from '../storage/source-path.ts';
  * the same file.
  */
 const WINDOWS_ALIAS = /[. ]$|~\d|:/u;
+
+/** The error for a name that a store keeps from its users: nothing is seen to be there, and it is not given. */
+export const refusedName = (detail: string, isWrite: boolean): StowageError =>
+  isWrite ? new StorageDeniedError({ detail }) : new NotFoundError({ detail });
 
 const otherCase = (name: string): string =>
   name.replaceAll(/[a-z]/giu, (letter) =>
@@ -51,9 +55,20 @@ export class LetterCase {
     return !this.isSensitive && WINDOWS_ALIAS.test(name);
   }
 
-  /** Whether a path holds such a name. */
-  hasAlias({ segments }: SourcePath): boolean {
-    return segments.some((segment) => this.isAlias(segment));
+  /**
+   * Refuses a path with a name that the server may take for another one: access rules would not meet it.
+   * @param tryOut finds out about letter case with something of the store's own; asked for at most once
+   * @throws NotFoundError, for writes StorageDeniedError; as `tryOut`
+   */
+  async requireOwnNames(
+    { segments }: SourcePath,
+    isWrite: boolean,
+    tryOut: () => Promise<void>,
+  ): Promise<void> {
+    const hasAlias = (): boolean => segments.some((segment) => this.isAlias(segment));
+    if (!hasAlias()) return;
+    if (!this.isKnown) await tryOut();
+    if (hasAlias()) throw refusedName('a name that may be another one on this server', isWrite);
   }
 
   /** Tries it on a path where something was just seen. Costs two requests, and none when it is known. */

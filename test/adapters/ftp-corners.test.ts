@@ -238,6 +238,85 @@ describe('LIST of the ftp adapter', () => {
   });
 });
 
+describe('a server without MLSD', () => {
+  it('lists a folder once to move a file there, that of its new name', async () => {
+    const files = new Set(['/in/a.txt', '/in/b.txt']);
+    let [from, folder] = ['', '/'];
+    const script: Script = (verb, path) => {
+      const isFile = files.has(path);
+      if (['MLSD', 'MLST', 'FEAT', 'OPTS'].includes(verb)) return '500 what?';
+      if (verb === 'CWD') folder = path;
+      if (verb === 'STAT')
+        return isFile ? `213-here\r\n-rw-r--r-- 1 a b 3 Feb 14 09:00 ${path}\r\n213 end` : '550 nothing';
+      if (verb === 'SIZE') return isFile ? '213 3' : '550 nothing';
+      if (verb === 'RNFR') {
+        from = path;
+        return isFile ? '350 and now' : '550 nothing';
+      }
+      if (verb !== 'RNTO') return undefined;
+      files.delete(from);
+      files.add(path);
+      return '250 moved';
+    };
+    const listing = (): string =>
+      ['drwxr-xr-x 2 a b 0 Feb 14 09:00 in', 'drwxr-xr-x 2 a b 0 Feb 14 09:00 out']
+        .concat(
+          [...files].map((file) => (file.startsWith(`${folder}/`) ? file.slice(folder.length + 1) : 'other')),
+        )
+        .map((line) => (line.startsWith('d') ? line : `-rw-r--r-- 1 a b 3 Feb 14 09:00 ${line}`))
+        .join('\r\n');
+    const { store, stub } = await start({ script, listing });
+    await store.moveFile(at('in/a.txt'), at('out/a.txt'), { createOnly: true });
+    const before = stub.heard.length;
+    await store.moveFile(at('in/b.txt'), at('out/b.txt'), { createOnly: true });
+    expect([...files].sort()).toEqual(['/out/a.txt', '/out/b.txt']);
+    expect(stub.heard.slice(before).filter((line) => line.startsWith('LIST'))).toHaveLength(1);
+  });
+
+  it('may tell the size of a file in words', async () => {
+    for (const [stored, code] of [
+      [0, undefined],
+      [1, 'CORRUPT'],
+    ] as const) {
+      let name = 'other';
+      const { store } = await start({
+        listing: () => `-rw-r--r-- 1 a b ${String(stored)} Feb 14 09:00 ${name}\r\n`,
+        script: (verb, path) => {
+          if (verb === 'STOR') name = path.slice(1);
+          if (['MLSD', 'MLST', 'FEAT', 'OPTS'].includes(verb)) return '500 what?';
+          return verb === 'SIZE' ? '213 File status' : undefined;
+        },
+      });
+      expect(await codeOf(store.write(at('empty.txt'), Readable.from([])))).toBe(code);
+    }
+  });
+});
+
+describe('a command that is too long for an FTP server', () => {
+  const short: Script = (verb, path) => {
+    if (verb.length + path.length > 60) return '500 Command too long.';
+    if (verb === 'STAT') return `213-here\r\nlrwxrwxrwx 1 a b 4 Feb 14 09:00 ${path} -> x\r\n213 end`;
+    return verb === 'MLST' && path === '/a.txt' ? factsOf(3) : undefined;
+  };
+
+  it('is refused as a name, and says nothing of the commands that the server knows', async () => {
+    const { store, stub } = await start({ script: short, listing: LISTED });
+    const long = 'n'.repeat(80);
+    expect(await codeOf(store.stat(at(long)))).toBe('UNSAFE_NAME');
+    expect(await codeOf(store.write(at(`${long}/a.txt`), contentOf('new')))).toBe('UNSAFE_NAME');
+    expect(await namesIn(store)).toEqual(['a.txt']);
+    expect(stub.heard).toContain('MLSD');
+    expect(stub.heard.filter((line) => line.startsWith('LIST'))).toEqual([]);
+    // Nor does it hide that something is a link.
+    expect(await codeOf(store.stat(at('a.txt')))).toBe('NOT_FOUND');
+  });
+});
+
+it('an FTP upload whose folder is moved meanwhile finds nothing at its path', async () => {
+  const { store } = await start({ script: (verb) => (verb === 'MLST' ? '550 nothing' : undefined) });
+  expect(await codeOf(store.write(at('a.txt'), contentOf('new')))).toBe('NOT_FOUND');
+});
+
 describe('sources of one service on one FTP server', () => {
   it('lock each other out of a name, however their directories are spelled', async () => {
     const files = new Map<string, number>();

@@ -1,7 +1,7 @@
 import type { FTPResponse } from 'basic-ftp';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { FtpConnection, Received, Wanted } from './connection.ts';
-import { errorOf, isFinalRefusal, isUnknownCommand } from './errors.ts';
+import { codeOf, errorOf, isFinalRefusal, isUnknownCommand } from './errors.ts';
 
 /** Where a CWD has led: `link` to somewhere else, `closed` nowhere. */
 export type Entered = 'real' | 'link' | 'closed';
@@ -53,6 +53,21 @@ export class Commands {
     } catch (error) {
       if (!isUnknownCommand(error)) throw error;
       return undefined;
+    }
+  }
+
+  /**
+   * Whether an error says that the server does not know a command. Servers refuse a line that is too long for
+   * them in the same words, so a short one is tried too.
+   */
+  async isUnknown(verb: string, error: unknown): Promise<boolean> {
+    if (!isUnknownCommand(error)) return false;
+    try {
+      await this.ask(`${verb} /.stowage`);
+      return false;
+    } catch (again) {
+      if (codeOf(again) === undefined) throw again;
+      return isUnknownCommand(again);
     }
   }
 

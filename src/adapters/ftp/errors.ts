@@ -12,7 +12,8 @@ import { errorOfRefusal, refusalOf, type RefusalMeanings } from '../../remote-st
 const byCode: RefusalMeanings = new Map([
   [450, (facts) => new BusyError(facts)],
   [452, (facts) => new StorageFullError(facts)],
-  [500, (facts) => new UnsupportedError(facts)],
+  // Of the commands that every server knows: a line that is too long for it.
+  [500, (facts) => new UnsafeNameError(facts)],
   [501, (facts) => new UnsafeNameError(facts)],
   [502, (facts) => new UnsupportedError(facts)],
   [504, (facts) => new UnsupportedError(facts)],

@@ -6,7 +6,8 @@ import { ROOT, type Found, type ListedEntry } from '../../remote-store/paths/ses
 /** Characters of one line: a name has 255 bytes, facts have less. */
 const LONGEST = 8192;
 
-const sizeIn = (text: string | undefined): number | undefined =>
+/** A length in bytes; undefined for anything but digits. */
+export const sizeIn = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
 
 /** A time of RFC 3659, `20260131235959.123`, in milliseconds since 1970. */
@@ -57,11 +58,15 @@ export const showsLink = (line: string, name?: string): boolean =>
 const isLineOf = (line: string, name: string): boolean =>
   line.endsWith(` ${name}`) || line.includes(` ${name} -> `);
 
-/** Whether an answer to STAT shows a link at that path or name; undefined where it shows other entries only. */
-export const statShowsLink = (answer: string, names: readonly string[]): boolean | undefined => {
+/** What an answer to STAT shows at a path or name: a link, anything else, only other entries, or none at all. */
+export const shownByStat = (
+  answer: string,
+  names: readonly string[],
+): 'link' | 'no link' | 'others' | 'nothing' => {
   const shown = answer.split('\n').filter((line) => MODE.test(line.trimStart()));
   const own = shown.filter((line) => names.some((name) => isLineOf(line, name)));
-  return own.length > 0 || shown.length === 0 ? own.some((line) => showsLink(line)) : undefined;
+  if (own.length > 0) return own.some((line) => showsLink(line)) ? 'link' : 'no link';
+  return shown.length > 0 ? 'others' : 'nothing';
 };
 
 /** How `ls` begins a listing, in the language of its server. */

@@ -12,20 +12,14 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import { Commands, type Entered } from './commands.ts';
 import type { FtpConnection, Received, Wanted } from './connection.ts';
 import type { Dialect } from './dialect.ts';
-import { codeOf, errorOf, isFinalRefusal, isPlainRefusal, isUnknownCommand } from './errors.ts';
-import {
-  entriesIn,
-  entryOfFacts,
-  entryOfText,
-  foundFrom,
-  linesOf,
-  showsLink,
-  statShowsLink,
-  timeIn,
-} from './listing.ts';
+import { codeOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
+import { foundFrom, showsLink, sizeIn, shownByStat, timeIn } from './listing.ts';
+import { Listings } from './listings.ts';
 
-/** Bytes of a listing that are kept for its reader: some 100,000 entries, with which the connection is free. */
-const LISTED_AHEAD = 16 * 1024 * 1024;
+const FILE: Found = { ...ROOT, kind: 'file' };
+
+/** The last name of a path on the server. */
+const nameOf = (whole: string): string => whole.slice(whole.lastIndexOf('/') + 1);
 
 /** What a session works with. */
 export interface SessionContext {
@@ -38,8 +32,10 @@ export interface SessionContext {
 export class Session implements PathSession {
   readonly #commands: Commands;
   readonly #context: SessionContext;
+  readonly #listings: Listings;
 
   constructor(commands: Commands, context: SessionContext) {
+    this.#listings = new Listings(commands, context.dialect);
     this.#commands = commands;
     this.#context = context;
   }
@@ -66,16 +62,27 @@ export class Session implements PathSession {
   async look(path: SourcePath): Promise<Found | undefined> {
     const whole = this.pathOf(path);
     if (path.isRoot) return (await this.#commands.enter(whole)) === 'real' ? ROOT : undefined;
-    const found = await this.#lookAt(whole, path);
+    const { hasFacts } = this.#context.dialect;
+    // Without facts a folder shows by being entered, and a listing of the one above it is saved.
+    const entered = hasFacts ? 'closed' : await this.#commands.enter(whole);
+    const folder = { ...ROOT, name: path.name };
+    const found = entered === 'closed' ? await this.#lookAt(whole, path) : folder;
     if (found?.kind === 'folder') {
-      const entered = await this.#commands.enter(whole);
-      if (entered === 'real') return found;
+      const reached = hasFacts ? await this.#commands.enter(whole) : entered;
+      if (reached === 'real') return found;
       // Its rights may keep this login out of it.
       if ((await this.#enterParent(whole)) !== 'real') return undefined;
-      return { ...found, kind: entered === 'link' ? 'other' : 'folder' };
+      return { ...found, kind: reached === 'link' ? 'other' : 'folder' };
     }
     if (found === undefined || (await this.#enterParent(whole)) !== 'real') return undefined;
-    return found.kind === 'file' && (await this.#isLink(whole, path)) ? { ...found, kind: 'other' } : found;
+    // A listing has shown what it is.
+    if (found.kind !== 'file' || !this.#context.dialect.hasFacts) return found;
+    return (await this.#isLink(whole, path)) ? { ...found, kind: 'other' } : found;
+  }
+
+  /** A folder that the login may not enter cannot be told from a real one; it cannot be emptied either. */
+  async kindAt(_path: SourcePath, whole: string): Promise<Found['kind']> {
+    return (await this.#commands.enter(whole)) === 'link' ? 'other' : 'folder';
   }
 
   async *entries(
@@ -83,7 +90,7 @@ export class Session implements PathSession {
     whole?: string,
   ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
     // A folder that goes with all it holds: some servers show links as what they lead to.
-    const links = whole === undefined ? new Set() : await this.#linksIn(folder, whole);
+    const links = whole === undefined ? new Set() : await this.#listings.links(folder, whole);
     const { pages } = await this.list(folder, whole);
     for await (const page of pages)
       yield page.map((entry) =>
@@ -98,8 +105,8 @@ export class Session implements PathSession {
   ): Promise<{ readonly pages: AsyncIterable<readonly ListedEntry[]>; readonly ended: Promise<void> }> {
     if ((await this.#commands.enter(whole)) !== 'real')
       throw new NotFoundError({ detail: 'no folder, or behind a link' });
-    const { body, ended } = await this.#openList(folder);
-    return { pages: this.#parsed(body, folder), ended };
+    const { body, ended } = await this.#listings.open(folder);
+    return { pages: this.#listings.entries(body, folder), ended };
   }
 
   /** Has the server send a file. */
@@ -119,14 +126,9 @@ export class Session implements PathSession {
   async stored(path: SourcePath): Promise<Found | undefined> {
     const whole = this.pathOf(path);
     if (this.#context.dialect.hasFacts) return this.#lookAt(whole, path);
-    const size = (await this.#commands.answerIfKnown(`SIZE ${whole}`))?.message.slice(4).trim();
-    return {
-      ...ROOT,
-      name: path.name,
-      kind: 'file',
-      size: size === undefined ? undefined : Number(size),
-      modifiedAt: await this.#timeOf(whole),
-    };
+    const size = await this.#sizeOf(whole);
+    if (size === undefined) return this.#lookInList(whole, path);
+    return { ...FILE, name: path.name, size, modifiedAt: await this.#timeOf(whole) };
   }
 
   async mkdir(path: SourcePath): Promise<void> {
@@ -185,22 +187,32 @@ export class Session implements PathSession {
         facts === undefined ? undefined : foundFrom(facts.replace(/\btype=[cp]dir\b/iu, 'type=dir'));
       return found === undefined ? undefined : { ...found, name: path.name };
     } catch (error) {
-      if (!isUnknownCommand(error)) throw error;
+      if (!(await this.#commands.isUnknown('MLST', error))) throw error;
       dialect.hasFacts = false;
       return this.#lookInList(whole, path);
     }
   }
 
+  /** A file by STAT and SIZE, where the server tells so much; all else by a listing of its folder. */
   async #lookInList(whole: string, path: SourcePath): Promise<Found | undefined> {
     if ((await this.#enterParent(whole)) !== 'real') return undefined;
-    const name = whole.slice(whole.lastIndexOf('/') + 1);
-    const { body } = await this.#openList(path.parent);
-    let found: Found | undefined;
-    for await (const page of this.#parsed(body, path.parent))
-      found ??= page.find(({ written }) => written === name)?.found;
+    const size = (await this.#statOf(whole)) === 'no link' ? await this.#sizeOf(whole) : undefined;
+    const found = size === undefined ? await this.#listed(whole, path) : { ...FILE, size };
     if (found === undefined) return undefined;
     const modifiedAt = found.kind === 'file' ? await this.#timeOf(whole) : undefined;
     return { ...found, name: path.name, modifiedAt };
+  }
+
+  async #listed(whole: string, path: SourcePath): Promise<Found | undefined> {
+    const { body } = await this.#listings.open(path.parent);
+    let found: Found | undefined;
+    for await (const page of this.#listings.entries(body, path.parent))
+      found ??= page.find(({ written }) => written === nameOf(whole))?.found;
+    return found;
+  }
+
+  async #sizeOf(whole: string): Promise<number | undefined> {
+    return sizeIn((await this.#commands.answerIfKnown(`SIZE ${whole}`))?.message.slice(4).trim());
   }
 
   async #timeOf(whole: string): Promise<number | undefined> {
@@ -212,77 +224,26 @@ export class Session implements PathSession {
    * shows others only, the folder is listed.
    */
   async #isLink(whole: string, path: SourcePath): Promise<boolean> {
-    const { dialect } = this.#context;
-    if (!dialect.hasStat) return false;
-    const name = whole.slice(whole.lastIndexOf('/') + 1);
-    try {
-      const { message } = (await this.#commands.answer(`STAT ${whole}`)) ?? { message: '' };
-      const isLink = statShowsLink(message, [whole, name]);
-      if (isLink !== undefined) return isLink;
-    } catch (error) {
-      // How STAT says that nothing lies there.
-      if (codeOf(error) === 450) return false;
-      if (!isUnknownCommand(error)) throw error;
-      dialect.hasStat = false;
-      return false;
-    }
+    const shown = await this.#statOf(whole);
+    if (shown !== 'others') return shown === 'link';
+    const name = nameOf(whole);
     let isLink = false;
-    for await (const line of this.#listed(path.parent)) isLink ||= showsLink(line, name);
+    for await (const line of this.#listings.lines(path.parent)) isLink ||= showsLink(line, name);
     return isLink;
   }
 
-  async #linksIn(folder: SourcePath, whole: string): Promise<ReadonlySet<string>> {
-    const links = new Set<string>();
-    if (!this.#context.dialect.hasFacts || (await this.#commands.enter(whole)) !== 'real') return links;
-    for await (const line of this.#listed(folder))
-      if (showsLink(line)) links.add(entryOfText(line, this.connection.client.parseList)?.written ?? '');
-    return links;
-  }
-
-  async #openList(folder: SourcePath): Promise<Received> {
+  async #statOf(whole: string): Promise<ReturnType<typeof shownByStat>> {
     const { dialect } = this.#context;
-    if (dialect.hasFacts) {
-      try {
-        return await this.#commands.receive('MLSD', folder, { ahead: LISTED_AHEAD });
-      } catch (error) {
-        if (!isUnknownCommand(error)) throw error;
-        dialect.hasFacts = false;
-      }
-    }
-    return this.#commands.receive(await this.#listCommand(folder), folder, { ahead: LISTED_AHEAD });
-  }
-
-  /** Whether `-a` is understood shows in the folder itself, which is listed then too. */
-  async #listCommand(folder: SourcePath): Promise<'LIST' | 'LIST -a'> {
-    const { dialect } = this.#context;
-    if (dialect.list !== undefined) return dialect.list;
-    let showsItself = false;
-    for await (const line of this.#listed(folder)) showsItself ||= / \.$/u.test(line);
-    return (dialect.list ??= showsItself ? 'LIST -a' : 'LIST');
-  }
-
-  /** The lines of LIST with hidden names; none where the server refuses that. */
-  async *#listed(folder: SourcePath): AsyncGenerator<string, void, undefined> {
+    if (!dialect.hasStat) return 'nothing';
     try {
-      const { body } = await this.#commands.receive('LIST -a', folder, { ahead: LISTED_AHEAD });
-      for await (const lines of linesOf(body as AsyncIterable<Buffer>)) yield* lines;
+      const answer = await this.#commands.answer(`STAT ${whole}`);
+      return shownByStat(answer?.message ?? '', [whole, nameOf(whole)]);
     } catch (error) {
-      if (!isPlainRefusal(error) && !isUnknownCommand(error)) throw errorOf('LIST', error);
-    }
-  }
-
-  async *#parsed(
-    body: Received['body'],
-    folder: SourcePath,
-  ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
-    const parse = this.#context.dialect.hasFacts
-      ? entryOfFacts
-      : (line: string) => entryOfText(line, this.connection.client.parseList);
-    try {
-      yield* entriesIn(body as AsyncIterable<Buffer>, parse);
-    } catch (error) {
-      this.#commands.signal?.throwIfAborted();
-      throw errorOf(`list /${folder.toString()}`, error);
+      // How STAT says that nothing lies there.
+      if (codeOf(error) === 450) return 'nothing';
+      if (!(await this.#commands.isUnknown('STAT', error))) throw error;
+      dialect.hasStat = false;
+      return 'nothing';
     }
   }
 

@@ -111,7 +111,8 @@ export class Store extends PathStore<Session> {
         throw error === contentError ? error : errorOf(`STOR /${path.toString()}`, error);
       });
     const found = await session.stored(path);
-    if (found === undefined || (found.size ?? size) !== size)
+    if (found === undefined) throw new NotFoundError({ detail: 'the folder of the upload is gone' });
+    if ((found.size ?? size) !== size)
       throw new CorruptError({ detail: `stored ${String(found?.size)} of ${String(size)} bytes` });
     return { ...found, size };
   }

@@ -15,6 +15,8 @@ import type { SftpConnection } from './connection.ts';
 import { errorOf, isPlainRefusal, statusOf } from './errors.ts';
 
 const END_OF_FILE = 1;
+/** How `ls` begins the line of a link. Some servers send the bare name instead of a line. */
+const LINK = /^l[-rwxsStT]{9}/u;
 
 const kindOf = (attributes: Stats): Found['kind'] => {
   if (attributes.isDirectory()) return 'folder';
@@ -87,6 +89,10 @@ export class Session implements PathSession {
       last = answer.value;
     }
     return last === undefined ? undefined : { ...last, name: path.name };
+  }
+
+  async kindAt(path: SourcePath, whole: string): Promise<Found['kind'] | undefined> {
+    return (await this.#lstat(whole, path))?.kind;
   }
 
   /** Sends what changes something. @throws as errorOf, and the signal's reason before anything is sent */
@@ -189,7 +195,7 @@ export class Session implements PathSession {
       return entries.map(({ filename, longname, attrs }) => {
         const found = foundFrom(filename, attrs);
         // Some servers say of a link what it points to: the text still shows it as one.
-        return { written: filename, found: longname.startsWith('l') ? { ...found, kind: 'other' } : found };
+        return { written: filename, found: LINK.test(longname) ? { ...found, kind: 'other' } : found };
       });
     } catch (error) {
       if (statusOf(error) === END_OF_FILE) return undefined;

@@ -166,7 +166,7 @@ export class WebdavAdapter implements StorageAdapter {
       else page.push({ name, kind, size, modifiedAt });
     }
     const [first] = page;
-    if (first !== undefined) await letterCase.learn(resources, folder.child(first.name), options);
+    if (first !== undefined) await letterCase.learn(resources, folder.below(first.name), options);
     const shown = letterCase.isKnown ? page.filter(({ name }) => !letterCase.isAlias(name)) : page;
     return [shown, page.length - shown.length];
   }
@@ -174,7 +174,7 @@ export class WebdavAdapter implements StorageAdapter {
   /** What a killed process has left is removed by listings that meet it. */
   #removeStale(folder: SourcePath, { name, kind, modifiedAt }: Stat, serverTime: number | undefined): void {
     if (!isStale(name, modifiedAt, serverTime)) return;
-    this.#store.leftovers.removed({ path: folder.child(name), kind }).catch(() => undefined);
+    this.#store.leftovers.removed({ path: folder.below(name), kind }).catch(() => undefined);
   }
 }
 

@@ -63,7 +63,7 @@ export class Reservations {
     options: OperationOptions,
     work: (options: OperationOptions) => Promise<T>,
   ): Promise<T> {
-    const folder = target.parent.child(reservationName(target.name));
+    const folder = target.parent.below(reservationName(target.name));
     const since = await this.#reserve(folder, target, options);
     if (since === undefined) return work(options);
     const limit = AbortSignal.timeout(this.#holdMs);

@@ -5,11 +5,10 @@ import {
   AlreadyExistsError,
   ChangedMeanwhileError,
   NotFoundError,
-  StorageDeniedError,
   WrongKindError,
 } from '../../errors/errors.ts';
 import { Leftovers } from '../../remote-store/leftovers.ts';
-import { LetterCase } from '../../remote-store/letter-case.ts';
+import { LetterCase, refusedName } from '../../remote-store/letter-case.ts';
 import { isTempName, newTempName } from '../../remote-store/temporary-names.ts';
 import type { OperationOptions, RemoveFileOptions, Stat, WriteOptions } from '../../storage/adapter.ts';
 import { isSameVersion } from '../../storage/same-version.ts';
@@ -60,9 +59,7 @@ export class Store {
   async prepare(path: SourcePath, { signal }: OperationOptions, writes = false): Promise<void> {
     signal?.throwIfAborted();
     this.leftovers.retry();
-    const refuse = (detail: string): Error =>
-      writes ? new StorageDeniedError({ detail }) : new NotFoundError({ detail });
-    if (path.segments.some(isTempName)) throw refuse('a name kept for temporary files');
+    if (path.segments.some(isTempName)) throw refusedName('a name kept for temporary files', writes);
     if (!this.#prefix.isRoot) {
       const making = (this.#ready ??= this.#makePrefix());
       try {
@@ -72,9 +69,7 @@ export class Store {
         throw error;
       }
     }
-    if (!this.letterCase.hasAlias(path)) return;
-    if (!this.letterCase.isKnown) await this.#tryLetterCase({ signal });
-    if (this.letterCase.hasAlias(path)) throw refuse('a name that may be another one on this server');
+    await this.letterCase.requireOwnNames(path, writes, () => this.#tryLetterCase({ signal }));
   }
 
   /** @throws NotFoundError, also below a file, for which servers have several statuses */
@@ -279,7 +274,7 @@ export class Store {
   async #tryLetterCase(options: OperationOptions): Promise<void> {
     if (!this.#prefix.isRoot) await this.letterCase.learn(this.#base, this.#prefix, options);
     if (this.letterCase.isKnown) return;
-    const temp = SourcePath.root.child(newTempName());
+    const temp = SourcePath.root.below(newTempName());
     try {
       const status = await this.resources.act('MKCOL', temp, 'folder', {});
       if (isSuccess(status)) await this.letterCase.learn(this.resources, temp, options);

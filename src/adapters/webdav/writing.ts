@@ -28,7 +28,7 @@ const withTemp = async <T>(
   kind: 'file' | 'folder',
   work: (temp: SourcePath) => Promise<T>,
 ): Promise<T> => {
-  const temp = folder.child(newTempName());
+  const temp = folder.below(newTempName());
   try {
     return await work(temp);
   } catch (error) {

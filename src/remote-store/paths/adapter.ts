@@ -45,7 +45,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
   }
 
   async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
-    this.#store.prepare(path, options);
+    await this.#store.prepare(path, options);
     return this.#store.run(options, async (session) => {
       const stat = await this.#store.stat(session, path);
       await this.#store.learnCase(session, path, options);
@@ -58,26 +58,39 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
   }
 
   async *list(folder: SourcePath, options: ListOptions = {}): AsyncIterable<readonly Entry[]> {
-    this.#store.prepare(folder, options);
-    const names = new ListedNames<Entry>(folder, this.#store.spellings);
+    await this.#store.prepare(folder, options);
+    const { letterCase, spellings } = this.#store;
+    const names = new ListedNames<Entry>(folder, spellings);
+    const aliases: Entry[] = [];
     let [omitted, known]: [number, Entry | undefined] = [0, undefined];
+    /** Those whose names can only be their own; the others wait until letter case is known. */
+    const own = (page: readonly Entry[]): readonly Entry[] =>
+      page.filter((entry) => {
+        if (!letterCase.isAlias(entry.name)) return true;
+        if (letterCase.isKnown) omitted += 1;
+        else aliases.push(entry);
+        return false;
+      });
     for await (const batch of this.#store.entries(folder, options)) {
       const shown = batch.flatMap((one) => this.#shown(folder, one) ?? []);
       omitted += batch.length - shown.length - batch.filter(({ written }) => isTempName(written)).length;
-      const page = shown.flatMap(([entry, written]) =>
-        names.pass(entry.name, written, entry) ? [entry] : [],
+      const page = own(
+        shown.flatMap(([entry, written]) => (names.pass(entry.name, written, entry) ? [entry] : [])),
       );
       known ??= page[0];
       if (page.length > 0) yield page;
     }
-    const rest = names.rest();
+    const rest = own(names.rest());
     if (rest.length > 0) yield rest;
+    known ??= aliases[0];
+    if (known !== undefined) await this.#learnCase(folder.below(known.name), options, aliases.length > 0);
+    if (aliases.length > 0 && letterCase.isSensitive) yield aliases;
+    else omitted += aliases.length;
     if (omitted > 0) options.onOmitted?.(omitted);
-    if (known !== undefined) await this.#learnCase(folder.below(known.name), options);
   }
 
   async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
-    this.#store.prepare(path, options);
+    await this.#store.prepare(path, options);
     return this.#store.read(path, options);
   }
 
@@ -85,46 +98,46 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     return consumeContent(content, options, async (chunks) => {
       if (options.ifMatch !== undefined) throw new UnsupportedError({ detail: 'ifMatch on writes' });
       if (path.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
-      this.#store.prepare(path, options, true);
+      await this.#store.prepare(path, options, true);
       return writeFile(this.#store, path, chunks, options);
     });
   }
 
   async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
-    this.#store.prepare(path, options, true);
+    await this.#store.prepare(path, options, true);
     await this.#store.run(options, (session) => this.#store.makeFolder(session, path));
   }
 
   async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
-    this.#store.prepare(path, options);
+    await this.#store.prepare(path, options);
     await removeFile(this.#store, path, options);
   }
 
   async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
-    this.#store.prepare(path, options);
+    await this.#store.prepare(path, options);
     await removeEmptyFolder(this.#store, path, options);
   }
 
   async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
-    this.#store.prepare(path, options);
+    await this.#store.prepare(path, options);
     await removeFolder(this.#store, path, options);
   }
 
   async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
-    this.#store.prepare(from, options);
-    this.#store.prepare(to, options, true);
+    await this.#store.prepare(from, options);
+    await this.#store.prepare(to, options, true);
     await this.#store.copyFile({ from, to }, options);
   }
 
   async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
-    this.#store.prepare(from, options);
-    this.#store.prepare(to, options, true);
+    await this.#store.prepare(from, options);
+    await this.#store.prepare(to, options, true);
     await moveFile(this.#store, { from, to }, options);
   }
 
   async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
-    this.#store.prepare(from, options);
-    this.#store.prepare(to, options, true);
+    await this.#store.prepare(from, options);
+    await this.#store.prepare(to, options, true);
     if (from.isRoot) throw new StorageDeniedError({ detail: 'the root is not moved' });
     await moveFolder(this.#store, { from, to }, options);
   }
@@ -154,10 +167,15 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     return [[{ name, kind, size, modifiedAt }, written]];
   }
 
-  async #learnCase(path: SourcePath, options: OperationOptions): Promise<void> {
-    if (this.#store.letterCase.isKnown) return;
-    const learning = this.#store.run(options, (session) => this.#store.learnCase(session, path, options));
+  /** @param isNeeded whether something waits for it, so that more than a look may be spent */
+  async #learnCase(path: SourcePath, options: OperationOptions, isNeeded: boolean): Promise<void> {
+    const store = this.#store;
+    const learn = async (): Promise<void> => {
+      await store.run(options, (session) => store.learnCase(session, path, options));
+      if (isNeeded && !store.letterCase.isKnown) await store.tryLetterCase(options);
+    };
+    if (store.letterCase.isKnown) return;
     // The listing is whole without it.
-    await learning.catch(() => options.signal?.throwIfAborted());
+    await learn().catch(() => options.signal?.throwIfAborted());
   }
 }

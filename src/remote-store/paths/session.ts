@@ -46,6 +46,10 @@ export interface PathSession {
   pathOf(path: SourcePath): string;
   /** What lies at a path, as far as all folders on the way are seen to be folders and no links. */
   look(path: SourcePath): Promise<Found | undefined>;
+  /**
+   * What lies at a path on the server itself, whatever listings say of it; its parent is known to be a folder.
+   */
+  kindAt(path: SourcePath, whole: string): Promise<Found['kind'] | undefined>;
   /** All entries of a folder, as the server has them. Nothing else is sent before the last one. */
   entries(folder: SourcePath, whole?: string): AsyncIterable<readonly ListedEntry[]>;
   /** @throws AlreadyExistsError when anything has the name */

@@ -3,10 +3,10 @@ import { createNameLocks, type NameLocks } from '../../concurrency/name-locks.ts
 import { AlreadyExistsError, NotFoundError, StorageDeniedError } from '../../errors/errors.ts';
 import type { OperationOptions, PutOptions, ReadOptions, ReadResult, Stat } from '../../storage/adapter.ts';
 import type { EntryKind } from '../../storage/adapter.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
+import { SourcePath } from '../../storage/source-path.ts';
 import { Leftovers } from '../leftovers.ts';
-import { LetterCase } from '../letter-case.ts';
-import { isTempName, newAsideName } from '../temporary-names.ts';
+import { LetterCase, refusedName } from '../letter-case.ts';
+import { isTempName, newAsideName, newTempName } from '../temporary-names.ts';
 import { isSayable, type Found, type ListedEntry, type Names, type PathSession } from './session.ts';
 import { removeTemporary, unlessGone } from './trees.ts';
 
@@ -76,13 +76,28 @@ export abstract class PathStore<Session extends PathSession> {
   abstract requireRoot(session: Session): Promise<void>;
   abstract close(): Promise<void>;
 
-  /** To be called before anything else. Temporary names do not exist for anybody. */
-  prepare({ segments }: SourcePath, { signal }: OperationOptions, writes = false): void {
+  /** To be awaited before anything else. Temporary names do not exist for anybody. */
+  async prepare(path: SourcePath, { signal }: OperationOptions, writes = false): Promise<void> {
     signal?.throwIfAborted();
     this.leftovers.retry();
-    if (segments.every((name) => !isTempName(name) && isSayable(name))) return;
-    const detail = 'a name kept for temporary files, or none in UTF-8';
-    throw writes ? new StorageDeniedError({ detail }) : new NotFoundError({ detail });
+    if (!path.segments.every((name) => !isTempName(name) && isSayable(name)))
+      throw refusedName('a name kept for temporary files, or none in UTF-8', writes);
+    await this.letterCase.requireOwnNames(path, writes, () => this.tryLetterCase({ signal }));
+  }
+
+  /** Finds out about letter case with a folder made for it. It stays unknown where the login may make none. */
+  async tryLetterCase(options: OperationOptions): Promise<void> {
+    const temp = SourcePath.root.below(newTempName());
+    try {
+      await this.run(options, async (session) => {
+        await session.mkdir(temp);
+        await this.learnCase(session, temp, options);
+      });
+    } catch (error) {
+      if (!(error instanceof StorageDeniedError)) throw error;
+    } finally {
+      await this.leftovers.remove({ path: temp, kind: 'folder' });
+    }
   }
 
   /**

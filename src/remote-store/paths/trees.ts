@@ -15,9 +15,11 @@ export const unlessGone = (removing: Promise<void>): Promise<void> =>
 
 /**
  * Removes a folder by its path on the server, with all it holds: links themselves, never what they lead to.
+ * Each folder is looked at before it is entered, because some servers list a link as what it leads to.
  * Memory: the names in one folder and those above it.
  */
 export const removeTree = async (session: PathSession, path: SourcePath, whole: string): Promise<void> => {
+  if ((await session.kindAt(path, whole)) !== 'folder') return session.unlink(path, whole);
   const [folders, others]: [string[], string[]] = [[], []];
   for await (const page of session.entries(path, whole))
     for (const { written, found } of page)
@@ -34,8 +36,9 @@ export const removeTree = async (session: PathSession, path: SourcePath, whole: 
 
 /** Removes something temporary; whether it is gone. Where a link stands in its way, nothing is done. */
 export const removeTemporary = async (session: PathSession, { path, kind }: Leftover): Promise<boolean> => {
-  if ((await session.look(path)) === undefined) return true;
-  if (kind === 'file') await session.unlink(path);
+  const found = await session.look(path);
+  if (found === undefined) return true;
+  if (kind === 'file' || found.kind !== 'folder') await session.unlink(path);
   else await removeTree(session, path, session.pathOf(path));
   return true;
 };

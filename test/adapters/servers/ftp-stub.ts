@@ -11,7 +11,7 @@ export interface StubOptions {
   readonly script?: Script;
   readonly greeting?: string;
   /** What LIST and MLSD send. */
-  readonly listing?: string;
+  readonly listing?: string | (() => string);
   /** What RETR sends. */
   readonly content?: Buffer;
   readonly certificate?: { readonly key: string; readonly cert: string };
@@ -46,6 +46,13 @@ const listen = async (server: Server, address: string): Promise<number> => {
   return (server.address() as AddressInfo).port;
 };
 
+/** Whether a folder can be entered by what a listing shows; without a listing all can. */
+const isFolder = (listing: string, path: string): boolean => {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const folders = listing.split('\r\n').filter((line) => /^d|<DIR>|type=dir/u.test(line));
+  return listing === '' || name === '' || folders.some((line) => line.endsWith(` ${name}`));
+};
+
 const ANSWERS: Readonly<Record<string, string>> = {
   USER: '331 password',
   PASS: '230 in',
@@ -66,6 +73,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
 export const startFtpStub = async (options: StubOptions = {}): Promise<FtpStub> => {
   const { script, greeting = '220 here', listing = '', content = Buffer.alloc(0), certificate } = options;
   const { address = '127.0.0.1', most = Number.POSITIVE_INFINITY } = options;
+  const shown = (): string => (typeof listing === 'string' ? listing : listing());
   const sockets = new Set<Socket>();
   const heard: string[] = [];
   let made = 0;
@@ -128,6 +136,7 @@ export const startFtpStub = async (options: StubOptions = {}): Promise<FtpStub> 
       const scripted = script?.(verb, argument);
       if (scripted === null) return;
       if (scripted !== undefined) return say(scripted);
+      if (verb === 'CWD' && !isFolder(shown(), argument)) return say('550 no folder');
       if (verb === 'CWD') {
         folder = argument;
         return say('250 there');
@@ -135,7 +144,7 @@ export const startFtpStub = async (options: StubOptions = {}): Promise<FtpStub> 
       if (verb === 'PWD') return say(`257 "${folder}"`);
       if (verb === 'AUTH' && certificate !== undefined) return secure();
       if (verb === 'EPSV') return void offerData();
-      if (verb === 'MLSD' || verb === 'LIST') return void sendData(listing);
+      if (verb === 'MLSD' || verb === 'LIST') return void sendData(shown());
       if (verb === 'RETR') return void sendData(content);
       if (verb === 'STOR') return void takeData();
       say(ANSWERS[verb] ?? '502 what?');

@@ -72,7 +72,11 @@ export const startSshd = async (denied: readonly string[] = [], directives = '')
 };
 
 /** A store of the built package on a server; `root` is a folder below its directory. */
-export const openSftpStore = (server: SftpServer, options: object = {}, root = ''): SftpAdapter => {
+export const openSftpStore = (
+  server: Pick<SftpServer, 'options'>,
+  options: object = {},
+  root = '',
+): SftpAdapter => {
   const parsed = parseSftpOptions({ ...server.options, ...options });
   if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
   return openSftpAdapter(parsed.value, root);

@@ -1,0 +1,205 @@
+import { closeSync, fstatSync, lstatSync, mkdirSync, mkdtempSync, openSync, readdirSync } from 'node:fs';
+import {
+  readSync,
+  realpathSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import ssh2, { type Attributes, type Connection, type SFTPWrapper } from 'ssh2';
+import type { SftpServer } from './ssh.ts';
+
+type Request = 'OPEN' | 'READ' | 'WRITE' | 'FSTAT' | 'CLOSE' | 'OPENDIR' | 'READDIR' | 'LSTAT' | 'REMOVE';
+
+/** How a server differs from OpenSSH. It knows no extensions. */
+export interface SftpDialect {
+  /** Entries of listings have the attributes of what links lead to. */
+  readonly followsInListings?: boolean;
+  /** How an entry of a listing is shown as text. Default: by its name alone. */
+  readonly longname?: (name: string, isLink: boolean) => string;
+  /** The name that it has for one that it is given, as Windows has. */
+  readonly fold?: (name: string) => string;
+  /** Called before a request is answered; 'mute': it is not answered, 'refuse': with a failure. */
+  readonly before?: (request: Request, path: string) => 'mute' | 'refuse' | undefined;
+}
+
+/** A scripted SFTP server on a folder of its own. */
+export interface SftpStub {
+  readonly options: SftpServer['options'];
+  /** The folder on disk. */
+  readonly data: string;
+  /** May be changed while it runs. */
+  dialect: SftpDialect;
+  /** Files and folders that clients have open. */
+  readonly open: () => number;
+  readonly close: () => Promise<void>;
+}
+
+const { OK, EOF, NO_SUCH_FILE, FAILURE } = ssh2.utils.sftp.STATUS_CODE;
+
+const attributesOf = (path: string, follows: boolean): Attributes => {
+  const { mode, uid, gid, size, atimeMs, mtimeMs } = follows ? statSync(path) : lstatSync(path);
+  return { mode, uid, gid, size, atime: atimeMs / 1000, mtime: mtimeMs / 1000 };
+};
+
+interface Handle {
+  readonly path: string;
+  /** Of a file. */
+  readonly fd?: number;
+  /** Of a folder: what is not listed yet. */
+  names?: readonly string[];
+}
+
+/** Has a session answer by a folder of this machine. */
+const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>): void => {
+  let last = 0;
+  const whole = (path: string): string => {
+    const [own, names] = [path.slice(0, stub.data.length), path.slice(stub.data.length).split('/')];
+    return own + names.map((name) => stub.dialect.fold?.(name) ?? name).join('/');
+  };
+  /** Runs the work of a request; what the system refuses is refused. */
+  const act = (id: number, request: Request | undefined, path: string, work: () => void): void => {
+    const verdict = request === undefined ? undefined : stub.dialect.before?.(request, path);
+    if (verdict === 'mute') return;
+    if (verdict === 'refuse') return void sftp.status(id, FAILURE);
+    try {
+      work();
+    } catch (error) {
+      sftp.status(id, (error as NodeJS.ErrnoException).code === 'ENOENT' ? NO_SUCH_FILE : FAILURE);
+    }
+  };
+  const done = (id: number, request: Request | undefined, path: string, work: () => void): void =>
+    act(id, request, path, () => {
+      work();
+      sftp.status(id, OK);
+    });
+  const keep = (id: number, handle: Handle): void => {
+    last += 1;
+    handles.set(last, handle);
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32BE(last);
+    sftp.handle(id, bytes);
+  };
+  const known = (bytes: Buffer): Handle => {
+    const handle = handles.get(bytes.readUInt32BE());
+    if (handle === undefined) throw new Error('no such handle');
+    return handle;
+  };
+  const fdOf = (bytes: Buffer): number => known(bytes).fd ?? -1;
+  const pathOf = (bytes: Buffer): string => handles.get(bytes.readUInt32BE())?.path ?? '';
+  const entryOf = (folder: string, name: string) => {
+    const { followsInListings = false, longname = String } = stub.dialect;
+    const path = join(folder, name);
+    const isLink = lstatSync(path).isSymbolicLink();
+    return { filename: name, longname: longname(name, isLink), attrs: attributesOf(path, followsInListings) };
+  };
+  sftp.on('REALPATH', (id, path) =>
+    act(id, undefined, path, () => {
+      const filename = realpathSync(whole(path));
+      sftp.name(id, [{ filename, longname: filename, attrs: attributesOf(filename, true) }]);
+    }),
+  );
+  sftp.on('LSTAT', (id, path) =>
+    act(id, 'LSTAT', path, () => sftp.attrs(id, attributesOf(whole(path), false))),
+  );
+  sftp.on('STAT', (id, path) =>
+    act(id, undefined, path, () => sftp.attrs(id, attributesOf(whole(path), true))),
+  );
+  sftp.on('OPEN', (id, path, flags) =>
+    act(id, 'OPEN', path, () => {
+      const mode = ssh2.utils.sftp.flagsToString(flags) ?? 'r';
+      keep(id, { path, fd: openSync(whole(path), mode) });
+    }),
+  );
+  sftp.on('FSTAT', (id, bytes) =>
+    act(id, 'FSTAT', pathOf(bytes), () => {
+      const { mode, uid, gid, size, atimeMs, mtimeMs } = fstatSync(fdOf(bytes));
+      sftp.attrs(id, { mode, uid, gid, size, atime: atimeMs / 1000, mtime: mtimeMs / 1000 });
+    }),
+  );
+  sftp.on('READ', (id, bytes, offset, length) =>
+    act(id, 'READ', pathOf(bytes), () => {
+      const piece = Buffer.alloc(length);
+      const count = readSync(fdOf(bytes), piece, 0, length, offset);
+      if (count === 0) sftp.status(id, EOF);
+      else sftp.data(id, piece.subarray(0, count));
+    }),
+  );
+  sftp.on('WRITE', (id, bytes, offset, piece) =>
+    done(id, 'WRITE', pathOf(bytes), () => void writeSync(fdOf(bytes), piece, 0, piece.length, offset)),
+  );
+  sftp.on('CLOSE', (id, bytes) =>
+    done(id, 'CLOSE', pathOf(bytes), () => {
+      const { fd } = known(bytes);
+      handles.delete(bytes.readUInt32BE());
+      if (fd !== undefined) closeSync(fd);
+    }),
+  );
+  sftp.on('OPENDIR', (id, path) =>
+    act(id, 'OPENDIR', path, () => keep(id, { path: whole(path), names: readdirSync(whole(path)) })),
+  );
+  sftp.on('READDIR', (id, bytes) =>
+    act(id, 'READDIR', pathOf(bytes), () => {
+      const handle = known(bytes);
+      const { names = [], path } = handle;
+      handle.names = [];
+      if (names.length === 0) sftp.status(id, EOF);
+      else
+        sftp.name(
+          id,
+          names.map((name) => entryOf(path, name)),
+        );
+    }),
+  );
+  sftp.on('REMOVE', (id, path) => done(id, 'REMOVE', path, () => unlinkSync(whole(path))));
+  sftp.on('RMDIR', (id, path) => done(id, undefined, path, () => rmdirSync(whole(path))));
+  sftp.on('MKDIR', (id, path) => done(id, undefined, path, () => mkdirSync(whole(path))));
+  sftp.on('RENAME', (id, from, to) =>
+    act(id, undefined, from, () => {
+      if (lstatSync(whole(to), { throwIfNoEntry: false }) !== undefined) return void sftp.status(id, FAILURE);
+      renameSync(whole(from), whole(to));
+      sftp.status(id, OK);
+    }),
+  );
+};
+
+/** Starts one on a free port of this machine. */
+export const startSftpStub = async (dialect: SftpDialect = {}): Promise<SftpStub> => {
+  const data = mkdtempSync(join(tmpdir(), 'stowage-sftp-stub-'));
+  const handles = new Map<number, Handle>();
+  const sockets = new Set<Connection>();
+  const host = ssh2.utils.generateKeyPairSync('ed25519');
+  const server = new ssh2.Server({ hostKeys: [host.private] }, (client) => {
+    sockets.add(client);
+    client
+      .on('error', () => undefined)
+      .on('close', () => sockets.delete(client))
+      .on('authentication', (context) => context.accept())
+      .on('session', (accept) => {
+        accept().on('sftp', (acceptSftp) => serve(acceptSftp(), stub, handles));
+      });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const login = { host: '127.0.0.1', username: 'ann', password: 'pass-word-1', directory: data };
+  const stub: SftpStub = {
+    options: { ...login, port, hostKey: host.public },
+    data,
+    dialect,
+    open: () => handles.size,
+    close: async () => {
+      for (const client of sockets) client.end();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+      rmSync(data, { recursive: true, force: true });
+    },
+  };
+  return stub;
+};

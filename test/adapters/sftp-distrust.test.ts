@@ -1,0 +1,113 @@
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { SftpAdapter } from '../../dist/adapters/sftp/adapter.js';
+import { startService } from '../protocol/service.ts';
+import { at, codeOf, contentOf, namesIn } from './path-stores.ts';
+import { startSftpStub, type SftpDialect, type SftpStub } from './servers/sftp-stub.ts';
+import { openSftpStore } from './servers/ssh.ts';
+
+/** `root` is the folder of the store; beside it lies what it must not reach. */
+const start = async (
+  dialect: SftpDialect = {},
+  options: object = {},
+): Promise<{ readonly stub: SftpStub; readonly store: SftpAdapter; readonly root: string }> => {
+  const stub = await startSftpStub(dialect);
+  const root = join(stub.data, 'root');
+  mkdirSync(root);
+  const store = openSftpStore(stub, { timeout: 2, ...options }, 'root');
+  onTestFinished(() => stub.close());
+  onTestFinished(() => store.close());
+  return { stub, store, root };
+};
+
+describe('an SFTP server whose listings say of links what they lead to', () => {
+  it('loses nothing outside of a folder that is removed', async () => {
+    const { stub, store, root } = await start({ followsInListings: true });
+    const outside = join(stub.data, 'outside');
+    mkdirSync(join(outside, 'deep'), { recursive: true });
+    writeFileSync(join(outside, 'deep', 'kept.txt'), 'kept');
+    mkdirSync(join(root, 'album', 'inner'), { recursive: true });
+    for (const folder of ['album', 'album/inner']) symlinkSync(outside, join(root, folder, 'shortcut'));
+    await store.removeFolder(at('album'));
+    expect(readdirSync(root)).toEqual([]);
+    expect(existsSync(join(outside, 'deep', 'kept.txt'))).toBe(true);
+  });
+});
+
+describe('names in the listings of an SFTP server', () => {
+  it('may begin as the lines of ls do', async () => {
+    const { store, root } = await start();
+    for (const name of ['logo.txt', 'lrwx.txt']) writeFileSync(join(root, name), 'a');
+    mkdirSync(join(root, 'letters'));
+    expect(await namesIn(store)).toEqual(['letters', 'logo.txt', 'lrwx.txt']);
+  });
+
+  it('that its text shows as links are left out, whatever their attributes say', async () => {
+    const longname = (name: string, isLink: boolean): string =>
+      `${isLink ? 'l' : '-'}rwxrwxrwx 1 a b 4 Jan 12 2025 ${name}`;
+    const { store, root } = await start({ followsInListings: true, longname });
+    writeFileSync(join(root, 'a.txt'), 'a');
+    symlinkSync('a.txt', join(root, 'b.txt'));
+    expect(await namesIn(store)).toEqual(['a.txt']);
+  });
+});
+
+describe('what an SFTP server has open', () => {
+  it('is closed when it cannot say what it has opened', async () => {
+    const { stub, store, root } = await start({
+      before: (request) => (request === 'FSTAT' ? 'refuse' : undefined),
+    });
+    writeFileSync(join(root, 'a.txt'), 'a');
+    for (let time = 0; time < 3; time += 1)
+      expect(await codeOf(store.read(at('a.txt')))).toBe('STORAGE_UNAVAILABLE');
+    expect(stub.open()).toBe(0);
+    stub.dialect = {};
+    expect(await text((await store.read(at('a.txt'))).stream)).toBe('a');
+  });
+});
+
+describe('an SFTP server that has names of Windows', () => {
+  const fold = (name: string): string =>
+    /^privat~1$/iu.test(name)
+      ? 'private'
+      : name
+          .toLowerCase()
+          .replace(/:.*$/u, '')
+          .replace(/[. ]+$/u, '');
+
+  it.each(['private.', 'private ', 'PRIVAT~1', 'private::$DATA'])(
+    'keeps what rules say of a folder when it is called %j',
+    async (alias) => {
+      const { stub, store, root } = await start({ fold });
+      mkdirSync(join(root, 'private'));
+      writeFileSync(join(root, 'private', 'a.txt'), 'secret');
+      const source = { storageAdapter: 'sftp', root: 'root', sftp: stub.options };
+      const accessControl = [
+        { role: '*', FILES: true, FILE_REMOVE: true, FILE_DOWNLOAD: true },
+        { role: '*', path: '/private', FILES: false, FILE_REMOVE: false, FILE_DOWNLOAD: false },
+      ];
+      const service = await startService({ sources: { files: source }, accessControl, createThumb: false });
+      for (const action of ['files', 'fileDownload', 'fileRemove']) {
+        const { status } = await service.call(action, { path: alias, name: 'a.txt' });
+        expect([403, 404], action).toContain(status);
+      }
+      expect(await codeOf(store.write(at(`${alias}/a.txt`), contentOf('new')))).toBe('STORAGE_DENIED');
+      expect(readdirSync(join(root, 'private'))).toEqual(['a.txt']);
+      expect(readdirSync(root)).toEqual(['private']);
+    },
+  );
+
+  it('lists names with colons and the like only where they are no other names', async () => {
+    const names = ['10:30.txt', 'a.txt', 'end.'];
+    const listed = async (dialect: SftpDialect, present: readonly string[]): Promise<readonly string[]> => {
+      const { store, root } = await start(dialect);
+      for (const name of present) writeFileSync(join(root, name), name);
+      return namesIn(store);
+    };
+    expect(await listed({}, names)).toEqual(names);
+    expect(await listed({}, ['10:30'])).toEqual(['10:30']);
+    expect(await listed({ fold: (name) => (name === 'A.TXT' ? 'a.txt' : name) }, names)).toEqual(['a.txt']);
+  });
+});
