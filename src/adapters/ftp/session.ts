@@ -75,9 +75,7 @@ export class Session implements PathSession {
       return { ...found, kind: reached === 'link' ? 'other' : 'folder' };
     }
     if (found === undefined || (await this.#enterParent(whole)) !== 'real') return undefined;
-    // A listing has shown what it is.
-    if (found.kind !== 'file' || !this.#context.dialect.hasFacts) return found;
-    return (await this.#isLink(whole, path)) ? { ...found, kind: 'other' } : found;
+    return found.kind === 'file' && (await this.#isLink(whole, path)) ? { ...found, kind: 'other' } : found;
   }
 
   /** A folder that the login may not enter cannot be told from a real one; it cannot be emptied either. */
@@ -224,6 +222,8 @@ export class Session implements PathSession {
    * shows others only, the folder is listed.
    */
   async #isLink(whole: string, path: SourcePath): Promise<boolean> {
+    // A listing has shown what it is.
+    if (!this.#context.dialect.hasFacts) return false;
     const shown = await this.#statOf(whole);
     if (shown !== 'others') return shown === 'link';
     const name = nameOf(whole);
