@@ -27,6 +27,7 @@ import { canReadTokens, createTokenRole } from './http/token-role.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createClientNames } from './http/client-address.ts';
 import { createStderrLogger, type Logger } from './log/logger.ts';
+import { createRedactingLogger } from './log/redaction.ts';
 import { openAtStart } from './sources/open-at-start.ts';
 import { createSourceGroup, unavailableIn, type SourceGroup } from './sources/source-group.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
@@ -197,7 +198,7 @@ export const createConnector = <Native>(
 ): Connector => {
   // What a bridge hands on as `native` is the host's to know.
   const hooks = given as ConnectorHooks;
-  const log = options.logger ?? createStderrLogger();
+  const log = createRedactingLogger(options.logger ?? createStderrLogger());
   const { config, factories, actions, ruleKeys, warnings } = prepare(input, hooks, options.storageAdapters);
   for (const warning of warnings) log.warn(warning);
   const { onlyLooks = false } = options;
@@ -214,7 +215,7 @@ export const createConnector = <Native>(
     createSourceGroup(loadSources(sources, settings, factories), { factories, log, tenant: id }),
   );
   const clientOf = createClientNames(settings.trustedProxies, log);
-  const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, clientOf, redis);
+  const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, redis);
   const resumable = createResumableUploads(settings, services.quotas, log);
   let closed: Promise<void> | undefined;
   const handle = createPipeline({

@@ -67,6 +67,8 @@ export interface ActionContext {
   readonly services: ActionServices;
   /** The id of the room that is kept for what the request stores. */
   readonly keptRoom?: string | undefined;
+  /** The client asks for the headers of the answer alone. */
+  readonly isHead: boolean;
   /** Aborted when the client goes away or the service stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -125,7 +127,8 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   readonly takesLongText?: boolean;
   /** True: with `responseType`, answers and errors have the form of an editor's simple upload. */
   readonly answersEditors?: boolean;
-  readonly load?: Load;
+  /** What the action counts for in `rateLimits`; a function where that depends on its parameters. */
+  readonly load?: Load | ((parameters: RawParameters) => Load | undefined);
   readonly parameters: Parameters;
   /** Shape of the answer's `data` without `code`, or what kind of file is answered. */
   readonly result: z.ZodType | FileResult;

@@ -16,6 +16,8 @@ export const fileDownloadAction = defineAction({
   keys: { file: ['FILE_DOWNLOAD'], folder: ['FILE_DOWNLOAD', 'FOLDERS'] },
   summary: 'Sends a file as an attachment; several files and folders as a ZIP archive.',
   changes: false,
+  // An archive walks through folders.
+  load: ({ names }) => (names === undefined ? undefined : 'listings'),
   parameters: z
     .object({
       source: sourceField,

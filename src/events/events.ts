@@ -1,3 +1,4 @@
+import { orAborted } from '../concurrency/or-aborted.ts';
 import { InternalError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { EventSink, ServiceEvent, WebhookFigures } from './event.ts';
@@ -14,8 +15,12 @@ export interface Events {
   emit(event: ServiceEvent): Promise<void>;
   /** How each webhook does, in the order of the setting. */
   webhooks(): Promise<readonly WebhookFigures[]>;
+  /** Waits up to ten seconds for hooks that still run, and then closes the sinks. */
   close(): Promise<void>;
 }
+
+/** How long `close()` waits for hooks of the host. */
+const HOOKS_MS = 10_000;
 
 /** What events are made of. */
 export interface EventsParts {
@@ -34,6 +39,19 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
       log.error('The hook onEvent failed.', { type: event.type, requestId: event.requestId, error });
     }
   };
+  const running = new Set<Promise<void>>();
+  /** Resolves when all hooks have ended, those included that begin meanwhile, or the time is over. */
+  const untilHooksEnd = async (): Promise<void> => {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), HOOKS_MS);
+    try {
+      while (running.size > 0) await orAborted(Promise.all(running), late.signal);
+    } catch {
+      log.error('The hook onEvent did not end in time: events may be lost.', { running: running.size });
+    } finally {
+      clearTimeout(timer);
+    }
+  };
   const hand = async (sink: EventSink, event: ServiceEvent): Promise<void> => {
     try {
       await sink.take(event);
@@ -50,7 +68,8 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
     },
     emit: async (event) => {
       // The answer does not wait for the host.
-      void notify(event);
+      const notified = notify(event).finally(() => running.delete(notified));
+      running.add(notified);
       await Promise.all(sinks.map((sink) => hand(sink, event)));
     },
     webhooks: async () => {
@@ -58,6 +77,7 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
       return figures.filter((one) => one !== undefined);
     },
     close: async () => {
+      await untilHooksEnd();
       await Promise.all(sinks.map((sink) => sink.close()));
     },
   };

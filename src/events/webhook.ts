@@ -18,6 +18,8 @@ const LOOK_MS = 2000;
 /** Older events are given up, so that a receiver that is gone does not keep them for ever. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 
+const isStale = (addedAt: number): boolean => Date.now() - addedAt > MAX_AGE_MS;
+
 /** One receiver; see the setting `webhooks`. */
 export interface WebhookSettings {
   readonly url: string;
@@ -152,11 +154,7 @@ class Webhook implements EventSink {
       this.#counts.failed += 1;
       if (this.#failures === 1)
         log.warn('A webhook cannot be delivered; it is tried again.', { host, error });
-      if (Date.now() - addedAt > MAX_AGE_MS) {
-        log.error('A webhook was given up after a day.', { host, delivery: id, error });
-        await this.#queue.remove(id);
-        this.#counts.dropped += 1;
-      }
+      if (isStale(addedAt)) await this.#giveUpStale(error);
       const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#failures - 1));
       // Others would begin with a wait of a second.
       await this.#lease.claim(wait + LEASE_MS);
@@ -164,6 +162,22 @@ class Webhook implements EventSink {
       return;
     }
     await this.#queue.remove(id);
+  }
+
+  /** Gives up all that is too old in one step: what is newer would be refused while the queue is full. */
+  async #giveUpStale(error: unknown): Promise<void> {
+    let dropped = 0;
+    for (
+      let entry = await this.#queue.first();
+      entry !== undefined && isStale(entry.addedAt) && !this.#closing.signal.aborted;
+      entry = await this.#queue.first()
+    ) {
+      await this.#queue.remove(entry.id);
+      dropped += 1;
+    }
+    this.#counts.dropped += dropped;
+    const host = this.#host;
+    this.#parts.log.error('Events for a webhook were given up after a day.', { host, dropped, error });
   }
 
   async #post(id: string, body: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Access } from '../access/access.ts';
-import type { ActionContext } from '../actions/action.ts';
+import type { ActionContext, Load } from '../actions/action.ts';
 import type { UploadedFile } from '../actions/uploaded-file.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import type { PipelineDependencies } from './dependencies.ts';
@@ -26,7 +26,7 @@ export const createActionContext = (
   { services, log }: PipelineDependencies,
   { access, lease, scope }: Granted,
   uploads: readonly UploadedFile[],
-  life: Pick<HookRequest, 'signal'>,
+  life: Pick<HookRequest, 'signal' | 'method'>,
   keptRoom?: string,
 ): ActionContext => ({
   sources: lease.sources,
@@ -35,6 +35,7 @@ export const createActionContext = (
   uploads,
   services,
   keptRoom,
+  isHead: life.method === 'HEAD',
   log,
   holdSources: holderOf(lease),
   atEnd: (work) => scope.atEnd(work),
@@ -48,15 +49,30 @@ export const createActionContext = (
   },
 });
 
-/** Counts a request once, as soon as it is known which action it asks for. @see Admit */
+/** The tenant whose sources serve a request. */
+export const tenantOf = ({ sources }: SourceLease): string | undefined =>
+  sources.all.find(({ tenant }) => tenant !== undefined)?.tenant;
+
+/**
+ * Counts a request once for each kind of load, as soon as it is known which action it asks for: a form may hold
+ * files before it names another action than an upload. @see Admit
+ */
 export const createAdmission = (
-  { actions, rateLimits }: PipelineDependencies,
+  { actions, rateLimits, clientOf }: PipelineDependencies,
   request: ConnectorRequest,
   { about }: RequestScope,
+  lease: SourceLease,
 ): Admit => {
-  let counted: Promise<void> | undefined;
-  return async (actionName = '') => {
+  const counted = new Map<Load, Promise<void>>();
+  return async (actionName = '', parameters) => {
     const load = rateLimits && actions.get(actionName)?.load;
-    if (load !== undefined) await (counted ??= rateLimits?.count(load, request, about.subject));
+    const known = typeof load === 'function' ? parameters && load(parameters) : load;
+    if (rateLimits === undefined || known === undefined) return;
+    let counting = counted.get(known);
+    if (counting === undefined) {
+      counting = rateLimits.count(known, clientOf(request, about.subject, tenantOf(lease)));
+      counted.set(known, counting);
+    }
+    await counting;
   };
 };

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import type { Logger } from '../log/logger.ts';
-import type { HookRequest } from './message.ts';
+import type { ConnectorRequest } from './message.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Network = ReturnType<typeof ipaddr.parseCIDR>;
@@ -22,20 +22,37 @@ interface WithSocket {
   readonly socket?: { readonly remoteAddress?: unknown } | null;
 }
 
-/** Who has connected, as far as the host's request knows its socket; no header is asked. */
-const peerOf = (native: unknown): Address | undefined => {
+/**
+ * The address of the other end of a request's connection, as far as the host's request knows its socket; no
+ * header is read. Bridges ask when a request arrives: a client that resets its connection leaves no address.
+ */
+export const peerAddress = (native: unknown): string | undefined => {
   // Hono on Node keeps the request of node:http beside its own.
   const { socket, env } = (native ?? {}) as WithSocket & {
     readonly env?: { readonly incoming?: WithSocket } | null;
   };
-  return parseAddress((socket ?? env?.incoming?.socket)?.remoteAddress);
+  try {
+    const address = (socket ?? env?.incoming?.socket)?.remoteAddress;
+    return typeof address === 'string' ? address : undefined;
+  } catch {
+    // The socket of an HTTP/2 request whose session has ended.
+    return undefined;
+  }
 };
 
+/** A request whose client can be named. */
+export type ClientRequest = Pick<ConnectorRequest, 'headers' | 'native' | 'peer'>;
+
+const peerOf = ({ native, peer }: Pick<ClientRequest, 'native' | 'peer'>): Address | undefined =>
+  parseAddress(peer ?? peerAddress(native));
+
 /** Tells whether a request has come from one of these addresses or networks itself. */
-export const createPeerCheck = (from: readonly string[]): ((request: HookRequest) => boolean) => {
+export const createPeerCheck = (
+  from: readonly string[],
+): ((request: Pick<ClientRequest, 'native' | 'peer'>) => boolean) => {
   const networks = from.map(parseNetwork);
-  return ({ native }) => {
-    const peer = peerOf(native);
+  return (request) => {
+    const peer = peerOf(request);
     return peer !== undefined && networks.some((network) => isIn(peer, network));
   };
 };
@@ -58,11 +75,12 @@ const withoutHost = (address: Address): string => {
  */
 const createClientAddress = (
   trustedProxies: readonly string[],
-): ((request: HookRequest) => string | undefined) => {
+): ((request: ClientRequest) => string | undefined) => {
   const networks = trustedProxies.map(parseNetwork);
   const isTrusted = (address: Address): boolean => networks.some((network) => isIn(address, network));
-  return ({ native, headers }) => {
-    let client = peerOf(native);
+  return (request) => {
+    const { headers } = request;
+    let client = peerOf(request);
     const named = networks.length === 0 ? [] : (headers['x-forwarded-for'] ?? '').split(',');
     while (client !== undefined && isTrusted(client)) {
       const before = parseAddress(withoutPort(named.pop()?.trim()));
@@ -74,24 +92,31 @@ const createClientAddress = (
 };
 
 /**
- * One name for all requests of a client: the user, as far as known, from whatever address, else the address.
- * Undefined where nobody knows either.
+ * One name for all requests of a client: the user of a tenant, as far as known, from whatever address, else
+ * the address. All whose address is not known are one client.
  */
-export type ClientNames = (request: HookRequest, subject: string | undefined) => string | undefined;
+export type ClientNames = (
+  request: ClientRequest,
+  subject: string | undefined,
+  tenant: string | undefined,
+) => string;
 
-/** Names clients. Warns once where the host knows no address. */
+const UNKNOWN = 'unknown';
+
+/** Names clients. Warns once where the host gives no address of any request. */
 export const createClientNames = (trustedProxies: readonly string[], log: Logger): ClientNames => {
   const addressOf = createClientAddress(trustedProxies);
   let isWarned = false;
-  return (request, subject) => {
-    if (subject !== undefined) return `subject:${subject}`;
+  let isKnown = false;
+  return (request, subject, tenant) => {
+    if (subject !== undefined) return `subject:${JSON.stringify([tenant, subject])}`;
     const address = addressOf(request);
-    if (address === undefined && !isWarned) {
+    isKnown ||= address !== undefined;
+    // Where others have an address, this client has only closed its connection before it was read.
+    if (!isKnown && !isWarned) {
       isWarned = true;
-      log.warn(
-        'The host tells no client address: limits of one client hold for requests with a subject only.',
-      );
+      log.warn('The host tells no client address: all requests without a subject count as one client.');
     }
-    return address;
+    return address ?? UNKNOWN;
   };
 };

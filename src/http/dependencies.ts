@@ -36,7 +36,7 @@ export interface PipelineDependencies {
   readonly stageUpload: StageUpload;
   readonly rateLimits?: RateLimits | undefined;
   /** @see ClientNames */
-  readonly clientOf?: ClientNames | undefined;
+  readonly clientOf: ClientNames;
   /** Uploads in parts; undefined: they are off. */
   readonly resumable?: ResumableUploads | undefined;
   /** How long bodies may take; else as long as `bodyTimes` says. */

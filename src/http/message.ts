@@ -45,6 +45,8 @@ export interface ConnectorRequest extends HookRequest {
    * stand in it.
    */
   readonly isExact?: boolean | undefined;
+  /** The address of the other end of the connection, as it was when the request arrived. */
+  readonly peer?: string | undefined;
   /**
    * What the bridge or the framework has cut from the URL: the path that the connector is mounted below,
    * `/api/connector`.

@@ -104,7 +104,7 @@ const answer = async (
   const access = await authorize(dependencies, request, scope);
 
   // 6. What they ask for.
-  const admit = createAdmission(dependencies, request, scope);
+  const admit = createAdmission(dependencies, request, scope, lease);
   const { quotas } = services;
   const holdSources = holderOf(lease);
   const receiving = { sources, access, actions, stage, times, admit, quotas, holdSources, bounds };

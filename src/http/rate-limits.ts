@@ -5,8 +5,6 @@ import type { Settings } from '../config/settings.ts';
 import { RateLimitedError } from '../errors/errors.ts';
 import { importOptional } from '../errors/optional-package.ts';
 import type { RedisConnection } from '../state/redis-connection.ts';
-import type { ClientNames } from './client-address.ts';
-import type { HookRequest } from './message.ts';
 
 type Limits = NonNullable<Settings['rateLimits']>;
 
@@ -20,10 +18,10 @@ const LOADS = ['uploads', 'pictures', 'documents', 'listings'] as const satisfie
 export interface RateLimits {
   /**
    * Counts one more request of the client.
-   * @param subject the user, as far as known: then it counts for the user, from whatever address
+   * @param client the name that `ClientNames` gives
    * @throws RateLimitedError with `Retry-After` when it is one too many
    */
-  count(load: Load, request: HookRequest, subject: string | undefined): Promise<void>;
+  count(load: Load, client: string): Promise<void>;
 }
 
 const isRefusal = (thrown: unknown): thrown is RateLimiterRes =>
@@ -77,16 +75,11 @@ const createCounters = async (
  * Counts by `rateLimits`: by Redis where there is one, for all instances together. The packages are loaded,
  * and Redis is connected, at the first request.
  */
-export const createRateLimits = (
-  limits: Limits,
-  clientOf: ClientNames,
-  redis: RedisConnection | undefined,
-): RateLimits => {
+export const createRateLimits = (limits: Limits, redis: RedisConnection | undefined): RateLimits => {
   let counters: Promise<ReadonlyMap<Load, RateLimiterAbstract>> | undefined;
   return {
-    count: async (load, request, subject) => {
-      const client = limits[load] && clientOf(request, subject);
-      if (client === undefined) return;
+    count: async (load, client) => {
+      if (limits[load] === undefined) return;
       counters ??= createCounters(limits, redis);
       try {
         await (await counters).get(load)?.consume(client);

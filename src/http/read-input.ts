@@ -48,8 +48,8 @@ export const readInput = async (
   scope.holdUploads(uploads);
   scope.form.isRead = true;
   const named = actionName ?? actionParameter(fields) ?? target.prefix;
-  await context.admit(named);
   const parameters = mergeParameters(query, fields);
+  await context.admit(named, parameters);
   scope.language = parameters['language'];
   scope.editor = editorFor({ actions, actionName: named }, undefined, parameters['responseType']);
   return { actionName: named, parameters, uploads };

@@ -9,6 +9,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ErrorCode, errorTable } from '../errors/table.ts';
 import type { NodeHandler } from './bridges/node.ts';
+import { peerAddress } from './client-address.ts';
 import { errorEnvelope, jsonResponse } from './envelope.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -173,7 +174,11 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
     if (connections.isAnswering(socket as Socket)) socket.destroy();
     else refuseUnreadable(socket, error, headers);
   });
-  server.on('connection', (socket) => connections.add(socket));
+  server.on('connection', (socket) => {
+    // Node remembers the address that it has read once: after a reset it could not be read any more.
+    peerAddress({ socket });
+    connections.add(socket);
+  });
   const { port, address } = await listening(server, options);
 
   const close = (graceMs: number): Promise<void> =>

@@ -81,7 +81,7 @@ const serviceFor = (
 ): Pick<TusRequest, 'mayContinue' | 'check' | 'store'> => {
   const { access, lease, scope } = granted;
   const { about } = scope;
-  const admit = createAdmission(dependencies, request, scope);
+  const admit = createAdmission(dependencies, request, scope, lease);
   const { role } = access;
   return {
     mayContinue: ({ owner, destination }: AnnouncedUpload) =>
@@ -101,10 +101,10 @@ const serviceFor = (
       Object.assign(about, { source, item: path.toString() });
       const destination = { source, path: path.toString(), filename };
       const { subject } = about;
-      const client = dependencies.clientOf?.(request, subject);
+      const client = dependencies.clientOf(request, subject, tenant);
       return {
         owner: { tenant, role, subject },
-        client: client && JSON.stringify([tenant, client]),
+        client,
         destination,
         room,
       };
@@ -114,7 +114,13 @@ const serviceFor = (
       Object.assign(about, { source, item: [path, filename].filter((part) => part !== '').join('/') });
       scope.isChange = true;
       // Whoever asks may leave: the file is stored, and the answer kept.
-      const context = createActionContext(dependencies, granted, [uploadOf(file)], { signal }, file.id);
+      const context = createActionContext(
+        dependencies,
+        granted,
+        [uploadOf(file)],
+        { signal, method: 'POST' },
+        file.id,
+      );
       const actionName = 'fileUpload';
       const input = { actionName, parameters: { source, path }, uploads: context.uploads };
       const action = findAction(dependencies.actions, actionName);

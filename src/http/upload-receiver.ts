@@ -29,10 +29,10 @@ export type StageUpload = (
 ) => Promise<StagedFile>;
 
 /**
- * Is told which action a request asks for, perhaps several times, and rejects what its client has asked for
- * too often.
+ * Is told which action a request asks for, perhaps several times, and at last with all its parameters; rejects
+ * what its client has asked for too often.
  */
-export type Admit = (actionName: string | undefined) => Promise<void>;
+export type Admit = (actionName: string | undefined, parameters?: RawParameters) => Promise<void>;
 
 /** What receiving the files of one request needs. */
 export interface UploadContext {

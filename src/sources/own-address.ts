@@ -18,7 +18,8 @@ export interface RequestAddress {
 }
 
 const originsOf = (hosts: readonly string[]): string[] =>
-  hosts.flatMap((host) => [`https://${host}`, `http://${host}`]);
+  // A client may write anything into the header `Host`.
+  hosts.flatMap((host) => [`https://${host}`, `http://${host}`]).filter((origin) => URL.canParse(origin));
 
 /**
  * The sources as a request sees them: those that have no `baseurl` get the address that the request came to,

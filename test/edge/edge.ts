@@ -201,6 +201,7 @@ export const createEdge = (options: EdgeOptions = {}): Edge => {
     accessFor: ({ role }) => rules.forRole(role),
     isOriginAllowed: options.isOriginAllowed,
     stageUpload: stageContent,
+    clientOf: () => 'client',
     times: options.times,
   });
   return { handle, settings: config.settings, log, leases: () => leases };

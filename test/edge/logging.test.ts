@@ -1,3 +1,5 @@
+import { createServer, type AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
 import { createApp } from 'stowage';
 import { describe, expect, it } from 'vitest';
 import { createLineLogger, createTerminalLogger } from '../../dist/internals.js';
@@ -42,6 +44,67 @@ describe('whatever a hook throws', () => {
       } finally {
         await app.close();
       }
+    }
+  });
+});
+
+describe('secrets', () => {
+  it('do not reach a logger with the errors of a library', async () => {
+    const seen: unknown[] = [];
+    const note = (...told: unknown[]): void => void seen.push(told);
+    const logger = { debug: note, info: note, warn: note, error: note };
+    const app = createApp(
+      {
+        sources: {},
+        debug: true,
+      },
+      {
+        checkAuthentication: () => {
+          const cause = Object.assign(new Error('no answer of https://ann:hunter2@db.example/?sig=hunter2'), {
+            command: { args: ['hunter2'] },
+          });
+          throw new Error('no database', { cause });
+        },
+      },
+      { logger },
+    );
+    try {
+      await app.fetch(new Request('http://localhost/files'));
+      const text = inspect(seen, { depth: null, showHidden: true });
+      expect(text).toContain('no database');
+      expect(text).toContain('https://ann:***@db.example');
+      expect(text).not.toContain('hunter2');
+    } finally {
+      await app.close();
+    }
+  });
+
+  it('do not reach a logger when Redis refuses them', async () => {
+    const redis = createServer((socket) => {
+      socket.on('data', () => socket.write('-WRONGPASS invalid username-password pair\r\n'));
+      socket.on('error', () => undefined);
+    });
+    await new Promise<void>((resolve) => redis.listen(0, '127.0.0.1', resolve));
+    const { port } = redis.address() as AddressInfo;
+    const seen: unknown[] = [];
+    const note = (...told: unknown[]): void => void seen.push(told);
+    const app = createApp(
+      {
+        sources: {},
+        redis: { url: `redis://bert:hunter2@127.0.0.1:${String(port)}` },
+        rateLimits: { listings: { requests: 1, seconds: 60 } },
+      },
+      {},
+      { logger: { debug: note, info: note, warn: note, error: note } },
+    );
+    try {
+      await app.fetch(new Request('http://localhost/files'));
+      const text = inspect(seen, { depth: null, showHidden: true });
+      expect(text).toContain('WRONGPASS');
+      expect(text).not.toContain('hunter2');
+    } finally {
+      await app.close();
+      redis.close();
     }
   });
 });

@@ -1,4 +1,7 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, type App, type ConfigInput, type ConnectorHooks } from 'stowage';
@@ -99,6 +102,36 @@ describe('rate limits', () => {
     expect((await fetch(url + query)).status).toBe(429);
   });
 
+  it('count a form for the action that it names behind its files', async () => {
+    const url = await serve({ documents: { requests: 1, seconds: 60 } });
+    const ask = (): Promise<Response> => {
+      const form = new FormData();
+      // Longer than what arrives at once, so that the file comes before the name of the action.
+      form.append('files[0]', new Blob(['x'.repeat(500_000)]), 'a.txt');
+      form.append('action', 'generateDocx');
+      form.append('html', '<p>a</p>');
+      return fetch(url, { method: 'POST', body: form });
+    };
+    expect((await ask()).status).toBe(200);
+    expect((await ask()).status).toBe(429);
+  });
+
+  it('count archives and the trash as listings, and a look at their headers walks through nothing', async () => {
+    const zipLimits = { entries: 2 };
+    const url = await serve({ listings: { requests: 4, seconds: 60 } }, {}, { zipLimits, trash: {} });
+    await mkdir(join(root, 'many'));
+    for (const name of ['a', 'b', 'c']) await writeFile(join(root, 'many', `${name}.txt`), name);
+    const archive = `${url}fileDownload?names[]=many`;
+    expect((await fetch(archive)).status).toBe(413);
+    expect((await fetch(archive, { method: 'HEAD' })).status).toBe(200);
+    expect((await fetch(`${url}trashList`)).status).toBe(200);
+    expect((await fetch(`${url}trashEmpty`, { method: 'POST' })).status).toBe(200);
+    expect((await fetch(archive, { method: 'HEAD' })).status).toBe(429);
+    expect((await fetch(`${url}trashList`)).status).toBe(429);
+    expect((await fetch(`${url}trashEmpty`, { method: 'POST' })).status).toBe(429);
+    expect((await fetch(`${url}fileDownload?path=many&name=a.txt`)).status).toBe(200);
+  });
+
   it('end when their time is over', async () => {
     const url = await serve({ listings: { requests: 1, seconds: 1 } });
     expect((await list(url)).status).toBe(200);
@@ -170,6 +203,61 @@ describe('what counts as one client', () => {
     expect((await list(url, { 'x-forwarded-for': first })).status).toBe(200);
     expect((await list(url, { 'x-forwarded-for': second })).status).toBe(429);
     expect((await list(url, { 'x-forwarded-for': '192.0.2.200' })).status).toBe(200);
+  });
+
+  it('is an address also when the client resets its connection meanwhile', async () => {
+    let reset: (() => void) | undefined;
+    const three = { listings: { requests: 3, seconds: 60 } };
+    const url = await serve(three, {
+      checkAuthentication: async ({ native }) => {
+        const { socket } = native as IncomingMessage;
+        if (reset === undefined) return 'guest';
+        const closed = once(socket, 'close').catch(() => undefined);
+        reset();
+        await closed;
+        return 'guest';
+      },
+    });
+    expect((await list(url)).status).toBe(200);
+    const { port } = new URL(url);
+    const client = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+    await new Promise<void>((resolve) => {
+      reset = () => {
+        client.resetAndDestroy();
+        resolve();
+      };
+      client.write('GET /files HTTP/1.1\r\nHost: a\r\n\r\n');
+    });
+    reset = undefined;
+    expect((await list(url)).status).toBe(200);
+    expect((await list(url)).status).toBe(429);
+    expect(warnings.filter((text) => text.includes('address'))).toEqual([]);
+  });
+
+  it('is all together where the host tells no address', async () => {
+    const sources = { files: { title: 'Files', root, baseurl: '/files/' } };
+    const app = createApp({ rateLimits: limits, sources }, {}, { logger });
+    apps.push(app);
+    const asked = () => app.fetch(new Request('http://localhost/files'));
+    expect((await asked()).status).toBe(200);
+    expect((await asked()).status).toBe(429);
+    expect(warnings.filter((text) => text.includes('address'))).toHaveLength(1);
+  });
+
+  it('is not the user of another tenant who has the same name', async () => {
+    const hooks: ConnectorHooks = {
+      ...byHeader('x-user'),
+      resolveSources: ({ headers }) => ({
+        id: headers['x-tenant'] ?? '',
+        sources: { files: { title: 'Files', root, baseurl: '/files/' } },
+      }),
+    };
+    const url = await serve(limits, hooks);
+    for (const tenant of ['one', 'two']) {
+      const headers = { 'x-user': '1', 'x-tenant': tenant };
+      expect((await list(url, headers)).status).toBe(200);
+      expect((await list(url, headers)).status).toBe(429);
+    }
   });
 
   it('is the proxy itself where it names nobody', async () => {

@@ -1,10 +1,10 @@
 import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { HttpError, type ConnectorHooks, type ServiceEvent } from 'stowage';
+import { createApp, HttpError, type ConnectorHooks, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { photo } from '../images/pictures.ts';
-import { formOf, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
+import { formOf, silent, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
 
 const settings = { createThumb: false, trash: {} } as const;
 
@@ -299,6 +299,30 @@ describe('events', () => {
     expect(await service.source('files').paths()).toEqual(
       [...before.filter((path) => path !== 'a.txt'), 'x_.._y.php.txt'].sort(),
     );
+  });
+
+  it('end before the service does', async () => {
+    const heard: string[] = [];
+    const root = await mkdtemp(join(tmpdir(), 'stowage-hooks-'));
+    onTestFinished(() => rm(root, { recursive: true }));
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const app = createApp(
+      { sources: { files: { title: 'Files', root, baseurl: '/files/' } } },
+      {
+        onEvent: async ({ type }) => {
+          await held;
+          heard.push(type);
+        },
+      },
+      { logger: silent },
+    );
+    expect((await app.fetch(new Request('http://localhost/folderCreate?name=a'))).status).toBe(200);
+    const closed = app.close().then(() => heard.push('closed'));
+    await new Promise((resolve) => setImmediate(resolve));
+    release();
+    await closed;
+    expect(heard).toEqual(['folder.created', 'closed']);
   });
 
   it('wait for no host when the client has left', async () => {

@@ -224,6 +224,30 @@ describe('webhooks', () => {
     expect((await again.first())?.value).toBe(6);
   });
 
+  it('give up all that is older than a day after one attempt', async () => {
+    const folder = await scratch();
+    let status = 204;
+    const receiver = await startReceiver(() => status);
+    const before = await start(folder, { url: receiver.url, allowPrivate: true });
+    expect(await before.upload('first.txt')).toBe(200);
+    await expect.poll(() => receiver.deliveries.length).toBe(1);
+    await before.stop();
+    status = 500;
+    const state = join(folder, 'state');
+    const [queue = ''] = (await readdir(state, { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isDirectory() && /[0-9a-f]{32}/u.test(entry.name))
+      .map(({ parentPath, name }) => join(parentPath, name));
+    const old = (Date.now() - 25 * 60 * 60_000).toString(36).padStart(9, '0');
+    for (let number = 1; number <= 50; number += 1) {
+      const name = `${old}-${String(number).padStart(6, '0')}-0123456789abcdef.json`;
+      await writeFile(join(queue, name), '{"path":"old.txt"}');
+    }
+    const again = await start(folder, { url: receiver.url, allowPrivate: true });
+    await expect.poll(async () => (await again.figures())[0]?.dropped).toBe(50);
+    expect(await waitingIn(folder)).toBe(0);
+    expect(receiver.deliveries.length).toBe(2);
+  });
+
   it('get also what is kept while a younger event is taken away', async () => {
     const folder = join(await scratch(), 'queue');
     const queue = createFileQueue(folder, 10);

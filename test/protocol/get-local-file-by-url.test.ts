@@ -1,3 +1,4 @@
+import { get } from 'node:http';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { startService } from './service.ts';
@@ -147,5 +148,18 @@ describe('getLocalFileByUrl', () => {
     expect(await status('closed/missing.png')).toBe(403);
     expect(await status('unseen/a.png')).toBe(403);
     expect(await status('open/a.png')).toBe(200);
+  });
+
+  it('takes no host from a header that holds none', async () => {
+    const service = await startService({ sources: { files: { baseurl: '/files/' } } });
+    await service.source('files').put({ 'a.png': 'a' });
+    const url = `${service.url}/getLocalFileByUrl?url=/files/a.png`;
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      get(url, { headers: { host: 'a b' } }, (answer) => resolve(answer.resume().statusCode)).on(
+        'error',
+        reject,
+      );
+    });
+    expect(status).toBe(200);
   });
 });

@@ -87,6 +87,7 @@ async function* newestFirst(
 /** Lists what was removed and can be restored, as far as the role could see all of it where it was. */
 export const trashListAction = defineAction({
   name: 'trashList',
+  load: 'listings',
   summary: 'Lists what was removed and can be restored, the newest first.',
   keys: KEYS,
   ofShown: true,

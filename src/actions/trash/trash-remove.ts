@@ -72,6 +72,7 @@ export const trashRemoveAction = defineAction({
 /** Removes everything in the trash of a source for good of which the role may see and remove every part. */
 export const trashEmptyAction = defineAction({
   name: 'trashEmpty',
+  load: 'listings',
   summary: 'Removes everything in the trash of a source for good, as far as the role may.',
   keys: EMPTY_KEYS,
   ofShown: true,

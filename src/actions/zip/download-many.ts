@@ -104,7 +104,7 @@ class ArchivePlan {
  * @throws NotFoundError, AccessDeniedError, ArchiveLimitError beyond `zipLimits`
  */
 export const downloadMany = async (
-  { signal }: ActionContext,
+  { signal, isHead, services }: ActionContext,
   open: OpenSource,
   { folder, names }: DownloadOfMany,
 ): Promise<FileAnswer> => {
@@ -113,14 +113,21 @@ export const downloadMany = async (
   // Before the store is asked: whoever is denied does not learn what exists.
   for (const path of paths) open.access.require(KEY, path, ruleExtension(path, 'file'));
   const plan = new ArchivePlan(open, folder, signal);
-  for (const path of paths) {
-    const { stat } = await findItem(open, path, signal);
-    if (stat.kind === 'folder') {
-      open.access.require(KEY, path);
-      open.access.require('FOLDERS', path);
+  // A walk through folders costs as much as a search.
+  const leave = await services.searches.take(signal);
+  try {
+    for (const path of paths) {
+      const { stat } = await findItem(open, path, signal);
+      if (stat.kind === 'folder') {
+        open.access.require(KEY, path);
+        open.access.require('FOLDERS', path);
+      }
+      plan.add(path, stat);
+      // Headers depend on nothing that lies below.
+      if (stat.kind === 'folder' && !isHead) await plan.addBelow(path);
     }
-    plan.add(path, stat);
-    if (stat.kind === 'folder') await plan.addBelow(path);
+  } finally {
+    leave();
   }
   const [only] = paths;
   const name = (paths.length === 1 ? only?.name : folder.name) || open.source.title || open.source.name;

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { ConnectorRequest, ConnectorResponse, Handle } from '../message.ts';
+import { peerAddress } from '../client-address.ts';
 import { drain } from './drain.ts';
 import { createCut, mountOf, type MountOptions } from './mount.ts';
 
@@ -31,6 +32,7 @@ export const toFetchHandler = (handle: Handle, { basePath = '' }: MountOptions =
       mount: mountOf(pathname, rest),
       headers: Object.fromEntries(request.headers),
       native,
+      peer: peerAddress(native),
       signal: request.signal,
       body,
     };

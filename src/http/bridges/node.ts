@@ -3,6 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ConnectorRequest, ConnectorResponse, Handle, ParsedBody } from '../message.ts';
+import { peerAddress } from '../client-address.ts';
 import { drain } from './drain.ts';
 import { hostBody } from './host-body.ts';
 import { RecyclingStream } from '../../storage/recycling-stream.ts';
@@ -84,6 +85,7 @@ class NodeConnectorRequest implements ConnectorRequest {
   readonly mount: string | undefined;
   readonly headers: ConnectorRequest['headers'];
   readonly native: unknown;
+  readonly peer: string | undefined;
   readonly body: Readable | undefined;
   readonly parsedBody: ParsedBody | undefined;
   readonly #response: ServerResponse;
@@ -91,6 +93,7 @@ class NodeConnectorRequest implements ConnectorRequest {
 
   constructor(request: IncomingMessage, response: ServerResponse, view: NodeRequestView) {
     const host = hostBody(request, hasBody);
+    this.peer = peerAddress(request);
     this.method = request.method ?? 'GET';
     this.url = view.url ?? request.url ?? '/';
     this.isExact = view.isExact;
@@ -188,6 +191,8 @@ export const serveNode = async (
   view: NodeRequestView,
   stallMs?: number,
 ): Promise<void> => {
+  // Read while there is one: Node remembers it for the socket.
+  peerAddress(request);
   const isFirst = untilFirst(request, response);
   if (isFirst !== true && !(await isFirst)) {
     response.destroy();
