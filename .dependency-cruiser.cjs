@@ -53,7 +53,7 @@ module.exports = {
     only('trash', '^src/trash/', ['^src/(storage|concurrency|errors|log)/']),
     only('quotas', '^src/quotas/', ['^src/(storage|state|concurrency|errors|log)/']),
     only('state', '^src/state/', ['^src/(concurrency|errors|log)/']),
-    only('events', '^src/events/', ['^src/(errors|log|remote|state)/', '^src/config/']),
+    only('events', '^src/events/', ['^src/(concurrency|errors|log|remote|state)/', '^src/config/']),
     only('network', '^src/network/', []),
     only('remote', '^src/remote/', ['^src/(errors|content|log|concurrency|network)/']),
     only('docx', '^src/docx/', []),
