@@ -132,10 +132,13 @@ export class ObjectStoreAdapter implements StorageAdapter {
   async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
     const { ifUnchanged, signal } = options;
     signal?.throwIfAborted();
-    const { key, stat } = await this.#lookup.requireFile(path, { signal });
-    if (ifUnchanged !== undefined && !isSameVersion(ifUnchanged, stat)) throw new ChangedMeanwhileError();
-    const isDecided = ifUnchanged !== undefined && this.#objects.decides.remove;
-    await this.#objects.remove(key, { signal }, isDecided ? stat.etag : undefined);
+    // Most services remove whatever has the key by then: no write of this process comes after the look.
+    await this.#locked([this.#keys.of(path)], { signal }, async () => {
+      const { key, stat } = await this.#lookup.requireFile(path, { signal });
+      if (ifUnchanged !== undefined && !isSameVersion(ifUnchanged, stat)) throw new ChangedMeanwhileError();
+      const isDecided = ifUnchanged !== undefined && this.#objects.decides.remove;
+      await this.#objects.remove(key, { signal }, isDecided ? stat.etag : undefined);
+    });
     this.#spellings.forget(path);
   }
 

@@ -99,6 +99,23 @@ describe.skipIf(azuriteMissing !== undefined)(
       );
     });
 
+    it('ends a copy that is not made, with its request', async () => {
+      const adapter = openStore(randomUUID());
+      await adapter.write(at('a.txt'), inPieces(Buffer.from('a')));
+      const pending = { 'x-ms-copy-id': randomUUID(), 'x-ms-copy-status': 'pending', etag: '"1"' };
+      const answer = (status: number) => ({ kind: 'answer', status, headers: pending }) as const;
+      proxy.fail(
+        { operation: 'COPY', effect: answer(202) },
+        { operation: 'HEAD', effect: answer(200), from: 2 },
+      );
+      const abort = new AbortController();
+      // The third look is the second one at the copy.
+      proxy.before('HEAD', 3, async () => abort.abort(new Error('gone')));
+      const copying = adapter.copyFile(at('a.txt'), at('b.txt'), { signal: abort.signal });
+      await expect(copying).rejects.toThrow('gone');
+      expect(proxy.counts()).toMatchObject({ COPY: 1, 'PUT copy': 1 });
+    });
+
     it('says nothing of the account when the key is wrong or nobody answers', async () => {
       const accountKey = Buffer.from('wrong').toString('base64');
       const secrets = [accountKey, 'stowagetests', container.name, '127.0.0.1'];

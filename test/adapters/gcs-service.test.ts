@@ -138,6 +138,27 @@ describe('a source in a bucket of Google Cloud Storage', () => {
     );
   });
 
+  it('sends again what the service has not kept of a part', async () => {
+    const prefix = randomUUID();
+    const adapter = openStore(prefix);
+    const bytes = Buffer.alloc(17 * MB, 'stowage');
+    proxy.fail({ operation: 'PUT session', effect: { kind: 'answer', status: 308 }, times: 1 });
+    await adapter.write(at('a.bin'), inPieces(bytes));
+    expect(server.emulator.objects.get(`${prefix}/a.bin`)?.content.equals(bytes)).toBe(true);
+  });
+
+  it('stores content whole that holds what another upload was marked off with', async () => {
+    const prefix = randomUUID();
+    const adapter = openStore(prefix);
+    const boundaries = async (content: string): Promise<string> => {
+      await adapter.write(at('a.txt'), inPieces(Buffer.from(content)));
+      expect(server.emulator.objects.get(`${prefix}/a.txt`)?.content.toString()).toBe(content);
+      return server.emulator.boundary;
+    };
+    const first = await boundaries('a');
+    expect(await boundaries(`before\r\n--${first}--\r\nafter`)).not.toBe(first);
+  });
+
   it('says nothing of the bucket when the login is wrong or nobody answers', async () => {
     for (const more of [
       { credentialsFile: server.strangersFile },

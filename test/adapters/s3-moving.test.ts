@@ -200,6 +200,33 @@ for (const [what, start, runs] of services) {
       expect(await contents('f')).toEqual({ 'b.txt': 'a' });
     });
 
+    it('a replacing move whose source cannot be removed leaves both names their content', async () => {
+      const { mover, put, contents } = openStores();
+      await put('f/a.txt', 'moved');
+      await put('f/b.txt', 'replaced');
+      const denied = { kind: 'answer', status: 403, code: 'AccessDenied' } as const;
+      proxy.fail({ operation: 'DeleteObject', effect: denied, times: 1 });
+      const moving = mover.moveFile(at('f/a.txt'), at('f/b.txt'));
+      await expect(moving).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+      expect(await contents('f')).toEqual({ 'a.txt': 'moved', 'b.txt': 'moved' });
+    });
+
+    it('a removal takes what it has looked at, and no later upload of this process', async () => {
+      const { mover, put, contents } = openStores();
+      await put('f/a.txt', 'old');
+      const seen = await mover.stat(at('f/a.txt'));
+      const content = Readable.from([Buffer.from('new')], { objectMode: false });
+      let writing: Promise<unknown> = Promise.resolve();
+      proxy.before('DeleteObject', 1, async () => {
+        writing = mover.write(at('f/a.txt'), content);
+        // It waits for the removal, which waits here.
+        await Promise.race([writing, sleep(200)]);
+      });
+      await mover.removeFile(at('f/a.txt'), { ifUnchanged: seen });
+      await writing;
+      expect(await contents('f')).toEqual({ 'a.txt': 'new' });
+    });
+
     it.each(['copyFolder', 'moveFolder'] as const)(
       'a %s that is aborted while a copy is under way leaves the source whole and nothing else',
       async (operation) => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobGetPropertiesResponse, BlockBlobUploadOptions, ContainerClient } from '@azure/storage-blob';
 import type { NameLocks } from '../../concurrency/name-locks.ts';
 import {
@@ -7,6 +8,7 @@ import {
   ChangedMeanwhileError,
   CorruptError,
   NotFoundError,
+  StorageTimeoutError,
   StorageUnavailableError,
 } from '../../errors/errors.ts';
 import { contentTypeOf } from '../../object-store/keys.ts';
@@ -40,6 +42,8 @@ const MAX_BLOCKS = 50_000;
 /** Metadata by which a write recognises its own blob after its answer was lost. */
 const WRITE_MARK = 'stowagewrite';
 const COPY_POLL_MS = 200;
+/** How many times `readTimeout` the service has to make a copy. */
+const COPY_PATIENCE = 10;
 
 const conditionsOf = ({ createOnly, ifMatch }: UploadTarget) => ({
   ...(createOnly ? { ifNoneMatch: '*' } : {}),
@@ -164,9 +168,10 @@ export class AzureObjects implements Objects, UploadService {
       // Without the signal: an aborted copy could appear after its folder was cleared away.
       return await this.#connection.send(`Copy ${from}`, undefined, ({ container }, _http, attempt) => {
         attempts = attempt;
-        return this.#copy(container, copy);
+        return this.#copy(container, copy, options);
       });
     } catch (error) {
+      options.signal?.throwIfAborted();
       if (!(error instanceof ChangedMeanwhileError)) throw error;
       const source = await this.find(from, options);
       if (source === undefined) throw new NotFoundError({ cause: error });
@@ -195,22 +200,49 @@ export class AzureObjects implements Objects, UploadService {
     return this.#connection.close();
   }
 
-  /** The copy is made inside of one account, where it takes as long for a large blob as for a small one. */
+  /**
+   * The copy is made inside of one account, where it takes as long for a large blob as for a small one. One
+   * that takes too long, or is wanted no more, is ended, and what is there of it removed.
+   */
   async #copy(
     container: ContainerClient,
     { from, to, etag, createOnly, storageClass }: Copy,
+    { signal }: OperationOptions,
   ): Promise<string | undefined> {
+    const until = Date.now() + COPY_PATIENCE * this.#options.readTimeout * 1000;
     const tier = this.#options.accessTier ?? storageClass;
     const poller = await container.getBlobClient(to).beginCopyFromURL(container.getBlobClient(from).url, {
       conditions: createOnly ? { ifNoneMatch: '*' } : {},
       sourceConditions: etag === undefined ? {} : { ifMatch: etag },
-      intervalInMs: COPY_POLL_MS,
       ...(tier === undefined ? {} : { tier }),
     });
-    const { copyStatus, etag: made } = await poller.pollUntilDone();
+    while (!poller.isDone()) {
+      await sleep(COPY_POLL_MS, undefined, { signal }).catch(() => undefined);
+      if (signal?.aborted === true || Date.now() > until) {
+        const { copyId } = poller.getOperationState() as { readonly copyId?: string };
+        await this.#endCopy(container, to, copyId);
+        signal?.throwIfAborted();
+        throw new StorageTimeoutError({ detail: 'a copy is not made in time' });
+      }
+      await poller.poll();
+    }
+    const { copyStatus, etag: made } = poller.getResult() ?? {};
     if (copyStatus !== 'success')
       throw new StorageUnavailableError({ detail: `a copy is ${copyStatus ?? 'lost'}` });
     return strongEtag(made);
+  }
+
+  /** The service leaves an empty blob with the copy's name: nothing else is removed. Never rejects. */
+  async #endCopy(container: ContainerClient, to: string, copyId: string | undefined): Promise<void> {
+    const blob = container.getBlobClient(to);
+    try {
+      await blob.abortCopyFromURL(copyId ?? '');
+      const left = await blob.getProperties();
+      if (left.copyId !== copyId || left.copyStatus !== 'aborted' || left.etag === undefined) return;
+      await blob.delete({ conditions: { ifMatch: left.etag } });
+    } catch {
+      // It was made meanwhile, or replaced: whose it is now is not known.
+    }
   }
 
   async #isCopyOf(from: string, copySource: string | undefined): Promise<boolean> {

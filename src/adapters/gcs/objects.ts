@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { NameLocks } from '../../concurrency/name-locks.ts';
 import {
   AlreadyExistsError,
@@ -39,21 +40,19 @@ const preconditionOf = ({ createOnly, ifMatch }: Pick<UploadTarget, 'createOnly'
   ifGenerationMatch: createOnly ? '0' : ifMatch === undefined ? undefined : generationOf(ifMatch),
 });
 
-const BOUNDARY = 'stowage-part-of-an-upload';
-
-/** Attributes and content in one body. */
-const multipartOf = (attributes: Attributes, bytes: Buffer): readonly Buffer[] => {
+/** Attributes and content in one body, with a boundary that no content can know. */
+const multipartOf = (attributes: Attributes, bytes: Buffer, boundary: string): readonly Buffer[] => {
   const before = [
-    `--${BOUNDARY}`,
+    `--${boundary}`,
     'content-type: application/json',
     '',
     JSON.stringify(attributes),
-    `--${BOUNDARY}`,
+    `--${boundary}`,
     `content-type: ${attributes.contentType}`,
     '',
     '',
   ];
-  const after = ['', `--${BOUNDARY}--`, ''];
+  const after = ['', `--${boundary}--`, ''];
   return [Buffer.from(before.join('\r\n')), bytes, Buffer.from(after.join('\r\n'))];
 };
 
@@ -110,15 +109,19 @@ export class GcsObjects implements Objects, UploadService {
       '/upload/storage/v1',
     );
     return this.#marked(target, options, async (attributes) => {
-      const body = multipartOf(attributes, bytes);
-      const headers = { 'content-type': `multipart/related; boundary=${BOUNDARY}` };
+      const boundary = randomUUID();
+      const body = multipartOf(attributes, bytes, boundary);
+      const headers = { 'content-type': `multipart/related; boundary=${boundary}` };
       const answer = await this.#client.send(`Put ${key}`, options.signal, () => ({
         method: 'POST',
         url,
         headers,
         body,
       }));
-      return versionOf(jsonOf<Resource>(answer).generation);
+      const { size, generation } = jsonOf<Resource>(answer);
+      if (size !== undefined && Number(size) !== bytes.length)
+        throw new CorruptError({ detail: 'the service has stored another number of bytes' });
+      return versionOf(generation);
     });
   }
 

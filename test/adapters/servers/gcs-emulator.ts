@@ -35,6 +35,8 @@ export class GcsEmulator {
   readonly tokens = new Set<string>();
   /** Where upload sessions are said to be, when not here. */
   sessionsAt: string | undefined;
+  /** Between the parts of the last upload in one request. */
+  boundary = '';
   readonly bucket: string;
   readonly endpoint: string;
   readonly #key: KeyObject;
@@ -213,6 +215,7 @@ export class GcsEmulator {
         .end();
     }
     const boundary = /boundary=(.+)$/u.exec(headers['content-type'] ?? '')?.[1] ?? '';
+    this.boundary = boundary;
     const text = body.toString('latin1');
     const [, head = ''] = text.split(`--${boundary}\r\n`);
     const contentAt = text.indexOf('\r\n\r\n', text.indexOf(`--${boundary}\r\n`, boundary.length)) + 4;
