@@ -5,6 +5,7 @@ import {
   StorageDeniedError,
 } from '../errors/errors.ts';
 import type { OperationOptions } from '../storage/adapter.ts';
+import { originalMayStay } from '../storage/move-tree.ts';
 import { PART_BYTES, type Objects } from './objects.ts';
 
 /**
@@ -44,10 +45,25 @@ const removeSource = async (objects: Objects, { key, size, etag }: CopiedObject[
 };
 
 /**
+ * Removes the copy of a move that the service has refused, unless somebody else has replaced it: there is no
+ * removing of one version at most services.
+ */
+const withdrawCopy = async (
+  objects: Objects,
+  { key, etag }: CopiedObject['target'],
+  size: number,
+): Promise<void> => {
+  const found = await objects.find(key, {});
+  // Not every service reports the version of a copy that was made in parts.
+  if (etag === undefined ? found?.size !== size : found?.etag !== etag) return;
+  await objects.remove(key, {}, objects.decides.remove ? etag : undefined);
+};
+
+/**
  * Ends a move by removing its source, without the caller's signal: the copy is there. When the removal is
  * refused for certain, nothing has moved: what the move has created is removed again.
- * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError, BusyError, and what
- * removing throws
+ * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError, BusyError;
+ *   MovedInPartError where the source may still be there beside its copy
  */
 export const finishMove = async (
   objects: Objects,
@@ -59,11 +75,10 @@ export const finishMove = async (
     const isRefused = [StorageDeniedError, ChangedMeanwhileError, BusyError].some(
       (type) => error instanceof type,
     );
-    if (!isRefused) throw error;
+    if (!isRefused) throw originalMayStay(error);
     // An attempt whose answer was lost may have removed it.
     if ((await objects.find(source.key, {})) === undefined) return;
-    const made = objects.decides.remove ? target.etag : undefined;
-    if (created) await objects.remove(target.key, {}, made).catch(() => undefined);
+    if (created) await withdrawCopy(objects, target, source.size).catch(() => undefined);
     throw error;
   }
 };

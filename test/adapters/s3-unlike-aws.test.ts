@@ -109,6 +109,24 @@ describe('conditional writes', () => {
     expect(keys()).toEqual(['c.txt']);
   });
 
+  it('are removed again after a refused move only where they are new, and still our own', async () => {
+    const { proxy, stub, adapter, put, stored } = await open({});
+    const refuse = () =>
+      proxy.fail({ operation: 'DeleteObject', effect: answer(403, 'AccessDenied'), times: 1 });
+    await put('a.txt', 'new');
+    await put('b.txt', 'old');
+    refuse();
+    await expect(adapter.moveFile(at('a.txt'), at('b.txt'))).rejects.toMatchObject({
+      code: 'STORAGE_DENIED',
+    });
+    expect(stored('b.txt')).toBe('new');
+    proxy.before('DeleteObject', 1, async () => stub.put('p/c.txt', 'theirs'));
+    refuse();
+    const move = adapter.moveFile(at('a.txt'), at('c.txt'), { createOnly: true });
+    await expect(move).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+    expect([stored('a.txt'), stored('c.txt')]).toEqual(['new', 'theirs']);
+  });
+
   it.each(['digests', 'random'])('whose answer is lost are recognised where ETags are %s', async (etags) => {
     const dialect = etags === 'random' ? { ...likeAws, randomEtags: true as const } : likeAws;
     const { proxy, adapter, put, keys, stored } = await open(dialect, aws);
