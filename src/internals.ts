@@ -115,6 +115,7 @@ export { createEmbeddedState } from './state/embedded-state.ts';
 export { createFileQueue } from './state/file-queue.ts';
 export { copyFileTo, copyTree } from './storage/copy-tree.ts';
 export { copyFolder, moveFolder, walkFolder } from './storage/folders.ts';
+export { createLocationLocks } from './storage/location-locks.ts';
 export { moveFileTo, moveTree } from './storage/move-tree.ts';
 export { SourcePath, isSegment } from './storage/source-path.ts';
 export { createMemoryStaging } from './storage/memory-staging.ts';

@@ -3,6 +3,8 @@ import { BusyError } from '../errors/errors.ts';
 import { containsLocation, type StoreLocation } from './location.ts';
 
 const MAY_WAIT = 1000;
+/** A store that never ends what it has begun must not hold up all others for ever. */
+const LONGEST_WAIT_MS = 60_000;
 
 /**
  * Lets what takes entries away from their locations follow one another in this process, where one location is
@@ -13,7 +15,8 @@ export interface LocationLocks {
   /**
    * Holds all of the locations, which are waited for together: nobody waits while holding one. Whoever has
    * waited looks again: what was there before may be gone.
-   * @throws the signal's reason while waiting, BusyError when too many wait, and what `work` throws
+   * @throws the signal's reason while waiting, BusyError when too many wait or after a minute, and what `work`
+   *   throws
    */
   hold<T>(
     locations: readonly StoreLocation[],
@@ -28,7 +31,7 @@ interface Holder {
 }
 
 /** Locks without holders; memory is bounded by the running operations. */
-export const createLocationLocks = (): LocationLocks => {
+export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLocks => {
   const holders = new Set<Holder>();
   let waiting = 0;
   const overlaps = (one: StoreLocation, other: StoreLocation): boolean =>
@@ -37,28 +40,37 @@ export const createLocationLocks = (): LocationLocks => {
     [...holders].find(({ locations }) =>
       locations.some((location) => wanted.some((each) => overlaps(location, each))),
     );
-  const waitForEnd = async ({ ended }: Holder, signal?: AbortSignal): Promise<void> => {
+  const waitFor = async (
+    locations: readonly StoreLocation[],
+    signal: AbortSignal | undefined,
+    enter: () => void,
+  ): Promise<void> => {
     if (waiting >= MAY_WAIT) throw new BusyError({ detail: 'too many operations wait for their turn' });
+    const late = new AbortController();
+    const giveUp = (): void =>
+      late.abort(new BusyError({ detail: 'another operation on this location takes too long' }));
+    const timer = setTimeout(giveUp, longestWaitMs);
     waiting += 1;
     try {
-      await orAborted(ended, signal);
+      for (let found = findHolder(locations); found !== undefined; found = findHolder(locations))
+        await orAborted(orAborted(found.ended, late.signal), signal);
+      enter();
     } finally {
       waiting -= 1;
+      clearTimeout(timer);
     }
   };
   return {
     hold: async (locations, { signal }, work) => {
       signal?.throwIfAborted();
-      let hasWaited = false;
-      for (let found = findHolder(locations); found !== undefined; found = findHolder(locations)) {
-        hasWaited = true;
-        await waitForEnd(found, signal);
-      }
-      // Nothing may be awaited between the last look and this, not even an async function that looks: of
-      // several that have waited for one, all would find nobody.
+      const hasWaited = findHolder(locations) !== undefined;
       let end = (): void => undefined;
       const holder = { locations, ended: new Promise<void>((resolve) => (end = resolve)) };
-      holders.add(holder);
+      // Nothing may be awaited between the last look and this: of several that have waited for one, all would
+      // find nobody.
+      const enter = (): void => void holders.add(holder);
+      if (hasWaited) await waitFor(locations, signal, enter);
+      else enter();
       try {
         return await work(hasWaited);
       } finally {

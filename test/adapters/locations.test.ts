@@ -6,7 +6,7 @@ import {
   type StoreIdentity,
 } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter } from '../../dist/internals.js';
+import { BusyError, createLocationLocks, MemoryAdapter } from '../../dist/internals.js';
 
 const store = (identity: StoreIdentity | undefined, caseSensitive = true): StorageAdapter => {
   const adapter = new MemoryAdapter();
@@ -39,5 +39,46 @@ describe('locations of two stores', () => {
     expect(isSameLocation(on(folding, 'Photos/A'), on(photos, 'a'))).toBe(true);
     expect(isSameLocation(on(all, 'Photos'), on(all, 'photos'))).toBe(false);
     expect(isSameLocation(on(folding, 'Photos'), on(folding, 'photos'))).toBe(true);
+  });
+});
+
+describe('locks of locations', () => {
+  const storage = store(undefined);
+
+  it.each([
+    ['a folder waits for a file in it', 'folder/a.txt', 'folder'],
+    ['a file waits for its folder', 'folder', 'folder/a.txt'],
+    ['one waits for itself', 'a.txt', 'a.txt'],
+  ])('%s', async (_title, first, second) => {
+    const locks = createLocationLocks();
+    const order: string[] = [];
+    let end = (): void => undefined;
+    const running = locks.hold(
+      [on(storage, first)],
+      {},
+      () => new Promise<void>((resolve) => (end = resolve)),
+    );
+    const waiting = locks.hold([on(storage, second)], {}, async (hasWaited) => {
+      order.push(`second, ${hasWaited ? 'after waiting' : 'immediately'}`);
+    });
+    await locks.hold([on(storage, 'other')], {}, async () => void order.push('other'));
+    end();
+    await Promise.all([running, waiting]);
+    expect(order).toEqual(['other', 'second, after waiting']);
+  });
+
+  it('are not waited for longer than their limit, or than the request lasts', async () => {
+    const locks = createLocationLocks(10);
+    let end = (): void => undefined;
+    const hang = () => new Promise<void>((resolve) => (end = resolve));
+    const running = locks.hold([on(storage, 'folder')], {}, hang);
+    const late = locks.hold([on(storage, 'folder/a.txt')], {}, async () => undefined);
+    await expect(late).rejects.toBeInstanceOf(BusyError);
+    const leaving = new AbortController();
+    const left = locks.hold([on(storage, 'folder')], leaving, async () => undefined);
+    leaving.abort(new Error('the client has left'));
+    await expect(left).rejects.toThrow('the client has left');
+    end();
+    await running;
   });
 });
