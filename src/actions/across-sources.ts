@@ -89,7 +89,7 @@ const transferAllowed = async (context: ActionContext, transfer: Transfer): Prom
     const treeOptions = {
       ...options,
       nameFor: nameInOtherSource(transfer),
-      isDerived: (_folder: SourcePath, entry: Entry) => isThumbnailFolder(transfer, entry),
+      derivedOf: (path: SourcePath) => services.thumbnails.pathsOf({ source: from.source, path }),
     };
     await (verb === 'MOVE' ? moveTree : copyTree)(source, target, treeOptions);
     return;

@@ -18,35 +18,40 @@ export interface FollowersContext {
 }
 
 /**
- * The thumbnails that may belong to a location: of an image its picture, with a generator also the item's own
- * icons.
+ * Where the thumbnails lie that may belong to an item: of an image its picture, with a generator also the
+ * item's own icons.
  */
-const targetsOf = async (
+const pathsOf = (
   { hasGenerator }: FollowersContext,
-  location: SourceLocation,
-): Promise<{ pictures: readonly Target[]; icons: readonly Target[] }> => {
-  const { settings } = location.source;
-  if (!hasThumbnailFolder(settings) || location.path.isRoot) return { pictures: [], icons: [] };
+  { source: { settings }, path }: SourceLocation,
+): { readonly pictures: readonly SourcePath[]; readonly icons: readonly SourcePath[] } => {
+  if (!hasThumbnailFolder(settings) || path.isRoot) return { pictures: [], icons: [] };
   const planner = createPlanner(settings, hasGenerator);
-  const thumbs = location.path.parent.child(settings.thumbFolderName);
-  const storage = await location.source.storage();
-  const at = (name: string): Target => ({ storage, path: thumbs.child(name) });
-  const unknown = { name: location.path.name, size: undefined, modifiedAt: undefined };
+  const thumbs = path.parent.below(settings.thumbFolderName);
+  const unknown = { name: path.name, size: undefined, modifiedAt: undefined };
   const plan = planner.plan({ ...unknown, kind: 'file' });
-  const icons = (['file', 'folder'] as const).map((kind) => planner.planIcon({ ...unknown, kind }));
-  if (plan.kind !== 'picture') {
-    return { pictures: [], icons: icons.flatMap((icon) => (icon.kind === 'item' ? [at(icon.name)] : [])) };
-  }
+  const icons = (['file', 'folder'] as const)
+    .map((kind) => planner.planIcon({ ...unknown, kind }))
+    .flatMap((icon) => (icon.kind === 'item' ? [thumbs.below(icon.name)] : []));
+  if (plan.kind !== 'picture') return { pictures: [], icons };
   // What a program draws has no variants.
   const presets = plan.program === undefined ? Object.entries(settings.imagePresets) : [];
   const variants = presets.map(([preset, { format }]) => {
-    const { name } = variantNameOf(location.path.name, format, settings.imageExtensions);
-    return { storage, path: thumbs.child(preset).child(name) };
+    const { name } = variantNameOf(path.name, format, settings.imageExtensions);
+    return thumbs.below(preset).below(name);
   });
-  return {
-    pictures: [at(plan.name), ...variants],
-    icons: icons.flatMap((icon) => (icon.kind === 'item' ? [at(icon.name)] : [])),
-  };
+  return { pictures: [thumbs.below(plan.name), ...variants], icons };
+};
+
+const targetsOf = async (
+  context: FollowersContext,
+  location: SourceLocation,
+): Promise<{ pictures: readonly Target[]; icons: readonly Target[] }> => {
+  const { pictures, icons } = pathsOf(context, location);
+  if (pictures.length + icons.length === 0) return { pictures: [], icons: [] };
+  const storage = await location.source.storage();
+  const at = (path: SourcePath): Target => ({ storage, path });
+  return { pictures: pictures.map(at), icons: icons.map(at) };
 };
 
 const removeIfThere = async ({ storage, path }: Target): Promise<void> => {
@@ -171,7 +176,7 @@ const sweepBelow = async ({ maker }: FollowersContext, location: SourceLocation)
 /** Keeps thumbnails with their images. Failures are logged: a thumbnail is never worth an error. */
 export const createFollowers = (
   context: FollowersContext,
-): Pick<Thumbnails, 'removed' | 'moved' | 'copied' | 'changed'> => {
+): Pick<Thumbnails, 'pathsOf' | 'removed' | 'moved' | 'copied' | 'changed'> => {
   const quietly = async (work: () => Promise<void>): Promise<void> => {
     try {
       await work();
@@ -180,6 +185,10 @@ export const createFollowers = (
     }
   };
   return {
+    pathsOf: (location) => {
+      const { pictures, icons } = pathsOf(context, location);
+      return [...pictures, ...icons];
+    },
     removed: (location) =>
       quietly(async () => {
         await drop(context, location);

@@ -114,6 +114,9 @@ export interface Thumbnails {
     onEnd: (picture: Entry, outcome: BatchOutcome) => void,
   ): Promise<void>;
 
+  /** Where the thumbnails, variants and icons of an item may lie; nothing of it need be there. */
+  pathsOf(location: SourceLocation): readonly SourcePath[];
+
   /** Ends the work that goes on after listings. */
   close(): Promise<void>;
 

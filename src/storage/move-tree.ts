@@ -3,12 +3,10 @@ import {
   ChangedMeanwhileError,
   ContentsConflictError,
   MovedInPartError,
-  NotEmptyError,
   NotFoundError,
-  StorageDeniedError,
-  UnsupportedError,
 } from '../errors/errors.ts';
-import type { Entry, StorageAdapter } from './adapter.ts';
+import { isRefusal } from '../errors/refusals.ts';
+import type { StorageAdapter } from './adapter.ts';
 import {
   copyFileTo,
   copyPlanned,
@@ -19,6 +17,7 @@ import {
   type CopyFileOptions,
   type CopyTreeOptions,
 } from './copy-tree.ts';
+import { countOf, messageOf, removeFolders, type Stayed } from './emptied-folders.ts';
 import type { StoreLocation } from './location.ts';
 import { isSameVersion } from './same-version.ts';
 import type { SourcePath } from './source-path.ts';
@@ -28,10 +27,10 @@ const PARALLEL_REMOVALS = 8;
 /** How a folder is moved. */
 export interface MoveTreeOptions extends CopyTreeOptions {
   /**
-   * Whether a folder that does not go along is derived from what does (thumbnails): its files are removed
-   * with the folder that holds it. Default: none, whatever does not go along stays.
+   * The files that are derived from an item (thumbnails), in a folder beside it that does not go along: they
+   * are removed when the item has moved, and nothing else in their folder. Default: none.
    */
-  readonly isDerived?: ((folder: SourcePath, entry: Entry) => boolean) | undefined;
+  readonly derivedOf?: ((item: SourcePath) => readonly SourcePath[]) | undefined;
   /**
    * Whether a removal that finds nothing proves that somebody else has taken the original, so that the copy
    * is withdrawn. Default: false, since a store whose first answer was lost may find nothing when it is asked
@@ -43,10 +42,6 @@ export interface MoveTreeOptions extends CopyTreeOptions {
 /** What a removal came to. `unknown`: the store may have removed the file although it reported an error. */
 type Removal =
   'removed' | 'missed' | 'changed' | { readonly refusal: unknown } | { readonly unknown: unknown };
-
-/** A store that refuses has not removed; after any other failure nobody knows. */
-const isRefusal = (error: unknown): boolean =>
-  error instanceof StorageDeniedError || error instanceof UnsupportedError;
 
 /**
  * Removes the original if the copy is still there and neither has changed. No signal: whoever began to remove
@@ -80,6 +75,25 @@ const failureOf = (removal: Removal): Error | undefined => {
 };
 
 /**
+ * Whether the store shows the original, so that its copy may go. One that has removed it may have lost that
+ * answer and refuse a second attempt: then the copy is all there is.
+ */
+const isSeen = async ({ storage, path }: StoreLocation): Promise<boolean> => {
+  try {
+    return (await storage.stat(path)).kind === 'file';
+  } catch {
+    return false;
+  }
+};
+
+/** The error of a move of which it is not known whether its original is gone. */
+export const originalMayStay = (cause?: unknown): MovedInPartError =>
+  new MovedInPartError({
+    message: 'The file was copied, but its original may not have been removed.',
+    cause,
+  });
+
+/**
  * Moves one file by copying, inside a store or into another one. The original is removed only if it is
  * unchanged and the copy is there. A move that fails before leaves no copy; once the removal has begun the
  * signal no longer counts.
@@ -102,34 +116,14 @@ export const moveFileTo = async (
     throw error;
   }
   const removal = await removeOriginal(from.storage, to.storage, file);
-  if (removal === 'removed' || removal === 'missed') return;
-  if (removal === 'changed' || 'refusal' in removal) {
-    await withdraw();
-    throw failureOf(removal) ?? new ChangedMeanwhileError();
-  }
-  throw new MovedInPartError({
-    message: 'The file was copied, but its original may not have been removed.',
-    cause: removal.unknown,
-  });
-};
-
-/** What stays at the source, for the message. */
-interface Stayed {
-  changed: number;
-  omitted: number;
-  refused: number;
-  cause: unknown;
-}
-
-const messageOf = ({ changed, omitted, refused }: Stayed): string => {
-  const reasons = [
-    ...(changed > 0 ? [`${changed} changed or added meanwhile`] : []),
-    ...(omitted > 0 ? [`${omitted} with names that this service cannot use`] : []),
-    ...(refused > 0 ? [`${refused} that could not be removed`] : []),
-  ];
-  const count = changed + omitted + refused;
-  const what = count === 1 ? '1 item stays where it was' : `${count} items stay where they were`;
-  return `The folder was moved, but not all of it: ${what} (${reasons.join(', ')}).`;
+  if (removal === 'removed') return;
+  const isStill = await isSeen(from);
+  if (removal === 'missed' && !isStill) return;
+  const failure = failureOf(removal);
+  const isRefused = removal === 'changed' || (typeof removal === 'object' && 'refusal' in removal);
+  if (!isRefused || !isStill) throw originalMayStay(failure);
+  await withdraw();
+  throw failure ?? new ChangedMeanwhileError();
 };
 
 /**
@@ -158,84 +152,13 @@ const removeOriginals = async (
     else {
       // By itself: a store that lets nobody remove anything shows it here, with nothing lost.
       const removal = await remove(file);
-      if (typeof removal === 'object' && 'refusal' in removal) return removal;
+      const source = { storage: from, path: file.from };
+      if (typeof removal === 'object' && 'refusal' in removal && (await isSeen(source))) return removal;
     }
   }
   await limiter.drain();
   stayed.refused = files.length - done;
   return undefined;
-};
-
-const ignoreMissing = (error: unknown): void => {
-  if (!(error instanceof NotFoundError)) throw error;
-};
-
-/**
- * Removes the files of a derived folder and then the folder. @throws NotEmptyError when something else is in
- * it
- */
-const removeDerived = async (storage: StorageAdapter, folder: SourcePath): Promise<void> => {
-  const names: string[] = [];
-  for await (const page of storage.list(folder, { detail: 'names' })) {
-    for (const entry of page) if (entry.kind === 'file') names.push(entry.name);
-  }
-  for (const name of names) await storage.removeFile(folder.below(name)).catch(ignoreMissing);
-  await storage.removeEmptyFolder(folder).catch(ignoreMissing);
-};
-
-/**
- * Removes a folder that was emptied. What is still in it is counted: it was changed, added, or cannot be
- * listed.
- */
-const removeEmptied = async (
-  storage: StorageAdapter,
-  folder: SourcePath,
-  isMoved: (path: SourcePath) => boolean,
-  isDerived: NonNullable<MoveTreeOptions['isDerived']>,
-  stayed: Stayed,
-): Promise<void> => {
-  let [left, counted, omitted] = [0, 0, 0];
-  const derived: SourcePath[] = [];
-  const onOmitted = (count: number): void => void (omitted += count);
-  for await (const page of storage.list(folder, { detail: 'names', onOmitted })) {
-    for (const entry of page) {
-      const path = folder.below(entry.name);
-      if (entry.kind === 'folder' && isDerived(folder, entry)) derived.push(path);
-      // What keeps a folder inside this one has been counted there.
-      else if (entry.kind === 'folder' && isMoved(path)) counted += 1;
-      else left += 1;
-    }
-  }
-  stayed.omitted += omitted;
-  stayed.changed += left;
-  if (left + omitted + counted > 0) return;
-  try {
-    for (const path of derived) await removeDerived(storage, path);
-    await storage.removeEmptyFolder(folder);
-  } catch (error) {
-    if (!(error instanceof NotEmptyError)) throw error;
-    stayed.changed += 1;
-  }
-};
-
-const removeFolders = async (
-  storage: StorageAdapter,
-  folders: readonly SourcePath[],
-  isDerived: NonNullable<MoveTreeOptions['isDerived']>,
-  stayed: Stayed,
-): Promise<void> => {
-  const moved = new Set(folders.map(String));
-  const isMoved = (path: SourcePath): boolean => moved.has(path.toString());
-  for (const folder of folders.toReversed()) {
-    try {
-      await removeEmptied(storage, folder, isMoved, isDerived, stayed);
-    } catch (error) {
-      if (error instanceof NotFoundError) continue;
-      stayed.refused += 1;
-      stayed.cause = error;
-      return;
-    }
-  }
 };
 
 const refuseOmitted = (omitted: number): void => {
@@ -262,7 +185,7 @@ export const moveTree = async (
   const plan = await planTree(from, to.path, options);
   refuseOmitted(plan.omitted);
   const copied: CopiedTree = await copyPlanned(from, to, plan, options);
-  const stayed: Stayed = { changed: 0, omitted: 0, refused: 0, cause: undefined };
+  const stayed: Stayed = { changed: 0, omitted: 0, hidden: 0, refused: 0, cause: undefined };
   const missed: CopiedFile[] = [];
   const refused = await removeOriginals(from.storage, to.storage, copied.files, { stayed, missed });
   if (refused !== undefined) {
@@ -275,10 +198,7 @@ export const moveTree = async (
     if (isAll) throw new ChangedMeanwhileError({ detail: 'somebody else took everything in the folder' });
   }
   if (stayed.cause === undefined) {
-    const folders = plan.folders.map((folder) => folder.from);
-    await removeFolders(from.storage, folders, options.isDerived ?? (() => false), stayed);
+    await removeFolders(from.storage, plan, options.derivedOf, stayed);
   }
-  if (stayed.changed + stayed.omitted + stayed.refused > 0) {
-    throw new MovedInPartError({ message: messageOf(stayed), cause: stayed.cause });
-  }
+  if (countOf(stayed) > 0) throw new MovedInPartError({ message: messageOf(stayed), cause: stayed.cause });
 };

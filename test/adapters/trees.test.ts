@@ -1,13 +1,16 @@
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { withFaults } from 'stowage/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
+  ChangedMeanwhileError,
   CorruptError,
   MemoryAdapter,
   MovedInPartError,
   NotFoundError,
   SourcePath,
+  StorageDeniedError,
   copyFileTo,
   copyTree,
   moveFileTo,
@@ -56,6 +59,55 @@ describe('an original whose copy is not there as it was made', () => {
     expect(await textAt(memory, 'a.txt')).toBe('mine');
     if (what === 'replaced') expect(await textAt(memory, 'b.txt')).toBe('theirs, and longer');
   });
+});
+
+describe('an original whose copy is replaced by as many bytes before it goes', () => {
+  const startReplacing = async (copy: string) => {
+    const memory = new MemoryAdapter();
+    await put(memory, 'tree/a.txt', Buffer.from('mine'));
+    let looks = 0;
+    const storage = replacing(memory, {
+      stat: async (path, options) => {
+        // The first look is that of the copying.
+        if (path.toString() === copy && (looks += 1) === 2) await put(memory, copy, Buffer.from('hers'));
+        return memory.stat(path, options);
+      },
+    });
+    return { memory, storage };
+  };
+
+  it('stays when its folder is moved', async () => {
+    const { memory, storage } = await startReplacing('moved/a.txt');
+    const moving = moveTree({ storage, path: at('tree') }, { storage, path: at('moved') });
+    await expect(moving).rejects.toBeInstanceOf(MovedInPartError);
+    expect(await textAt(memory, 'tree/a.txt')).toBe('mine');
+    expect(await textAt(memory, 'moved/a.txt')).toBe('hers');
+  });
+
+  it('stays when it is moved by itself', async () => {
+    const { memory, storage } = await startReplacing('b.txt');
+    const moving = moveFileTo({ storage, path: at('tree/a.txt') }, { storage, path: at('b.txt') });
+    await expect(moving).rejects.toBeInstanceOf(ChangedMeanwhileError);
+    expect(await textAt(memory, 'tree/a.txt')).toBe('mine');
+    expect(await textAt(memory, 'b.txt')).toBe('hers');
+  });
+});
+
+it.each([
+  ['refuses the second attempt', new StorageDeniedError()],
+  ['says that another version is there', new ChangedMeanwhileError()],
+])('a copy stays when the store has removed its original and %s', async (_title, error) => {
+  for (const source of ['a.txt', 'tree']) {
+    const memory = new MemoryAdapter();
+    await put(memory, source === 'tree' ? 'tree/a.txt' : 'a.txt', Buffer.from('mine'));
+    const storage = withFaults(memory, [{ operation: 'removeFile', effect: 'fail-after', error }]);
+    const [from, to] = [
+      { storage, path: at(source) },
+      { storage, path: at('to') },
+    ];
+    await (source === 'tree' ? moveTree(from, to) : moveFileTo(from, to)).catch(() => undefined);
+    expect(await textAt(memory, source === 'tree' ? 'to/a.txt' : 'to')).toBe('mine');
+  }
 });
 
 it('what arrives in a folder of which nothing seemed to be left stays', async () => {

@@ -16,7 +16,10 @@ const registered = (storage: StorageAdapter): string => {
   return name;
 };
 
-const two = { sources: { photos: {}, archive: { extensions: ['txt', 'jpg'], imageExtensions: ['jpg'] } } };
+const presets = { imagePresets: { small: { width: 10, format: 'webp' } } };
+const two = {
+  sources: { photos: presets, archive: { extensions: ['txt', 'jpg'], imageExtensions: ['jpg'] } },
+};
 
 describe('copying and moving from one source into another', () => {
   it('copies a file, and numbers the copy where the name is taken', async () => {
@@ -66,13 +69,14 @@ describe('copying and moving from one source into another', () => {
     async (action) => {
       const service = await startService(two);
       const photos = service.source('photos');
-      await photos.put({ 'f/a.txt': '1', 'f/deep/b.txt': '2', 'f/empty/': '', 'f/_thumbs/a.jpg': 'thumb' });
+      await photos.put({ 'f/a.jpg': '1', 'f/deep/b.txt': '2', 'f/empty/': '' });
+      await photos.put({ 'f/_thumbs/a.jpg': 'thumb', 'f/_thumbs/small/a.jpg.webp': 'variant' });
       expect(
         (await service.call(action, { source: 'archive', fromSource: 'photos', from: 'f/' })).status,
       ).toBe(200);
       expect(await service.source('archive').paths()).toEqual([
         'f/',
-        'f/a.txt',
+        'f/a.jpg',
         'f/deep/',
         'f/deep/b.txt',
         'f/empty/',
@@ -80,6 +84,17 @@ describe('copying and moving from one source into another', () => {
       expect(await photos.paths()).toEqual([]);
     },
   );
+
+  it('a move leaves what is no thumbnail in the folder of thumbnails, and says so', async () => {
+    const service = await startService(two);
+    const photos = service.source('photos');
+    await photos.put({ 'f/a.jpg': '1', 'f/_thumbs/a.jpg': 'thumb', 'f/_thumbs/contract.pdf': 'only copy' });
+    const answer = await service.call('folderMove', { source: 'archive', fromSource: 'photos', from: 'f' });
+    expect(answer.status).toBe(500);
+    expect(answer.messages.join()).toContain('1 with content that its source does not show');
+    expect(await service.source('archive').paths()).toEqual(['f/', 'f/a.jpg']);
+    expect(await photos.paths()).toEqual(['f/', 'f/_thumbs/', 'f/_thumbs/contract.pdf']);
+  });
 
   it('copies a folder and leaves the source as it was', async () => {
     const service = await startService(two);

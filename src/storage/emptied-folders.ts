@@ -1,0 +1,167 @@
+import { foldedFor } from '../content/letter-case.ts';
+import { NotEmptyError, NotFoundError } from '../errors/errors.ts';
+import type { StorageAdapter } from './adapter.ts';
+import type { TreePlan } from './copy-tree.ts';
+import type { SourcePath } from './source-path.ts';
+
+/** What stays at the source, for the message. */
+export interface Stayed {
+  changed: number;
+  omitted: number;
+  hidden: number;
+  refused: number;
+  cause: unknown;
+}
+
+/** How many items stay. */
+export const countOf = ({ changed, omitted, hidden, refused }: Stayed): number =>
+  changed + omitted + hidden + refused;
+
+/** Says how many items stay, and why. */
+export const messageOf = (stayed: Stayed): string => {
+  const { changed, omitted, hidden, refused } = stayed;
+  const reasons = [
+    ...(changed > 0 ? [`${changed} changed or added meanwhile`] : []),
+    ...(omitted > 0 ? [`${omitted} with names that this service cannot use`] : []),
+    ...(hidden > 0 ? [`${hidden} with content that its source does not show`] : []),
+    ...(refused > 0 ? [`${refused} that could not be removed`] : []),
+  ];
+  const count = countOf(stayed);
+  const what = count === 1 ? '1 item stays where it was' : `${count} items stay where they were`;
+  return `The folder was moved, but not all of it: ${what} (${reasons.join(', ')}).`;
+};
+
+const ignoreMissing = (error: unknown): void => {
+  if (!(error instanceof NotFoundError)) throw error;
+};
+
+/** Where files lie that are derived from what a folder held, and the folders that hold them. */
+class DerivedFiles {
+  readonly #files = new Set<string>();
+  readonly #folders = new Set<string>();
+  readonly #storage: StorageAdapter;
+
+  constructor(storage: StorageAdapter, folder: SourcePath, files: readonly SourcePath[]) {
+    this.#storage = storage;
+    for (const file of files) {
+      this.#files.add(this.#keyOf(file));
+      for (let above = file.parent; !above.equals(folder) && folder.contains(above); above = above.parent)
+        this.#folders.add(this.#keyOf(above));
+    }
+  }
+
+  holds(folder: SourcePath): boolean {
+    return this.#folders.has(this.#keyOf(folder));
+  }
+
+  /** Removes the files in a folder that holds some, and the folder. @throws NotEmptyError: it holds others */
+  async remove(folder: SourcePath): Promise<void> {
+    const [files, folders]: [SourcePath[], SourcePath[]] = [[], []];
+    for await (const page of this.#storage.list(folder, { detail: 'names' })) {
+      for (const { kind, name } of page) {
+        const path = folder.below(name);
+        if (kind === 'file' && this.#files.has(this.#keyOf(path))) files.push(path);
+        if (kind === 'folder' && this.holds(path)) folders.push(path);
+      }
+    }
+    for (const path of files) await this.#storage.removeFile(path).catch(ignoreMissing);
+    for (const path of folders) await this.remove(path);
+    await this.#storage.removeEmptyFolder(folder).catch(ignoreMissing);
+  }
+
+  #keyOf(path: SourcePath): string {
+    return foldedFor(this.#storage, path.toString());
+  }
+}
+
+/** What a move has taken along. */
+interface Moved {
+  /** Whether it is a folder that was moved. */
+  readonly isMoved: (path: SourcePath) => boolean;
+  readonly derivedIn: (folder: SourcePath) => DerivedFiles;
+}
+
+/**
+ * Removes a folder that was emptied. What is still in it is counted: it was changed, added, hidden, or cannot
+ * be listed.
+ */
+const removeEmptied = async (
+  storage: StorageAdapter,
+  folder: SourcePath,
+  { isMoved, derivedIn }: Moved,
+  stayed: Stayed,
+): Promise<void> => {
+  let [left, counted, omitted] = [0, 0, 0];
+  const others: SourcePath[] = [];
+  const onOmitted = (count: number): void => void (omitted += count);
+  for await (const page of storage.list(folder, { detail: 'names', onOmitted })) {
+    for (const entry of page) {
+      const path = folder.below(entry.name);
+      // What keeps a folder inside this one has been counted there.
+      if (entry.kind === 'folder' && isMoved(path)) counted += 1;
+      else if (entry.kind === 'folder') others.push(path);
+      else left += 1;
+    }
+  }
+  const derived = others.length > 0 ? derivedIn(folder) : undefined;
+  const holders = others.filter((path) => derived?.holds(path));
+  left += others.length - holders.length;
+  stayed.omitted += omitted;
+  stayed.changed += left;
+  if (left + omitted + counted > 0) return;
+  let reason: 'hidden' | 'changed' = 'hidden';
+  try {
+    for (const path of holders) await derived?.remove(path);
+    reason = 'changed';
+    await storage.removeEmptyFolder(folder);
+  } catch (error) {
+    if (!(error instanceof NotEmptyError)) throw error;
+    stayed[reason] += 1;
+  }
+};
+
+/** The moved items by the folders that held them. */
+const itemsByFolder = ({ folders, files }: TreePlan): ReadonlyMap<string, readonly SourcePath[]> => {
+  const items = new Map<string, SourcePath[]>();
+  for (const { from } of [...folders, ...files]) {
+    const key = from.parent.toString();
+    const inside = items.get(key);
+    if (inside === undefined) items.set(key, [from]);
+    else inside.push(from);
+  }
+  return items;
+};
+
+/**
+ * Removes the folders of a move that are empty now, the deepest first, with what is derived from the moved
+ * items. Counts what stays.
+ */
+export const removeFolders = async (
+  storage: StorageAdapter,
+  plan: TreePlan,
+  derivedOf: ((item: SourcePath) => readonly SourcePath[]) | undefined,
+  stayed: Stayed,
+): Promise<void> => {
+  let items: ReturnType<typeof itemsByFolder> | undefined;
+  const derivedIn = (folder: SourcePath): DerivedFiles => {
+    items ??= itemsByFolder(plan);
+    const inside = derivedOf === undefined ? [] : (items.get(folder.toString()) ?? []);
+    return new DerivedFiles(
+      storage,
+      folder,
+      inside.flatMap((item) => derivedOf?.(item) ?? []),
+    );
+  };
+  const moved = new Set(plan.folders.map(({ from }) => from.toString()));
+  const isMoved = (path: SourcePath): boolean => moved.has(path.toString());
+  for (const { from: folder } of plan.folders.toReversed()) {
+    try {
+      await removeEmptied(storage, folder, { isMoved, derivedIn }, stayed);
+    } catch (error) {
+      if (error instanceof NotFoundError) continue;
+      stayed.refused += 1;
+      stayed.cause = error;
+      return;
+    }
+  }
+};
