@@ -117,7 +117,7 @@ const takenNumbers = (search: NameSearch): Promise<TakenNumbers> => {
 
 /** Whether the store shows nothing at the path. Only a hint: the create-only write that follows decides. */
 export const isFree = async (
-  { storage, signal }: Pick<NameSearch, 'storage' | 'signal'>,
+  { storage, signal }: { readonly storage: StorageAdapter; readonly signal: AbortSignal | undefined },
   target: SourcePath,
 ): Promise<boolean> => {
   try {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Access } from '../access/access.ts';
-import { AlreadyExistsError, NotFoundError } from '../errors/errors.ts';
+import { withFileSuffix, withFolderSuffix } from '../content/file-name.ts';
+import { AlreadyExistsError, MovedInPartError, NotFoundError } from '../errors/errors.ts';
 import type { EntryKind, StorageAdapter } from '../storage/adapter.ts';
 import { moveFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
@@ -8,6 +9,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
 import { announce, report } from './changes.ts';
 import { findItem, requireFolder, ruleExtension, type Item } from './item.ts';
+import { isFree } from './naming.ts';
 import { renamedName } from './new-name.ts';
 import type { OpenSource } from './open-source.ts';
 import { requireContents } from './require-contents.ts';
@@ -76,10 +78,17 @@ const moveItem = (
     ? moveFolder(storage, from, to, { signal })
     : storage.moveFile(from, to, { createOnly: true, signal });
 
+/** A name that nobody has, and that listings show: what a crash leaves under it is not out of reach. */
+const interimName = (kind: EntryKind, name: string): string => {
+  const suffix = `-${randomUUID().slice(0, 8)}`;
+  return kind === 'file' ? withFileSuffix(name, suffix) : withFolderSuffix(name, suffix);
+};
+
 /**
  * Changes the letter case of a name in a store that ignores it, where the item itself has the new name
- * already: by way of a name that nobody has. Once the item has that one, the signal no longer counts; when
- * the second step fails, the item gets its old name back.
+ * already: by way of a name that nobody has. Once the item has that one, the signal no longer counts; when a
+ * step fails, the item gets its old name back.
+ * @throws MovedInPartError with the name that the item has, where it could not get its old one back
  */
 const changeLetterCase = async (
   storage: StorageAdapter,
@@ -88,12 +97,18 @@ const changeLetterCase = async (
   to: SourcePath,
   signal: AbortSignal,
 ): Promise<void> => {
-  const between = from.parent.child(`.${randomUUID()}`);
-  await moveItem(storage, kind, from, between, signal);
+  const between = from.parent.child(interimName(kind, from.name));
   try {
+    await moveItem(storage, kind, from, between, signal);
     await moveItem(storage, kind, between, to);
   } catch (error) {
-    await moveItem(storage, kind, between, from);
+    // Also after the first step, whose answer may be lost.
+    try {
+      await moveItem(storage, kind, between, from);
+    } catch (cause) {
+      if (!(await isFree({ storage, signal: undefined }, between).catch(() => false)))
+        throw new MovedInPartError({ message: `The item is called "${between.name}" now.`, cause });
+    }
     throw error;
   }
 };

@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { registerStorageAdapter } from 'stowage';
+import { withFaults } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
 import { SourcePath } from '../../dist/internals.js';
+import type { StorageAdapter } from '../../dist/storage/adapter.js';
 import { bytesAt, put } from '../images/gallery.ts';
 import { CaseFoldingStore } from './changing-store.ts';
 import { startService } from './service.ts';
+
+const namesIn = async (storage: StorageAdapter): Promise<string[]> => {
+  const names: string[] = [];
+  for await (const page of storage.list(SourcePath.root)) names.push(...page.map(({ name }) => name));
+  return names.filter((one) => one !== '_thumbs').sort();
+};
 
 describe('fileRename', () => {
   it.each([
@@ -134,10 +142,41 @@ describe('fileRename', () => {
     expect((await service.call('fileRename', { name: 'a.png', newname: 'A' })).status).toBe(200);
     expect((await service.call('folderRename', { name: 'dir', newname: 'Dir' })).status).toBe(200);
     expect((await service.call('fileRename', { name: 'A.png', newname: 'OTHER' })).status).toBe(400);
-    const names: string[] = [];
-    for await (const page of folding.list(SourcePath.root)) names.push(...page.map((entry) => entry.name));
-    expect(names.filter((one) => one !== '_thumbs').sort()).toEqual(['A.png', 'Dir', 'other.png']);
+    expect(await namesIn(folding)).toEqual(['A.png', 'Dir', 'other.png']);
     expect((await bytesAt(folding, 'Dir/b.txt')).toString()).toBe('b');
     expect((await bytesAt(folding, 'other.png')).toString()).toBe('other');
+  });
+
+  it.each([
+    ['gives the old name back when the second step fails', 2, 'fail-before', ['a.png']],
+    ['gives the old name back when the answer to the first step is lost', 1, 'fail-after', ['a.png']],
+    ['keeps the new name when the answer to the second step is lost', 2, 'fail-after', ['A.png']],
+  ] as const)('changing the letter case %s', async (_title, call, effect, expected) => {
+    const folding = new CaseFoldingStore();
+    await put(folding, 'a.png', Buffer.from('a'));
+    const name = `folding-${randomUUID()}`;
+    const failing = withFaults(folding, [{ operation: 'moveFile', call, effect }]);
+    registerStorageAdapter(name, { create: () => failing });
+    const service = await startService({ createThumb: false, sources: { files: { storageAdapter: name } } });
+    expect((await service.call('fileRename', { name: 'a.png', newname: 'A' })).status).toBe(500);
+    expect(await namesIn(folding)).toEqual(expected);
+  });
+
+  it('says which name a file has that could not get its old one back, and shows it', async () => {
+    const folding = new CaseFoldingStore();
+    await put(folding, 'a.png', Buffer.from('a'));
+    const name = `folding-${randomUUID()}`;
+    const failing = withFaults(folding, [
+      { operation: 'moveFile', call: 2, effect: 'fail-before' },
+      { operation: 'moveFile', call: 3, effect: 'fail-before' },
+    ]);
+    registerStorageAdapter(name, { create: () => failing });
+    const service = await startService({ createThumb: false, sources: { files: { storageAdapter: name } } });
+    const answer = await service.call('fileRename', { name: 'a.png', newname: 'A' });
+    expect(answer.data['code']).toBe(500);
+    const [now = ''] = await namesIn(folding);
+    expect(answer.messages.join()).toContain(`"${now}"`);
+    const listing = await service.call('files');
+    expect(JSON.stringify(listing.data)).toContain(`"${now}"`);
   });
 });
