@@ -1,7 +1,12 @@
 import { Readable } from 'node:stream';
 import * as z from 'zod';
 import { extensionOf } from '../content/extension.ts';
-import { BrokenImageError, ChangedMeanwhileError, InvalidParametersError } from '../errors/errors.ts';
+import {
+  BrokenImageError,
+  ChangedMeanwhileError,
+  InvalidParametersError,
+  NotFoundError,
+} from '../errors/errors.ts';
 import { changesNothing, type Edit, MAX_RESULT_PIXELS, type PictureSize } from '../images/engine.ts';
 import { nameField, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import type { Stat } from '../storage/adapter.ts';
@@ -15,7 +20,7 @@ import { requireItem } from './item.ts';
 import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import { renamedFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
-import { putting } from './removal.ts';
+import { type PutMode, putting } from './removal.ts';
 
 // As JSON and JavaScript write numbers. Small ones come with an exponent (`1e-7`), large ones mean nothing
 // here.
@@ -119,11 +124,10 @@ const putBeside = async (
   const wanted = { storage, folder: path.parent, name: path.name, strategy, settings, signal };
   const { stored, replaced } = await storeByStrategy(
     { ...wanted, reservations: services.reservations },
-    async (target, options) => {
+    async (target, { createOnly }) => {
       access.require(key, target, extensionOf(target.name));
-      const write = (): Promise<Stat> =>
-        storage.write(target, streamOf(bytes), { ...options, size: bytes.length, signal });
-      const { createOnly } = options;
+      const write = (how: PutMode): Promise<Stat> =>
+        storage.write(target, streamOf(bytes), { ...how, size: bytes.length, signal });
       await putting(context, open, target, { bytes: bytes.length, createOnly }, write);
       return target;
     },
@@ -186,18 +190,17 @@ export const editImage = async (
     if (isUnchanged) return path;
     return target
       ? putBeside(edited, target, bytes)
-      : putting(context, open, path, { bytes: bytes.length }, () => putBack(edited, path, version, bytes));
+      : putting(context, open, path, { bytes: bytes.length }, ({ createOnly }) =>
+          createOnly ? Promise.reject(new NotFoundError()) : putBack(edited, path, version, bytes),
+        );
   };
-  const stored = await services.images.edit(
-    picture,
-    (seen) => {
-      const wanted = plan(seen);
-      isUnchanged = target === undefined && changesNothing(wanted, seen);
-      return wanted;
-    },
-    async (bytes) => ({ path: await put(bytes), bytes: bytes.length }),
-    signal,
-  );
+  const wantedOf = (seen: PictureSize): Edit => {
+    const wanted = plan(seen);
+    isUnchanged = target === undefined && changesNothing(wanted, seen);
+    return wanted;
+  };
+  const store = async (bytes: Buffer) => ({ path: await put(bytes), bytes: bytes.length });
+  const stored = await services.images.edit(picture, wantedOf, store, signal);
   if (!isUnchanged) await report(context, { ...change, ...stored });
   return { newPath: publicUrlOf(open, stored.path) };
 };

@@ -21,7 +21,7 @@ import { findItem, requireFolder, requireKind } from './item.ts';
 import { storeByStrategy } from './naming.ts';
 import { newFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
-import { putting } from './removal.ts';
+import { type PutMode, putting } from './removal.ts';
 import { requirePictureName, requireSvg, savedImageName } from './saved-image-name.ts';
 import { filesOf, type UploadedFile } from './uploaded-file.ts';
 
@@ -122,16 +122,12 @@ const store = async (
 ): Promise<JustStored> => {
   const { services, signal } = context;
   const { source, storage, access } = open;
-  const put = async (
-    target: SourcePath,
-    options: { readonly createOnly?: boolean },
-  ): Promise<Omit<JustStored, 'replaced'>> => {
+  const put = async (target: SourcePath, { createOnly }: PutMode): Promise<Omit<JustStored, 'replaced'>> => {
     access.require(KEY, target, extensionOf(target.name));
-    const write = async (): Promise<Omit<JustStored, 'replaced'>> => ({
+    const write = async (how: PutMode): Promise<Omit<JustStored, 'replaced'>> => ({
       path: target,
-      stat: await placeStaged(upload.staged, upload.stagedIn, storage, target, { ...options, signal }),
+      stat: await placeStaged(upload.staged, upload.stagedIn, storage, target, { ...how, signal }),
     });
-    const { createOnly } = options;
     return putting(context, open, target, { bytes: upload.staged.size, createOnly }, write);
   };
   const { settings } = source;

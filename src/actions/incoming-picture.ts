@@ -12,7 +12,7 @@ import { placeStaged, stageContent } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
 import { storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
-import { putting } from './removal.ts';
+import { type PutMode, putting } from './removal.ts';
 import { quotaKeyOf, quotaOf } from './room.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
@@ -109,8 +109,8 @@ const storeOriginal = async (
   const { stored: kept, replaced } = await storeByStrategy(
     { storage, folder, name, strategy: 'addNumber', settings, reservations, signal },
     async (target, options) => {
-      const write = (): Promise<Stat> =>
-        placeStaged(staged, stagedIn, storage, target, { ...options, signal });
+      const write = (how: PutMode): Promise<Stat> =>
+        placeStaged(staged, stagedIn, storage, target, { ...how, signal });
       const stat = await putting(context, open, target, { bytes: staged.size, ...options }, write);
       return { path: target, stat };
     },

@@ -1,6 +1,9 @@
 import type { Settings } from '../config/settings.ts';
-import type { EntryKind } from '../storage/adapter.ts';
+import { AlreadyExistsError, NotFoundError } from '../errors/errors.ts';
+import { isRefusal } from '../errors/refusals.ts';
+import type { EntryKind, PutOptions, Stat, StorageAdapter } from '../storage/adapter.ts';
 import type { Measure } from '../storage/measure.ts';
+import { isSameVersion } from '../storage/same-version.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { copyIntoTrash, eraseFromTrash, putIntoTrash, type Remover } from '../trash/trash.ts';
 import type { TrashPolicy } from '../trash/sweep.ts';
@@ -62,26 +65,54 @@ const by = ({ role, subject }: ActionContext['requester']): Remover => ({
 const keepsReplaced = ({ source: { settings } }: OpenSource): boolean =>
   trashPolicyOf(settings) !== undefined && settings.trash?.keepReplaced === true;
 
+/** How a file gets its name: create-only, or over what has the name. */
+export type PutMode = Pick<PutOptions, 'createOnly'>;
+
+const lookAt = async (storage: StorageAdapter, path: SourcePath, signal?: AbortSignal) => {
+  try {
+    return await storage.stat(path, { signal });
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+};
+
+/** Whether the store still shows this version of a file. */
+const isStill = async (storage: StorageAdapter, path: SourcePath, version: Stat): Promise<boolean> => {
+  const found = await lookAt(storage, path).catch(() => undefined);
+  return found?.kind === 'file' && isSameVersion(version, found);
+};
+
 /**
  * Has a file replaced by `put`, and its old content copied into the trash before. A copy whose original was
- * not replaced is removed again.
+ * not replaced is removed again; where the store may have replaced it, or may do it yet, the copy stays.
  */
 const keeping = async <Stored>(
   context: ActionContext,
   open: OpenSource,
   path: SourcePath,
-  put: () => Promise<Stored>,
+  put: (how: PutMode) => Promise<Stored>,
 ): Promise<Stored> => {
   const { requester, signal } = context;
   const { storage } = open;
-  if (await isFree({ storage, signal }, path)) return put();
+  let old = await lookAt(storage, path, signal);
+  if (old === undefined) {
+    try {
+      // A store that does not show a file for a moment must not let it be replaced unseen.
+      return await put({ createOnly: true });
+    } catch (error) {
+      if (!(error instanceof AlreadyExistsError)) throw error;
+      old = await storage.stat(path, { signal });
+    }
+  }
   const kept = await copyIntoTrash(storage, path, by(requester), { signal });
   try {
-    const stored = await put();
+    const stored = await put({});
     tendTrash(context, open, kept.bytes);
     return stored;
   } catch (error) {
-    await eraseFromTrash(storage, kept).catch(() => undefined);
+    if (isRefusal(error) && (await isStill(storage, path, old)))
+      await eraseFromTrash(storage, kept).catch(() => undefined);
     throw error;
   }
 };
@@ -105,7 +136,7 @@ export interface Putting {
 }
 
 /**
- * Gives a file its name by `put`: within the quota of the source, and with the trash for what it replaces.
+ * Gives a file its name by `put`, which says create-only where nothing may have it: within the quota of the source, and with the trash for what it replaces.
  * Every new content of a file comes this way. Where either looks at what it replaces, nobody else replaces it
  * meanwhile: no version is lost between the two, and the difference is counted once.
  * @throws QuotaExceededError; what `put` throws; errors of the store
@@ -115,18 +146,25 @@ export const putting = async <Stored>(
   open: OpenSource,
   path: SourcePath,
   { bytes, createOnly }: Putting,
-  put: () => Promise<Stored>,
+  put: (how: PutMode) => Promise<Stored>,
 ): Promise<Stored> => {
-  if (createOnly === true) return storing(context, open, () => ({ bytes, files: 1 }), put);
+  const one = { bytes, files: 1 };
+  if (createOnly === true)
+    return storing(
+      context,
+      open,
+      () => one,
+      () => put({ createOnly }),
+    );
   const keeps = keepsReplaced(open);
-  if (!keeps && quotaOf(open, context.holdSources) === undefined) return put();
+  if (!keeps && quotaOf(open, context.holdSources) === undefined) return put({});
   const { storage } = open;
   return context.services.locations.hold([{ storage, path }], context, () =>
     storing(
       context,
       open,
       () => needOf(context, open, path, bytes),
-      () => (keeps ? keeping(context, open, path, put) : put()),
+      () => (keeps ? keeping(context, open, path, put) : put({})),
     ),
   );
 };

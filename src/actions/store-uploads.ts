@@ -22,7 +22,7 @@ import { requireFolder } from './item.ts';
 import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
 import { newFileName } from './new-name.ts';
-import { putting } from './removal.ts';
+import { type PutMode, putting } from './removal.ts';
 import { findStoredBefore } from './stored-before.ts';
 import { fileTooLarge, naming, type UploadedFile } from './uploaded-file.ts';
 
@@ -171,10 +171,9 @@ const placeUpload = async (
   const file = { storage, folder, name, strategy, settings, reservations, signal };
   const { stored, replaced } = await storeByStrategy(file, async (path, { createOnly }) => {
     requireRight(path);
-    const options = { signal, ...(createOnly === undefined ? {} : { createOnly }) };
-    const write = async (): Promise<{ path: SourcePath; stat: Stat }> => ({
+    const write = async (how: PutMode): Promise<{ path: SourcePath; stat: Stat }> => ({
       path,
-      stat: await placeStaged(staged, stagedIn, storage, path, options),
+      stat: await placeStaged(staged, stagedIn, storage, path, { ...how, signal }),
     });
     return putting(context, open, path, { bytes: staged.size, createOnly }, write);
   });

@@ -99,7 +99,7 @@ const readRecord = async (
 };
 
 /** Whether what a record is about lies where it says. */
-export const isThere = async (
+const isThere = async (
   storage: StorageAdapter,
   { id, path, kind }: TrashRecord,
   options: OperationOptions,

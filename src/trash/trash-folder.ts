@@ -25,10 +25,12 @@ export const isTrashId = (text: string): text is TrashId => ID.test(text);
 export const timeOf = (id: TrashId): number => Number.parseInt(id, 36);
 
 const RECORD = 'record.json';
+/** The name of a record whose item is being erased: what a crash leaves is known by it. */
+const ERASED = 'erased.json';
 
 /** Whether a file is a record of the trash: what the service keeps for itself. */
 export const isTrashRecord = ({ name, segments }: SourcePath): boolean =>
-  name === RECORD && segments.length === 3 && segments[0] === TRASH_FOLDER;
+  (name === RECORD || name === ERASED) && segments.length === 3 && segments[0] === TRASH_FOLDER;
 
 /** Where things of the trash lie. */
 export const trashPaths = {
@@ -36,6 +38,8 @@ export const trashPaths = {
   /** All that belongs to one id. */
   of: (id: TrashId): SourcePath => trash.child(id),
   record: (id: TrashId): SourcePath => trash.child(id).child(RECORD),
+  erased: (id: TrashId): SourcePath => trash.child(id).child(ERASED),
+  items: (id: TrashId): SourcePath => trash.child(id).child('item'),
   /** What was removed, under its own name. */
-  item: (id: TrashId, name: string): SourcePath => trash.child(id).child('item').child(name),
+  item: (id: TrashId, name: string): SourcePath => trashPaths.items(id).child(name),
 };

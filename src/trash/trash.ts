@@ -1,11 +1,13 @@
 import { NotFoundError, WrongKindError } from '../errors/errors.ts';
-import type { EntryKind, OperationOptions, PutOptions, StorageAdapter } from '../storage/adapter.ts';
+import { isRefusal } from '../errors/refusals.ts';
+import type { EntryKind, OperationOptions, PutOptions, Stat, StorageAdapter } from '../storage/adapter.ts';
 import { moveFolder } from '../storage/folders.ts';
 import type { StoreLocation } from '../storage/location.ts';
 import { measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { findRecord, isThere, writeRecord, type TrashRecord } from './record.ts';
-import { eraseId, listIds } from './sweep.ts';
+import { eraseId, forgetId } from './erase.ts';
+import { findRecord, writeRecord, type TrashRecord } from './record.ts';
+import { listIds } from './sweep.ts';
 import { isTrashId, newTrashId, timeOf, trashPaths } from './trash-folder.ts';
 
 export type { TrashRecord } from './record.ts';
@@ -37,7 +39,7 @@ const move = (
     : storage.moveFile(from, to, options);
 
 /**
- * Writes the record, and then lets `bring` bring the item. When that brings nothing, the record goes again.
+ * Writes the record, and then lets `bring` bring the item. When the store refuses that, the record goes again.
  */
 const enter = async (
   storage: StorageAdapter,
@@ -53,9 +55,8 @@ const enter = async (
   try {
     await bring(trashPaths.item(id, path.name));
   } catch (error) {
-    // A move that others have disturbed may have brought a part: that stays.
-    if (!(await isThere(storage, record, {}).catch(() => true)))
-      await eraseId(storage, id).catch(() => undefined);
+    // What may still come, or has come in part, could not be reached without its record.
+    if (isRefusal(error)) await forgetId(storage, id).catch(() => undefined);
     throw error;
   }
   return record;
@@ -127,7 +128,7 @@ export const trashLocation = (storage: StorageAdapter, { id }: TrashRecord): Sto
 export const trashedPath = ({ id, path }: TrashRecord): SourcePath => trashPaths.item(id, path.name);
 
 /**
- * Moves something out of the trash, create-only; its record stays for `eraseFromTrash`.
+ * Moves something out of the trash, create-only; its record stays for `leaveTrash`.
  * @throws AlreadyExistsError; NotFoundError when somebody else was faster
  */
 export const takeFromTrash = (
@@ -138,29 +139,39 @@ export const takeFromTrash = (
 ): Promise<void> => move(storage, record.kind, trashedPath(record), to, { createOnly: true, ...options });
 
 /**
- * Whether the very file lies at a path too: an earlier restoring was cut off between giving the name and
+ * The file in the trash where the very file lies at a path too: an earlier restoring was cut off between giving the name and
  * taking away the other one. Where versions go by content, a file of the same content counts as well: nothing
  * is lost by it.
  */
-export const isBackAlready = async (
+export const twinOf = async (
   storage: StorageAdapter,
   record: TrashRecord,
   to: SourcePath,
   options: OperationOptions,
-): Promise<boolean> => {
-  if (record.kind === 'folder') return false;
-  const etags = [trashedPath(record), to].map(async (path) => {
+): Promise<Stat | undefined> => {
+  if (record.kind === 'folder') return undefined;
+  const looks = [trashedPath(record), to].map(async (path) => {
     try {
-      return (await storage.stat(path, options)).etag;
+      return await storage.stat(path, options);
     } catch (error) {
       if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
       throw error;
     }
   });
-  const [here, there] = await Promise.all(etags);
-  return here !== undefined && here === there;
+  const [here, there] = await Promise.all(looks);
+  return here?.etag !== undefined && here.etag === there?.etag ? here : undefined;
 };
 
-/** Removes something in the trash for good, or what is left of it after it was taken out. */
+/** Removes what is left in the trash of an item that is back: its record, and before it the `twin`. */
+export const leaveTrash = async (
+  storage: StorageAdapter,
+  record: TrashRecord,
+  twin: Stat | undefined,
+): Promise<void> => {
+  if (twin !== undefined) await storage.removeFile(trashedPath(record), { ifUnchanged: twin });
+  await forgetId(storage, record.id);
+};
+
+/** Removes something in the trash for good. */
 export const eraseFromTrash = (storage: StorageAdapter, { id }: TrashRecord): Promise<void> =>
   eraseId(storage, id);

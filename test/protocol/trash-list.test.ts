@@ -214,7 +214,7 @@ describe('trashList', () => {
     expect(await namesIn(service)).toEqual(['a.txt']);
   });
 
-  it('forgets what is older than the retention or has lost its record, with the next use of the trash', async () => {
+  it('forgets what is older than the retention or half erased, with the next use of the trash', async () => {
     const service = await startWithTrash({ trash: { retentionDays: 2 } });
     const files = service.source('files');
     const trash = join(files.root, '.stowage-trash');
@@ -231,11 +231,17 @@ describe('trashList', () => {
       );
       await writeFile(join(folder, 'item', name), 'x');
     }
-    // An erasing that was cut off has taken the record only.
-    await files.put({ [`.stowage-trash/${aged(0.5)}/item/lost.txt`]: 'x' });
+    // An erasing that was cut off has made the record its mark; a record may be lost for another reason.
+    const [erased, lost] = [aged(0.5), aged(0.6)];
+    await files.put({
+      [`.stowage-trash/${erased}/item/a.txt`]: 'x',
+      [`.stowage-trash/${erased}/erased.json`]: '',
+    });
+    await files.put({ [`.stowage-trash/${lost}/item/a.txt`]: 'x' });
     await service.call('trashList');
     await expect.poll(() => namesIn(service)).toEqual(['1.txt']);
-    await expect.poll(() => readdir(trash)).toHaveLength(1);
+    await expect.poll(() => readdir(trash)).toHaveLength(2);
+    expect(await readdir(trash)).toContain(lost);
   });
 
   it('drops the oldest when it holds more than it may', async () => {

@@ -4,11 +4,11 @@ import { sourceField } from '../../parameters/fields.ts';
 import { requireNameable } from '../../storage/copy-tree.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import {
-  eraseFromTrash,
   findInTrash,
-  isBackAlready,
+  leaveTrash,
   takeFromTrash,
   trashLocation,
+  twinOf,
   type TrashRecord,
 } from '../../trash/trash.ts';
 import { type ActionContext, defineAction, forBoth, type KeysByKind } from '../action.ts';
@@ -95,16 +95,19 @@ const restore = async (
       reservations: services.reservations,
       signal,
     };
-    const stored = (await isBackAlready(storage, record, original, { signal }))
-      ? original
-      : await takeFreeName(search, async (path) => {
-          requireKeys(access, TARGET_KEYS, path, kind);
-          if (kind === 'folder' && !path.equals(original)) await requireContents(context, open, record, path);
-          await moving(context, open, () => takeFromTrash(storage, record, path, { signal }));
-          return path;
-        });
+    const twin = await twinOf(storage, record, original, { signal });
+    const stored =
+      twin !== undefined
+        ? original
+        : await takeFreeName(search, async (path) => {
+            requireKeys(access, TARGET_KEYS, path, kind);
+            if (kind === 'folder' && !path.equals(original))
+              await requireContents(context, open, record, path);
+            await moving(context, open, () => takeFromTrash(storage, record, path, { signal }));
+            return path;
+          });
     await report(context, { ...change, path: stored });
-    await eraseFromTrash(storage, record).catch((error: unknown) => {
+    await leaveTrash(storage, record, twin).catch((error: unknown) => {
       context.log.warn('The record of a restored item could not be removed.', { error });
     });
     await services.thumbnails.changed({ source, path: stored });

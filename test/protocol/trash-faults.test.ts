@@ -1,0 +1,236 @@
+import { randomUUID } from 'node:crypto';
+import { registerStorageAdapter } from 'stowage';
+import { withFaults } from 'stowage/testing';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import {
+  MemoryAdapter,
+  NotFoundError,
+  SourcePath,
+  StorageFullError,
+  StorageUnavailableError,
+  walkFolder,
+} from '../../dist/internals.js';
+import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import { bytesAt, put } from '../images/gallery.ts';
+import { replacing } from './changing-store.ts';
+import { startService, type Service } from './service.ts';
+
+const HOUR = 60 * 60_000;
+
+const start = (storage: StorageAdapter, settings: object = {}): Promise<Service> => {
+  const storageAdapter = `trash-faults-${randomUUID()}`;
+  registerStorageAdapter(storageAdapter, { create: () => storage });
+  const sources = { files: { storageAdapter } };
+  return startService({ createThumb: false, trash: { keepReplaced: true }, ...settings, sources });
+};
+
+const itemsIn = async (service: Service): Promise<{ id: string; name: string }[]> =>
+  (await service.call('trashList')).data['items'] as { id: string; name: string }[];
+
+const namesIn = async (service: Service): Promise<string[]> =>
+  (await itemsIn(service)).map(({ name }) => name);
+
+const restoreAll = async (service: Service): Promise<void> => {
+  for (const { id } of await itemsIn(service))
+    expect((await service.call('trashRestore', { id })).status).toBe(200);
+};
+
+const filesIn = async (storage: StorageAdapter): Promise<string[]> => {
+  const found: string[] = [];
+  for await (const { path, entry } of walkFolder(storage, SourcePath.root))
+    if (entry.kind === 'file') found.push(path.toString());
+  return found;
+};
+
+const isItem = (path: SourcePath): boolean => path.toString().includes('/item/');
+const isRecord = ({ name }: SourcePath): boolean => name === 'record.json';
+const lost = (): StorageUnavailableError => new StorageUnavailableError();
+
+describe('a store that loses sight of what is there', () => {
+  it('erases nothing of which it does not show the record, sweep after sweep', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const memory = new MemoryAdapter();
+    await put(memory, 'a.txt', 'only copy');
+    let isBlind = false;
+    const hide = (path: SourcePath): void => {
+      if (isBlind && isRecord(path)) throw new NotFoundError();
+    };
+    const storage = replacing(memory, {
+      stat: async (path, options) => {
+        hide(path);
+        return memory.stat(path, options);
+      },
+      read: async (path, options) => {
+        hide(path);
+        return memory.read(path, options);
+      },
+    });
+    const service = await start(storage);
+    expect((await service.call('fileRemove', { name: 'a.txt' })).status).toBe(200);
+    isBlind = true;
+    for (let hours = 0; hours < 6; hours += 1) {
+      vi.setSystemTime(Date.now() + 2 * HOUR);
+      expect(await namesIn(service)).toEqual([]);
+    }
+    isBlind = false;
+    await restoreAll(service);
+    expect((await bytesAt(memory, 'a.txt')).toString()).toBe('only copy');
+  });
+
+  it('keeps the old content of a file that it does not show when the file is replaced', async () => {
+    const memory = new MemoryAdapter();
+    await put(memory, 'a.txt', 'old');
+    for (const call of [1, 2]) {
+      const missing = { path: ({ name }: SourcePath) => name === 'a.txt', error: new NotFoundError() };
+      const storage = withFaults(memory, [{ operation: 'stat', effect: 'fail-before', call, ...missing }]);
+      const service = await start(storage, { saveSameFileNameStrategy: 'replace' });
+      const before = (await namesIn(service)).length;
+      expect((await service.upload([['files[0]', 'a.txt', `new ${String(call)}`]])).status).toBe(200);
+      expect(await namesIn(service)).toHaveLength(before + 1);
+    }
+  });
+
+  it('reports an outage of the trash as one, and not as an empty trash', async () => {
+    const memory = new MemoryAdapter();
+    await put(memory, 'a.txt', 'a');
+    let isDown = false;
+    const storage = replacing(memory, {
+      list: (folder, options) => {
+        if (isDown) throw lost();
+        return memory.list(folder, options);
+      },
+    });
+    const service = await start(storage);
+    await service.call('fileRemove', { name: 'a.txt' });
+    isDown = true;
+    expect((await service.call('trashList')).status).toBe(500);
+    expect((await service.call('trashEmpty')).status).toBe(500);
+    isDown = false;
+    expect(await namesIn(service)).toEqual(['a.txt']);
+  });
+});
+
+describe('a removal whose answer is lost', () => {
+  it.each([
+    ['a file', 'fileRemove', { name: 'f.txt' }, 'f.txt'],
+    ['a folder', 'folderRemove', { name: 'dir' }, 'dir/a.txt'],
+  ])('of %s, which lands later, can be taken back', async (_what, action, fields, path) => {
+    const memory = new MemoryAdapter();
+    await put(memory, path, 'only copy');
+    const late: Promise<void>[] = [];
+    const land = (work: () => Promise<void>): never => {
+      late.push(new Promise((resolve) => setTimeout(resolve, 50)).then(work));
+      throw lost();
+    };
+    const storage = replacing(memory, {
+      moveFile: async (from, to, options) => {
+        if (!isItem(to)) return memory.moveFile(from, to, options);
+        land(() => memory.moveFile(from, to, { ...options, signal: undefined }));
+      },
+      moveFolder: async (from, to, options) => {
+        if (!isItem(to)) return memory.moveFolder(from, to, options);
+        land(() => memory.moveFolder(from, to, { ...options, signal: undefined }));
+      },
+    });
+    const service = await start(storage);
+    expect((await service.call(action, fields)).status).toBe(500);
+    await Promise.all(late);
+    await restoreAll(service);
+    expect((await bytesAt(memory, path)).toString()).toBe('only copy');
+    expect(await filesIn(memory)).toEqual([path]);
+  });
+
+  it('keeps what has come where no look at it succeeds', async () => {
+    const memory = new MemoryAdapter();
+    await put(memory, 'f.txt', 'only copy');
+    let isBlind = true;
+    const storage = replacing(memory, {
+      moveFile: async (from, to, options) => {
+        await memory.moveFile(from, to, options);
+        // A second attempt after a lost answer.
+        if (isItem(to)) throw new NotFoundError();
+      },
+      stat: async (path, options) => {
+        if (isBlind && isItem(path)) throw lost();
+        return memory.stat(path, options);
+      },
+    });
+    const service = await start(storage);
+    expect((await service.call('fileRemove', { name: 'f.txt' })).status).toBe(404);
+    isBlind = false;
+    await restoreAll(service);
+    expect((await bytesAt(memory, 'f.txt')).toString()).toBe('only copy');
+  });
+
+  it('leaves no record of what the store refuses to move', async () => {
+    const memory = new MemoryAdapter();
+    await put(memory, 'f.txt', 'stays');
+    const refusal = { operation: 'moveFile', effect: 'fail-before', error: new StorageFullError() } as const;
+    const service = await start(withFaults(memory, [refusal]));
+    expect((await service.call('fileRemove', { name: 'f.txt' })).status).toBe(500);
+    expect(await filesIn(memory)).toEqual(['f.txt']);
+  });
+});
+
+describe('the old content of a file', () => {
+  it.each(['fail-before', 'fail-after'] as const)(
+    'stays in the trash when it is not known whether it was replaced: %s',
+    async (effect) => {
+      const memory = new MemoryAdapter();
+      await put(memory, 'a.txt', 'old');
+      const service = await start(withFaults(memory, [{ operation: 'commit', effect }]), {
+        saveSameFileNameStrategy: 'replace',
+      });
+      expect((await service.upload([['files[0]', 'a.txt', 'new']])).status).toBe(500);
+      const [kept] = (await filesIn(memory)).filter((path) => path.endsWith('/item/a.txt'));
+      expect((await bytesAt(memory, kept ?? '')).toString()).toBe('old');
+    },
+  );
+
+  it('stays in the trash when a store refuses what it has done', async () => {
+    const memory = new MemoryAdapter();
+    await put(memory, 'a.txt', 'old');
+    const refused = { operation: 'commit', effect: 'fail-after', error: new StorageFullError() } as const;
+    const service = await start(withFaults(memory, [refused]), { saveSameFileNameStrategy: 'replace' });
+    expect((await service.upload([['files[0]', 'a.txt', 'new']])).status).toBe(500);
+    expect(await namesIn(service)).toEqual(['a.txt']);
+  });
+});
+
+it('an item that comes back never takes the name of what has come meanwhile', async () => {
+  const memory = new MemoryAdapter();
+  await put(memory, 'a.txt', 'removed');
+  let isMeeting = false;
+  const storage = replacing(memory, {
+    moveFile: async (from, to, options) => {
+      if (isMeeting) await put(memory, 'a.txt', 'theirs');
+      isMeeting = false;
+      await memory.moveFile(from, to, options);
+    },
+  });
+  const service = await start(storage);
+  await service.call('fileRemove', { name: 'a.txt' });
+  isMeeting = true;
+  await restoreAll(service);
+  expect((await bytesAt(memory, 'a.txt')).toString()).toBe('theirs');
+  expect((await bytesAt(memory, 'a (1).txt')).toString()).toBe('removed');
+});
+
+it('what an erasing has left is listed no more, and goes with a later sweep', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const memory = new MemoryAdapter();
+  await put(memory, 'dir/a.txt', 'a');
+  const service = await start(
+    withFaults(memory, [{ operation: 'removeFolder', call: 1, effect: 'fail-before' }]),
+  );
+  await service.call('folderRemove', { name: 'dir' });
+  const [item] = await itemsIn(service);
+  expect((await service.call('trashRemove', { id: item?.id ?? '' })).status).toBe(500);
+  expect(await namesIn(service)).toEqual([]);
+  expect((await filesIn(memory)).filter((path) => path.endsWith('dir/a.txt'))).toHaveLength(1);
+  vi.setSystemTime(Date.now() + 2 * HOUR);
+  await service.call('trashList');
+  await expect.poll(() => filesIn(memory)).toEqual([]);
+});
