@@ -240,8 +240,8 @@ export const createConnector = <Native>(
     authenticate: authenticationOf(hooks, settings),
     accessFor: async (identity, request) => (await rulesFor(request, identity)).forRole(identity.role),
     isOriginAllowed: hooks.allowedOrigins,
-    stageUpload: (storage, content, { isReadWhole, signal }) =>
-      (isReadWhole ? stageInMemory : stageContent)(storage, content, { signal }),
+    stageUpload: (storage, content, { isReadWhole, near, signal }) =>
+      (isReadWhole ? stageInMemory : stageContent)(storage, content, { near, signal }),
     rateLimits,
     resumable,
     clientOf,

@@ -99,7 +99,7 @@ const putBack = async (
   if (storage.capabilities.ifMatch && version.etag !== undefined) {
     await storage.write(path, streamOf(bytes), { size: bytes.length, ifMatch: version.etag, signal });
   } else {
-    const staged = await stageContent(storage, streamOf(bytes), { signal });
+    const staged = await stageContent(storage, streamOf(bytes), { near: path.parent, signal });
     try {
       if (!isSameVersion(version, await storage.stat(path, { signal }))) throw new ChangedMeanwhileError();
       await staged.commit(path, { signal });

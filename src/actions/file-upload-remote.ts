@@ -44,7 +44,7 @@ const result = z.object({
 const fetchStaged = async (
   { services, signal, holdSources }: ActionContext,
   open: OpenSource,
-  url: string,
+  { url, path }: RemoteUploadParameters,
 ): Promise<StagedFile> => {
   const { source, storage } = open;
   const { maxUploadFileSize, timeoutLimit, allowPrivateNetworkUploads } = source.settings;
@@ -57,7 +57,7 @@ const fetchStaged = async (
       allowPrivate: allowPrivateNetworkUploads,
       signal,
     });
-    return await stageContent(storage, stream, { signal });
+    return await stageContent(storage, stream, { near: path, signal });
   } catch (error) {
     throw error instanceof FileTooLargeError && room < maxUploadFileSize ? new QuotaExceededError() : error;
   }
@@ -85,11 +85,11 @@ const run = async (
   const { source, storage } = open;
   const filename = remoteFileName(input.url);
   await checkUploadTarget(context, open, input.path, filename, KEYS);
-  const staged = await fetchStaged(context, open, input.url);
+  const staged = await fetchStaged(context, open, input);
   // Cleaning may stage other content than was fetched.
   const stagedFiles = [staged];
   try {
-    const upload = { field: 'url', filename, staged, stagedIn: storage };
+    const upload = { field: 'url', filename, staged, stagedIn: storage, near: input.path };
     const planned = await prepareUpload(context, open, input.path, upload);
     stagedFiles.push(planned.upload.staged);
     // Its content may have given it another extension.

@@ -70,7 +70,8 @@ export const receiveUpload = async (
     policy,
     async ({ bytes, isChanged, extensions, size }) => {
       const content = (): Readable => Readable.from([bytes], { objectMode: false });
-      const staged = isChanged ? await stageContent(storage, content(), { signal }) : undefined;
+      const options = { near: upload.near, signal };
+      const staged = isChanged ? await stageContent(storage, content(), options) : undefined;
       const filename = nameFor(upload.filename, extensions);
       try {
         const thumbnail = await services.thumbnails.draw(source, filename, bytes, signal);

@@ -138,7 +138,7 @@ export const cleanedUpload = async (
     pictureOf(upload),
     async ({ content, isReduced }) => {
       const stream = Readable.from([content], { objectMode: false });
-      const staged = await stageContent(storage, stream, { signal });
+      const staged = await stageContent(storage, stream, { near: upload.near, signal });
       return { ...upload, staged, stagedIn: storage, isReduced };
     },
     signal,

@@ -60,7 +60,7 @@ export const saveDocument = async (
     await requireRoomForMore(context, open);
   const content = Readable.from([await make()], { objectMode: false });
   const { storage } = open;
-  const staged = await stageContent(storage, content, { signal: context.signal });
+  const staged = await stageContent(storage, content, { near: path, signal: context.signal });
   try {
     const file = { field: 'name', filename: name, staged, stagedIn: storage };
     const stored = await uploadInto(context, open, path, [file]);

@@ -2,6 +2,7 @@ import { sanitizeName } from '../content/file-name.ts';
 import { FileRefusedByHost, FileTooLargeError, isHttpError, StowageError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { StagedFile, StorageAdapter } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
 import { isEditorField, type Editor } from './editor-answers.ts';
 import { humanSize } from './listing/item.ts';
@@ -19,6 +20,8 @@ export interface UploadedFile {
   readonly staged: StagedFile;
   /** Where it is staged: committing into this store costs no second copy. */
   readonly stagedIn: StorageAdapter | undefined;
+  /** The folder that it is meant for, as far as the request has named it. */
+  readonly near?: SourcePath | undefined;
   /** Cleaning has removed something that a browser would have drawn or run. */
   readonly isReduced?: boolean;
   /** An earlier try to store it has ended without an answer: it may have succeeded. */

@@ -49,17 +49,38 @@ const exists = (pid: number): boolean => {
 };
 
 /**
- * Whether the process that a name begins with still runs. `unknown`: no mark, another machine or another
- * process namespace, so that only age can tell.
+ * Whether the process that a name begins with still runs. `rebooted`: it ran before this machine was booted,
+ * or on a machine that cannot be told from this one (containers with a host name in common and without a
+ * machine id). `unknown`: no mark, another machine or another process namespace.
  */
-export const processState = async (name: string): Promise<'running' | 'gone' | 'unknown'> => {
+export const processState = async (name: string): Promise<'running' | 'gone' | 'rebooted' | 'unknown'> => {
   const [, host, boot, space, pid, start] = MARK.exec(name) ?? [];
   if (pid === undefined) return 'unknown';
   const here = await readMachine();
   if (host !== here.host) return 'unknown';
-  if (boot !== here.boot) return 'gone';
+  if (boot !== here.boot) return 'rebooted';
   if (space !== here.space) return 'unknown';
   if (!exists(Number(pid))) return 'gone';
   const now = await startOf(Number(pid));
   return now === '0' || start === '0' || now === start ? 'running' : 'gone';
+};
+
+const HOUR_MS = 60 * 60 * 1000;
+const NEVER = Number.POSITIVE_INFINITY;
+
+/**
+ * Whether files whose name begins with a mark were left behind: their process is gone, or only their age can
+ * tell, and they are untouched for an hour after another boot, or for `unknownMs` where the process cannot be
+ * asked for (default: they stay).
+ * @param changedAt when they changed last; asked for only where it counts
+ */
+export const isLeftOver = async (
+  name: string,
+  changedAt: () => Promise<number>,
+  { now = Date.now(), unknownMs = NEVER }: { readonly now?: number; readonly unknownMs?: number } = {},
+): Promise<boolean> => {
+  const state = await processState(name);
+  if (state === 'running' || state === 'gone') return state === 'gone';
+  const age = state === 'rebooted' ? Math.min(HOUR_MS, unknownMs) : unknownMs;
+  return age !== NEVER && now - (await changedAt()) > age;
 };

@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { StorageDeniedError } from '../errors/errors.ts';
 import type { OperationOptions } from '../storage/adapter.ts';
-import { processState, readProcessMark } from './process-mark.ts';
+import { isLeftOver, readProcessMark } from './process-mark.ts';
 import { fromSystemError, systemCode } from './system-errors.ts';
 
 /** Content that lies in a private temporary file of this machine. */
@@ -40,7 +40,9 @@ const ensurePrivateFolder = async (): Promise<string> => {
 
 const sweep = async (folder: string): Promise<void> => {
   for (const name of await readdir(folder)) {
-    if ((await processState(name)) === 'gone') await rm(join(folder, name), { recursive: true, force: true });
+    const path = join(folder, name);
+    const changedAt = async (): Promise<number> => (await lstat(path)).mtimeMs;
+    if (await isLeftOver(name, changedAt)) await rm(path, { recursive: true, force: true });
   }
 };
 

@@ -1,7 +1,8 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processState, readProcessMark } from './process-mark.ts';
+import { isLeftOver, readProcessMark } from './process-mark.ts';
 
 /**
  * Makes an empty folder for the files of one program, which only this user can read. Its name begins with the
@@ -10,18 +11,27 @@ import { processState, readProcessMark } from './process-mark.ts';
 export const makeTemporaryFolder = async (prefix: string): Promise<string> =>
   mkdtemp(join(tmpdir(), `${prefix}${await readProcessMark()}-`));
 
+/** Of a folder that only this user can change: in another one, a link could take the place of a sub-folder. */
+const isOwn = (found: Stats): boolean =>
+  found.isDirectory() &&
+  (process.getuid === undefined || (found.uid === process.getuid() && (found.mode & 0o077) === 0));
+
 /**
- * Removes the folders of this prefix whose processes were killed. Never throws: leftovers of another user
- * cannot be removed, and are no reason not to go on.
+ * Removes the folders of this prefix, made by this user, whose processes were killed. Never throws: what
+ * resists is no reason not to go on.
  */
 export const sweepTemporaryFolders = async (prefix: string): Promise<void> => {
-  try {
-    for (const name of await readdir(tmpdir())) {
-      if (!name.startsWith(prefix) || (await processState(name.slice(prefix.length))) !== 'gone') continue;
-      await rm(join(tmpdir(), name), { recursive: true, force: true });
+  const names = await readdir(tmpdir()).catch(() => []);
+  for (const name of names.filter((one) => one.startsWith(prefix))) {
+    try {
+      const folder = join(tmpdir(), name);
+      const found = await lstat(folder);
+      if (!isOwn(found) || !(await isLeftOver(name.slice(prefix.length), async () => found.mtimeMs)))
+        continue;
+      await rm(folder, { recursive: true, force: true });
+    } catch {
+      // The next start tries again.
     }
-  } catch {
-    // The next start tries again.
   }
 };
 

@@ -13,7 +13,7 @@ import { AccessDeniedError, QuotaExceededError } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Quotas } from '../quotas/quotas.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
-import type { OperationOptions, StagedFile, StorageAdapter } from '../storage/adapter.ts';
+import type { StagedFile, StageOptions, StorageAdapter } from '../storage/adapter.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { FileReceiver, IncomingFile } from './body/multipart.ts';
 import type { HookRequest } from './message.ts';
@@ -25,7 +25,7 @@ import type { HookRequest } from './message.ts';
 export type StageUpload = (
   storage: StorageAdapter,
   content: Readable,
-  options: OperationOptions & { readonly isReadWhole: boolean },
+  options: StageOptions & { readonly isReadWhole: boolean },
 ) => Promise<StagedFile>;
 
 /**
@@ -136,6 +136,15 @@ const largestText = (
   return isLong ? Math.max(MAX_TEXT_BYTES, largestLimit(sources)) : MAX_TEXT_BYTES;
 };
 
+/** The folder that the request has named so far, if a path can lead there. */
+const folderNamed = (query: RawParameters, fields: ParameterDraft): SourcePath | undefined => {
+  try {
+    return SourcePath.parse(textOf(query, fields, 'path') ?? '');
+  } catch {
+    return undefined;
+  }
+};
+
 /**
  * Where a file is staged and how large it may be, by what is known of its source so far.
  * @throws StowageError UNKNOWN_SOURCE
@@ -239,9 +248,10 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
       const storage = await source.storage();
       const room = await roomFor(context, fields);
       const isReadWhole = policyFor(source.settings, filename) !== undefined;
-      const options = { signal: request.signal, isReadWhole };
+      const near = folderNamed(query, fields);
+      const options = { signal: request.signal, isReadWhole, near };
       const staged = await stage(storage, limited({ ...file, filename }, most, room), options);
-      return { field, filename, staged, stagedIn: storage };
+      return { field, filename, staged, stagedIn: storage, near };
     });
   };
   return {

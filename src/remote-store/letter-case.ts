@@ -75,7 +75,7 @@ export class LetterCase {
   async learn(store: Looks, path: SourcePath, options: OperationOptions): Promise<void> {
     const name = otherCase(path.name);
     if (this.isKnown || name === path.name) return;
-    const other = path.parent.child(name);
+    const other = path.parent.below(name);
     try {
       const [seen, alias] = [await store.stat(path, options), await store.stat(other, options)];
       // Two different files: this name shows nothing.

@@ -155,6 +155,12 @@ export interface StagedFile {
   discard(): Promise<void>;
 }
 
+/** How content is staged. */
+export interface StageOptions extends OperationOptions {
+  /** The folder that it is likely meant for: a store of several volumes stages it there. */
+  readonly near?: SourcePath | undefined;
+}
+
 /**
  * The storage port: what an adapter must do. Paths are inside the source and already safe; an adapter must
  * still keep them inside its root against links and races of its backend.
@@ -280,7 +286,7 @@ export interface StorageAdapter {
    * Optional: takes content in before its name is decided, without a second copy. Else the port spools to a
    * local temporary file.
    */
-  stage?(content: Readable, options?: OperationOptions): Promise<StagedFile>;
+  stage?(content: Readable, options?: StageOptions): Promise<StagedFile>;
 
   /** Frees connections and temporary files. Operations after it may fail. */
   close?(): Promise<void>;

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { OperationOptions, StagedFile, Stat, StorageAdapter } from './adapter.ts';
+import type { StagedFile, StageOptions, Stat, StorageAdapter } from './adapter.ts';
 import { consumeContent } from './content.ts';
 import type { SourcePath } from './source-path.ts';
 import { type PlaceOptions, stageContent } from './staging.ts';
@@ -8,7 +8,7 @@ import { type PlaceOptions, stageContent } from './staging.ts';
 export type Stage = (
   adapter: StorageAdapter,
   content: Readable,
-  options?: OperationOptions,
+  options?: StageOptions,
 ) => Promise<StagedFile>;
 
 /** The part of the memory that one content may take. */
@@ -42,7 +42,7 @@ class StagedBytes implements StagedFile {
 
   async commit(target: SourcePath, options: PlaceOptions = {}): Promise<Stat> {
     const { signal } = options;
-    this.#stored ??= await stageContent(this.#adapter, this.open(), { signal });
+    this.#stored ??= await stageContent(this.#adapter, this.open(), { near: target.parent, signal });
     const stat = await this.#stored.commit(target, options);
     this.#release();
     return stat;

@@ -1,6 +1,13 @@
 import type { Readable } from 'node:stream';
 import { NotFoundError } from '../errors/errors.ts';
-import type { OperationOptions, StagedFile, Stat, StorageAdapter, WriteOptions } from './adapter.ts';
+import type {
+  OperationOptions,
+  StagedFile,
+  StageOptions,
+  Stat,
+  StorageAdapter,
+  WriteOptions,
+} from './adapter.ts';
 import type { SourcePath } from './source-path.ts';
 import { spool, type SpooledFile } from '../adapter-support/spool.ts';
 
@@ -45,7 +52,7 @@ export const stageLocally = async (
 export const stageContent = async (
   adapter: StorageAdapter,
   content: Readable,
-  options: OperationOptions = {},
+  options: StageOptions = {},
 ): Promise<StagedFile> =>
   adapter.stage === undefined
     ? stageLocally(content, options, (target, file, more) =>

@@ -299,10 +299,41 @@ describe('big folders', () => {
       for await (const _page of thread.scan(target, {}));
     });
     const outcomes = await Promise.allSettled(many);
-    expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(256 + 16);
+    expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(128 + 12);
     for (const outcome of outcomes)
       if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(BusyError);
     await thread.close();
+  });
+
+  it('leave slots to another root, and hold none while they are read by a client', async () => {
+    const thread = new ScanThread();
+    const target = { root, diskNames: ['big'], detail: 'full' as const, handles: true };
+    // Open, and not read on: their clients take their time.
+    const paused = Array.from({ length: 40 }, () => thread.scan(target, {}));
+    const opened = paused.map((listing) => listing.next().catch(() => undefined));
+    const pages = [];
+    for await (const page of thread.scan({ ...target, root: join(root, 'big'), diskNames: [] }, {}))
+      pages.push(page);
+    expect(pages.flat()).toHaveLength(COUNT + 10);
+    await thread.close();
+    await Promise.all(opened);
+    await Promise.all(paused.map((listing) => listing.return()));
+  });
+
+  it('that wait when the store is closed end with an error, and leave nothing open', async () => {
+    const thread = new ScanThread();
+    const target = { root, diskNames: ['big'], detail: 'full' as const, handles: true };
+    const read = async (): Promise<void> => {
+      for await (const _page of thread.scan(target, {}));
+    };
+    const before = (await readdir('/proc/self/fd')).length;
+    const outcomes = Promise.allSettled(Array.from({ length: 60 }, read));
+    await thread.scan(target, {}).next();
+    await thread.close();
+    expect((await readdir('/proc/self/fd')).length).toBeLessThanOrEqual(before);
+    for (const outcome of await outcomes)
+      if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(StorageUnavailableError);
+    expect((await readdir('/proc/self/fd')).length).toBeLessThanOrEqual(before);
   });
 
   it('are removed and copied with all they hold', async () => {

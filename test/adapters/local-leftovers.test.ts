@@ -87,9 +87,8 @@ describe('what is swept at the start, and what is not', () => {
   };
   const setAge = async (name: string, milliseconds: number): Promise<void> => {
     const time = new Date(Date.now() - milliseconds);
-    for (const path of [join(name, 'staged'), join(name, 'half-copied'), name]) {
-      await utimes(join(root, TEMP, path), time, time);
-    }
+    const below = await readdir(join(root, TEMP, name), { recursive: true });
+    for (const path of ['', ...below]) await utimes(join(root, TEMP, name, path), time, time);
   };
   /** The mark of a process like this one, with some of its fields exchanged. */
   const markWith = async (fields: Record<number, string>): Promise<string> =>
@@ -116,14 +115,20 @@ describe('what is swept at the start, and what is not', () => {
     if (process.platform === 'linux') expect(await everything()).toEqual([]);
   });
 
-  it('files from before the last boot are gone', async () => {
-    await plantInstance(`${await markWith({ 1: '0123456789ab' })}-12345678`);
+  it('files from before the last boot stay for an hour: another machine may have the same name', async () => {
+    const name = `${await markWith({ 1: '0123456789ab' })}-12345678`;
+    await plantInstance(name);
+    await setAge(name, 2 * HOUR_MS);
+    await writeFile(join(root, TEMP, name, 'half-copied/deep/a.txt'), 'more of it');
+    await (await open()).close();
+    expect(await everything()).toContain(`${TEMP}/${name}/half-copied/deep/a.txt`);
+    await setAge(name, 2 * HOUR_MS);
     await (await open()).close();
     expect(await everything()).toEqual([]);
   });
 
   it('nobody waits until many are gone, but the end of the store', async () => {
-    const name = `${await markWith({ 1: '0123456789ab' })}-12345678`;
+    const name = `${await markWith({ 4: '1' })}-12345678`;
     await plantInstance(name);
     const files = Array.from({ length: 3000 }, (_, index) => join(root, TEMP, name, String(index)));
     for (const file of files) await writeFile(file, '');

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
 import {
   AlreadyExistsError,
+  ChangedMeanwhileError,
   SourcePath,
   StorageDeniedError,
   StorageFullError,
@@ -170,6 +171,63 @@ describe.skipIf(!canMount)(
       }
       await full.close();
       expect(await everything()).toEqual(['mounted']);
+    });
+
+    it('takes more than the small root around it has room for, and leaves nothing there', async () => {
+      const small = join(root, 'mounted');
+      const volume = join(small, 'volume');
+      await mkdir(volume);
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'none', volume], { stdio: 'ignore' });
+      try {
+        const store = await openLocalAdapter({ root: small, log: createSilentLogger() });
+        const big = Buffer.alloc(2 * MOUNT_BYTES, 7);
+        await store.write(at('volume/f/a.bin'), content(big));
+        const staged = await store.stage(content(big), { near: at('volume/f') });
+        await staged.commit(at('volume/f/b.bin'), { createOnly: true });
+        await store.copyFile(at('volume/f/a.bin'), at('volume/f/c.bin'));
+        await store.copyFolder(at('volume/f'), at('volume/g'));
+        expect((await readFile(join(volume, 'g/c.bin'))).equals(big)).toBe(true);
+        await store.removeFolder(at('volume/g'));
+        await store.close();
+        expect(await everything()).toEqual([
+          'mounted',
+          'mounted/volume',
+          'mounted/volume/f',
+          ...['a', 'b', 'c'].map((name) => `mounted/volume/f/${name}.bin`),
+        ]);
+      } finally {
+        unmount(volume);
+      }
+    });
+
+    it('keeps the rights of files that are replaced in it or moved to it', async () => {
+      for (const path of ['mounted/private.txt', 'moved.txt']) {
+        await adapter.write(at(path), content('old'));
+        await chmod(join(root, path), 0o600);
+      }
+      await adapter.write(at('mounted/private.txt'), content('new'));
+      await adapter.moveFile(at('moved.txt'), at('mounted/moved.txt'));
+      for (const path of ['mounted/private.txt', 'mounted/moved.txt'])
+        expect((await stat(join(root, path))).mode & 0o777).toBe(0o600);
+    });
+
+    it('holds what is appended to a file while it is moved to it', async () => {
+      await adapter.write(at('log.txt'), content('first'));
+      const mounted = join(root, 'mounted');
+      const isCopied = (): boolean =>
+        readdirSync(mounted).some(
+          (name) => name !== '.stowage-tmp' && readFileSync(join(mounted, name), 'utf8') === 'first',
+        );
+      // Asked a last time when the copy is whole, before the original goes.
+      const { signal } = new AbortController();
+      signal.throwIfAborted = () => {
+        if (isCopied()) writeFileSync(join(root, 'log.txt'), 'first, second', { flag: 'r+' });
+      };
+      await expect(
+        adapter.moveFile(at('log.txt'), at('mounted/log.txt'), { createOnly: true, signal }),
+      ).rejects.toBeInstanceOf(ChangedMeanwhileError);
+      expect(await readFile(join(root, 'log.txt'), 'utf8')).toBe('first, second');
+      expect(await everything()).toEqual(['log.txt', 'mounted']);
     });
 
     it('is swept of what a killed process left in it beside its targets', async () => {

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const NOBODY = 65534;
+const ALBUM = ['album', 'album/2026', 'album/2026/may', 'album/2026/may/sealed'];
 const isAdministrator = process.getuid?.() === 0;
 
 describe.skipIf(process.platform === 'win32')('a process without all rights (needs POSIX modes)', () => {
@@ -15,32 +16,35 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
 
   beforeAll(async () => {
     root = await mkdtemp(join(tmpdir(), 'stowage-rights-'));
-    for (const folder of ['locked/deep', 'read-only/open', 'with-locked/sealed'])
+    for (const folder of ['locked/deep', 'read-only/open', 'with-locked/sealed', 'album/2026/may/sealed'])
       await mkdir(join(root, folder), { recursive: true });
     const files = [
       'locked-file.txt',
       'read-only/kept.txt',
       'with-locked/sealed/kept.txt',
+      'album/2026/may/sealed/kept.txt',
+      'album/2026/may/other.txt',
       'foreign.txt',
       'taken.txt',
     ];
     for (const file of files) await writeFile(join(root, file), `content of ${file}`);
     if (isAdministrator) {
       // What is to be the process's own; the rest stays the administrator's.
-      for (const own of ['', 'with-locked', 'taken.txt', 'read-only/open'])
+      for (const own of ['', 'with-locked', 'taken.txt', 'read-only/open', ...ALBUM])
         await chown(join(root, own), NOBODY, NOBODY);
     }
     await chmod(join(root, 'locked'), 0);
     await chmod(join(root, 'locked-file.txt'), 0);
     await chmod(join(root, 'with-locked/sealed'), 0);
     await chmod(join(root, 'read-only'), 0o555);
+    await chmod(join(root, 'album/2026/may/sealed'), 0o555);
     const script = fileURLToPath(new URL('local-unprivileged.mjs', import.meta.url));
     const { stdout } = await promisify(execFile)(process.execPath, [script, root]);
     outcomes = JSON.parse(stdout) as Record<string, unknown>;
   });
 
   afterAll(async () => {
-    for (const folder of ['locked', 'with-locked/sealed', 'read-only'])
+    for (const folder of ['locked', 'with-locked/sealed', 'read-only', 'album/2026/may/sealed'])
       await chmod(join(root, folder), 0o777).catch(() => undefined);
     await rm(root, { recursive: true });
   });
@@ -61,7 +65,7 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
 
   it('sees and does all else beside them', () => {
     expect(outcomes).toMatchObject({ statsLocked: 'folder', writesBeside: 'beside.txt' });
-    const others = ['locked', 'locked-file.txt', 'read-only', 'taken.txt', 'with-locked'];
+    const others = ['album', 'locked', 'locked-file.txt', 'read-only', 'taken.txt', 'with-locked'];
     expect(outcomes['listsRoot']).toEqual(['beside.txt', 'moved.txt', ...others].sort());
   });
 
@@ -79,6 +83,12 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
     expect(outcomes).toMatchObject({ movesForeignFile: 'done', movesForeignFileOver: 'ALREADY_EXISTS' });
     expect(await readFile(join(root, 'moved.txt'), 'utf8')).toBe('content of foreign.txt');
     expect(await readFile(join(root, 'taken.txt'), 'utf8')).toBe('content of taken.txt');
+  });
+
+  it('puts sub-folders back to where they were when something deep in them resists', async () => {
+    expect(outcomes).toMatchObject({ removesAlbum: 'STORAGE_DENIED' });
+    const left = await readdir(join(root, 'album'), { recursive: true });
+    expect(left.sort()).toEqual(['2026', '2026/may', '2026/may/sealed', '2026/may/sealed/kept.txt']);
   });
 
   it('leaves a folder where it was when it cannot remove all of it, and no half copy', async () => {

@@ -1,9 +1,15 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { createApp } from 'stowage';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createSilentLogger } from '../../dist/internals.js';
+import {
+  createLocalFactory,
+  createSilentLogger,
+  SourcePath,
+  StorageUnavailableError,
+} from '../../dist/internals.js';
 
 let folder: string;
 
@@ -38,6 +44,33 @@ describe('the root of a local source', () => {
       status: 200,
       body: { data: { sources: [{ files: [{ name: 'a.txt' }] }] } },
     });
+  });
+
+  it('that has gone is an outage, for the actions and for a store that is opened again, and is not made again', async () => {
+    const root = join(folder, 'volume');
+    const factory = createLocalFactory();
+    const context = { root, log: createSilentLogger(), sourceName: 'files', options: undefined };
+    const store = await factory.create(context);
+    await rm(root, { recursive: true });
+    const file = SourcePath.parse('a.txt');
+    const listing = async (): Promise<void> => {
+      for await (const _page of store.list(SourcePath.root));
+    };
+    for (const failing of [
+      () => store.stat(SourcePath.root),
+      () => store.stat(file),
+      () => listing(),
+      () => store.read(file),
+      () => store.write(file, Readable.from([Buffer.from('a')])),
+      () => store.removeFile(file),
+      () => store.makeFolder(SourcePath.parse('f')),
+      () => store.removeFolder(SourcePath.parse('f')),
+      () => store.moveFile(file, SourcePath.parse('b.txt')),
+    ])
+      await expect(failing()).rejects.toBeInstanceOf(StorageUnavailableError);
+    await store.close?.();
+    await expect(factory.create(context)).rejects.toBeInstanceOf(StorageUnavailableError);
+    expect(await readdir(folder)).toEqual([]);
   });
 
   it.each(['file', 'file/below'])('is the fault of the service when it is no folder: %s', async (name) => {

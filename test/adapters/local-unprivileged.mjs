@@ -29,6 +29,7 @@ const attempts = {
   makesInReadOnly: () => adapter.makeFolder(at('read-only/new')),
   removesFromReadOnly: () => adapter.removeFile(at('read-only/kept.txt')),
   copiesLocked: () => copyFolder(adapter, at('with-locked'), at('copy')),
+  removesAlbum: () => adapter.removeFolder(at('album')),
   removesWithLocked: () => adapter.removeFolder(at('with-locked')),
   movesForeignFile: () => adapter.moveFile(at('foreign.txt'), at('moved.txt'), { createOnly: true }),
   movesForeignFileOver: () => adapter.moveFile(at('moved.txt'), at('taken.txt'), { createOnly: true }),

@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile, rename, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { SourcePath } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
 import { startService } from '../protocol/service.ts';
 import { at, codeOf, contentOf, failureOf, itKeepsPaths, namesIn, usePathServer } from './path-stores.ts';
+import { ownedByRunner } from './servers/programs.ts';
 import { hasProftpd, startProftpd } from './servers/proftpd.ts';
 import { hasSshd, makeKey, openSftpStore, startSshd } from './servers/ssh.ts';
 
@@ -17,6 +18,27 @@ describe.skipIf(!hasSshd)(
     const inUse = usePathServer(startSshd, openSftpStore);
     const { open, makeRoot } = inUse;
     itKeepsPaths(inUse);
+
+    it('lists and removes folders that lie deeper than requests can name, with accents in their names', async () => {
+      const folder = await makeRoot('depths');
+      let deep = folder;
+      for (let depth = 0; depth < 110; depth += 1) {
+        deep = join(deep, 'd');
+        await mkdir(deep);
+        await ownedByRunner(deep);
+      }
+      for (const name of ['\u00e9.txt', 'o\u0301.txt']) await writeFile(join(deep, name), 'deep');
+      const store = open({}, 'depths');
+      const below = Array.from({ length: 110 }).reduce<SourcePath>(
+        (path) => path.below('d'),
+        SourcePath.root,
+      );
+      const names: string[] = [];
+      for await (const page of store.list(below)) names.push(...page.map(({ name }) => name));
+      expect(names.sort()).toEqual(['\u00e9.txt', '\u00f3.txt']);
+      await store.removeFolder(at('d'));
+      expect(await readdir(folder)).toEqual([]);
+    });
 
     const fingerprintOf = async (file: string): Promise<string> => {
       const blob = Buffer.from((await readFile(file, 'utf8')).split(' ')[1] ?? '', 'base64');

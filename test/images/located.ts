@@ -20,7 +20,9 @@ export const exiftool = (file: Uint8Array, extension: string): readonly string[]
   try {
     const path = join(folder, `a.${extension}`);
     writeFileSync(path, file);
-    const lines = execFileSync('exiftool', ['-a', '-G', '-ee', '-s', path], { encoding: 'utf8' }).split('\n');
+    // Not the name of the folder, which may hold what a test looks for.
+    const options = ['-a', '-G', '-ee', '-s', '--Directory', '--FileName'];
+    const lines = execFileSync('exiftool', [...options, path], { encoding: 'utf8' }).split('\n');
     return lines.map((line) => line.replaceAll(/\s+/gu, ' ').trim()).filter((line) => line !== '');
   } finally {
     rmSync(folder, { recursive: true });

@@ -279,6 +279,49 @@ describe('a listing of several sources', () => {
     await Promise.all(isAborted);
   });
 
+  it('holds no listing of the store open while many entries wait for their turn', async () => {
+    let open = 0;
+    let release = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    let returns = 0;
+    registerStorageAdapter('large', {
+      create: () =>
+        listOnly(async function* () {
+          open += 1;
+          try {
+            const entries = (from: number): Entry[] =>
+              Array.from({ length: 2500 }, (_, index) => ({
+                name: `${String(from + index)}.txt`,
+                kind: 'file',
+                size: 1,
+                modifiedAt: 0,
+              }));
+            yield entries(10_000);
+            await gate;
+            yield entries(20_000);
+          } finally {
+            open -= 1;
+            returns += 1;
+          }
+        }),
+    });
+    const service = await startService({
+      createThumb: false,
+      sources: { files: { storageAdapter: 'large' } },
+    });
+    const all = Array.from({ length: 6 }, () =>
+      service.call('files', { 'mods[limit]': '3', 'mods[details]': 'true' }),
+    );
+    await expect.poll(() => returns).toBe(4);
+    expect(open).toBe(2);
+    release();
+    for (const { status, data } of await Promise.all(all)) {
+      expect(status).toBe(200);
+      expect(data['sources']).toMatchObject([{ total: 5000, files: [{}, {}, {}] }]);
+    }
+    expect(open).toBe(0);
+  });
+
   it('counts in the log what it cannot show, once for each folder', async () => {
     registerStorageAdapter('omitting', {
       create: () =>

@@ -172,7 +172,8 @@ const killing = async (store: Store, scratch: string): Promise<void> => {
     await cutOff;
   }
   const client = await start();
-  expect(load.check(await store.view())).toEqual([]);
+  // The last kill too may have left a file in both locations, which is looked at and tidied once.
+  await requireSame(client);
   await load.finishParts(tus);
   await requireSame(client);
   const waiting = async (): Promise<string[]> =>

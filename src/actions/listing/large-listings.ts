@@ -18,6 +18,8 @@ export interface ListingSlot {
    * wait
    */
   take(): Promise<void>;
+  /** Takes the slot if it is free. False: the caller has to wait for it, and should hold nothing meanwhile. */
+  tryTake(): boolean;
   /** The entries are gathered, and will be sent: the slot ends with the answer, or after ten seconds. */
   gathered(): void;
   /** Ends the slot. May be called more than once, and without a slot. */
@@ -33,6 +35,7 @@ export class LargeListings {
 
   slot(signal: AbortSignal): ListingSlot {
     let taken: Promise<() => void> | undefined;
+    let isHeld = false;
     let hasLeft = false;
     const leave = (): void => {
       hasLeft = true;
@@ -45,7 +48,17 @@ export class LargeListings {
       take: async () => {
         taken ??= this.#slots.take(signal);
         await taken;
+        isHeld = true;
         if (hasLeft) leave();
+      },
+      tryTake: () => {
+        if (isHeld || taken !== undefined) return isHeld;
+        const free = this.#slots.tryTake();
+        if (free === undefined) return false;
+        taken = Promise.resolve(free);
+        isHeld = true;
+        if (hasLeft) leave();
+        return true;
       },
       gathered: () => {
         if (taken !== undefined) setTimeout(leave, LONGEST_SENDING_MS).unref();

@@ -16,8 +16,8 @@ export interface Scan {
   readonly onOmitted?: ListOptions['onOmitted'];
   readonly signal: AbortSignal;
   readonly slice: TimeSlice;
-  /** Waited for before more than `from` entries are shown. */
-  readonly large?: { readonly from: number; readonly slot: () => Promise<void> } | undefined;
+  /** Asked before more than `from` entries are shown: false ends the scan. */
+  readonly large?: { readonly from: number; readonly mayGoOn: () => boolean } | undefined;
 }
 
 /**
@@ -28,17 +28,18 @@ export interface Scan {
 export const scanFolder = async (
   { storage, folder, detail, onOmitted, signal, slice, large }: Scan,
   visit: (entry: Entry) => void,
-): Promise<void> => {
+): Promise<'all' | 'stopped'> => {
   let seen = 0;
   for await (const page of storage.list(folder, { detail, onOmitted, signal, mayJoin: true })) {
     signal.throwIfAborted();
     for (const entry of page) {
-      if (seen === large?.from) await large.slot();
+      if (seen === large?.from && !large.mayGoOn()) return 'stopped';
       visit(entry);
       seen += 1;
       if (seen % STRIDE === 0 && slice.due) await slice.rest();
     }
   }
+  return 'all';
 };
 
 /**
@@ -111,14 +112,25 @@ export const readPage = async (
   const isAskedFor = needsOnlyNames(sortBy) && limit <= SMALL_PAGE && storage.statMany !== undefined;
   const detail = isAskedFor ? 'names' : versions ? 'versions' : 'full';
   const slice = new TimeSlice(signal);
-  const first = new FirstInOrder(offset + limit, entryOrder(sortBy, foldersPosition));
-  let total = 0;
-  const large = { from: LARGE, slot: () => slot.take() };
-  await scanFolder({ storage, folder, detail, onOmitted, signal, slice, large }, (entry) => {
-    if (!isVisible(entry)) return;
-    total += 1;
-    first.add(entry);
-  });
+  const large = { from: LARGE, mayGoOn: () => slot.tryTake() };
+  const read = async (): Promise<{ first: FirstInOrder<Entry>; total: number } | undefined> => {
+    const first = new FirstInOrder(offset + limit, entryOrder(sortBy, foldersPosition));
+    let total = 0;
+    const end = await scanFolder({ storage, folder, detail, onOmitted, signal, slice, large }, (entry) => {
+      if (!isVisible(entry)) return;
+      total += 1;
+      first.add(entry);
+    });
+    return end === 'all' ? { first, total } : undefined;
+  };
+  let found = await read();
+  // The store's listing is closed while this one waits, and begins again: the store may be able to keep few
+  // of them open.
+  while (found === undefined) {
+    await slot.take();
+    found = await read();
+  }
+  const { first, total } = found;
   const page = (await first.sorted(slice)).slice(offset);
   const isPartial = isAskedFor || (versions && page.some(lacksVersion));
   return { entries: isPartial ? await withDetails(storage, folder, page, signal) : page, total };

@@ -7,6 +7,7 @@ import { chunksOfFile, writeChunks } from './file-content.ts';
 import { besidePrefix } from './names.ts';
 import { nameFile } from './naming.ts';
 import {
+  changeModeOf,
   closeFile,
   exactFstat,
   NEW_FILE,
@@ -48,7 +49,7 @@ async function* oneChunk(chunk: Buffer): AsyncGenerator<Uint8Array, void, undefi
 
 /**
  * Copies a file to a folder of another file system (a mount inside the root): first under a reserved name
- * beside its target, then in one step to its name. A record in the instance's own folder lets the sweep find
+ * beside its target, then in one step to its name, with the rights of the original. A record in the instance's own folder lets the sweep find
  * it when the process is killed. The original stays.
  * @returns what was read, and what was made of it
  */
@@ -66,9 +67,11 @@ export const copyAcross = async (
     const beside = folder.at(`${besidePrefix(area.instance)}${randomUUID()}`);
     try {
       await writeRecord(recordPath, path);
-      const fd = await openFile(beside, NEW_FILE, 0o666);
+      const fd = await openFile(beside, NEW_FILE, 0o600);
       try {
         await writeChunks(fd, chunksOfFile(source.fd, signal));
+        // Some file systems know no rights, and say so: no reason not to store.
+        await changeModeOf(fd, Number(source.stats.mode) & 0o777).catch(() => undefined);
         if (keepTime === true) await setTimes(fd, Date.now() / 1000, Number(source.stats.mtimeMs) / 1000);
         const stats = await exactFstat(fd);
         signal?.throwIfAborted();

@@ -11,6 +11,7 @@ import type {
   ReadResult,
   RemoveFileOptions,
   StagedFile,
+  StageOptions,
   Stat,
   StorageAdapter,
   StorageCapabilities,
@@ -139,7 +140,7 @@ export class LocalAdapter implements StorageAdapter {
   write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
     return consumeContent(content, options, async (chunks) => {
       refuseTarget(path, options);
-      const staged = await stageChunks(this.#store, chunks, options);
+      const staged = await stageChunks(this.#store, chunks, { ...options, near: path.parent });
       try {
         return await staged.commit(path, options);
       } finally {
@@ -148,8 +149,9 @@ export class LocalAdapter implements StorageAdapter {
     });
   }
 
-  stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
-    return consumeContent(content, options, (chunks) => stageChunks(this.#store, chunks));
+  stage(content: Readable, options: StageOptions = {}): Promise<StagedFile> {
+    const { near } = options;
+    return consumeContent(content, options, (chunks) => stageChunks(this.#store, chunks, { near }));
   }
 
   makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
@@ -173,7 +175,8 @@ export class LocalAdapter implements StorageAdapter {
       const { fd } = await this.#openFile(from);
       try {
         refuseTarget(to, options);
-        const staged = await stageChunks(this.#store, chunksOfFile(fd, options.signal));
+        const chunks = chunksOfFile(fd, options.signal);
+        const staged = await stageChunks(this.#store, chunks, { near: to.parent });
         try {
           await staged.commit(to, options);
         } finally {
@@ -222,7 +225,7 @@ export class LocalAdapter implements StorageAdapter {
 
   async close(): Promise<void> {
     // Once: what is shared with other stores counts its users.
-    this.#closing ??= this.#store.area.close().then(this.#release);
+    this.#closing ??= this.#store.areas.close().then(this.#release);
     await this.#closing;
   }
 

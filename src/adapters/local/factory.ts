@@ -1,5 +1,6 @@
 import { mkdir, realpath } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import { fromSystemError } from '../../adapter-support/system-errors.ts';
 import { type NameLocks, createNameLocks } from '../../concurrency/name-locks.ts';
 import { StorageUnavailableError, type StowageError } from '../../errors/errors.ts';
@@ -14,9 +15,11 @@ import { ScanThread } from './scan-thread.ts';
 import { exactRootAt, SmallFiles } from './small-files.ts';
 import { sweepLeftovers } from './sweep.ts';
 import { lstatOf, makeDirectory, openDirectory, removeEmpty } from './system.ts';
-import { TempArea } from './temp-area.ts';
+import { TempAreas } from './temp-areas.ts';
 
 const MOST_NAMES = 64;
+/** Opened ones that are remembered: tenants open and close theirs again and again. */
+const MOST_ROOTS = 10_000;
 
 const otherCase = (name: string): string => {
   const upper = name.toUpperCase();
@@ -91,6 +94,8 @@ export interface LocalOptions {
   readonly memory?: ReadMemory;
   /** False: what killed processes have left stays. */
   readonly sweeps?: boolean | undefined;
+  /** The root was there before: it is not made again. */
+  readonly mustExist?: boolean;
   /** Default: handles where the system has them. */
   readonly confinement?: 'handles' | 'paths' | undefined;
 }
@@ -102,11 +107,15 @@ const chooseConfinement = async (root: string, wanted: LocalOptions['confinement
 };
 
 /** Nobody waits for it: leftovers are in nobody's way. `stop` waits for the sweep that runs. */
-const sweepNowAndThen = (walker: FolderWalker, log: Logger): { readonly stop: () => Promise<void> } => {
+const sweepNowAndThen = (
+  root: string,
+  walker: FolderWalker,
+  log: Logger,
+): { readonly stop: () => Promise<void> } => {
   let running = Promise.resolve();
   const sweep = (): void => {
     // What resists is logged there. A root that cannot be opened fails whatever is asked of it.
-    running = running.then(() => sweepLeftovers(walker, Date.now(), log)).catch(() => undefined);
+    running = running.then(() => sweepLeftovers(root, walker, Date.now(), log)).catch(() => undefined);
   };
   const timer = setInterval(sweep, SWEEP_MS).unref();
   sweep();
@@ -133,7 +142,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
   const { log } = options;
   const root = resolve(options.root);
   try {
-    const made = await mkdir(root, { recursive: true });
+    const made = options.mustExist === true ? undefined : await mkdir(root, { recursive: true });
     if (made !== undefined) log.info('Created the root folder of a source.', { root });
     const confinement = await chooseConfinement(root, options.confinement);
     const walker = new FolderWalker(confinement);
@@ -146,10 +155,8 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
         },
       );
     }
-    const sweeping = options.sweeps === false ? undefined : sweepNowAndThen(walker, log);
-    const area = await TempArea.create(confinement, (folder) =>
-      confinement.holds ? new HandleConfinement(folder) : new PathConfinement(folder),
-    );
+    const sweeping = options.sweeps === false ? undefined : sweepNowAndThen(root, walker, log);
+    const areas = await TempAreas.create(root, walker);
     const own = new ScanThread();
     const scans = options.scans ?? { thread: own, release: () => own.close() };
     const capabilities = {
@@ -165,7 +172,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
     const exact = confinement.holds ? await exactRootAt(root) : undefined;
     const kept = exact && { files: options.smallFiles ?? new SmallFiles(), root: exact };
     return new LocalAdapter(
-      { root, walker, area, scans: scans.thread, locks, memory: options.memory ?? new ReadMemory(), kept },
+      { root, walker, areas, scans: scans.thread, locks, memory: options.memory ?? new ReadMemory(), kept },
       { capabilities, identity },
       async () => {
         await sweeping?.stop();
@@ -187,6 +194,8 @@ export const createLocalFactory = (): StorageFactory => {
   const locks = createNameLocks();
   const smallFiles = new SmallFiles();
   const memory = new ReadMemory();
+  // A root that has gone since may be a volume that is not mounted any more.
+  const opened = new LRUCache<string, true>({ max: MOST_ROOTS });
   return {
     requiresRoot: true,
     create: async ({ root, log, sweeps }) => {
@@ -198,7 +207,10 @@ export const createLocalFactory = (): StorageFactory => {
       };
       try {
         const shared = { scans: { thread, release }, locks, smallFiles, memory };
-        return await openLocalAdapter({ root, log, sweeps, ...shared });
+        const mustExist = opened.has(root);
+        const adapter = await openLocalAdapter({ root, log, sweeps, mustExist, ...shared });
+        opened.set(root, true);
+        return adapter;
       } catch (error) {
         users -= 1;
         throw error;

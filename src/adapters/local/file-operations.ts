@@ -16,6 +16,7 @@ import { type Name, exactLstat, makeDirectory, statOf, unlinkFile } from './syst
 import type { LocalStore } from './local-store.ts';
 import { isSameFile, linkNew, lockKey, nameFile, removeExpected } from './naming.ts';
 import { flushFolder } from './folder-walker.ts';
+import type { TempArea } from './temp-area.ts';
 
 /** So often a file may be replaced within the moment that it takes to link it. */
 const MOST_REPLACED = 100;
@@ -45,7 +46,7 @@ export const makeFolder = async (
 
 /** @see StorageAdapter.removeFile */
 export const removeFile = async (
-  { walker, area, locks }: LocalStore,
+  { walker, areas, locks }: LocalStore,
   path: SourcePath,
   options: RemoveFileOptions,
 ): Promise<void> => {
@@ -63,16 +64,22 @@ export const removeFile = async (
       // A link or folder swapped in now is not followed: the link itself goes, the folder refuses.
       if (seen === undefined) return unlinkFile(folder.at(name));
       if (!isSeen(stats)) throw new ChangedMeanwhileError();
-      await removeExpected(area, folder, name, isSeen);
+      await removeExpected(await areas.near(path.parent), folder, name, isSeen);
     });
   });
 };
 
-/** A name in an open folder. */
+/** A name in an open folder, and the temporary area on its file system. */
 interface Named {
   readonly folder: OpenFolder;
   readonly name: string;
+  readonly area: TempArea;
 }
+
+const removeNamed = (
+  { area, folder, name }: Named,
+  isExpected: (stats: BigIntStats) => boolean,
+): Promise<void> => removeExpected(area, folder, name, isExpected);
 
 /**
  * A file that is replaced while it is being linked has lost its last name: the one that replaced it is linked
@@ -93,17 +100,17 @@ const linkCurrent = async (from: Name, target: Name): Promise<'linked' | 'moved'
  * Moves a file to a free name: the content has its new name before the old one goes. What replaces the file
  * in between stays under the old name.
  */
-const moveNew = async ({ area }: LocalStore, source: Named, target: Named): Promise<void> => {
+const moveNew = async (source: Named, target: Named): Promise<void> => {
   const made = await linkCurrent(source.folder.at(source.name), target.folder.at(target.name));
   if (made === 'moved') return;
   const linked = await exactLstat(target.folder.at(target.name));
   try {
-    await removeExpected(area, source.folder, source.name, isSameFile(linked));
+    await removeNamed(source, isSameFile(linked));
   } catch (error) {
     if (error instanceof ChangedMeanwhileError) return;
     // Gone already: another move took the file, so it must not be in both locations.
     if (systemCode(error) === 'ENOENT') {
-      await removeExpected(area, target.folder, target.name, isSameFile(linked)).catch(() => undefined);
+      await removeNamed(target, isSameFile(linked)).catch(() => undefined);
     }
     throw error;
   }
@@ -111,12 +118,11 @@ const moveNew = async ({ area }: LocalStore, source: Named, target: Named): Prom
 
 /** Copies a file to another file system and then removes it, if it is still what was copied. */
 const moveAcross = async (
-  { area }: LocalStore,
   source: Named,
   target: Named & { readonly path: SourcePath },
   options: PutOptions,
 ): Promise<void> => {
-  const { folder, name, path } = target;
+  const { area, folder, name, path } = target;
   const createOnly = options.createOnly === true;
   const { signal } = options;
   const made = await copyAcross(source.folder.at(source.name), area, {
@@ -132,15 +138,14 @@ const moveAcross = async (
     stats.mtimeNs === made.source.mtimeNs &&
     stats.size === made.source.size;
   try {
-    await removeExpected(area, source.folder, source.name, isCopied);
+    await removeNamed(source, isCopied);
   } catch (error) {
-    if (createOnly) await removeExpected(area, folder, name, isSameFile(made.stats)).catch(() => undefined);
+    if (createOnly) await removeNamed(target, isSameFile(made.stats)).catch(() => undefined);
     throw error;
   }
 };
 
 const moveInto = async (
-  store: LocalStore,
   source: Named,
   target: Named & { readonly path: SourcePath },
   options: PutOptions,
@@ -148,7 +153,7 @@ const moveInto = async (
   const stats = await requireFile(source.folder, source.name);
   options.signal?.throwIfAborted();
   try {
-    if (options.createOnly === true) return await moveNew(store, source, target);
+    if (options.createOnly === true) return await moveNew(source, target);
     const old = await exactLstat(target.folder.at(target.name)).catch(() => undefined);
     await nameFile(source.folder.at(source.name), target.folder, target.name, false);
     // Renaming one name of a file to another name of the same file does nothing, by POSIX: the old name is
@@ -156,7 +161,7 @@ const moveInto = async (
     if (old !== undefined && isSameFile(stats)(old)) await dropTwin(source, target, stats);
   } catch (error) {
     if (systemCode(error) !== 'EXDEV') throw error;
-    await moveAcross(store, source, target, options);
+    await moveAcross(source, target, options);
   }
 };
 
@@ -175,20 +180,27 @@ export const moveFile = async (
   to: SourcePath,
   options: PutOptions,
 ): Promise<void> => {
-  const { walker, locks } = store;
+  const { walker, areas, locks } = store;
   if (from.isRoot) throw new WrongKindError();
   if (to.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
   await walker.within(from.parent, {}, async (origin) => {
-    const source = { folder: origin.folder, name: await walker.diskName(origin.folder, from.name) };
+    const name = await walker.diskName(origin.folder, from.name);
+    const source = { folder: origin.folder, name, area: await areas.near(from.parent) };
     await requireFile(source.folder, source.name);
     if (from.equals(to)) {
       if (options.createOnly === true) throw new AlreadyExistsError();
       return;
     }
     await walker.within(to.parent, { create: true }, async ({ folder }) => {
-      const target = { folder, name: await walker.newDiskName(folder, to.name), path: to.parent };
+      const path = to.parent;
+      const target = {
+        folder,
+        name: await walker.newDiskName(folder, to.name),
+        path,
+        area: await areas.near(path),
+      };
       await locks.hold(await lockKey(source.folder, source.name), options, () =>
-        moveInto(store, source, target, options),
+        moveInto(source, target, options),
       );
       await flushFolder(folder);
       if (!from.parent.equals(to.parent)) await flushFolder(source.folder);

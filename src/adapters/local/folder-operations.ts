@@ -15,7 +15,7 @@ import type { Confinement, OpenFolder } from './confinement.ts';
 import { copyTree, removeFlattened, removeTree } from './trees.ts';
 import { refuseRoot } from './file-operations.ts';
 import type { LocalStore } from './local-store.ts';
-import { nameFolder, nameNewFile } from './naming.ts';
+import { nameFolder, putBack } from './naming.ts';
 import { flushFolder } from './folder-walker.ts';
 import {
   exactLstat,
@@ -63,16 +63,6 @@ const refuseMounts = async (folder: OpenFolder, name: string): Promise<void> => 
 const isMounted = async (folder: OpenFolder, area: OpenFolder): Promise<boolean> =>
   (await followedStat(folder.self)).dev !== (await followedStat(area.self)).dev;
 
-/** Puts what could not be removed back to where it was, unless something new lies there. */
-const putBack = async (area: OpenFolder, taken: string, folder: OpenFolder, name: string): Promise<void> => {
-  const stats = await lstatOf(area.at(taken)).catch(() => undefined);
-  if (stats === undefined) return;
-  const renamed = stats.isDirectory()
-    ? nameFolder(area.at(taken), folder, name)
-    : nameNewFile(area.at(taken), folder.at(name));
-  await renamed.catch(() => undefined);
-};
-
 /**
  * Takes the folder out of sight in one step. False where it cannot be moved: on another file system, or not
  * ours to move.
@@ -105,7 +95,7 @@ const removeTaken = async (
     await requireFolder(area, taken);
     await removeFlattened(confinement, area, taken);
   } catch (error) {
-    await putBack(area, taken, origin.folder, origin.name);
+    await putBack(area.at(taken), origin.folder, origin.name).catch(() => undefined);
     throw error;
   }
 };
@@ -126,7 +116,8 @@ export const removeFolder = async (
     const name = await walker.diskName(folder, path.name);
     await requireFolder(folder, name);
     await refuseMounts(folder, name);
-    const lease = await store.area.lease().catch(() => undefined);
+    const area = await store.areas.near(path.parent);
+    const lease = await area.lease().catch(() => undefined);
     try {
       options.signal?.throwIfAborted();
       const taken = randomUUID();
@@ -217,7 +208,7 @@ export const copyFolder = async (
       const name = await walker.newDiskName(folder, to.name);
       // Only saves the work; the name is decided in the end.
       if (await isTaken(folder, name)) throw new AlreadyExistsError();
-      const lease = await store.area.lease();
+      const lease = await (await store.areas.near(to.parent)).lease();
       const built = randomUUID();
       try {
         // Built here it could not be renamed to there.

@@ -81,6 +81,11 @@ export class FolderWalker {
     }
   }
 
+  /** Opens a folder; the caller closes it. Errors of the system, and NotFoundError. */
+  async open(path: SourcePath): Promise<OpenFolder> {
+    return (await this.#walk(path, {}, await this.confinement.openRoot())).folder;
+  }
+
   /** A way down needs the root for its first step alone, unless that step makes a folder. */
   #unheldRoot(path: SourcePath, { create, isOneCall }: EnterOptions): OpenFolder | undefined {
     return create !== true && (isOneCall === true || !path.isRoot)

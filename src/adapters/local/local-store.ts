@@ -5,13 +5,13 @@ import type { ReadMemory } from './file-stream.ts';
 import type { FolderWalker } from './folder-walker.ts';
 import type { ScanThread } from './scan-thread.ts';
 import type { ExactRoot, SmallFiles } from './small-files.ts';
-import type { TempArea } from './temp-area.ts';
+import type { TempAreas } from './temp-areas.ts';
 
 /** What the operations of one local store work with. */
 export interface LocalStore {
   readonly root: string;
   readonly walker: FolderWalker;
-  readonly area: TempArea;
+  readonly areas: TempAreas;
   readonly scans: ScanThread;
   readonly locks: NameLocks;
   /** Of the streams of its files. */

@@ -171,13 +171,15 @@ export const lockKey = async (folder: OpenFolder, name: string): Promise<string>
 export const putBack = async (taken: Name, folder: OpenFolder, name: string): Promise<void> => {
   const stats = await lstatOf(taken).catch(() => undefined);
   if (stats === undefined) return;
-  if (stats.isDirectory()) return nameFolder(taken, folder, name);
   const names = uploadNames(name);
   for (let number = 0; number < MOST_NAMES; number += 1) {
     try {
-      return await nameNewFile(taken, folder.at(names.at(number)));
+      const free = names.at(number);
+      return await (stats.isDirectory()
+        ? nameFolder(taken, folder, free)
+        : nameFile(taken, folder, free, true));
     } catch (error) {
-      if (systemCode(error) !== 'EEXIST') throw error;
+      if (!(error instanceof AlreadyExistsError)) throw error;
     }
   }
 };

@@ -83,6 +83,8 @@ export type ScanAnswer =
 /** Each open listing holds a handle and a page. */
 const OPEN_LISTINGS = 16;
 const WAITING_LISTINGS = 256;
+/** A folder with many readers must not keep those of other roots waiting. */
+const OF_ONE_ROOT = { ofOne: OPEN_LISTINGS - 4, mayWaitOfOne: WAITING_LISTINGS / 2 };
 const IDLE_MS = 60_000;
 /** Its objects live for a page. A young generation that grows with the work would hold tens of MB for nothing. */
 const YOUNG_MB = 6;
@@ -130,10 +132,12 @@ const entriesOf = (page: ScanPage): Entry[] => {
  */
 export class ScanThread {
   readonly #listings = new Map<number, Listing>();
-  readonly #slots = createSlots(OPEN_LISTINGS, WAITING_LISTINGS);
+  readonly #slots = createSlots(OPEN_LISTINGS, WAITING_LISTINGS, OF_ONE_ROOT);
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
   #lastId = 0;
+  /** Ends the wait of listings that have no slot yet. */
+  #closing = new AbortController();
 
   /**
    * The pages of a folder, one read ahead. A bounded number of listings is open at the same time, further
@@ -145,7 +149,7 @@ export class ScanThread {
     target: ScanTarget,
     { signal, onOmitted }: Pick<ListOptions, 'signal' | 'onOmitted'>,
   ): AsyncGenerator<readonly Entry[], void, undefined> {
-    for await (const page of this.#pages((id) => ({ ...target, type: 'open', id }), signal)) {
+    for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'open', id }), signal)) {
       if (page.type !== 'page') continue;
       if (page.omitted > 0) onOmitted?.(page.omitted);
       if (page.kinds.length > 0) yield entriesOf(page);
@@ -160,24 +164,28 @@ export class ScanThread {
     target: WalkTarget,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<TreePage, void, undefined> {
-    for await (const page of this.#pages((id) => ({ ...target, type: 'walk', id }), signal)) {
+    for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'walk', id }), signal)) {
       if (page.type === 'tree-page' && page.position !== undefined) yield page;
     }
   }
 
   /** Reads small files whole. It counts as a listing; errors are those of `scan`. */
   async read(target: FilesTarget, signal: AbortSignal | undefined): Promise<FilesPage | undefined> {
-    for await (const page of this.#pages((id) => ({ ...target, type: 'files', id }), signal))
+    for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'files', id }), signal))
       if (page.type === 'files') return page;
     return undefined;
   }
 
   async *#pages(
+    root: string,
     request: (id: number) => ScanRequest,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Page, void, undefined> {
-    const leave = await this.#slots.take(signal);
+    const { signal: closing } = this.#closing;
+    const leave = this.#slots.tryTake(root) ?? (await this.#slots.take(eitherOf(signal, closing), root));
     try {
+      // It must not start another thread now.
+      closing.throwIfAborted();
       yield* this.#answers(request, signal);
     } finally {
       leave();
@@ -211,12 +219,14 @@ export class ScanThread {
     }
   }
 
-  /** Ends the thread; listings that run fail. */
+  /** Ends the thread; listings that run or wait fail. */
   async close(): Promise<void> {
+    this.#closing.abort(closed());
+    this.#closing = new AbortController();
     clearTimeout(this.#idle);
     const worker = this.#worker;
     this.#worker = undefined;
-    this.#fail(new StorageUnavailableError({ detail: 'the store was closed' }));
+    this.#fail(closed());
     if (worker === undefined) return;
     // The thread closes its folders itself: one that is terminated leaves them to the garbage collection.
     const ended = new Promise((resolve) => worker.once('exit', resolve));
@@ -281,6 +291,11 @@ export class ScanThread {
     }
   }
 }
+
+const eitherOf = (one: AbortSignal | undefined, other: AbortSignal): AbortSignal =>
+  one === undefined ? other : AbortSignal.any([one, other]);
+
+const closed = (): StorageUnavailableError => new StorageUnavailableError({ detail: 'the store was closed' });
 
 const post = (worker: Worker, request: ScanRequest): void => {
   const memory = request.type === 'files' ? request.memory : undefined;

@@ -10,7 +10,7 @@ import {
 } from '../../errors/errors.ts';
 import type { PutOptions, StagedFile, Stat, WriteOptions } from '../../storage/adapter.ts';
 import type { NameLocks } from '../../concurrency/name-locks.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
+import { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../adapter-support/system-errors.ts';
 import { copyAcross } from './across.ts';
 import type { OpenFolder } from './confinement.ts';
@@ -30,7 +30,8 @@ import { writeChunks } from './file-content.ts';
 import { attempt } from './local-store.ts';
 import { flushFolder, type OpenedFolder, type FolderWalker } from './folder-walker.ts';
 import { lockKey, nameFile } from './naming.ts';
-import type { TempArea, TempLease } from './temp-area.ts';
+import type { TempLease } from './temp-area.ts';
+import type { TempAreas } from './temp-areas.ts';
 
 const READ_BYTES = 256 * 1024;
 
@@ -39,13 +40,13 @@ export type CommitOptions = Omit<WriteOptions, 'size'>;
 
 /** What staged files are made and named with. */
 export interface Staging {
-  readonly area: TempArea;
+  readonly areas: TempAreas;
   readonly walker: FolderWalker;
   /** Of all stores of this connector. */
   readonly locks: NameLocks;
 }
 
-/** Whole content in a temporary file of the root's own file system, without a name. */
+/** Whole content in a temporary file without a name, on the file system of its target where that is known. */
 class StagedTemp implements StagedFile {
   readonly size: number;
   readonly #staging: Staging;
@@ -104,7 +105,8 @@ class StagedTemp implements StagedFile {
     } catch (error) {
       if (systemCode(error) !== 'EXDEV') throw error;
       const { signal } = options;
-      ({ stats } = await copyAcross(this.#path, this.#staging.area, {
+      const area = await this.#staging.areas.near(target.parent);
+      ({ stats } = await copyAcross(this.#path, area, {
         folder,
         path: target.parent,
         name,
@@ -155,6 +157,12 @@ export const refuseTarget = (target: SourcePath, options: PutOptions): void => {
   if (target.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
 };
 
+/** How content is staged. */
+export interface StagingOptions extends Pick<WriteOptions, 'derived'> {
+  /** The folder that it is meant for. */
+  readonly near?: SourcePath | undefined;
+}
+
 /**
  * Takes chunks into a temporary file, down to the disk unless it is `derived`. Leaves no file when that
  * fails.
@@ -163,9 +171,11 @@ export const refuseTarget = (target: SourcePath, options: PutOptions): void => {
 export const stageChunks = async (
   staging: Staging,
   chunks: AsyncIterable<Uint8Array>,
-  options: Pick<WriteOptions, 'derived'> = {},
+  options: StagingOptions = {},
 ): Promise<StagedFile> => {
-  const lease = await attempt('stage', {}, () => staging.area.lease());
+  const lease = await attempt('stage', {}, async () =>
+    (await staging.areas.near(options.near ?? SourcePath.root)).lease(),
+  );
   const name = randomUUID();
   try {
     const stats = await fill(lease.folder, name, chunks, options);

@@ -1,10 +1,11 @@
 import type { Logger } from '../../log/logger.ts';
-import { processState } from '../../adapter-support/process-mark.ts';
+import { isLeftOver } from '../../adapter-support/process-mark.ts';
 import { systemCode } from '../../adapter-support/system-errors.ts';
 import { readRecord } from './across.ts';
 import type { OpenFolder } from './confinement.ts';
 import { besidePrefix, TEMP_PREFIX } from './names.ts';
 import type { FolderWalker } from './folder-walker.ts';
+import { mountsBelow } from './temp-areas.ts';
 import { removeTree } from './trees.ts';
 import { lstatOf, readNames, removeEmpty, unlinkFile } from './system.ts';
 
@@ -13,31 +14,19 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const namesOrNone = (folder: OpenFolder): Promise<readonly string[]> =>
   readNames(folder.self).catch(() => []);
 
-/** When anything in the instance's folder changed last. */
-const lastChange = async (area: OpenFolder, walker: FolderWalker, instance: string): Promise<number> => {
-  let latest = (await lstatOf(area.at(instance))).mtimeMs;
-  const folder = await walker.confinement.openChild(area, instance);
+/** When anything in a folder, or below it, changed last. */
+const lastChange = async (parent: OpenFolder, walker: FolderWalker, name: string): Promise<number> => {
+  const stats = await lstatOf(parent.at(name));
+  if (!stats.isDirectory()) return stats.mtimeMs;
+  let latest = stats.mtimeMs;
+  const folder = await walker.confinement.openChild(parent, name);
   try {
-    for (const name of await namesOrNone(folder)) {
-      const stats = await lstatOf(folder.at(name)).catch(() => undefined);
-      latest = Math.max(latest, stats?.mtimeMs ?? 0);
-    }
+    for (const child of await namesOrNone(folder))
+      latest = Math.max(latest, await lastChange(folder, walker, child).catch(() => 0));
   } finally {
     await folder.close();
   }
   return latest;
-};
-
-const isLeftOver = async (
-  area: OpenFolder,
-  walker: FolderWalker,
-  instance: string,
-  now: number,
-): Promise<boolean> => {
-  const state = await processState(instance);
-  // Another machine's process cannot be asked; what nobody has touched for a day is nobody's.
-  if (state === 'unknown') return now - (await lastChange(area, walker, instance)) > DAY_MS;
-  return state === 'gone';
 };
 
 /** Removes what the instance put beside targets on other file systems. */
@@ -69,7 +58,9 @@ const sweepInstance = async (area: OpenFolder, walker: FolderWalker, instance: s
 const sweepArea = async (area: OpenFolder, walker: FolderWalker, now: number, log: Logger): Promise<void> => {
   for (const instance of await readNames(area.self)) {
     try {
-      if (!(await isLeftOver(area, walker, instance, now))) continue;
+      const changedAt = (): Promise<number> => lastChange(area, walker, instance);
+      // Another machine's process cannot be asked; what is untouched for a day has no owner any more.
+      if (!(await isLeftOver(instance, changedAt, { now, unknownMs: DAY_MS }))) continue;
       await sweepInstance(area, walker, instance);
       log.info('Removed temporary files that a process had left behind.');
     } catch (error) {
@@ -80,26 +71,43 @@ const sweepArea = async (area: OpenFolder, walker: FolderWalker, now: number, lo
   }
 };
 
-/**
- * Removes what killed processes left in a root: staged content, half-removed and half-copied folders,
- * temporary files beside their targets. Files of processes that still run are not touched. What resists is
- * logged; rejects only when the root cannot be opened.
- */
-export const sweepLeftovers = async (walker: FolderWalker, now: number, log: Logger): Promise<void> => {
-  const root = await walker.confinement.openRoot();
+const sweepFolder = async (
+  folder: OpenFolder,
+  walker: FolderWalker,
+  now: number,
+  log: Logger,
+): Promise<void> => {
   try {
-    const area = await walker.confinement.openChild(root, TEMP_PREFIX);
+    const area = await walker.confinement.openChild(folder, TEMP_PREFIX);
     try {
       await sweepArea(area, walker, now, log);
     } finally {
       await area.close();
     }
     // Succeeds when nothing is left in it.
-    await removeEmpty(root.at(TEMP_PREFIX)).catch(() => undefined);
+    await removeEmpty(folder.at(TEMP_PREFIX)).catch(() => undefined);
   } catch (error) {
     if (systemCode(error) !== 'ENOENT')
       log.warn('Temporary files of earlier runs could not be looked for.', { error });
   } finally {
-    await root.close();
+    await folder.close();
+  }
+};
+
+/**
+ * Removes what killed processes left in a root and in the volumes mounted below it: staged content,
+ * half-removed and half-copied folders, temporary files beside their targets. Files of processes that still
+ * run are not touched. What resists is logged; rejects only when the root cannot be opened.
+ */
+export const sweepLeftovers = async (
+  root: string,
+  walker: FolderWalker,
+  now: number,
+  log: Logger,
+): Promise<void> => {
+  await sweepFolder(await walker.confinement.openRoot(), walker, now, log);
+  for (const mount of await mountsBelow(root)) {
+    const folder = await walker.open(mount).catch(() => undefined);
+    if (folder !== undefined) await sweepFolder(folder, walker, now, log);
   }
 };

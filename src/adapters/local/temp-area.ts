@@ -1,16 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { StorageDeniedError } from '../../errors/errors.ts';
-import { readProcessMark } from '../../adapter-support/process-mark.ts';
 import { systemCode } from '../../adapter-support/system-errors.ts';
+import { makeTemporaryFolder, sweepTemporaryFolders } from '../../adapter-support/temporary-folder.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
 import { TEMP_PREFIX } from './names.ts';
 import { emptyFolder } from './trees.ts';
 import { makeDirectory, removeEmpty } from './system.ts';
 
 const ATTEMPTS = 100;
+const ELSEWHERE_PREFIX = 'stowage-area-';
 /** The root may not be written, and folders in it perhaps may: a common layout of web hosts. */
 const NOT_WRITABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM', 'EROFS']);
 /** The right to use the area until `release`. */
@@ -22,8 +19,8 @@ export interface TempLease {
 }
 
 /**
- * Where an adapter keeps what has no name yet: `<root>/.stowage-tmp/<instance>`, on the file system of the
- * root, so that a link or a rename gives a file its name. The instance's name identifies the process, so that
+ * Where an adapter keeps what has no name yet: `.stowage-tmp/<instance>` in the root or in a volume mounted
+ * below it, on the same file system, so that a link or a rename gives a file its name. The instance's name identifies the process, so that
  * the leftovers of a killed one can be told from files in use. The folder is there only while it is used.
  * Where the root may not be written it is a folder of the system's own for temporary files.
  */
@@ -33,26 +30,16 @@ export class TempArea {
   readonly #confinementOf: (root: string) => Confinement;
   /** A folder of the system's own for temporary files, while it stands in for the one in the root. */
   #elsewhere: string | undefined;
+  #sweeping: Promise<void> | undefined;
   #users = 0;
   #opening: Promise<OpenFolder> | undefined;
   #clearing: Promise<void> = Promise.resolve();
 
-  private constructor(
-    confinement: Confinement,
-    confinementOf: (root: string) => Confinement,
-    instance: string,
-  ) {
+  /** @param confinementOf confines to a folder outside of the root */
+  constructor(confinement: Confinement, confinementOf: (root: string) => Confinement, instance: string) {
     this.#confinement = confinement;
     this.#confinementOf = confinementOf;
     this.instance = instance;
-  }
-
-  /** @param confinementOf confines to a folder outside of the root */
-  static async create(
-    confinement: Confinement,
-    confinementOf: (root: string) => Confinement,
-  ): Promise<TempArea> {
-    return new TempArea(confinement, confinementOf, `${await readProcessMark()}-${randomUUID().slice(0, 8)}`);
   }
 
   /** Makes the area when it is not there. Errors of the system. */
@@ -138,7 +125,8 @@ export class TempArea {
 
   /** Files are then copied to a reserved name beside their target, unless it is on the same file system. */
   async #makeElsewhere(): Promise<OpenFolder> {
-    this.#elsewhere = await mkdtemp(join(tmpdir(), 'stowage-'));
+    await (this.#sweeping ??= sweepTemporaryFolders(ELSEWHERE_PREFIX));
+    this.#elsewhere = await makeTemporaryFolder(ELSEWHERE_PREFIX);
     return this.#confinementOf(this.#elsewhere).openRoot();
   }
 

@@ -160,7 +160,10 @@ const removeAll = async (
     const others = batch.filter((entry) => !entry.isFolder);
     for (let start = 0; start < others.length; start += REMOVALS) {
       const group = others.slice(start, start + REMOVALS);
-      await Promise.all(group.map(({ name }) => removeTree(confinement, folder, name, false)));
+      const removals = group.map(({ name }) => removeTree(confinement, folder, name, false));
+      // All have ended when one has failed: the folder's handle is closed then, and its number given again.
+      const failed = (await Promise.allSettled(removals)).find(({ status }) => status === 'rejected');
+      if (failed?.status === 'rejected') throw failed.reason;
     }
     for (const { name, isFolder } of batch) {
       if (isFolder && (await raise?.(name)) !== true) await removeTree(confinement, folder, name);
@@ -168,37 +171,76 @@ const removeAll = async (
   }
 };
 
+/** A folder that lies in the temporary area, and where it was raised from, unless it is the topmost one. */
+interface Raised {
+  readonly name: string;
+  readonly from?: { readonly parent: string; readonly name: Name };
+  isEmptied: boolean;
+}
+
+/** Puts sub-folders back into their parents, which are still in the area, the deepest ones first. */
+const lowerAll = async (
+  confinement: Confinement,
+  area: OpenFolder,
+  raised: readonly Raised[],
+): Promise<void> => {
+  for (const { name, from } of raised.toReversed()) {
+    if (from === undefined) continue;
+    const parent = await confinement.openChild(area, from.parent);
+    await renameTo(area.at(name), parent.at(from.name)).finally(() => parent.close());
+  }
+};
+
 /**
  * Removes a folder of the temporary area with all that it holds, however deep: its sub-folders are first
  * renamed up into the area, so that two handles are open at most. A folder that cannot be renamed is emptied
- * where it is.
+ * where it is. When something resists, what is left lies in the folder again as it did before.
  */
 export const removeFlattened = async (
   confinement: Confinement,
   area: OpenFolder,
   name: string,
 ): Promise<void> => {
-  const waiting: string[] = [name];
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const folder = await confinement.openChild(area, next).catch((error: unknown) => {
-      if (systemCode(error) === 'ENOENT') return undefined;
-      throw error;
-    });
-    if (folder === undefined) continue;
-    try {
-      await emptyFolder(confinement, folder, async (child) => {
-        const raised = randomUUID();
-        const isRaised = await renameTo(folder.at(child), area.at(raised)).then(
-          () => true,
-          () => false,
-        );
-        if (isRaised) waiting.push(raised);
-        return isRaised;
-      });
-    } finally {
-      await folder.close();
+  // A folder stays below its raised sub-folders until they are gone.
+  const stack: Raised[] = [{ name, isEmptied: false }];
+  try {
+    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+      if (top.isEmptied) {
+        await unlessGone(removeEmpty(area.at(top.name)));
+        stack.pop();
+      } else {
+        await raiseAll(confinement, area, top.name, stack);
+        top.isEmptied = true;
+      }
     }
-    await unlessGone(removeEmpty(area.at(next)));
+  } catch (error) {
+    await lowerAll(confinement, area, stack).catch(() => undefined);
+    throw error;
+  }
+};
+
+/** Empties a folder of the area; sub-folders go on the stack. */
+const raiseAll = async (
+  confinement: Confinement,
+  area: OpenFolder,
+  parent: string,
+  stack: Raised[],
+): Promise<void> => {
+  const folder = await confinement.openChild(area, parent).catch((error: unknown) => {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (folder === undefined) return;
+  try {
+    await emptyFolder(confinement, folder, async (child) => {
+      const name = randomUUID();
+      return renameTo(folder.at(child), area.at(name)).then(
+        () => stack.push({ name, from: { parent, name: child }, isEmptied: false }) > 0,
+        () => false,
+      );
+    });
+  } finally {
+    await folder.close();
   }
 };
 
