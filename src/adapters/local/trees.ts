@@ -209,8 +209,8 @@ export const removeFlattened = async (
         await unlessGone(removeEmpty(area.at(top.name)));
         stack.pop();
       } else {
-        await raiseAll(confinement, area, top.name, stack);
         top.isEmptied = true;
+        if (!(await raiseAll(confinement, area, top.name, stack))) stack.pop();
       }
     }
   } catch (error) {
@@ -219,18 +219,18 @@ export const removeFlattened = async (
   }
 };
 
-/** Empties a folder of the area; sub-folders go on the stack. */
+/** Empties a folder of the area; sub-folders go on the stack. False: it is not there. */
 const raiseAll = async (
   confinement: Confinement,
   area: OpenFolder,
   parent: string,
   stack: Raised[],
-): Promise<void> => {
+): Promise<boolean> => {
   const folder = await confinement.openChild(area, parent).catch((error: unknown) => {
     if (systemCode(error) === 'ENOENT') return undefined;
     throw error;
   });
-  if (folder === undefined) return;
+  if (folder === undefined) return false;
   try {
     await emptyFolder(confinement, folder, async (child) => {
       const name = randomUUID();
@@ -239,6 +239,7 @@ const raiseAll = async (
         () => false,
       );
     });
+    return true;
   } finally {
     await folder.close();
   }
