@@ -4,92 +4,103 @@ import { BusyError } from '../errors/errors.ts';
 export interface Slots {
   /**
    * Waits for a slot. Returns the function that gives it back; calling it again does nothing.
-   * @param user users with slots in common take turns: each gets every n-th slot, however many it waits for
+   * @param user users take turns: each gets every n-th slot, however many it waits for
    * @throws the signal's reason; BusyError when the queue is full
    */
   take(signal: AbortSignal | undefined, user?: string): Promise<() => void>;
 }
 
-/** Slots that can be asked for without waiting. */
-export interface OwnSlots extends Slots {
-  /** As `take`, and undefined where it would have to wait. */
-  tryTake(user?: string): (() => void) | undefined;
+/** What one user may have of slots, so that another one always comes in; default: all. */
+export interface UserShare {
+  readonly slots?: number;
+  readonly waiting?: number;
 }
 
-/**
- * Slots for `count` holders at the same time. One user holds at most `ofOne` of them, and is at most
- * `mayWaitOfOne` times in the queue, so that another one always comes in.
- */
-export const createSlots = (
-  count: number,
-  mayWait: number,
-  { ofOne = count, mayWaitOfOne = mayWait }: { readonly ofOne?: number; readonly mayWaitOfOne?: number } = {},
-): OwnSlots => {
-  // Users whose turn is farther off come later.
-  const waiting = new Map<string, Set<() => void>>();
-  const held = new Map<string, number>();
-  let free = count;
-  let queued = 0;
-  const hold = (user: string, more: number): void => {
-    free -= more;
-    const now = (held.get(user) ?? 0) + more;
-    if (now === 0) held.delete(user);
-    else held.set(user, now);
-  };
-  const drop = (user: string, enter: () => void): void => {
-    const own = waiting.get(user);
+class FairSlots implements Slots {
+  readonly #mayWait: number;
+  readonly #share: Required<UserShare>;
+  /** Users whose turn is farther off come later. */
+  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #held = new Map<string, number>();
+  #free: number;
+  #queued = 0;
+
+  constructor(count: number, mayWait: number, { slots = count, waiting = mayWait }: UserShare) {
+    this.#free = count;
+    this.#mayWait = mayWait;
+    this.#share = { slots, waiting };
+  }
+
+  /** As `take`, and undefined where it would have to wait. */
+  tryTake(user = ''): (() => void) | undefined {
+    if (!this.#mayHold(user)) return undefined;
+    this.#hold(user, 1);
+    return this.#once(user);
+  }
+
+  async take(signal: AbortSignal | undefined, user = ''): Promise<() => void> {
+    signal?.throwIfAborted();
+    const immediate = this.tryTake(user);
+    if (immediate !== undefined) return immediate;
+    const own = this.#waiting.get(user) ?? new Set();
+    if (this.#queued >= this.#mayWait || own.size >= this.#share.waiting)
+      throw new BusyError({ detail: 'too many operations wait for their turn' });
+    await new Promise<void>((resolve, reject) => {
+      const enter = (): void => {
+        signal?.removeEventListener('abort', leave);
+        resolve();
+      };
+      const leave = (): void => {
+        this.#drop(user, enter);
+        reject(signal?.reason as Error);
+      };
+      this.#waiting.set(user, own.add(enter));
+      this.#queued += 1;
+      signal?.addEventListener('abort', leave, { once: true });
+    });
+    return this.#once(user);
+  }
+
+  #mayHold(user: string): boolean {
+    return this.#free > 0 && (this.#held.get(user) ?? 0) < this.#share.slots;
+  }
+
+  #hold(user: string, more: number): void {
+    this.#free -= more;
+    const now = (this.#held.get(user) ?? 0) + more;
+    if (now === 0) this.#held.delete(user);
+    else this.#held.set(user, now);
+  }
+
+  #drop(user: string, enter: () => void): void {
+    const own = this.#waiting.get(user);
     if (own?.delete(enter) !== true) return;
-    queued -= 1;
-    if (own.size === 0) waiting.delete(user);
-  };
-  const mayHold = (user: string): boolean => free > 0 && (held.get(user) ?? 0) < ofOne;
-  const tryTake = (user = ''): (() => void) | undefined => {
-    if (!mayHold(user)) return undefined;
-    hold(user, 1);
-    return once(user);
-  };
-  const admit = (): void => {
-    for (const [user, own] of waiting) {
-      const [enter] = own;
-      if (enter === undefined || !mayHold(user)) continue;
-      drop(user, enter);
-      if (waiting.delete(user)) waiting.set(user, own);
-      hold(user, 1);
-      return enter();
-    }
-  };
-  const once = (user: string): (() => void) => {
+    this.#queued -= 1;
+    if (own.size === 0) this.#waiting.delete(user);
+  }
+
+  #once(user: string): () => void {
     let given = false;
     return () => {
       if (given) return;
       given = true;
-      hold(user, -1);
-      admit();
+      this.#hold(user, -1);
+      this.#admit();
     };
-  };
-  return {
-    tryTake,
-    take: async (signal, user = '') => {
-      signal?.throwIfAborted();
-      const immediate = tryTake(user);
-      if (immediate !== undefined) return immediate;
-      const own = waiting.get(user) ?? new Set();
-      if (queued >= mayWait || own.size >= mayWaitOfOne)
-        throw new BusyError({ detail: 'too many operations wait for their turn' });
-      await new Promise<void>((resolve, reject) => {
-        const enter = (): void => {
-          signal?.removeEventListener('abort', leave);
-          resolve();
-        };
-        const leave = (): void => {
-          drop(user, enter);
-          reject(signal?.reason as Error);
-        };
-        waiting.set(user, own.add(enter));
-        queued += 1;
-        signal?.addEventListener('abort', leave, { once: true });
-      });
-      return once(user);
-    },
-  };
-};
+  }
+
+  #admit(): void {
+    for (const [user, own] of this.#waiting) {
+      const [enter] = own;
+      if (enter === undefined || !this.#mayHold(user)) continue;
+      this.#drop(user, enter);
+      if (this.#waiting.delete(user)) this.#waiting.set(user, own);
+      this.#hold(user, 1);
+      return enter();
+    }
+  }
+}
+
+/** Slots for `count` holders at the same time. */
+export const createSlots = (count: number, mayWait: number, share: UserShare = {}): FairSlots =>
+  new FairSlots(count, mayWait, share);

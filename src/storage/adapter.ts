@@ -155,11 +155,8 @@ export interface StagedFile {
   discard(): Promise<void>;
 }
 
-/** How content is staged. */
-export interface StageOptions extends OperationOptions {
-  /** The folder that it is likely meant for: a store of several volumes stages it there. */
-  readonly near?: SourcePath | undefined;
-}
+/** How content is staged: `near` is the folder that it is likely meant for. */
+export type StageOptions = OperationOptions & { readonly near?: SourcePath | undefined };
 
 /**
  * The storage port: what an adapter must do. Paths are inside the source and already safe; an adapter must
@@ -282,10 +279,7 @@ export interface StorageAdapter {
    */
   temporaryUrl?(path: SourcePath, options: TemporaryUrlOptions): Promise<string | undefined>;
 
-  /**
-   * Optional: takes content in before its name is decided, without a second copy. Else the port spools to a
-   * local temporary file.
-   */
+  /** Optional: takes content in before its name is decided. Else the port spools to a local temporary file. */
   stage?(content: Readable, options?: StageOptions): Promise<StagedFile>;
 
   /** Frees connections and temporary files. Operations after it may fail. */

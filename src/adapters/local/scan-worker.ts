@@ -6,7 +6,7 @@ import { entryOf, isSpecial, kindOf, statOf } from './system.ts';
 import { NameFilter, type SeenName } from './names.ts';
 import { openScanned, type ScannedFolder } from './scanned-folder.ts';
 import { readFiles } from './small-reads.ts';
-import type { ScanAnswer, ScanPage, ScanRequest } from './scan-thread.ts';
+import type { ScanAnswer, ScanPage, ScanRequest } from './scan-messages.ts';
 import { TreeScan } from './tree-scan.ts';
 
 const PAGE = 2000;

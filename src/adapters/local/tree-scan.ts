@@ -5,7 +5,7 @@ import type { Entry } from '../../storage/adapter.ts';
 import { byKey, firstOf, keyOf } from '../../storage/walk-order.ts';
 import { NameFilter, type SeenName } from './names.ts';
 import { openScanned, type ScannedFolder } from './scanned-folder.ts';
-import type { TreePage, WalkRequest } from './scan-thread.ts';
+import type { TreePage, WalkRequest } from './scan-messages.ts';
 import { entryOf, isSpecial, kindOf } from './system.ts';
 
 /** Entries between two checks of the clock. */

@@ -9,7 +9,8 @@ import {
   type WalkPage,
 } from '../../storage/tree-walk.ts';
 import { attempt, type LocalStore } from './local-store.ts';
-import { ScanThreadMissing, type TreePage } from './scan-thread.ts';
+import type { TreePage } from './scan-messages.ts';
+import { ScanThreadMissing } from './scan-thread.ts';
 
 const known = (column: Float64Array, row: number): number | undefined => {
   const value = column[row];
