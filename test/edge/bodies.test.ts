@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { MemoryAdapter, stageContent } from '../../dist/internals.js';
 import { memoryInUse } from '../memory-in-use.ts';
 import { replacing } from '../protocol/changing-store.ts';
-import { ask, form, json, leftovers, post, startEdge } from './edge.ts';
+import { ask, form, json, leftovers, post, removeLeftovers, startEdge } from './edge.ts';
 import { fieldPart, filePart, formOf, part, RawConnection, formType, formEnd } from './raw-http.ts';
 
 const LIMIT = 102_400;
@@ -13,7 +13,12 @@ const LIMIT = 102_400;
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 afterEach(async () => {
-  await expect.poll(leftovers).toEqual([]);
+  try {
+    await expect.poll(leftovers).toEqual([]);
+  } finally {
+    // What one test leaves must not be waited for by all that follow.
+    await removeLeftovers();
+  }
 });
 
 /** A JSON body of exactly this many bytes. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,6 +39,11 @@ process.env['TMPDIR'] = temporary;
 export const leftovers = async (): Promise<readonly string[]> => {
   const entries = await readdir(temporary, { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+};
+
+/** For the tests that follow. */
+export const removeLeftovers = async (): Promise<void> => {
+  for (const name of await readdir(temporary)) await rm(join(temporary, name), { recursive: true });
 };
 
 const withoutStage = (): StorageAdapter =>

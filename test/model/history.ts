@@ -78,9 +78,13 @@ export class History {
     return all;
   }
 
-  /** Everything that the end state breaks, one line each. */
-  violations(found: readonly Found[]): string[] {
-    const removed = this.#withContents(this.#removed);
+  /**
+   * Everything that the end state breaks, one line each.
+   * @param trashed what lies in the trash, where there is one: then all that was removed must be there
+   * @param mayDouble answers of the store were lost, so that a copy may be left of what was moved
+   */
+  violations(found: readonly Found[], trashed?: ReadonlySet<string>, mayDouble = false): string[] {
+    const removed = this.#withContents(trashed ?? this.#removed);
     const multiplied = this.#withContents(this.#multiplied);
     const byItem = new Map<string | undefined, Found[]>();
     for (const file of found) byItem.set(itemOf(file.name), [...(byItem.get(itemOf(file.name)) ?? []), file]);
@@ -100,6 +104,6 @@ export class History {
         ? []
         : [`${item} is there ${String(files.length)} times: ${files.map(({ where }) => where).join(', ')}`],
     );
-    return [...lost, ...damaged, ...doubled];
+    return [...lost, ...damaged, ...(mayDouble ? [] : doubled)];
   }
 }

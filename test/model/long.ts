@@ -1,8 +1,10 @@
 /**
  * `npm run test:model -- local s3 --seed 7 --operations 20000 --runs 5`: long runs by hand. Without names:
- * every store that can run here.
+ * every store that can run here. With `--faults` answers of the store are lost and wrong, and removed items
+ * go to the trash; `--seconds` ends a run by time.
  */
 import { parseArgs } from 'node:util';
+import { Faults } from './faults.ts';
 import { runModel } from './run.ts';
 import { storeKinds } from './stores.ts';
 
@@ -10,9 +12,11 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     seed: { type: 'string', default: String(Date.now() % 100_000) },
-    operations: { type: 'string', default: '5000' },
+    operations: { type: 'string' },
+    seconds: { type: 'string' },
+    faults: { type: 'boolean', default: false },
     runs: { type: 'string', default: '1' },
-    clients: { type: 'string', default: '4' },
+    clients: { type: 'string', default: '' },
   },
 });
 
@@ -26,18 +30,25 @@ for (const [name, kind] of chosen) {
   }
   for (let run = 0; run < Number(values.runs); run += 1) {
     const seed = Number(values.seed) + run;
-    const stores = await kind.start();
+    const faults = values.faults ? new Faults(seed) : undefined;
+    const stores = await kind.start(faults);
     const begun = Date.now();
     try {
       const report = await runModel({
         ...stores,
         seed,
-        clients: Number(values.clients),
-        operations: Number(values.operations),
+        clients: Number(values.clients === '' ? (values.faults ? 12 : 4) : values.clients),
+        operations: Number(values.operations ?? (values.seconds === undefined ? 5000 : Infinity)),
+        ...(values.seconds === undefined ? {} : { seconds: Number(values.seconds) }),
+        trash: values.faults,
+        faults,
       });
       const { done, refused, unknown } = report.counts;
       console.log(
         `${name}, seed ${String(seed)}: ${String(done)} done, ${String(refused)} refused, ${String(unknown)} unknown, ` +
+          (faults === undefined
+            ? ''
+            : `${String(faults.counts.lost)} answers lost, ${String(faults.counts.absent)} false 404s, `) +
           `${String(report.files)} files in the end, ${String(Math.round((Date.now() - begun) / 1000))} s`,
       );
       for (const line of [...report.violations, ...report.complaints]) console.log(`  ${line}`);

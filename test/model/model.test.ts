@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Faults } from './faults.ts';
 import { runModel } from './run.ts';
 import { storeKinds, type Stores } from './stores.ts';
 
@@ -6,7 +7,11 @@ import { storeKinds, type Stores } from './stores.ts';
 // it again.
 const today = Math.floor(Date.now() / 86_400_000) % 100_000;
 
-describe.each(Object.entries(storeKinds))('several clients at once on %s', (name, kind) => {
+// Those of the others take long; `npm run test:model` runs them.
+const QUICK = ['local', 'memory', 'overlay', 's3', 'webdav'];
+const quick = Object.entries(storeKinds).filter(([name]) => QUICK.includes(name));
+
+describe.each(quick)('several clients at once on %s', (name, kind) => {
   describe.skipIf(kind.missing !== undefined)(kind.missing ?? 'with changes from outside', () => {
     let stores: Stores;
     beforeAll(async () => {
@@ -24,4 +29,22 @@ describe.each(Object.entries(storeKinds))('several clients at once on %s', (name
       expect(report.counts.done).toBeGreaterThan(operations / 4);
     }, 120_000);
   });
+});
+
+describe.each(['memory', 'local'])('twelve clients on %s that loses answers', (name) => {
+  it(`lose nothing that was answered, with the trash (seed ${String(today)})`, async () => {
+    const kind = storeKinds[name];
+    if (kind === undefined) throw new Error(`no store ${name}`);
+    const faults = new Faults(today, 0.02);
+    const stores = await kind.start(faults);
+    try {
+      const run = { ...stores, seed: today, clients: 12, operations: 400, trash: true, faults };
+      const { violations, counts } = await runModel(run);
+      expect(violations).toEqual([]);
+      expect(counts.done).toBeGreaterThan(100);
+      expect(faults.counts.lost).toBeGreaterThan(0);
+    } finally {
+      await stores.stop();
+    }
+  }, 60_000);
 });

@@ -1,7 +1,8 @@
 import { createServer } from 'node:http';
 import { createApp, type ConfigInput } from 'stowage';
 import { Client, join, World, type Setting } from './client.ts';
-import { readContent } from './content.ts';
+import { itemOf, readContent } from './content.ts';
+import type { Faults } from './faults.ts';
 import { History, type Found } from './history.ts';
 import { Random } from './random.ts';
 
@@ -13,8 +14,16 @@ export interface Run {
   readonly seed: number;
   readonly sources: ConfigInput['sources'];
   readonly clients: number;
-  /** Ends after so many operations of all clients together. */
+  /** Ends after so many operations of all clients together… */
   readonly operations: number;
+  /** …or after so many seconds. */
+  readonly seconds?: number;
+  /** Removed items go to the trash, and must be there in the end. */
+  readonly trash?: boolean;
+  /** Set while clients work. */
+  readonly faults?: Faults | undefined;
+  /** What has changed outside of the roots, in words. */
+  readonly outsideChanges?: () => Promise<readonly string[]>;
   /** Changes the store past the service, now and then. Says what it has stored, as a client would. */
   readonly outside?: (setting: Setting, random: Random) => Promise<void>;
   /** What lies in folders from the beginning. */
@@ -61,6 +70,14 @@ const findAll = async (url: string, source: string, path = ''): Promise<Found[]>
   return found;
 };
 
+/** The items whose names the trash lists. */
+const trashedIn = async (url: string, source: string): Promise<readonly string[]> => {
+  const answer = await fetch(`${url}/trashList?${new URLSearchParams({ source }).toString()}`);
+  const { data } = (await answer.json()) as { data: { items: { name: string }[] } };
+  if (answer.status !== 200) throw new Error(`the trash of ${source}: ${JSON.stringify(data)}`);
+  return data.items.flatMap(({ name }) => itemOf(name) ?? []);
+};
+
 /** Serves what clients upload by address. */
 const startRemote = async () => {
   const offers = new Map<string, Uint8Array>();
@@ -89,7 +106,11 @@ export const runModel = async ({
   sources,
   clients,
   operations,
+  seconds = Number.POSITIVE_INFINITY,
+  trash = false,
+  faults,
   outside,
+  outsideChanges,
   planted = [],
 }: Run): Promise<Report> => {
   const app = createApp(
@@ -97,6 +118,7 @@ export const runModel = async ({
       extensions: ['txt', 'png'],
       createThumb: false,
       allowPrivateNetworkUploads: true,
+      ...(trash ? { trash: {} } : {}),
       sources: sources ?? {},
     },
     {},
@@ -111,14 +133,17 @@ export const runModel = async ({
     const world = new World(Object.keys(sources ?? {}));
     const setting: Setting = { url, remote, world, history, complaints: [] };
     let left = operations;
+    const end = performance.now() + seconds * 1000;
+    const goesOn = (): boolean => left > 0 && performance.now() < end;
+    if (faults !== undefined) faults.isOn = true;
     const work = async (client: Client): Promise<void> => {
-      while (left > 0) {
+      while (goesOn()) {
         left -= 1;
         await client.act();
       }
     };
     const change = async (random: Random): Promise<void> => {
-      while (left > 0) {
+      while (goesOn()) {
         await outside?.(setting, random);
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
@@ -132,10 +157,18 @@ export const runModel = async ({
     // Requests that clients have left may still be at work; closing waits for none of them, a look after a
     // pause sees their end.
     await new Promise((resolve) => setTimeout(resolve, 1500));
+    if (faults !== undefined) faults.isOn = false;
+    const trashed = trash
+      ? new Set((await Promise.all(world.sources.map((source) => trashedIn(url, source)))).flat())
+      : undefined;
     const found = (await Promise.all(world.sources.map((source) => findAll(url, source)))).flat();
     return {
-      violations: history.violations(found),
-      complaints: setting.complaints,
+      violations: [
+        ...history.violations(found, trashed, faults !== undefined),
+        ...((await outsideChanges?.()) ?? []),
+      ],
+      // Faults of the store are passed on, as they should be.
+      complaints: faults === undefined ? setting.complaints : [],
       counts: history.counts,
       files: found.length,
     };

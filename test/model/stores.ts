@@ -1,13 +1,22 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ConfigInput } from 'stowage';
+import { registerStorageAdapter, type ConfigInput } from 'stowage';
+import type { StorageFactory } from 'stowage/storage';
+import { createLocalFactory, memoryFactory } from '../../dist/internals.js';
+import { azuriteMissing, makeContainer, startAzurite } from '../adapters/servers/azurite.ts';
 import { makeBucket, optionsFor } from '../adapters/servers/bucket.ts';
+import { FaultProxy } from '../adapters/servers/fault-proxy.ts';
+import { openFtpStore, startFtp } from '../adapters/servers/ftp.ts';
+import { hasProftpd } from '../adapters/servers/proftpd.ts';
 import { radosgwMissing, startRadosgw } from '../adapters/servers/radosgw.ts';
+import { hasSshd, openSftpStore, startSshd } from '../adapters/servers/ssh.ts';
+import { makeRoot, type PathServer, type PathStore } from '../adapters/path-stores.ts';
 import { login, programs, startApache } from '../adapters/servers/webdav.ts';
 import { textOf } from './content.ts';
+import { type Faults, faulty } from './faults.ts';
 import type { Setting } from './client.ts';
 import type { Random } from './random.ts';
 
@@ -17,6 +26,8 @@ export interface Stores {
   readonly outside?: (setting: Setting, random: Random) => Promise<void>;
   /** Items that lie in folders from the beginning: the model must know what goes along with them. */
   readonly planted?: readonly { readonly name: string; readonly folder: string }[];
+  /** What has changed beside the roots. */
+  readonly outsideChanges?: () => Promise<readonly string[]>;
   readonly stop: () => Promise<void>;
 }
 
@@ -24,7 +35,7 @@ export interface Stores {
 export interface StoreKind {
   /** Why it cannot run here; undefined when it can. */
   readonly missing: string | undefined;
-  readonly start: () => Promise<Stores>;
+  readonly start: (faults?: Faults) => Promise<Stores>;
 }
 
 const seen = (title: string) => ({ title, baseurl: `https://files.example/${title}/` });
@@ -50,18 +61,91 @@ const intoFolder =
     }
   };
 
-const startLocal = async (): Promise<Stores> => {
+let registered = 0;
+
+/** The name of a kind of store with faults before it. */
+const register = (factory: StorageFactory, faults: Faults): string => {
+  registered += 1;
+  const name = `faulty-${String(registered)}`;
+  registerStorageAdapter(name, {
+    ...factory,
+    create: async (context) => faulty(await factory.create(context), faults),
+  });
+  return name;
+};
+
+/** Something beside the roots that must stay as it is. */
+const beside = async (
+  base: string,
+  known: readonly string[],
+): Promise<NonNullable<Stores['outsideChanges']>> => {
+  await mkdir(join(base, 'outside'));
+  await writeFile(join(base, 'outside/t1.txt'), 'outside');
+  return async () => {
+    const names = (await readdir(base)).filter((name) => name !== 'outside' && !known.includes(name));
+    const content = await readFile(join(base, 'outside/t1.txt'), 'utf8').catch(() => 'nothing');
+    const isSame = content === 'outside' && (await readdir(join(base, 'outside'))).length === 1;
+    return [
+      ...names.map((name) => `${name} lies beside the roots`),
+      ...(isSame ? [] : ['outside has changed']),
+    ];
+  };
+};
+
+const startLocal = async (faults?: Faults): Promise<Stores> => {
   const base = await mkdtemp(join(tmpdir(), 'stowage-model-'));
   const roots = { one: join(base, 'one'), two: join(base, 'two') };
   await Promise.all(Object.values(roots).map((root) => mkdir(root)));
+  const outsideChanges = await beside(base, Object.keys(roots));
+  const adapter = faults === undefined ? {} : { storageAdapter: register(createLocalFactory(), faults) };
   return {
     sources: {
-      one: { ...seen('one'), root: roots.one, ...replacing },
-      two: { ...seen('two'), root: roots.two },
+      one: { ...seen('one'), root: roots.one, ...adapter, ...replacing },
+      two: { ...seen('two'), root: roots.two, ...adapter },
     },
     outside: intoFolder(roots, base),
+    outsideChanges,
     stop: () => rm(base, { recursive: true }),
   };
+};
+
+/** Two roots on a server, beside a local source. */
+const startPaths =
+  <Server extends PathServer>(
+    startServer: () => Promise<Server>,
+    open: (server: Server, options: object, root: string) => PathStore,
+  ) =>
+  async (faults?: Faults): Promise<Stores> => {
+    const [server, local] = await Promise.all([startServer(), startLocal()]);
+    const source = async (name: string) => {
+      await makeRoot(server, name);
+      const factory: StorageFactory = { create: async () => open(server, {}, name) };
+      const store = { create: async () => open(server, {}, name) };
+      if (faults !== undefined) return { ...seen(name), storageAdapter: register(factory, faults) };
+      registered += 1;
+      registerStorageAdapter(`plain-${String(registered)}`, store);
+      return { ...seen(name), storageAdapter: `plain-${String(registered)}` };
+    };
+    const sources = { one: { ...(await source('one')), ...replacing }, three: await source('three') };
+    return {
+      sources: { ...sources, ...(local.sources?.['two'] === undefined ? {} : { two: local.sources['two'] }) },
+      outsideChanges: await beside(server.data, Object.keys(sources)),
+      stop: async () => {
+        await Promise.all([server.stop(), local.stop()]);
+      },
+    };
+  };
+
+/** A server that speaks HTTP, with faults before it if any are wanted. */
+const proxied = async (
+  target: string,
+  faults: Faults | undefined,
+): Promise<{ readonly origin: string; readonly close: () => Promise<void> }> => {
+  const { origin } = new URL(target);
+  if (faults === undefined) return { origin, close: async () => undefined };
+  const proxy = await FaultProxy.start(origin, ({ method }) => method ?? '');
+  proxy.atRandom(() => faults.effect());
+  return { origin: proxy.endpoint, close: () => proxy.close() };
 };
 
 const mountOverlay = (base: string): void => {
@@ -133,20 +217,25 @@ const startOverlay = async (): Promise<Stores> => {
   };
 };
 
-const startMemory = async (): Promise<Stores> => ({
-  sources: {
-    one: { ...seen('one'), storageAdapter: 'memory', ...replacing },
-    two: { ...seen('two'), storageAdapter: 'memory' },
-  },
-  stop: async () => undefined,
-});
+const startMemory = async (faults?: Faults): Promise<Stores> => {
+  const storageAdapter = faults === undefined ? 'memory' : register(memoryFactory, faults);
+  return {
+    sources: {
+      one: { ...seen('one'), storageAdapter, ...replacing },
+      two: { ...seen('two'), storageAdapter },
+    },
+    stop: async () => undefined,
+  };
+};
 
-const startBucket = async (): Promise<Stores> => {
+const startBucket = async (faults?: Faults): Promise<Stores> => {
   const [server, local] = await Promise.all([startRadosgw(), startLocal()]);
   const bucket = await makeBucket(server);
+  const proxy = await proxied(server.endpoint, faults);
+  await bucket.put('outside/t1.txt', 'outside');
   const s3 = (prefix: string) => ({
     storageAdapter: 's3',
-    s3: optionsFor(server, bucket.name, { prefix }),
+    s3: optionsFor(server, bucket.name, { prefix, endpoint: proxy.origin }),
   });
   return {
     sources: {
@@ -154,21 +243,52 @@ const startBucket = async (): Promise<Stores> => {
       three: { ...seen('three'), ...s3('three') },
       ...(local.sources?.['two'] === undefined ? {} : { two: local.sources['two'] }),
     },
+    outsideChanges: async () =>
+      (await bucket.keys('')).filter((key) => !/^(?:one|three)\/|^outside\/t1\.txt$/u.test(key)),
     stop: async () => {
       bucket.client.destroy();
+      await proxy.close();
       await Promise.all([server.stop(), local.stop()]);
     },
   };
 };
 
-const startDav = async (): Promise<Stores> => {
-  const [server, local] = await Promise.all([startApache('basic'), startLocal()]);
+const startContainer = async (faults?: Faults): Promise<Stores> => {
+  const [server, local] = await Promise.all([startAzurite(), startLocal()]);
+  const container = await makeContainer(server);
+  const proxy = await proxied(server.accountUrl, faults);
+  await container.put('outside/t1.txt', 'outside');
+  const accountUrl = new URL(new URL(server.accountUrl).pathname, proxy.origin).href;
+  const azure = (prefix: string) => ({
+    storageAdapter: 'azure',
+    azure: { container: container.name, accountUrl, accountKey: server.accountKey, prefix },
+  });
   return {
     sources: {
-      one: { ...seen('one'), storageAdapter: 'webdav', webdav: { url: server.url, ...login }, ...replacing },
+      one: { ...seen('one'), ...azure('one'), ...replacing },
+      three: { ...seen('three'), ...azure('three') },
+      ...(local.sources?.['two'] === undefined ? {} : { two: local.sources['two'] }),
+    },
+    outsideChanges: async () =>
+      (await container.keys('')).filter((key) => !/^(?:one|three)(?:\/|$)|^outside\/t1\.txt$/u.test(key)),
+    stop: async () => {
+      await proxy.close();
+      await Promise.all([server.stop(), local.stop()]);
+    },
+  };
+};
+
+const startDav = async (faults?: Faults): Promise<Stores> => {
+  const [server, local] = await Promise.all([startApache('basic'), startLocal()]);
+  const proxy = await proxied(server.url, faults);
+  const url = new URL(new URL(server.url).pathname, proxy.origin).href;
+  return {
+    sources: {
+      one: { ...seen('one'), storageAdapter: 'webdav', webdav: { url, ...login }, ...replacing },
       ...(local.sources?.['two'] === undefined ? {} : { two: local.sources['two'] }),
     },
     stop: async () => {
+      await proxy.close();
       await Promise.all([server.stop(), local.stop()]);
     },
   };
@@ -181,4 +301,13 @@ export const storeKinds: Readonly<Record<string, StoreKind>> = {
   overlay: { missing: overlayMissing, start: startOverlay },
   s3: { missing: radosgwMissing, start: startBucket },
   webdav: { missing: programs.apache ? undefined : 'Apache is not installed', start: startDav },
+  sftp: {
+    missing: hasSshd ? undefined : 'openssh-server is not installed',
+    start: startPaths(startSshd, openSftpStore),
+  },
+  ftp: {
+    missing: hasProftpd ? undefined : 'ProFTPD is not installed',
+    start: startPaths(() => startFtp(), openFtpStore),
+  },
+  azure: { missing: azuriteMissing, start: startContainer },
 };

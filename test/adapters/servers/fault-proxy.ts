@@ -59,6 +59,7 @@ export class FaultProxy {
   readonly seen: SeenRequest[] = [];
   readonly endpoint: string;
   readonly #close: () => Promise<void>;
+  #choose: (request: SeenRequest) => Effect | undefined = () => undefined;
   #faults: { readonly fault: ProxyFault; calls: number }[] = [];
   #interludes: { readonly operation: string; left: number; readonly work: () => Promise<unknown> }[] = [];
 
@@ -102,6 +103,11 @@ export class FaultProxy {
   /** From now on these requests go wrong, and only these. */
   fail(...faults: readonly ProxyFault[]): void {
     this.#faults = faults.map((fault) => ({ fault, calls: 0 }));
+  }
+
+  /** Whatever goes wrong with a request that no fault is for. */
+  atRandom(choose: (request: SeenRequest) => Effect | undefined): void {
+    this.#choose = choose;
   }
 
   /** Does something before the request with this number of its kind, from 1, gets through to the server. */
@@ -153,9 +159,10 @@ export class FaultProxy {
     outgoing: ServerResponse,
   ): Promise<void> {
     const { method = 'GET', url = '/', headers } = incoming;
-    this.seen.push({ operation, method, url, range: headers.range });
+    const seen = { operation, method, url, range: headers.range };
+    this.seen.push(seen);
     await this.#interlude(operation);
-    const effect = this.#effectOn(operation);
+    const effect = this.#effectOn(operation) ?? this.#choose(seen);
     if (effect?.kind === 'reset') return void incoming.socket.resetAndDestroy();
     if (effect?.kind === 'stall') return void incoming.resume();
     if (effect?.kind === 'stall-upload') return void incoming.once('data', () => incoming.pause());
