@@ -113,6 +113,8 @@ export { createSourceGroup } from './sources/source-group.ts';
 export { TenantCache } from './sources/tenants.ts';
 export { createEmbeddedState } from './state/embedded-state.ts';
 export { createFileQueue } from './state/file-queue.ts';
+export { createRedisConnection } from './state/redis-connection.ts';
+export { createRedisQueue } from './state/redis-queue.ts';
 export { copyFileTo, copyTree } from './storage/copy-tree.ts';
 export { copyFolder, moveFolder, walkFolder } from './storage/folders.ts';
 export { createLocationLocks } from './storage/location-locks.ts';

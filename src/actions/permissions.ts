@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { orAborted } from '../concurrency/or-aborted.ts';
+import { inTimeLimit } from '../concurrency/time-limit.ts';
 import type { Access } from '../access/access.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import type { Source } from '../sources/source.ts';
@@ -133,8 +135,9 @@ const quotaAnswer = async (context: ActionContext, source: Source): Promise<Quot
   try {
     const target = quotaOf({ source, storage: await source.storage() }, context.holdSources);
     if (target === undefined) return undefined;
-    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(WAIT_MS)]);
-    const used = await context.services.quotas.usage(target, signal).catch(() => undefined);
+    const used = await inTimeLimit(WAIT_MS, context.signal, (signal) =>
+      orAborted(context.services.quotas.usage(target, signal), signal),
+    ).catch(() => undefined);
     return { ...target.limits, usedBytes: used?.bytes, usedFiles: used?.files };
   } catch {
     return source.settings.quota;

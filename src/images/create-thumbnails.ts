@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { TimeLimit } from '../concurrency/time-limit.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Source } from '../sources/source.ts';
@@ -76,10 +77,10 @@ const showAll = async (
   entries: readonly Entry[],
   signal?: AbortSignal,
 ): Promise<Views> => {
-  let patience: AbortSignal | undefined;
+  let patience: TimeLimit | undefined;
   const untilImpatient = (): AbortSignal => {
-    patience ??= AbortSignal.timeout(DRAWING_PATIENCE_MS);
-    return signal === undefined ? patience : AbortSignal.any([signal, patience]);
+    patience ??= new TimeLimit(DRAWING_PATIENCE_MS, signal);
+    return patience.signal;
   };
   const views: View[] = [];
   const left: Entry[] = [];
@@ -105,12 +106,16 @@ const showAll = async (
       try {
         views[index] = await found(isDrawn ? untilImpatient() : signal);
       } catch (error) {
-        if (!isDrawn || patience?.aborted !== true || signal?.aborted === true) throw error;
+        if (!isDrawn || patience?.isOver !== true || signal?.aborted === true) throw error;
         leave();
       }
     });
   }
-  await sideBySide(makings, PARALLEL_PER_LISTING);
+  try {
+    await sideBySide(makings, PARALLEL_PER_LISTING);
+  } finally {
+    patience?.dispose();
+  }
   return { views, left };
 };
 

@@ -1,3 +1,4 @@
+import { inTimeLimit } from '../concurrency/time-limit.ts';
 import { orAborted } from '../concurrency/or-aborted.ts';
 import type { SourceConfig } from '../config/types.ts';
 import { UnsupportedError } from '../errors/errors.ts';
@@ -115,10 +116,9 @@ export const unavailableIn = async (
   timeoutMs: number,
   log: Logger,
 ): Promise<readonly string[]> => {
-  const signal = AbortSignal.timeout(timeoutMs);
   const asked = all.map(async (source) => {
     try {
-      await orAborted(askStore(source, signal), signal);
+      await inTimeLimit(timeoutMs, undefined, (signal) => orAborted(askStore(source, signal), signal));
       return [];
     } catch (error) {
       log.warn('A source does not answer.', { source: source.name, error });

@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, rm, utimes, writeFile, type FileHandle } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, type App, type ServiceEvent } from 'stowage';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createFileQueue, examineService } from '../../dist/internals.js';
 import { formOf, silent } from '../protocol/service.ts';
 
@@ -246,6 +246,23 @@ describe('webhooks', () => {
     await expect.poll(async () => (await again.figures())[0]?.dropped).toBe(50);
     expect(await waitingIn(folder)).toBe(0);
     expect(receiver.deliveries.length).toBe(2);
+  });
+
+  it('wait where a power failure does not reach them', async () => {
+    const folder = join(await scratch(), 'queue');
+    const queue = createFileQueue(folder, 10);
+    await queue.first();
+    const handle = await open(folder);
+    const prototype = Object.getPrototypeOf(handle) as FileHandle;
+    await handle.close();
+    const flushed: string[] = [];
+    const sync = vi.spyOn(prototype, 'sync').mockImplementation(async () => {
+      flushed.push((await readdir(folder)).map((name) => name.replace(/^.*\./u, '')).join(' '));
+    });
+    onTestFinished(() => sync.mockRestore());
+    await queue.add('event');
+    // The content before it gets its name, and the folder after.
+    expect(flushed).toEqual(['unfinished', 'json']);
   });
 
   it('get also what is kept while a younger event is taken away', async () => {

@@ -10,6 +10,8 @@ import { createClient, type Client } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../robustness/service.ts';
 import { ask, create } from '../protocol/tus-client.ts';
+import { createRedisConnection, createRedisQueue } from '../../dist/internals.js';
+import { silent } from '../protocol/service.ts';
 import { redisMissing, startMovingAddress, startRedis } from './redis.ts';
 
 const secret = 'a secret that is long enough: 32 bytes';
@@ -85,6 +87,18 @@ const startReceiver = async (status: () => number) => {
 describe.skipIf(redisMissing !== undefined)(
   `instances with one Redis (${redisMissing ?? 'it is there'})`,
   () => {
+    it('lets two senders of one event remove that one alone', async () => {
+      const { url } = await startRedis();
+      const connections = [0, 1].map(() => createRedisConnection({ url, prefix: 'test' }, silent));
+      onTestFinished(async () => void (await Promise.all(connections.map((one) => one.close()))));
+      const queues = connections.map((one) => createRedisQueue(one, 'events', 10, silent));
+      for (const value of ['first', 'second']) await queues[0]?.add(value);
+      const heads = await Promise.all(queues.map((queue) => queue.first()));
+      expect(heads.map((head) => head?.value)).toEqual(['first', 'first']);
+      for (const queue of queues) await queue.remove(heads[0]?.id ?? '');
+      expect((await queues[0]?.first())?.value).toBe('second');
+    });
+
     it('share one quota: uploads to both at once never pass it, and what one removes is free for the other', async () => {
       const redis = await startRedis();
       const root = await scratch();

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { createApp, registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
@@ -134,6 +136,115 @@ describe('quota', () => {
     const more = { bytes: 1000, files: 1 };
     expect(await quotas.usage(target, signal, more)).toEqual({ bytes: 100, files: 1 });
     await quotas.close();
+  });
+
+  const small = SourcePath.root.child('b.txt');
+  /** A store with files of 900 and 50 bytes, whose listings go through `list`. */
+  const storeOf = async (list: StorageAdapter['list']): Promise<StorageAdapter> => {
+    const storage = new MemoryAdapter();
+    await storage.write(SourcePath.root.child('a.txt'), Readable.from([text(900)]));
+    await storage.write(small, Readable.from([text(50)]));
+    return Object.create(storage, {
+      list: {
+        async *value(...asked: Parameters<StorageAdapter['list']>) {
+          yield* list(...asked);
+          yield* storage.list(...asked);
+        },
+      },
+      makeFolder: { value: storage.makeFolder.bind(storage) },
+      write: { value: storage.write.bind(storage) },
+      removeFile: { value: storage.removeFile.bind(storage) },
+    }) as StorageAdapter;
+  };
+  const targetOf = (storage: StorageAdapter) => ({
+    key: 'files',
+    storage,
+    limits: { bytes: 1000 },
+    derivedName: undefined,
+    ignores: () => false,
+    hold: () => () => undefined,
+  });
+  const unending = new AbortController().signal;
+
+  it('takes a count that failed for no count', async () => {
+    let failures = 1;
+    const storage = await storeOf(async function* () {
+      if (failures > 0) {
+        failures -= 1;
+        throw new Error('the store has failed');
+      }
+    });
+    const quotas = createQuotas(createEmbeddedState('').documents, silent);
+    const stored: number[] = [];
+    const need = { bytes: 500, files: 1 };
+    for (let round = 0; round < 2; round += 1) {
+      const stores = quotas.withRoom(targetOf(storage), need, { signal: unending }, async () =>
+        stored.push(round),
+      );
+      await expect(stores).rejects.toThrow();
+    }
+    expect(stored).toEqual([]);
+    expect(await quotas.usage(targetOf(storage), unending)).toEqual({ bytes: 950, files: 2 });
+    await quotas.close();
+  });
+
+  it('takes what leaves during a count off once', async () => {
+    let arrived = (): void => undefined;
+    let goOn = (): void => undefined;
+    const isThere = new Promise<void>((resolve) => (arrived = resolve));
+    const gate = new Promise<void>((resolve) => (goOn = resolve));
+    let isHeld = false;
+    const folder = SourcePath.root.child('z');
+    const storage = await storeOf(async function* (listed) {
+      if (!isHeld || !listed.equals(folder)) return;
+      arrived();
+      await gate;
+    });
+    const old = folder.child('old.txt');
+    await storage.makeFolder(folder);
+    await storage.write(old, Readable.from([text(40)]));
+    const quotas = createQuotas(createEmbeddedState('').documents, silent);
+    const target = { ...targetOf(storage), limits: { bytes: 5000 } };
+    expect(await quotas.usage(target, unending)).toEqual({ bytes: 990, files: 3 });
+    await quotas.forget('files');
+    isHeld = true;
+    await quotas.usage(target, unending);
+    await isThere;
+    // The count has listed the root before, and lists the folder after.
+    const need = { bytes: 60, files: 1 };
+    await quotas.withRoom(target, need, { signal: unending }, () =>
+      storage.write(SourcePath.root.child('new.txt'), Readable.from([text(60)])),
+    );
+    await quotas.freeing('files', { bytes: 40, files: 1 }, () => storage.removeFile(old));
+    goOn();
+    const counted = await quotas.usage(target, unending, { bytes: 5000, files: 1 });
+    expect(counted).toEqual({ bytes: 1010, files: 3 });
+    await quotas.close();
+  });
+
+  it('is waited for a second by permissions, whatever the garbage collector does', async () => {
+    registerStorageAdapter('never-counted', {
+      create: async (context) => {
+        const memory = await memoryFactory.create({ ...context, options: undefined });
+        const list: StorageAdapter['list'] = async function* (_folder, options) {
+          await new Promise((_resolve, reject) => {
+            const signal = options?.signal;
+            signal?.addEventListener('abort', () => reject(signal.reason as Error));
+          });
+        };
+        return Object.create(memory, { list: { value: list } }) as StorageAdapter;
+      },
+    });
+    const source = { storageAdapter: 'never-counted', root: undefined };
+    const service = await start({ bytes: 1000 }, { sources: { files: source } });
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const collecting = setInterval(collect, 50);
+    try {
+      expect(await quotaOf(service)).toEqual({ bytes: 1000 });
+    } finally {
+      clearInterval(collecting);
+    }
   });
 
   it('counts files', async () => {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { open, readdir, readFile, type FileHandle } from 'node:fs/promises';
 import sharp from 'sharp';
 import { createApp, HttpError, registerStorageAdapter, type HookRequest } from 'stowage';
 import { withFaults } from 'stowage/testing';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { memoryFactory, UnfinishedUploads } from '../../dist/internals.js';
 import { quarters } from '../images/pictures.ts';
 import { installBare } from '../package/bare-install.ts';
@@ -17,6 +17,18 @@ const upload = async (url: string, filename: string, bytes: Uint8Array | string,
 };
 
 describe('uploads in parts', () => {
+  it('are safe on disk when a part is acknowledged', async () => {
+    const service = await startTus();
+    const { address } = await create(service.tus, 10, { filename: 'a.txt' });
+    const handle = await open((await service.kept())[0] ?? '');
+    const prototype = Object.getPrototypeOf(handle) as FileHandle;
+    await handle.close();
+    const flush = vi.spyOn(prototype, 'datasync');
+    onTestFinished(() => flush.mockRestore());
+    expect((await patch(address, 0, 'part')).status).toBe(204);
+    expect(flush).toHaveBeenCalledTimes(1);
+  });
+
   it('put the parts together, and answer what fileUpload answers', async () => {
     const service = await startTus();
     await service.source('files').put({ 'sub/': '' });

@@ -1,5 +1,6 @@
 import type * as Sdk from '@azure/storage-blob';
 import type { ContainerClient, RequestPolicy, RequestPolicyFactory } from '@azure/storage-blob';
+import { inTimeLimit } from '../../concurrency/time-limit.ts';
 import { loadOptional } from '../../adapter-support/optional-package.ts';
 import type { Agents } from '../../remote-store/agents.ts';
 import { inTime } from '../../remote-store/lost-connection.ts';
@@ -27,7 +28,9 @@ const defaultCredential = async (ms: number): Promise<TokenCredential> => {
   return {
     // One token is for all who wait for it: it does not end with the request of the first.
     getToken: (scopes, options) =>
-      inTime(credential.getToken(scopes, { ...options, abortSignal: AbortSignal.timeout(ms) }), ms),
+      inTimeLimit(ms, undefined, (abortSignal) =>
+        inTime(credential.getToken(scopes, { ...options, abortSignal }), ms),
+      ),
   };
 };
 

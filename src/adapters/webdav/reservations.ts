@@ -1,3 +1,4 @@
+import { inTimeLimit } from '../../concurrency/time-limit.ts';
 import { AlreadyExistsError, StorageTimeoutError } from '../../errors/errors.ts';
 import { pause } from '../../remote-store/backoff.ts';
 import type { Leftovers } from '../../remote-store/leftovers.ts';
@@ -66,13 +67,9 @@ export class Reservations {
     const folder = target.parent.below(reservationName(target.name));
     const since = await this.#reserve(folder, target, options);
     if (since === undefined) return work(options);
-    const limit = AbortSignal.timeout(this.#holdMs);
-    const { signal } = options;
+    const tooLate = (): Error => new StorageTimeoutError({ detail: 'a new name could not be given in time' });
     try {
-      return await work({ signal: signal === undefined ? limit : AbortSignal.any([signal, limit]) });
-    } catch (error) {
-      if (error !== limit.reason) throw error;
-      throw new StorageTimeoutError({ detail: 'a new name could not be given in time', cause: error });
+      return await inTimeLimit(this.#holdMs, options.signal, (signal) => work({ signal }), tooLate);
     } finally {
       await this.#leftovers.remove({ path: folder, kind: 'folder', until: since + this.#staleMs });
     }

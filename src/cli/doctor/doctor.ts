@@ -1,3 +1,4 @@
+import { inTimeLimit } from '../../concurrency/time-limit.ts';
 import type { App, ServiceDefinition } from '../../app.ts';
 import { createConnector } from '../../connector.ts';
 import { toFetchHandler } from '../../http/bridges/fetch.ts';
@@ -65,16 +66,17 @@ const probeAll = async (
     sources.map(async (config) => {
       const source = group.find(config.name);
       if (source === undefined) return new Findings();
-      const bounded = AbortSignal.any([signal, AbortSignal.timeout(SOURCE_MS)]);
-      return probeStore(
-        config,
-        source,
-        async (probe, findings) => {
-          const scope = { findings, signal: bounded };
-          if (config.settings.serve !== 'off') await checkServing(app, config, probe, scope);
-          if (config.baseurl !== undefined) await checkBaseurl(config, { app, probe, addresses }, scope);
-        },
-        bounded,
+      return inTimeLimit(SOURCE_MS, signal, (bounded) =>
+        probeStore(
+          config,
+          source,
+          async (probe, findings) => {
+            const scope = { findings, signal: bounded };
+            if (config.settings.serve !== 'off') await checkServing(app, config, probe, scope);
+            if (config.baseurl !== undefined) await checkBaseurl(config, { app, probe, addresses }, scope);
+          },
+          bounded,
+        ),
       );
     }),
   );

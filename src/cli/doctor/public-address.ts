@@ -1,3 +1,4 @@
+import { TimeLimit } from '../../concurrency/time-limit.ts';
 import type { App } from '../../app.ts';
 import type { SourceConfig } from '../../config/types.ts';
 import { reasonOf, type Findings } from './finding.ts';
@@ -18,7 +19,8 @@ export const ask = (url: URL | string, signal: AbortSignal, init: RequestInit = 
   fetch(url, {
     redirect: 'manual',
     ...init,
-    signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]),
+    // It also ends the reading of the answer.
+    signal: new TimeLimit(REQUEST_MS, signal).signal,
   });
 
 /** Where the files of a source are for browsers; undefined: only a path, and nobody said of which host. */

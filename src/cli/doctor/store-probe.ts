@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { stat, statfs } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { inTimeLimit } from '../../concurrency/time-limit.ts';
 import type { SourceConfig } from '../../config/types.ts';
 import { NotFoundError, StorageDeniedError, UnsupportedError } from '../../errors/errors.ts';
 import type { Source } from '../../sources/source.ts';
@@ -172,7 +173,7 @@ const REMOVAL_MS = 10_000;
 
 const removeProbe = async (storage: StorageAdapter, path: SourcePath): Promise<void> => {
   try {
-    await storage.removeFile(path, { signal: AbortSignal.timeout(REMOVAL_MS) });
+    await inTimeLimit(REMOVAL_MS, undefined, (signal) => storage.removeFile(path, { signal }));
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
   }
