@@ -17,6 +17,7 @@ import { type ActionContext, defineAction } from './action.ts';
 import { announce, report } from './changes.ts';
 import { fitCropBox } from './crop-box.ts';
 import { requireItem } from './item.ts';
+import { writtenLinkOf } from './listing/links.ts';
 import { isFree, nameTaken, storeByStrategy } from './naming.ts';
 import { renamedFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
@@ -69,10 +70,6 @@ type EditedImageParameters = z.output<z.ZodObject<typeof editedImageShape>>;
 const imageResultSchema = z.object({
   newPath: z.string().describe('Public URL of the written file.'),
 });
-
-/** The public URL of a file, joined as the client joins it: names are not encoded. */
-export const publicUrlOf = ({ source }: OpenSource, path: SourcePath): string =>
-  `${source.baseurl}${path.toString()}`;
 
 /**
  * Bytes as a new stream: a store destroys the stream that it was given, and a taken name needs a second one.
@@ -202,7 +199,7 @@ export const editImage = async (
   const store = async (bytes: Buffer) => ({ path: await put(bytes), bytes: bytes.length });
   const stored = await services.images.edit(picture, wantedOf, store, signal);
   if (!isUnchanged) await report(context, { ...change, ...stored });
-  return { newPath: publicUrlOf(open, stored.path) };
+  return { newPath: writtenLinkOf(services, open, stored.path) };
 };
 
 /** Scales an image to exactly the given size. */

@@ -7,7 +7,7 @@ import { detailsOf } from './listing/details.ts';
 import { modsField } from './listing/fields.ts';
 import { listingItems, listingItemSchema } from './listing/item.ts';
 import type { ListingSlot } from './listing/large-listings.ts';
-import { linksBelow } from './listing/links.ts';
+import { folderLinks } from './listing/links.ts';
 import { readPage } from './listing/page.ts';
 import { visibleEntries } from './listing/visibility.ts';
 import type { OpenSource } from './open-source.ts';
@@ -44,7 +44,12 @@ const listSource = async (
     },
     { slot, onOmitted: services.omittedEntries.reporter(log, source, storage, path), signal },
   );
-  const thumbs = await services.thumbnails.describe(source, path, entries, { signal, hold: holdSources });
+  const links = folderLinks(services, open, path);
+  const thumbs = await services.thumbnails.describe(source, path, entries, {
+    signal,
+    hold: holdSources,
+    mayShow: links.mayOpen,
+  });
   const details =
     mods.details === true ? await detailsOf(services.pictureSizes, source, path, entries, signal) : undefined;
   const variants =
@@ -52,7 +57,7 @@ const listSource = async (
   const variantSizes = variants?.map((paths, index) =>
     variantSizesOf(settings.imagePresets, paths, details?.[index]),
   );
-  const options = { linkTo: linksBelow(services.links, source, path), details, variants, variantSizes };
+  const options = { links, details, variants, variantSizes };
   return {
     ...sourceHeader(source, path),
     ...(details === undefined ? {} : { total }),

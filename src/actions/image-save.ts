@@ -8,7 +8,6 @@ import { segmentOf, type SourcePath } from '../storage/source-path.ts';
 import { placeStaged } from '../storage/staging.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { announce, report } from './changes.ts';
-import { publicUrlOf } from './edit-image.ts';
 import {
   type JustStored,
   keepOriginal,
@@ -18,6 +17,7 @@ import {
 } from './incoming-picture.ts';
 import { cleanedUpload, pictureOf } from './incoming-policy.ts';
 import { findItem, requireFolder, requireKind } from './item.ts';
+import { writtenLinkOf } from './listing/links.ts';
 import { storeByStrategy } from './naming.ts';
 import { newFileName } from './new-name.ts';
 import { openSource, type OpenSource } from './open-source.ts';
@@ -161,7 +161,7 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
     await keepOriginal(context, open, stored, content.original);
     await keepThumbnail(context, open, stored, content.thumbnail);
     await report(context, { ...change, path: stored.path });
-    return { newPath: publicUrlOf(open, stored.path), name: stored.path.name };
+    return { newPath: writtenLinkOf(context.services, open, stored.path), name: stored.path.name };
   } finally {
     await content.upload.staged.discard();
   }

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { extensionOf } from '../content/extension.ts';
 import { mimeTypeOf } from '../content/mime-type.ts';
 import { sourceHeader } from './listing/each-source.ts';
+import { linkOf } from './listing/links.ts';
 import type { ActionContext } from './action.ts';
 import type { OpenSource } from './open-source.ts';
 import type { StoredUpload } from './store-uploads.ts';
@@ -11,7 +12,9 @@ export const uploadedItemSchema = z.object({
   source: z.string().describe('Name of the source.'),
   path: z.string().describe('The folder, as listings write it: `/` at the root.'),
   name: z.string().describe('The name that the file has got.'),
-  url: z.string().describe('The link of the file; signed in sources that ask for it.'),
+  url: z
+    .string()
+    .describe('The link of the file; signed in sources that ask for it, for whom may download it.'),
   bytes: z.number(),
   mime: z.string().describe('Media type by the extension.'),
   width: z.number().optional().describe('Of a picture as it is seen, where its header says so.'),
@@ -23,15 +26,15 @@ export type UploadedItem = z.output<typeof uploadedItemSchema>;
 /** Describes a stored file. */
 export const uploadedItem = (
   { services }: ActionContext,
-  { source }: OpenSource,
+  open: OpenSource,
   { path, bytes, seen }: StoredUpload,
 ): UploadedItem => {
-  const { name, path: folder } = sourceHeader(source, path.parent);
+  const { name, path: folder } = sourceHeader(open.source, path.parent);
   return {
     source: name,
     path: folder,
     name: path.name,
-    url: services.links.to(source, path),
+    url: linkOf(services, open, path),
     bytes,
     mime: mimeTypeOf(path.name),
     ...seen,

@@ -151,7 +151,7 @@ export interface FileUploadData extends Success {
     readonly path: string;
     /** The name that the file has got. */
     readonly name: string;
-    /** The link of the file; signed in sources that ask for it. */
+    /** The link of the file; signed in sources that ask for it, for whom may download it. */
     readonly url: string;
     readonly bytes: number;
     /** Media type by the extension. */
@@ -176,7 +176,7 @@ export interface FileUploadRemoteData extends Success {
     readonly path: string;
     /** The name that the file has got. */
     readonly name: string;
-    /** The link of the file; signed in sources that ask for it. */
+    /** The link of the file; signed in sources that ask for it, for whom may download it. */
     readonly url: string;
     readonly bytes: number;
     /** Media type by the extension. */
@@ -361,7 +361,7 @@ export interface GeneratePdfData extends Success {
     readonly path: string;
     /** The name that the file has got. */
     readonly name: string;
-    /** The link of the file; signed in sources that ask for it. */
+    /** The link of the file; signed in sources that ask for it, for whom may download it. */
     readonly url: string;
     readonly bytes: number;
     /** Media type by the extension. */
@@ -389,7 +389,7 @@ export interface GenerateDocxData extends Success {
     readonly path: string;
     /** The name that the file has got. */
     readonly name: string;
-    /** The link of the file; signed in sources that ask for it. */
+    /** The link of the file; signed in sources that ask for it, for whom may download it. */
     readonly url: string;
     readonly bytes: number;
     /** Media type by the extension. */

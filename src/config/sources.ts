@@ -109,12 +109,15 @@ const checkStorage = (
 const servingProblems = (
   where: readonly string[],
   storageAdapter: string,
-  { serve, delivery, deliveryPrefix, signingSecret }: Settings,
+  { serve, delivery, deliveryPrefix, signingSecret, serveCacheControl }: Settings,
 ): readonly string[] => {
   const problems: string[] = [];
   const add = (key: string, text: string): void => void problems.push(problemAt([...where, key], text));
   if (serve === 'signed' && signingSecret === undefined)
     add('serve', 'needs a key: set signingSecret or STOWAGE_SIGNING_SECRET');
+  const isGuarded = serve === 'protected' || serve === 'signed';
+  if (isGuarded && /\b(?:public|s-maxage)\b/iu.test(serveCacheControl ?? ''))
+    add('serveCacheControl', `must not be for shared caches where serve is "${serve}": use private`);
   if (delivery.startsWith('x-') && storageAdapter !== 'local')
     add('delivery', `"${delivery}" is for local sources: web servers send files of their own disk`);
   if (delivery === 'x-accel-redirect' && deliveryPrefix === undefined)

@@ -47,6 +47,21 @@ const tokenWarnings = ({ settings: { auth, refuseCrossSite } }: ConnectorConfig)
   return warnings;
 };
 
+/** What rules deny, and links of a public source open all the same. */
+export const publicWarnings = ({ settings, sources }: ConnectorConfig): readonly string[] => {
+  const open = sources.filter(({ settings: { serve } }) => serve === 'public');
+  const denied = ['FILES', 'FILE_DOWNLOAD', 'READ'].filter((key) =>
+    settings.accessControl.some((rule) =>
+      Object.entries(rule).some(([name, value]) => name === key && value === false),
+    ),
+  );
+  if (open.length === 0 || denied.length === 0) return [];
+  return [
+    `${named(open)}: accessControl denies ${denied.join(', ')}, but serve "public" gives every file to everybody ` +
+      'who knows its link.',
+  ];
+};
+
 /**
  * What an operator should know before the service serves, one sentence each: settings that are accepted and
  * yet risky, or probably not meant. `actionKeys` are the keys that access rules can name; without them rules
@@ -86,7 +101,7 @@ export const configWarnings = (
         'may use the service with the cookies of their visitors.',
     );
   }
-  warnings.push(...tokenWarnings(config));
+  warnings.push(...tokenWarnings(config), ...publicWarnings(config));
   const keys = new Set(accessControl.flatMap((rule) => Object.keys(rule)));
   for (const key of ['role', 'path', 'extensions', ...(actionKeys ?? keys)]) keys.delete(key);
   for (const key of keys) warnings.push(`accessControl: no action has the key ${key}.`);

@@ -152,10 +152,12 @@ const namesOnDemand = (
   { settings }: Source,
   entries: readonly Entry[],
   hasGenerator: boolean,
+  mayShow: (entry: Entry) => boolean = () => true,
 ): readonly string[] => {
   const planner = createPlanner(settings, hasGenerator);
   const inside = (name: string): string => `${settings.thumbFolderName}/${name}`;
   return entries.map((entry) => {
+    if (entry.kind === 'file' && !mayShow(entry)) return inside(planner.defaultIcon(entry).name);
     const plan = planner.plan(entry);
     if (plan.kind === 'self') return entry.name;
     // Percent escapes: browsers put the name into the URL as it is.
@@ -197,10 +199,10 @@ const makeAllWith =
 
 const describeWith = (context: FolderViewContext, backlog: Backlog): Thumbnails['describe'] => {
   const complained = new WeakSet<Settings>();
-  return async (source, folder, entries, { signal, hold }) => {
+  return async (source, folder, entries, { signal, hold, mayShow }) => {
     if (!source.settings.createThumb || entries.length === 0) return entries.map(() => undefined);
     if (source.settings.serve !== 'off')
-      return namesOnDemand(source, entries, context.svgGenerator !== undefined);
+      return namesOnDemand(source, entries, context.svgGenerator !== undefined, mayShow);
     try {
       const view = await openFolderView(context, source, folder, entries, signal);
       const { views, left } = await showAll(view, source, entries, signal);

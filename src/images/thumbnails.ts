@@ -22,6 +22,8 @@ export interface DescribeOptions {
    * out is made after a moment in which nothing is listed, folder by folder and one picture at a time.
    */
   readonly hold?: (() => () => void) | undefined;
+  /** False: of the entry nothing may be shown but the icon of its kind, in a source that serves its files. */
+  readonly mayShow?: ((entry: Entry) => boolean) | undefined;
 }
 
 /** Thumbnails and icons of listed entries, kept in each folder's thumbnail folder. */

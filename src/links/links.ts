@@ -2,14 +2,23 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 
+/** For whom a link is, and how long it is good. */
+export interface LinkOptions {
+  /** Whether the reader may have what the link opens. */
+  readonly mayOpen: boolean;
+  /** Seconds. */
+  readonly lifetime?: number | undefined;
+}
+
 /** The links of one connector to the files that it serves. */
 export interface Links {
   /**
    * A link to a file, or to the thumbnail `<folder>/<thumbFolderName>/<name>`: `baseurl` and the encoded
    * path, in `signed` sources with a signature that is good for `lifetime` seconds (default:
-   * `signedUrlLifetime`), and up to a twentieth less, so that browsers meet the same link again. Some 5 µs.
+   * `signedUrlLifetime`), and up to a twentieth less, so that browsers meet the same link again. Whose reader
+   * may not open it has no signature. Some 5 µs.
    */
-  to(source: Source, path: SourcePath, lifetime?: number): string;
+  to(source: Source, path: SourcePath, given: LinkOptions): string;
   /** Whether the query of a link has a signature of this path that has not expired. */
   isSigned(source: Source, path: SourcePath, query: string): boolean;
 }
@@ -50,11 +59,11 @@ const QUERY = /(?:^|&)expires=(\d{1,12})&signature=([\w-]{43})(?![\w-])/u;
 
 /** Makes the links of one connector. The first key signs, all of them are accepted. `now` in milliseconds. */
 export const createLinks = (keys: readonly string[], now: () => number = Date.now): Links => ({
-  to: (source, path, lifetime = source.settings.signedUrlLifetime) => {
+  to: (source, path, { mayOpen, lifetime = source.settings.signedUrlLifetime }) => {
     const url = source.baseurl + encodedPath(path);
     const [key] = keys;
     // The configuration is refused when a signed source has no key.
-    if (source.settings.serve !== 'signed' || key === undefined) return url;
+    if (!mayOpen || source.settings.serve !== 'signed' || key === undefined) return url;
     const step = Math.max(1, Math.floor(lifetime / 20));
     const expires = Math.floor(now() / 1000 / step) * step + lifetime;
     const signature = digest(key, source, path, expires).toString('base64url');

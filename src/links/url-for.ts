@@ -14,5 +14,5 @@ export const createUrlFor =
     if (lifetime !== undefined && !(Number.isSafeInteger(lifetime) && lifetime > 0)) {
       throw new InvalidParametersError('lifetime: must be a whole number of seconds, and more than none');
     }
-    return links.to(source, SourcePath.parse(path), lifetime);
+    return links.to(source, SourcePath.parse(path), { mayOpen: true, lifetime });
   };

@@ -33,6 +33,25 @@ describe('start-up warnings', () => {
     expect(configWarnings(load(safe, { SOURCE_BASEURL: 'https://cdn.example.com/' }))).toEqual([]);
   });
 
+  it('say that public links pass the rules', () => {
+    const sources = { a: source({ serve: 'public' }), b: source({ serve: 'protected' }) };
+    const config = (accessControl: object[]) => load({ ...safe, sources, accessControl });
+    expect(configWarnings(config([{ CHANGE: false, FILES: true }]))).toEqual([]);
+    expect(configWarnings(config([{ path: '/x', FILES: false, READ: false }]))).toEqual([
+      expect.stringMatching(/^source "a": accessControl denies FILES, READ, but serve "public"/u),
+    ]);
+  });
+
+  it.each(['protected', 'signed'])('are errors where shared caches may keep %s files', (serve) => {
+    const configured = (serveCacheControl: string) =>
+      load({ ...safe, signingSecret: 'k'.repeat(32), sources: { a: source({ serve, serveCacheControl }) } });
+    for (const wrong of ['public, max-age=60', 'Public', 'max-age=60, s-maxage=60'])
+      expect(() => configured(wrong)).toThrow(
+        /sources\.a\.serveCacheControl: must not be for shared caches/u,
+      );
+    configured('private, max-age=60');
+  });
+
   it('say that every origin is accepted', () => {
     const open = { ...safe, allowCrossOrigin: true, sources: {} };
     expect(configWarnings(load(open))).toEqual([expect.stringMatching(/^allowCrossOrigin/u)]);

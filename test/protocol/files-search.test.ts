@@ -197,6 +197,25 @@ describe('filesSearch', () => {
     }
   });
 
+  it('tells nothing of folders below which the role may list nothing, and shows no file of an unlisted folder', async () => {
+    const service = await withFiles(
+      { 'hr/merger/plan.txt': '', 'some/a.png': '', 'some/a.txt': '' },
+      {
+        accessControl: [
+          { path: 'hr', FILES: false, FOLDERS: false },
+          { path: 'some', FILES: false },
+          { path: 'some', extensions: 'png', FILES: true },
+        ],
+      },
+    );
+    for (const path of ['hr', 'hr/merger', 'hr/none']) {
+      const answer = await service.call('filesSearch', { path, query: 'a' });
+      expect([path, answer.status, answer.messages]).toEqual([path, 404, ['The folder was not found.']]);
+    }
+    expect((await service.call('files', { path: 'some' })).status).toBe(403);
+    expect((await service.call('filesSearch', { query: 'a', type: 'image' })).data['items']).toEqual([]);
+  });
+
   it('tells nothing in its cursors of what is denied', async () => {
     const service = await startService({
       searchLimits: { entries: 100 },

@@ -97,6 +97,19 @@ describe('a folder that rules keep closed, on a store without letter case', () =
     }
   });
 
+  it('stays closed to links', async () => {
+    const service = await startService({
+      createThumb: false,
+      sources: { files: { storageAdapter: 'folding', baseurl: undefined, serve: 'protected' } },
+      accessControl: [{ path: '/private', FILE_DOWNLOAD: false }],
+    });
+    const status = async (path: string): Promise<number> =>
+      (await fetch(`${service.url}/file/files/${path}`)).status;
+    for (const path of ['private/a.txt', 'Private/a.txt', 'PRIVATE/A.txt'])
+      expect(await status(path)).toBe(403);
+    expect(await status('OPEN/a.txt')).toBe(200);
+  });
+
   it('closes nothing else', async () => {
     const service = await start();
     expect(await service.call('files', { path: 'OPEN' })).toMatchObject({ status: 200 });

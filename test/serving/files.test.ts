@@ -297,6 +297,27 @@ describe('signed files', () => {
       expect([path, [403, 404].includes(await statusOf(service, path))]).toEqual([path, true]);
   });
 
+  it("do not open another tenant's files", async () => {
+    const roots = await startService({ sources: { ann: {}, bob: {} } });
+    for (const name of ['ann', 'bob']) await roots.source(name).put({ 'a.txt': name });
+    const service = await startService(
+      { signingSecret: KEY, sources: {} },
+      {
+        resolveSources: ({ headers }) => {
+          const id = headers['x-user'] ?? 'ann';
+          const { root } = roots.source(id);
+          return { id, sources: { files: { title: 'Files', root, serve: 'signed' } } };
+        },
+      },
+    );
+    const answer = await fetch(`${service.url}/files`, { headers: { 'x-user': 'ann' } });
+    const { data } = (await answer.json()) as { data: { sources: { files: Item[] }[] } };
+    const link = service.url + (data.sources[0]?.files[0]?.file ?? '');
+    const read = async (user: string): Promise<number> =>
+      (await fetch(link, { headers: { 'x-user': user } })).status;
+    expect([await read('ann'), await read('bob')]).toEqual([200, 403]);
+  });
+
   it('are gone when their time is over', async () => {
     const service = await start({ signedUrlLifetime: 5 });
     const { files } = await listed(service);

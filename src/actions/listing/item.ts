@@ -3,6 +3,7 @@ import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../content/extension.ts';
 import type { Variants } from '../../images/thumbnails.ts';
 import type { Entry } from '../../storage/adapter.ts';
+import type { FolderLinks } from './links.ts';
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 const STEP = 1024;
@@ -183,8 +184,7 @@ type VariantSizes = Readonly<Record<string, { readonly width: number; readonly h
 
 /** What a listing adds to its items. */
 export interface ItemOptions {
-  /** Makes the link of a path below the listed folder; undefined: links are made of `baseurl` and names. */
-  readonly linkTo?: ((relative: string) => string) | undefined;
+  readonly links: FolderLinks;
   /** In the order of the entries. */
   readonly details?: readonly Details[] | undefined;
   readonly variants?: readonly (Variants | undefined)[] | undefined;
@@ -197,58 +197,57 @@ export interface ItemOptions {
  * once or more.
  */
 export const listingItems = (
-  settings: Pick<Settings, 'datetimeFormat' | 'imageExtensions'>,
+  { serve, ...settings }: Pick<Settings, 'serve' | 'datetimeFormat' | 'imageExtensions'>,
   entries: readonly Entry[],
   thumbs: readonly (string | undefined)[],
-  { linkTo, details, variants, variantSizes }: ItemOptions = {},
+  { links, details, variants, variantSizes }: ItemOptions,
 ): Iterable<ListingItem> => {
   const images = new Set(settings.imageExtensions);
   const format = compileDateFormat(settings.datetimeFormat);
 
-  const isAbsolute = linkTo === undefined ? undefined : true;
-  const linked = (thumb: string | undefined): string | undefined =>
-    thumb === undefined || linkTo === undefined ? thumb : linkTo(thumb);
-
-  const linkedAll = (paths: Variants): Variants =>
-    linkTo === undefined
-      ? paths
-      : Object.fromEntries(Object.entries(paths).map(([preset, path]) => [preset, linkTo(path)]));
+  const isWhole = serve === 'signed' ? true : undefined;
 
   // One literal for all, undefined members included (JSON leaves them out): building and writing objects of
   // one shape is twice as fast as of many.
-  const fileItem = ({ name, size, modifiedAt }: Entry, index: number): ListingItem => {
+  const fileItem = (entry: Entry, index: number): ListingItem => {
+    const { name, size, modifiedAt } = entry;
+    const link = links.file(entry);
+    const thumb = links.thumb(entry, thumbs[index]);
     const more = details?.[index] ?? NONE;
-    const paths = variants?.[index];
+    const paths = variants?.[index] && links.variants(entry, variants[index]);
     const isImage = images.has(extensionOf(name) ?? '');
     return {
-      file: linkTo === undefined ? name : linkTo(name),
+      file: link ?? name,
       name,
       type: isImage ? 'image' : 'file',
       isImage,
       size: size === undefined ? undefined : humanSize(size),
       changed: modifiedAt === undefined ? undefined : format(modifiedAt),
-      thumb: linked(thumbs[index]),
-      fileIsAbsolute: isAbsolute,
-      thumbIsAbsolute: isAbsolute,
+      thumb,
+      fileIsAbsolute: link === undefined ? undefined : isWhole,
+      thumbIsAbsolute: thumb === undefined ? undefined : isWhole,
       bytes: more.bytes,
       modified: more.modified,
       mime: more.mime,
       etag: more.etag,
       width: more.width,
       height: more.height,
-      variants: paths && linkedAll(paths),
+      variants: paths,
       variantSizes: paths && variantSizes?.[index],
     };
   };
 
-  const folderItem = ({ name }: Entry, index: number): ListingItem => ({
-    file: name,
-    name,
-    type: 'folder',
-    thumb: linked(thumbs[index]),
-    thumbIsAbsolute: isAbsolute,
-    modified: details?.[index]?.modified,
-  });
+  const folderItem = (entry: Entry, index: number): ListingItem => {
+    const thumb = links.thumb(entry, thumbs[index]);
+    return {
+      file: entry.name,
+      name: entry.name,
+      type: 'folder',
+      thumb,
+      thumbIsAbsolute: thumb === undefined ? undefined : isWhole,
+      modified: details?.[index]?.modified,
+    };
+  };
 
   return {
     *[Symbol.iterator]() {

@@ -5,7 +5,7 @@ import type { ActionContext } from '../action.ts';
 import { detailsOf } from '../listing/details.ts';
 import { sourceHeader } from '../listing/each-source.ts';
 import { listingItems, type ListingItem } from '../listing/item.ts';
-import { linksBelow } from '../listing/links.ts';
+import { folderLinks, linkOf } from '../listing/links.ts';
 import { lacksVersion, withDetails } from '../listing/page.ts';
 import type { OpenSource } from '../open-source.ts';
 
@@ -48,21 +48,26 @@ const itemsOf = async (
     (entry) => entry.modifiedAt === undefined || (isDetailed && lacksVersion(entry)),
   );
   const entries = isPartial ? await withDetails(storage, folder, found, signal) : found;
+  const links = folderLinks(services, open, folder);
+  const described = { signal, mayShow: links.mayOpen };
   // Nothing is drawn for a search: only where a link to a thumbnail is enough, there is one.
   const thumbs =
-    settings.serve === 'off' ? [] : await services.thumbnails.describe(source, folder, entries, { signal });
+    settings.serve === 'off' ? [] : await services.thumbnails.describe(source, folder, entries, described);
   const details = isDetailed
     ? await detailsOf(services.pictureSizes, source, folder, entries, signal)
     : undefined;
-  const linkTo = linksBelow(services.links, source, folder);
   const { name, path } = sourceHeader(source, folder);
-  const items = listingItems(settings, entries, thumbs, { linkTo, details });
+  const items = listingItems(settings, entries, thumbs, { links, details });
   return {
     *[Symbol.iterator]() {
+      let index = 0;
       for (const item of items) {
+        const entry = entries[index];
+        index += 1;
+        const isLinked = item.type !== 'folder' && entry !== undefined && links.mayOpen(entry);
         // A link with a signature is the item's own name already.
-        const link = linkTo === undefined ? services.links.to(source, folder.below(item.name)) : item.file;
-        const url = item.type === 'folder' ? undefined : link;
+        const plain = (): string => linkOf(services, open, folder.below(item.name));
+        const url = isLinked ? (links.file(entry) ?? plain()) : undefined;
         yield Object.assign(item, { source: name, path, url });
       }
     },

@@ -17,8 +17,9 @@ import { SourcePath } from '../../storage/source-path.ts';
 import type { Stat, StorageAdapter } from '../../storage/adapter.ts';
 import { FileAnswer, type HandedOverAnswer } from '../file-answer.ts';
 import { findItem, requireShownFile } from '../item.ts';
-import { entryShownBy } from '../shown-entry.ts';
+import { entryShownBy, type ShownEntry } from '../shown-entry.ts';
 import { handOver } from './delivery.ts';
+import { FILE_KEYS, VARIANT_KEYS } from './keys.ts';
 import { isShownInline, safetyHeaders } from './safety.ts';
 
 /** A request for a file itself, not for an action. */
@@ -142,7 +143,7 @@ const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> =
 };
 
 /**
- * Refuses who may not have a file: by its signature, or by the rule FILE_DOWNLOAD. The store is not asked
+ * Refuses who may not have a file: by its signature, or by the rules. The store is not asked
  * before.
  * @throws AccessDeniedError, and whatever says who asks
  */
@@ -150,14 +151,15 @@ const requireAllowed = async (
   { source, access, query }: ServingRequest,
   storage: StorageAdapter,
   { links }: ServingServices,
-  { served, entry }: { readonly served: SourcePath; readonly entry: SourcePath },
+  { served, entry, preset }: ShownEntry & { readonly served: SourcePath },
 ): Promise<void> => {
   const { serve } = source.settings;
   if (serve === 'signed' && !links.isSigned(source, served, query)) throw new AccessDeniedError();
   if (serve !== 'protected') return;
   const given = await access();
   const rules = storage.capabilities.caseSensitive ? given : given.foldingCase();
-  rules.require('FILE_DOWNLOAD', entry, extensionOf(entry.name));
+  for (const key of preset === undefined ? FILE_KEYS : VARIANT_KEYS)
+    rules.require(key, entry, extensionOf(entry.name));
 };
 
 /**
@@ -176,7 +178,11 @@ export const serveFile = async (
   const entry = shownBy?.entry ?? served;
   const preset = shownBy?.preset;
   const storage = await source.storage();
-  await requireAllowed(request, storage, services, { served, entry });
+  await requireAllowed(request, storage, services, {
+    served,
+    entry,
+    ...(preset === undefined ? {} : { preset }),
+  });
   const context: Served = { request, storage };
 
   const isThumb = shownBy !== undefined && preset === undefined;

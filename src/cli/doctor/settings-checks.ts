@@ -4,6 +4,7 @@ import { trashPolicyOf } from '../../actions/removal.ts';
 import { compileRules } from '../../access/access.ts';
 import type { CheckedConfiguration } from '../../connector.ts';
 import { isPlainObject } from '../../config/plain-values.ts';
+import { publicWarnings } from '../../config/warnings.ts';
 import type { ServiceDefinition } from '../../app.ts';
 import { overlapsOf } from '../../sources/open-at-start.ts';
 import type { SourceGroup } from '../../sources/source-group.ts';
@@ -116,7 +117,10 @@ const checkSources = ({ config: { sources, settings } }: CheckedConfiguration): 
     return findings;
   });
 
-const checkRules = ({ config: { settings }, ruleKeys }: CheckedConfiguration, findings: Findings): void => {
+const checkRules = ({ config, ruleKeys }: CheckedConfiguration, findings: Findings): void => {
+  const { settings } = config;
+  for (const text of publicWarnings(config))
+    findings.risk('rules.public', text, 'Set "serve": "protected" or "signed" (docs/serving.md).');
   const known = new Set(['role', 'path', 'extensions', ...ruleKeys.keys()]);
   const keys = new Set(settings.accessControl.flatMap((rule) => Object.keys(rule)));
   for (const key of keys)
