@@ -145,7 +145,7 @@ const killing = async (store: Store, scratch: string): Promise<void> => {
   };
   /** What the service has counted is what lies there, but for its own records, and what it keeps room for. */
   const requireCounted = async (client: Client): Promise<void> => {
-    const stored = [...(await store.view())].filter(([name]) => !name.endsWith('/record.json'));
+    const stored = [...(await store.view())].filter(([name]) => !/\/(?:record|erased)\.json$/u.test(name));
     const sizes = [...stored.map(([, content]) => content.length), ...(await sizesOfWaiting(stateDirectory))];
     const usedBytes = sizes.reduce((sum, size) => sum + size, 0);
     const counted = async () => (await client.permissions({})).quota;
@@ -252,7 +252,7 @@ const killingOneOfTwo = async (store: Store, scratch: string): Promise<void> => 
     await load.tidy(staying.client);
   }
   const { client } = staying;
-  const files = [...(await store.view())].filter(([name]) => !name.endsWith('/record.json'));
+  const files = [...(await store.view())].filter(([name]) => !/\/(?:record|erased)\.json$/u.test(name));
   const usedBytes = files.reduce((sum, [, content]) => sum + content.length, 0);
   const [key = ''] = await redis.client.keys('stowage:quota:*');
   const { quota } = await client.permissions({});

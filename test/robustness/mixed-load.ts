@@ -27,7 +27,7 @@ const FOLDERS = ['a', 'b', 'deep/c'] as const;
 const MOST_FILES = 120;
 const MOST_IN_PARTS = 5;
 const WORKERS = 6;
-const TRASH = /^\.stowage-trash\/([^/]+)\/(?:item\/([^/]+)|record\.json)$/u;
+const TRASH = /^\.stowage-trash\/([^/]+)\/(?:item\/([^/]+)|(?:record|erased)\.json)$/u;
 
 /** The content of a file follows from its name, so that a look at it says whose it is and whether it is whole. */
 const contentOf = (name: string): string => {
@@ -258,8 +258,9 @@ export class MixedLoad {
     const faults: string[] = [];
     const records = new Map<string, string>();
     for (const [path, content] of view) {
-      const [, id = '', item] = TRASH.exec(path) ?? [];
-      if (id !== '' && item === undefined)
+      const [, id = ''] = TRASH.exec(path) ?? [];
+      // One that is marked as erased counts as none.
+      if (id !== '' && path.endsWith('/record.json'))
         records.set(id, String((JSON.parse(content.toString()) as { path: unknown }).path));
     }
     for (const [path, content] of view) {
