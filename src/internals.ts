@@ -65,7 +65,7 @@ export {
 export { fileCopyNames, folderCopyNames, uploadNames } from './content/numbered-names.ts';
 export { createDocuments } from './documents/create-documents.ts';
 export { createDocumentResources } from './documents/document-resources.ts';
-export { readMultistatus } from './adapters/webdav/multistatus.ts';
+export { listingBudget, readMultistatus } from './adapters/webdav/multistatus.ts';
 export { ConverterThread } from './documents/docx/converter-thread.ts';
 export {
   AccessDeniedError,

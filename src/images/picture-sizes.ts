@@ -5,13 +5,14 @@ import type { Entry, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { PictureSize } from './engine.ts';
 import { collect, type ImagePool } from './image-pool.ts';
+import { type ReadPart, withoutLongMetadata } from './metadata/jpeg-frame.ts';
 
 /** Sizes of stored pictures as they are meant to be seen, read from their headers. */
 export interface PictureSizes {
   /**
    * The sizes of the images among the entries of a folder, in their order; undefined for other entries and
-   * where the header does not say. Reads the first 64 KB of each, eight at a time, and remembers them by
-   * version. Never rejects for a single picture.
+   * where the header does not say. Reads the first 64 KB of each, of a JPEG with more metadata up to 2 MB, eight at
+   * a time, and remembers them by version. Never rejects for a single picture.
    * @throws the signal's reason
    */
   of(
@@ -43,15 +44,25 @@ interface Unread {
   readonly entry: Entry;
 }
 
-const readHeader = async (
-  storage: StorageAdapter,
-  path: SourcePath,
-  size: number,
-  signal: AbortSignal,
-): Promise<Buffer> => {
-  const end = Math.min(size, HEADER_BYTES) - 1;
-  const { stream } = await storage.read(path, { range: { start: 0, end }, signal });
-  return collect(stream, HEADER_BYTES, signal);
+/** Reads parts of a file of a known size. */
+const partReader =
+  (storage: StorageAdapter, path: SourcePath, size: number, signal: AbortSignal): ReadPart =>
+  async (start, length) => {
+    const end = Math.min(size, start + length) - 1;
+    if (end < start) return Buffer.alloc(0);
+    const { stream } = await storage.read(path, { range: { start, end }, signal });
+    return collect(stream, length, signal);
+  };
+
+const sizeOf = async (
+  engine: ImagePool['engine'],
+  header: Buffer,
+  readPart: ReadPart,
+): Promise<PictureSize | undefined> => {
+  const size = await engine.size(header);
+  if (size !== undefined || header.length < HEADER_BYTES) return size;
+  const shorter = await withoutLongMetadata(header, readPart);
+  return shorter && engine.size(shorter);
 };
 
 /** The sizes of one connector. */
@@ -73,9 +84,12 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
     { key, entry }: Unread,
     signal: AbortSignal,
   ): Promise<PictureSize | undefined> => {
-    const header = await readHeader(storage, path, entry.size ?? HEADER_BYTES, signal);
+    const readPart = partReader(storage, path, entry.size ?? HEADER_BYTES, signal);
+    const header = await readPart(0, HEADER_BYTES);
     const isDrawing = extensionOf(entry.name) === 'svg';
-    const size = isDrawing ? (await import('./svg/svg-size.ts')).svgSize(header) : await engine.size(header);
+    const size = isDrawing
+      ? (await import('./svg/svg-size.ts')).svgSize(header)
+      : await sizeOf(engine, header, readPart);
     const { modifiedAt, changedAt, size: bytes } = entry;
     known.set(key, { entry: { modifiedAt, changedAt, size: bytes }, size });
     return size;

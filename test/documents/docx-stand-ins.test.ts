@@ -20,7 +20,23 @@ describe('what a text document has no counterpart for', () => {
     const docx = await convert(
       '<ul><li><input type="checkbox" checked> done</li><li><input type="CHECKBOX"> open</li></ul><p>a<input value="x">b<input type="checkbox" hidden></p>',
     );
-    expect(docx.paragraphs.map(textIn)).toEqual(['☑ done', '☐ open', 'ab']);
+    expect(docx.paragraphs.map(textIn)).toEqual(['☑ done', '☐ open', 'axb']);
+  });
+
+  it('formulas, choices and fields keep their words', async () => {
+    const docx = await convert(
+      `<p>area <math><mi>π</mi><msup><mi>r</mi><mn>2</mn></msup><annotation encoding="x">pi r</annotation></math></p>
+      <p>size <select><option>S</option><option selected> M </option></select>, <select><option>first</option><option>no</option></select>,
+      <select multiple><option selected>a</option><option>b</option><option selected>c</option></select></p>
+      <p>note <textarea>line 1\nline 2</textarea></p>
+      <p><input type="radio" checked> yes <input type="radio"> no <input type="password" value="secret"><input type="hidden" value="h"></p>`,
+    );
+    expect(docx.paragraphs.map(textIn)).toEqual([
+      'area πr2',
+      'size M, first, a, c',
+      expect.stringMatching(/^note line 1\s*line 2$/u),
+      expect.stringMatching(/^◉ yes ○ no\s*$/u),
+    ]);
   });
 
   it('pictures that cannot be had leave their alternative text', async () => {

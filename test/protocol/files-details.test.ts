@@ -146,6 +146,28 @@ describe('mods[details]', () => {
     expect(again.files[0]).toMatchObject({ width: 50, height: 40 });
   });
 
+  it('says the size of a JPEG behind any metadata that cameras write, as it is seen', async () => {
+    const service = await startService();
+    const [jpeg, profile] = [await picture(40, 20).jpeg().toBuffer(), Buffer.alloc(65_000, 'x')];
+    const turned = await picture(40, 20).withMetadata({ orientation: 6 }).jpeg().toBuffer();
+    const segment = Buffer.concat([Buffer.from([0xff, 0xe5, 0xfd, 0xea]), profile]);
+    const behind = (file: Buffer, at: number, count: number): Buffer =>
+      Buffer.concat([file.subarray(0, at), ...Array<Buffer>(count).fill(segment), file.subarray(at)]);
+    const afterExif = 4 + turned.readUInt16BE(4);
+    await service.source('files').put({
+      'plain.jpg': behind(jpeg, 2, 12),
+      'turned.jpg': behind(turned, afterExif, 12),
+      'endless.jpg': behind(jpeg, 2, 60),
+    });
+    const { files } = await listed(service, { details: 'true' });
+    const sizes = Object.fromEntries(files.map(({ name, width, height }) => [name, [width, height]]));
+    expect(sizes).toEqual({
+      'plain.jpg': [40, 20],
+      'turned.jpg': [20, 40],
+      'endless.jpg': [undefined, undefined],
+    });
+  });
+
   it('changes nothing when it is not asked for', async () => {
     const service = await start();
     const { total, files } = await listed(service, {});

@@ -1,8 +1,14 @@
 import { Readable } from 'node:stream';
-import { describe, expect, it } from 'vitest';
-import { createImageEditor, createImagePool, readMultistatus } from '../../dist/internals.js';
+import { afterAll, describe, expect, it } from 'vitest';
+import {
+  ConverterThread,
+  createImageEditor,
+  createImagePool,
+  listingBudget,
+  readMultistatus,
+} from '../../dist/internals.js';
 import type { PictureFile } from '../../dist/images/image-pool.js';
-import { davShapes, pictureShapes, type Shape, svgShapes, xmlShapes } from './growing-shapes.ts';
+import { davShapes, htmlShapes, pictureShapes, type Shape, svgShapes, xmlShapes } from './growing-shapes.ts';
 
 /** Where the work is linear, it doubles from one input to the next; where it is not, it becomes four times as much. */
 const MOST = 3;
@@ -88,9 +94,17 @@ describe('twice the input is not four times the work', () => {
     });
   });
 
+  const thread = new ConverterThread(512);
+  afterAll(() => thread.end());
+  it.each(Object.entries(htmlShapes))('a page that becomes a document: %s', async (_name, shape) => {
+    await expectLinear(shape, 128 * KB, (page) =>
+      thread.convert(page.toString(), {}, () => Promise.resolve(undefined)),
+    );
+  });
+
   it.each(Object.entries(davShapes))('the answer of a WebDAV server: %s', async (_name, shape) => {
     await expectLinear(shape, 256 * KB, async (answer) => {
-      for await (const batch of readMultistatus(streamOf(answer), 512 * KB * KB)) void batch;
+      for await (const batch of readMultistatus(streamOf(answer), 512 * KB * KB, listingBudget())) void batch;
     });
   });
 });

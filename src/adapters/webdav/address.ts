@@ -12,7 +12,7 @@ export const urlOf = (root: URL, segments: readonly string[], kind: 'file' | 'fo
  * Undefined for what cannot be read.
  */
 export const segmentsOfHref = (href: string): readonly string[] | undefined => {
-  const path = href.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/iu, '').replace(/[?#].*$/u, '');
+  const path = href.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/iu, '').split(/[?#]/u, 1)[0] ?? '';
   try {
     return path
       .split('/')

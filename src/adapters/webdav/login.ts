@@ -23,7 +23,7 @@ interface Challenge {
   readonly qop: 'auth' | undefined;
 }
 
-const PARAMETER = /([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gu;
+const PARAMETER = /(?<![\w-])([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gu;
 
 const parametersOf = (text: string): ReadonlyMap<string, string> =>
   new Map(
@@ -45,7 +45,8 @@ const parseChallenge = (header: string): Challenge | undefined => {
   const qops = parameters
     .get('qop')
     ?.toLowerCase()
-    .split(/\s*,\s*/u);
+    .split(',')
+    .map((qop) => qop.trim());
   if (realm === undefined || nonce === undefined || (base !== 'md5' && base !== 'sha-256')) return undefined;
   if (qops !== undefined && !qops.includes('auth')) return undefined;
   return {

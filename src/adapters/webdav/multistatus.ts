@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { createUnzip } from 'node:zlib';
 import { SaxesParser, type SaxesTagNS } from 'saxes';
+import { ParseBudget } from '../../content/parse-budget.ts';
 import { CorruptError } from '../../errors/errors.ts';
 import { strongEtag } from '../../remote-store/answers.ts';
 import type { Stat } from '../../storage/adapter.ts';
@@ -58,12 +59,18 @@ const ZIPPED = /^(?:x-)?(?:gzip|deflate)$/iu;
 const DAV = 'DAV:';
 /** No property that is asked for is longer, and no href can be. */
 const MOST_TEXT = 64 * 1024;
-const MOST_DEPTH = 64;
 /**
- * Bytes without the end of any tag or text: the parser keeps what has not ended, names, attributes and
- * comments too.
+ * Bytes are those without any tag: the parser keeps what has not ended, names, attributes and comments too. Items are
+ * elements.
  */
-const MOST_UNENDED = 256 * 1024;
+const LIMITS = { items: 50_000_000, depth: 64, bytes: 256 * 1024 };
+
+/** What one listing may cost. */
+export const listingBudget = (): ParseBudget =>
+  new ParseBudget(
+    LIMITS,
+    (limit) => new CorruptError({ detail: `a multistatus with too much of it: ${limit}` }),
+  );
 
 type Mutable = { -readonly [Key in keyof DavResponse]: DavResponse[Key] };
 
@@ -102,8 +109,6 @@ class ResponseBuilder {
     const name = tag.uri === DAV ? tag.local : '';
     if (this.#stack.length === 0 && name !== 'multistatus')
       throw new CorruptError({ detail: 'not a multistatus' });
-    if (this.#stack.length >= MOST_DEPTH)
-      throw new CorruptError({ detail: 'a multistatus that is nested too deep' });
     this.#stack.push(name);
     this.#text = '';
     if (name === 'response') this.#response = fresh();
@@ -155,11 +160,12 @@ class ResponseBuilder {
 /**
  * Reads a multistatus while it arrives, in batches of responses. Document types are refused and entities
  * unknown, so nothing expands.
- * @throws CorruptError for what is not a well-formed multistatus or is longer than `mostBytes`
+ * @throws CorruptError for what is not a well-formed multistatus, is longer than `mostBytes` or passes the budget
  */
 export async function* readMultistatus(
   chunks: AsyncIterable<Uint8Array>,
   mostBytes: number,
+  budget: ParseBudget,
 ): AsyncGenerator<readonly DavResponse[], void, undefined> {
   let batch: DavResponse[] = [];
   const builder = new ResponseBuilder((response) => batch.push(response));
@@ -170,29 +176,33 @@ export async function* readMultistatus(
   };
   parser.on('error', fail);
   parser.on('doctype', () => fail(new Error('document types are refused')));
-  let unended = 0;
+  // Called before the parser looks for the namespaces of the element.
+  parser.on('opentagstart', () => {
+    budget.spendItems();
+    budget.enter();
+  });
   parser.on('opentag', (tag) => {
-    unended = 0;
+    budget.freeBytes();
     builder.open(tag);
   });
   parser.on('text', (text) => builder.text(text));
   parser.on('cdata', (text) => builder.text(text));
   parser.on('closetag', () => {
-    unended = 0;
+    budget.leave();
+    budget.freeBytes();
     builder.close();
   });
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.byteLength;
-    unended += chunk.byteLength;
     if (bytes > mostBytes) throw new CorruptError({ detail: 'a listing that is too long' });
     try {
       parser.write(decoder.decode(chunk, { stream: true }));
     } catch (error) {
       fail(error);
     }
-    if (unended > MOST_UNENDED) fail(new Error('something that does not end'));
+    budget.spendBytes(chunk.byteLength);
     if (batch.length > 0) {
       yield batch;
       batch = [];

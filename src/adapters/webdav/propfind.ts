@@ -6,7 +6,14 @@ import { SourcePath } from '../../storage/source-path.ts';
 import { relationOf, segmentsOfHref } from './address.ts';
 import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
 import { errorOfStatus, StatusError } from './errors.ts';
-import { decodedBody, readMultistatus, statOf, timeOf, type DavResponse } from './multistatus.ts';
+import {
+  decodedBody,
+  listingBudget,
+  readMultistatus,
+  statOf,
+  timeOf,
+  type DavResponse,
+} from './multistatus.ts';
 
 const PROPERTIES =
   '<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop>' +
@@ -173,7 +180,7 @@ export class Propfind {
   ): AsyncGenerator<readonly DavResponse[]> {
     const body = decodedBody(answer);
     try {
-      yield* readMultistatus(body as AsyncIterable<Uint8Array>, most);
+      yield* readMultistatus(body as AsyncIterable<Uint8Array>, most, listingBudget());
     } catch (error) {
       asked.signal?.throwIfAborted();
       throw this.#client.failure(asked, error);

@@ -4,8 +4,8 @@ import { requireInstalled } from '../../errors/optional-package.ts';
 import { createTaskQueue } from '../../concurrency/task-queue.ts';
 import { createSharpLoader } from '../../images/sharp-library.ts';
 import type { Logger } from '../../log/logger.ts';
-import { startDeadline, type Deadline } from '../../remote/deadline.ts';
 import type { RemoteFetcher } from '../../remote/remote.ts';
+import { startDocumentClock, type DocumentClock } from '../document-clock.ts';
 import { createDocumentResources } from '../document-resources.ts';
 import type { DocumentJob } from '../documents.ts';
 import { isSizeChosen, pageSizeOf, type PageSetup } from '../page-setup.ts';
@@ -51,9 +51,9 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
   const drawings = new Drawings(limits);
   const closing = new AbortController();
 
-  const convertIn = async (job: DocumentJob, deadline: Deadline): Promise<Uint8Array> => {
+  const convertIn = async (job: DocumentJob, deadline: DocumentClock): Promise<Uint8Array> => {
     const { signal } = deadline;
-    const resources = createDocumentResources(remote, { ...job, signal }, log);
+    const resources = deadline.time(createDocumentResources(remote, { ...job, signal }, log));
     const { maxPixels } = limits;
     const load = createResourceLoader({
       resources,
@@ -78,7 +78,8 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
 
   const convertWithin = async (job: DocumentJob): Promise<Uint8Array> => {
     if (closing.signal.aborted) throw new ShuttingDownError();
-    const deadline = startDeadline(job.resources.timeoutMs + limits.convertMs, job.signal, tooLong);
+    const times = { ownMs: limits.convertMs, loadingMs: job.resources.timeoutMs };
+    const deadline = startDocumentClock(times, job.signal, tooLong);
     const stop = (): void => deadline.abort(new ShuttingDownError());
     closing.signal.addEventListener('abort', stop, { once: true });
     try {

@@ -1,7 +1,10 @@
 import type { DocxPage, Picture } from '../../docx/convert.ts';
 
 /** What a converter thread may ask for. */
-export type ResourceRequest = { readonly kind: 'picture' | 'sheet'; readonly url: string };
+export type ResourceRequest =
+  | { readonly kind: 'picture' | 'sheet'; readonly url: string }
+  /** A picture that stands in the document itself, with memory of its own. */
+  | { readonly kind: 'inline'; readonly bytes: Uint8Array };
 
 /** What it is given; undefined: left out. */
 export type LoadedResource = Picture | string | undefined;

@@ -8,19 +8,6 @@ import type { Drawings } from './drawing/drawings.ts';
 import type { Picture } from '../../docx/convert.ts';
 import { preparePicture } from './prepare-picture.ts';
 
-/** The content of a `data:` address; undefined for anything else. */
-const readDataUrl = (url: string): Buffer | undefined => {
-  const match = /^data:([^,]*),/isu.exec(url);
-  if (match === null) return undefined;
-  const body = url.slice(match[0].length);
-  if (/;\s*base64\s*$/iu.test(match[1] ?? '')) return Buffer.from(body.replaceAll(/%20|\s/giu, ''), 'base64');
-  try {
-    return Buffer.from(decodeURIComponent(body));
-  } catch {
-    return undefined;
-  }
-};
-
 /** What loading needs. */
 export interface ResourceLoaderParts {
   readonly resources: DocumentResources;
@@ -34,13 +21,12 @@ export interface ResourceLoaderParts {
 }
 
 /**
- * Loads the pictures and style sheets of one document, through the guarded door or from the document itself.
+ * Loads the pictures and style sheets of one document, through the guarded door.
  */
 export const createResourceLoader = (parts: ResourceLoaderParts): LoadResource => {
   const { resources, drawings, lanes, maxPixels, signal, log } = parts;
 
-  const picture = async (url: string): Promise<Picture | undefined> => {
-    const bytes = readDataUrl(url) ?? (await resources.load(url, 'image/*,*/*;q=0.1'))?.bytes;
+  const picture = async (bytes: Buffer | undefined): Promise<Picture | undefined> => {
     if (bytes === undefined) return undefined;
     try {
       if (isSvg(bytes)) {
@@ -56,13 +42,15 @@ export const createResourceLoader = (parts: ResourceLoaderParts): LoadResource =
   };
 
   const sheet = async (url: string): Promise<string | undefined> => {
-    const inline = readDataUrl(url);
-    if (inline !== undefined) return inline.toString('utf8');
     const resource = await resources.load(url, 'text/css,*/*;q=0.1');
     // As in browsers, what says that it is something else is not a style sheet.
     const isSheet = /^\s*text\/css\b/iu.test(resource?.contentType ?? 'text/css');
     return isSheet ? resource?.bytes.toString('utf8') : undefined;
   };
 
-  return ({ kind, url }) => (kind === 'picture' ? picture(url) : sheet(url));
+  return async (request) => {
+    if (request.kind === 'sheet') return sheet(request.url);
+    if (request.kind === 'inline') return picture(Buffer.from(request.bytes.buffer));
+    return picture((await resources.load(request.url, 'image/*,*/*;q=0.1'))?.bytes);
+  };
 };

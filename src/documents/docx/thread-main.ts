@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { convertToDocx, DocxLimitError, type ConverterLoader, type DocxPage } from '../../docx/convert.ts';
+import { readDataUrl } from './data-url.ts';
 import type { FromThread, LoadedResource, ResourceRequest, ToThread } from './messages.ts';
 
 /** Talks to the service; the thread itself reaches neither network nor disk. */
@@ -15,11 +16,15 @@ const serve = (port: NonNullable<typeof parentPort>): void => {
     });
   const loader: ConverterLoader = {
     picture: async (url) => {
-      const picture = await load({ kind: 'picture', url });
+      const inline = readDataUrl(url);
+      // Many megabytes are decoded here, where nothing else waits.
+      const request: ResourceRequest =
+        inline === undefined ? { kind: 'picture', url } : { kind: 'inline', bytes: new Uint8Array(inline) };
+      const picture = await load(request);
       return typeof picture === 'object' ? picture : undefined;
     },
     sheet: async (url) => {
-      const text = await load({ kind: 'sheet', url });
+      const text = readDataUrl(url)?.toString('utf8') ?? (await load({ kind: 'sheet', url }));
       return typeof text === 'string' ? text : undefined;
     },
   };

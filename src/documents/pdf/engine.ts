@@ -1,8 +1,8 @@
 import { DocumentFailedError, DocumentLimitError } from '../../errors/errors.ts';
 import { createTaskQueue } from '../../concurrency/task-queue.ts';
 import type { Logger } from '../../log/logger.ts';
-import { startDeadline } from '../../remote/deadline.ts';
 import type { RemoteFetcher } from '../../remote/remote.ts';
+import { startDocumentClock } from '../document-clock.ts';
 import type { DocumentJob } from '../documents.ts';
 import { importOptional } from '../../errors/optional-package.ts';
 import { BrowserKeeper } from './browser-keeper.ts';
@@ -76,7 +76,8 @@ const createLauncher = ({ browser, log }: PdfEngineParts): (() => Promise<Starte
 const tooLong = (): Error => new DocumentLimitError('The document takes too long to make.');
 
 const printWithin = async (parts: PrinterParts, job: DocumentJob): Promise<Uint8Array> => {
-  const deadline = startDeadline(job.resources.timeoutMs + parts.limits.renderMs, job.signal, tooLong);
+  const times = { ownMs: parts.limits.renderMs, loadingMs: job.resources.timeoutMs };
+  const deadline = startDocumentClock(times, job.signal, tooLong);
   try {
     // A browser may die of another document, or be killed by the system: that is worth a second try, and no
     // third.

@@ -4,6 +4,7 @@ import type { TaskQueue } from '../../concurrency/task-queue.ts';
 import type { Logger } from '../../log/logger.ts';
 import { raceSignal, type Deadline } from '../../remote/deadline.ts';
 import type { RemoteFetcher } from '../../remote/remote.ts';
+import type { DocumentClock } from '../document-clock.ts';
 import { createDocumentResources } from '../document-resources.ts';
 import type { DocumentJob } from '../documents.ts';
 import type { BrowserKeeper, BrowserLease } from './browser-keeper.ts';
@@ -39,12 +40,12 @@ const printIn = async (
   { remote, log, limits, slots }: PrinterParts,
   started: StartedBrowser,
   job: DocumentJob,
-  deadline: Deadline,
+  deadline: DocumentClock,
 ): Promise<Uint8Array> => {
   const context = await started.browser.createBrowserContext();
   try {
     const { signal } = deadline;
-    const resources = createDocumentResources(remote, { ...job, signal }, log);
+    const resources = deadline.time(createDocumentResources(remote, { ...job, signal }, log));
     const { html, page = {} } = job;
     return await deadline.race(
       printDocument(context, {
@@ -79,7 +80,7 @@ const leaseWithin = async (keeper: BrowserKeeper, deadline: Deadline): Promise<B
 export const printOnce = async (
   parts: PrinterParts,
   job: DocumentJob,
-  deadline: Deadline,
+  deadline: DocumentClock,
 ): Promise<Uint8Array | undefined> => {
   const { started, release } = await leaseWithin(parts.keeper, deadline);
   try {

@@ -57,22 +57,25 @@ const borderOf = (value: string, side: string): readonly Pair[] => {
   ];
 };
 
+const FONT_SIZE = /^(?:[\d.]+(?:[a-z]+|%)|(?:x{0,2}-)?(?:small|large)|medium|smaller|larger)(?:\/\S+)?$/iu;
+
 /** `italic bold 12px/1.5 Arial, serif`: the family is all that follows the size. */
 const fontOf = (value: string): readonly Pair[] => {
-  const match =
-    /^(.*?)((?:[\d.]+(?:[a-z]+|%))|(?:x{0,2}-)?(?:small|large)|medium|smaller|larger)(?:\s*\/\s*(\S+))?\s+(.+)$/iu.exec(
-      value,
-    );
-  if (match === null) return [];
-  const [, before = '', size = '', lineHeight = 'normal', family = ''] = match;
-  const weight = /\b(?:bold|bolder|lighter|[1-9]00)\b/iu.exec(before)?.[0] ?? 'normal';
+  // `12px / 1.5` is one word.
+  const joined = value.split('/').map((part) => part.trim());
+  const parts = words(joined.join('/'));
+  const at = parts.findIndex((word) => FONT_SIZE.test(word));
+  if (at === -1 || at + 1 >= parts.length) return [];
+  const [size = '', lineHeight = 'normal'] = parts[at]?.split('/', 2) ?? [];
+  const before = parts.slice(0, at);
+  const said = (keyword: RegExp): string => before.find((word) => keyword.test(word)) ?? 'normal';
   return [
-    ['font-style', /\b(?:italic|oblique)\b/iu.test(before) ? 'italic' : 'normal'],
-    ['font-variant', /\bsmall-caps\b/iu.test(before) ? 'small-caps' : 'normal'],
-    ['font-weight', weight],
+    ['font-style', said(/^(?:italic|oblique)$/iu) === 'normal' ? 'normal' : 'italic'],
+    ['font-variant', said(/^small-caps$/iu) === 'normal' ? 'normal' : 'small-caps'],
+    ['font-weight', said(/^(?:bold|bolder|lighter|[1-9]00)$/iu)],
     ['font-size', size],
     ['line-height', lineHeight],
-    ['font-family', family],
+    ['font-family', parts.slice(at + 1).join(' ')],
   ];
 };
 

@@ -180,14 +180,36 @@ const leads = (steps: readonly Step[], located: Located): boolean => {
   return steps.length === 1;
 };
 
+/** Compounds and combinators in their order, one pass; stops behind more of them than a selector may have. */
+const wordsOf = (text: string): readonly string[] => {
+  const words: string[] = [];
+  let [from, depth, quote] = [0, 0, ''];
+  const end = (at: number): void => {
+    if (at > from) words.push(text.slice(from, at));
+    from = at + 1;
+  };
+  for (let at = 0; at < text.length && words.length <= 2 * MAX_STEPS; at += 1) {
+    const char = text.charAt(at);
+    if (char === '\\') at += 1;
+    else if (quote !== '') quote = char === quote ? '' : quote;
+    else if (char === '"' || char === "'") quote = char;
+    else if (char === '[' || char === '(') depth += 1;
+    else if (char === ']' || char === ')') depth = Math.max(0, depth - 1);
+    else if (depth === 0 && /[\s>+~]/u.test(char)) {
+      end(at);
+      if (char.trim() !== '') words.push(char);
+    }
+  }
+  end(text.length);
+  return words;
+};
+
 /** Undefined for what is not understood, as CSS wants it: the rule is dropped. */
 const parseSelector = (text: string): Selector | undefined => {
-  const spaced = text.trim().replaceAll(/\s*([>+~])\s*(?![^[]*\])(?![^(]*\))/gu, ' $1 ');
   const steps: Step[] = [];
   let [specificity, key] = [0, '*'];
   let combinator: Combinator = ' ';
-  for (const word of splitOutside(spaced, /\s/u)) {
-    if (word === '') continue;
+  for (const word of wordsOf(text)) {
     if (word === '>' || word === '+' || word === '~') {
       combinator = word;
       continue;

@@ -1,6 +1,9 @@
 import { parseDeclarations, splitOutside, type Declaration } from './declarations.ts';
 import { parseSelectors, type Located, type Selector } from './selector.ts';
 
+/** Blocks of media inside of each other; deeper ones are passed over. */
+const MAX_NESTING = 8;
+
 /** More rules than this are passed over. */
 const MAX_RULES = 20_000;
 
@@ -18,11 +21,11 @@ export interface SheetText {
   readonly pages: readonly string[];
 }
 
-const unquoted = (text: string): string =>
-  text
-    .trim()
-    .replace(/^url\(\s*([\s\S]*?)\s*\)$/iu, '$1')
-    .replace(/^(["'])([\s\S]*)\1$/u, '$2');
+const unquoted = (text: string): string => {
+  const target = text.trim();
+  const inner = /^url\(.*\)$/isu.test(target) ? target.slice('url('.length, -1).trim() : target;
+  return inner.replace(/^(["'])([\s\S]*)\1$/u, '$2');
+};
 
 /** Whether rules for these media count on paper. Questions about the size of a screen are not answered. */
 const isForPaper = (media: string): boolean => {
@@ -66,28 +69,35 @@ const [MAX_PAGE_RULE, MAX_PAGE_RULES] = [2000, 100];
 const withoutBoxes = (body: string): string =>
   body.replaceAll(/@[\w-]+\s*\{(?:"[^"]*"|'[^']*'|[^}"'])*\}/gu, ';');
 
-const readAtRule = (prelude: string, body: string, sheet: SheetDraft): void => {
+const readAtRule = (prelude: string, body: string, sheet: SheetDraft, depth: number): void => {
   const media = /^@media\b([\s\S]*)$/iu.exec(prelude)?.[1];
-  if (media !== undefined && isForPaper(media)) readBlocks(body, sheet);
+  if (media !== undefined && isForPaper(media) && depth < MAX_NESTING) readBlocks(body, sheet, depth + 1);
   if (!/^@page$/iu.test(prelude) || body.length > MAX_PAGE_RULE || sheet.pages.length >= MAX_PAGE_RULES)
     return;
   sheet.pages.push(withoutBoxes(body));
 };
 
-const readBlocks = (text: string, sheet: SheetDraft): void => {
+const readBlocks = (text: string, sheet: SheetDraft, depth = 0): void => {
+  let [open, semicolon] = [-1, -1];
+  const next = (char: string, known: number, at: number): number => {
+    if (known >= at) return known;
+    const found = text.indexOf(char, at);
+    return found === -1 ? Infinity : found;
+  };
   for (let at = 0; at < text.length && sheet.rules.length < MAX_RULES;) {
-    const open = text.indexOf('{', at);
-    const semicolon = text.indexOf(';', at);
-    if (semicolon !== -1 && (open === -1 || semicolon < open) && text.slice(at).trimStart().startsWith('@')) {
+    // Each is searched for only when it has been passed: there may be none in all the rest.
+    open = next('{', open, at);
+    semicolon = next(';', semicolon, at);
+    if (semicolon < open && text.slice(at).trimStart().startsWith('@')) {
       readStatement(text.slice(at, semicolon).trim(), sheet.imports);
       at = semicolon + 1;
       continue;
     }
-    if (open === -1) return;
+    if (open === Infinity) return;
     const end = blockEnd(text, open);
     const prelude = text.slice(at, open).trim();
     const body = text.slice(open + 1, end);
-    if (prelude.startsWith('@')) readAtRule(prelude, body, sheet);
+    if (prelude.startsWith('@')) readAtRule(prelude, body, sheet, depth);
     else sheet.rules.push([prelude, body]);
     at = end + 1;
   }

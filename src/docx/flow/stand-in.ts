@@ -24,6 +24,18 @@ const embedded = (located: Located, parts: FlowParts): Located | undefined => {
   });
 };
 
+/** Inputs whose value a page does not show. */
+const UNSEEN: ReadonlySet<string> = new Set(['hidden', 'password', 'file', 'image', 'color', 'range']);
+
+/** What a page shows of an input: a box to tick, a button of several, or its value. */
+const shownOfInput = (attributes: ReadonlyMap<string, string>): string | undefined => {
+  const type = attributes.get('type')?.toLowerCase() ?? 'text';
+  const isChecked = attributes.has('checked');
+  if (type === 'checkbox') return isChecked ? '☑' : '☐';
+  if (type === 'radio') return isChecked ? '◉' : '○';
+  return UNSEEN.has(type) ? undefined : attributes.get('value');
+};
+
 /**
  * An element as a text document can show it: a box to tick is a character, what plays is a link, and a link
  * that leads nowhere is text. Undefined when nothing of it can be shown.
@@ -33,8 +45,8 @@ export const standIn = (located: Located, parts: FlowParts): Located | undefined
   const { tag, attributes } = node;
   switch (tag) {
     case 'input': {
-      if (attributes.get('type')?.toLowerCase() !== 'checkbox') return undefined;
-      return withNode(located, { ...node, children: text(attributes.has('checked') ? '☑' : '☐') });
+      const shown = shownOfInput(attributes);
+      return shown === undefined ? undefined : withNode(located, { ...node, children: text(shown) });
     }
     case 'iframe':
     case 'video':

@@ -57,11 +57,12 @@ const alignOf = (style: Style): TableBlock['align'] => {
 
 /** Cells that share a place (beyond the last column) become one. */
 const mergeCells = (cells: readonly TableCell[]): readonly TableCell[] => {
-  const byPlace = new Map<string, TableCell>();
+  const byPlace = new Map<string, TableCell & { readonly blocks: Block[] }>();
   for (const cell of cells) {
     const key = `${cell.row}:${cell.column}`;
     const known = byPlace.get(key);
-    byPlace.set(key, known === undefined ? cell : { ...known, blocks: [...known.blocks, ...cell.blocks] });
+    if (known === undefined) byPlace.set(key, { ...cell, blocks: [...cell.blocks] });
+    else for (const block of cell.blocks) known.blocks.push(block);
   }
   return [...byPlace.values()];
 };

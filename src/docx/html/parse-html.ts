@@ -7,6 +7,7 @@ import {
 } from 'parse5';
 import { autoDirection } from './direction.ts';
 import { drawingFile } from './drawing.ts';
+import { contentOfControl } from './controls.ts';
 import type { ElementNode, HtmlDocument, HtmlNode, SheetReference } from './nodes.ts';
 
 /**
@@ -43,10 +44,7 @@ const SKIPPED: ReadonlySet<string> = new Set([
   'embed',
   'applet',
   'canvas',
-  'math',
-  'select',
   'datalist',
-  'textarea',
   'map',
 ]);
 
@@ -141,6 +139,11 @@ const copyTree = (root: Types['parentNode'], facts: PageFacts): readonly HtmlNod
     if ('value' in node) draft.children.push({ kind: 'text', text: node.value });
     else if (isElement(node)) {
       noteFacts(node, facts);
+      const shown = contentOfControl(node);
+      if (shown !== undefined) {
+        draft.children.push(shown);
+        continue;
+      }
       if (node.tagName === 'svg') draft.children.push(drawingOf(node));
       if (SKIPPED.has(node.tagName) || node.namespaceURI !== names.NS.HTML) continue;
       open.push(draftOf(node, draft));

@@ -12,6 +12,30 @@ export interface DrawingOrder {
 /** From it: the picture, or why there is none. */
 export type DrawnAnswer = { readonly picture: Picture } | { readonly detail: string };
 
+/** Address space. Node and the library take 700 MB of it before they draw. */
+const MAX_MEMORY_KILOBYTES = 1792 * 1024;
+/**
+ * The system bounds what the process takes; where it has no such bound, it runs without. When memory runs out, the kernel
+ * ends it before others.
+ */
+const BOUNDED = [
+  `ulimit -c 0; ulimit -v ${String(MAX_MEMORY_KILOBYTES)}`,
+  'echo 1000 >/proc/self/oom_score_adj; exec "$@"',
+].join('; ');
+/** Threads and arenas of memory would take address space for nothing: it draws one file at a time. */
+const ENVIRONMENT = { UV_THREADPOOL_SIZE: '1', VIPS_CONCURRENCY: '1', MALLOC_ARENA_MAX: '1' };
+const NODE_OPTIONS = ['--max-old-space-size=64'];
+
+const start = (): ChildProcess => {
+  const shell = { execPath: '/bin/sh', execArgv: ['-c', BOUNDED, 'sh', process.execPath, ...NODE_OPTIONS] };
+  return fork(fileURLToPath(new URL('./process-main.js', import.meta.url)), [], {
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    env: ENVIRONMENT,
+    ...(process.platform === 'win32' ? { execArgv: NODE_OPTIONS } : shell),
+  });
+};
+
 /**
  * Draws SVG files in a process of its own, one at a time. The library cannot be stopped while it draws, and
  * would hold one of the few threads that all reading and writing of files needs; a process can be ended.
@@ -21,12 +45,7 @@ export class DrawingProcess {
   #failed = false;
 
   constructor() {
-    this.#child = fork(fileURLToPath(new URL('./process-main.js', import.meta.url)), [], {
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-      execArgv: [],
-      env: {},
-    });
+    this.#child = start();
     const fail = (): void => {
       this.#failed = true;
     };
