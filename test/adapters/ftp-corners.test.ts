@@ -105,6 +105,54 @@ describe('a file that is replaced on a server whose rename refuses that', () => 
       .poll(async () => [await codeOf(store.stat(at('a.txt'))), ...files])
       .toEqual([undefined, ['/a.txt', OLD]]);
   });
+
+  it('stays where it is when another file has got its name meanwhile', async () => {
+    const files = new Map([['/a.txt', OLD]]);
+    const answer = keeping(files);
+    let renames = 0;
+    const { store, stub } = await start({
+      script: (verb, path) => {
+        if (verb !== 'RNTO' || (renames += 1) !== 3) return answer(verb, path);
+        files.set('/a.txt', 55);
+        stub.hangUp();
+        return null;
+      },
+    });
+    expect(await codeOf(store.write(at('a.txt'), contentOf('new')))).toBe('STORAGE_UNAVAILABLE');
+    expect(files.get('/a.txt')).toBe(55);
+    expect([...files.values()]).toContain(OLD);
+  });
+});
+
+it('a file on an FTP server that is falsely said to be missing is not replaced by a new one', async () => {
+  const { store, stub } = await start({
+    script: (verb, path) => {
+      if (verb === 'SIZE' && path === '/a.txt') return '213 77';
+      return verb === 'MLST' && path !== '/a.txt' ? factsOf(3) : undefined;
+    },
+  });
+  expect(await codeOf(store.write(at('a.txt'), contentOf('new'), { createOnly: true }))).toBe(
+    'ALREADY_EXISTS',
+  );
+  expect(stub.heard).not.toContain('RNTO /a.txt');
+});
+
+it('reads on an FTP server work again after an outage, however many have failed', async () => {
+  let isDown = true;
+  const { store } = await start(
+    {
+      content: Buffer.from('abc'),
+      script: (verb, path) => {
+        if (isDown && verb === 'USER') return '421 too many';
+        return verb === 'MLST' && path === '/a.txt' ? factsOf(3) : undefined;
+      },
+    },
+    { connections: 3 },
+  );
+  for (let time = 0; time < 100; time += 1)
+    expect(await codeOf(store.read(at('a.txt')))).toBe('STORAGE_UNAVAILABLE');
+  isDown = false;
+  expect((await buffer((await store.read(at('a.txt'))).stream)).toString()).toBe('abc');
 });
 
 describe('an FTP server', () => {

@@ -68,6 +68,36 @@ describe('what an SFTP server has open', () => {
   });
 });
 
+describe('an answer of an SFTP server that is lost', () => {
+  it('is not waited for while others come', async () => {
+    const { store, root } = await start(
+      { before: (request, path) => (request === 'LSTAT' && path.endsWith('lost.txt') ? 'mute' : undefined) },
+      { timeout: 0.5, connections: 1 },
+    );
+    for (const name of ['lost.txt', 'a.txt']) writeFileSync(join(root, name), 'a');
+    let isWaiting = true;
+    const lost = codeOf(store.stat(at('lost.txt'))).finally(() => (isWaiting = false));
+    while (isWaiting) await store.stat(at('a.txt')).catch(() => undefined);
+    expect(await lost).toBe('STORAGE_TIMEOUT');
+    expect((await store.stat(at('a.txt'))).size).toBe(1);
+  });
+
+  it('of the rename that hides a folder: what was asked for is done', async () => {
+    const { stub, store, root } = await start();
+    mkdirSync(join(root, 'album'));
+    writeFileSync(join(root, 'album', 'a.txt'), 'a');
+    await store.stat(at('album'));
+    stub.dialect = {
+      before: (request) => {
+        if (request === 'RENAME') stub.dialect = {};
+        return request === 'RENAME' ? 'cut' : undefined;
+      },
+    };
+    await store.removeFolder(at('album'));
+    expect(readdirSync(root)).toEqual([]);
+  });
+});
+
 describe('an SFTP server that has names of Windows', () => {
   const fold = (name: string): string =>
     /^privat~1$/iu.test(name)

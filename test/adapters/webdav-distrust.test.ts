@@ -63,7 +63,8 @@ describe('a listing that does not show everything', () => {
     expect(omitted).toBe(1);
     await expect(adapter.removeEmptyFolder(at('f'))).rejects.toMatchObject({ code: 'NOT_EMPTY' });
     expect(stub.paths).toEqual(['f/', 'f/shown.txt']);
-    stub.dialect = listing('/dav/f/', [member('/dav/f/', true)]);
+    stub.dialect = {};
+    await adapter.removeFile(at('f/shown.txt'));
     await adapter.removeEmptyFolder(at('f'));
     expect(stub.paths).toEqual([]);
   });
@@ -515,3 +516,64 @@ describe.skipIf(!programs.apache)(
     });
   },
 );
+
+describe('a folder on WebDAV that is removed only while it is empty', () => {
+  it('comes back with what was put into it after the look', async () => {
+    const { stub, adapter } = await open({});
+    stub.plant('f', undefined);
+    let looks = 0;
+    stub.dialect = {
+      instead: ({ method, url, headers }) => {
+        const isLook = method === 'PROPFIND' && url === '/dav/f/' && headers.depth === '1';
+        if (isLook) looks += 1;
+        // The first request after the look.
+        if (looks === 1 && !isLook) stub.plant('f/new.txt', 'new');
+        if (!isLook && looks === 1) looks = 2;
+        return undefined;
+      },
+    };
+    await expect(adapter.removeEmptyFolder(at('f'))).rejects.toMatchObject({ code: 'NOT_EMPTY' });
+    expect(stub.paths).toEqual(['f/', 'f/new.txt']);
+  });
+});
+
+it('a WebDAV server that ignores If-Match mixes no versions of a file', async () => {
+  const { stub, adapter, put } = await open({});
+  await put('a.txt', 'one');
+  const { etag } = await adapter.stat(at('a.txt'));
+  stub.dialect = {
+    instead: ({ method }) => {
+      if (method === 'GET') stub.plant('a.txt', 'two');
+      return undefined;
+    },
+  };
+  const range = { start: 1, end: 2 };
+  await expect(adapter.read(at('a.txt'), { range, ifMatch: etag ?? '' })).rejects.toMatchObject({
+    code: 'CHANGED_MEANWHILE',
+  });
+});
+
+it('a listing of a WebDAV folder tells the versions of its files', async () => {
+  const { adapter, put } = await open({});
+  const { etag } = await put('a.txt', 'one');
+  const listed = [];
+  for await (const page of adapter.list(SourcePath.root)) listed.push(...page);
+  expect(etag).toMatch(/^"/u);
+  expect(listed).toMatchObject([{ name: 'a.txt', etag }]);
+});
+
+it('accented names deeper on WebDAV than requests can name are listed and removed', async () => {
+  const { stub, adapter } = await open({});
+  let deep = SourcePath.root;
+  for (let depth = 0; depth < 101; depth += 1) {
+    deep = deep.below('d');
+    stub.plant(deep.toString(), undefined);
+  }
+  for (const form of ['NFC', 'NFD'] as const) stub.plant(`${deep.toString()}/${form}é`.normalize(form), 'a');
+  const names: string[] = [];
+  for await (const page of adapter.list(deep)) names.push(...page.map(({ name }) => name));
+  expect(names.sort()).toEqual(['NFCé', 'NFDé']);
+  for (const name of names) await adapter.removeFile(deep.below(name));
+  await adapter.removeEmptyFolder(deep);
+  expect(stub.paths).toHaveLength(100);
+});

@@ -129,6 +129,11 @@ export class Session implements PathSession {
     return { ...FILE, name: path.name, size, modifiedAt: await this.#timeOf(whole) };
   }
 
+  /** Whether a file has a name, by another command than those of `look`. */
+  async isFile(path: SourcePath): Promise<boolean> {
+    return (await this.#sizeOf(this.pathOf(path))) !== undefined;
+  }
+
   async mkdir(path: SourcePath): Promise<void> {
     try {
       await this.#commands.change(path, `MKD ${this.pathOf(path)}`);

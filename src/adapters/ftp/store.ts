@@ -133,8 +133,12 @@ export class Store extends PathStore<Session> {
     }
   }
 
-  /** Under the lock of the name, after a look that it is free: a rename of the protocol replaces silently. */
+  /**
+   * Under the lock of the name, after a look that it is free: a rename of the protocol replaces silently. One
+   * wrong answer must not cost a file, so a second command is asked.
+   */
   async moveToNewName(session: Session, names: Names): Promise<void> {
+    if (await session.isFile(names.to)) throw new AlreadyExistsError();
     try {
       await session.rename(names);
     } catch (error) {

@@ -75,7 +75,8 @@ export class SftpConnection implements PooledConnection {
   readonly #silenceMs: number;
   readonly #waiting = new Set<(error: Error) => void>();
   #isOpen = true;
-  #answeredAt = 0;
+  /** Since when the oldest request has waited as the oldest. */
+  #oldestSince = 0;
   #watch: NodeJS.Timeout | undefined;
 
   private constructor(client: Client, sftp: SFTPWrapper, silenceMs: number) {
@@ -151,7 +152,7 @@ export class SftpConnection implements PooledConnection {
       this.#waiting.add(reject);
       this.#watchSilence();
       const answered: Answered<Value> = (error, value) => {
-        this.#answeredAt = performance.now();
+        if (this.#waiting.values().next().value === reject) this.#oldestSince = performance.now();
         this.#waiting.delete(reject);
         if (error) reject(error);
         else resolve(value as Value);
@@ -170,14 +171,17 @@ export class SftpConnection implements PooledConnection {
     this.#end(new LostConnectionError('the connection was closed'));
   }
 
-  /** One timer for all requests: while answers come, however slowly, the connection lives. */
+  /**
+   * One timer for all requests. Servers answer in order, more or less: while the oldest request is answered,
+   * the connection lives. When the later ones only are answered, its answer is lost.
+   */
   #watchSilence(): void {
-    if (this.#waiting.size === 1) this.#answeredAt = performance.now();
+    if (this.#waiting.size === 1) this.#oldestSince = performance.now();
     if (this.#watch !== undefined) return;
     const check = (): void => {
       this.#watch = undefined;
       if (this.#waiting.size === 0) return;
-      const left = this.#silenceMs - (performance.now() - this.#answeredAt);
+      const left = this.#silenceMs - (performance.now() - this.#oldestSince);
       if (left > 0) this.#watch = setTimeout(check, left);
       else this.#end(new SilenceError('no answer in time'));
     };

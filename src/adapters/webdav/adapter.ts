@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
-  NotEmptyError,
   StorageDeniedError,
   UnsupportedError,
   WrongKindError,
@@ -29,6 +28,7 @@ import { segmentsOfHref } from './address.ts';
 import { DavClient } from './client.ts';
 import type { WebdavOptions } from './options.ts';
 import { openFile } from './reading.ts';
+import { removeEmptyFolder } from './removing.ts';
 import { Resources, type ListedMember } from './resources.ts';
 import { Store } from './store.ts';
 import { stageFile, transferFile, transferFolder, writeFile } from './writing.ts';
@@ -118,15 +118,7 @@ export class WebdavAdapter implements StorageAdapter {
   async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
     if (path.isRoot) throw new StorageDeniedError({ detail: 'the root is not removed' });
     if ((await this.#store.stat(path, options)).kind === 'file') throw new WrongKindError();
-    // Whatever the server reports counts, also what listings leave out.
-    for await (const batch of this.#store.resources.members(path, options)) {
-      const isEmpty = batch.every(({ isSelf, stat, serverTime }) => {
-        if (isSelf) return true;
-        return stat !== undefined && isTempName(stat.name) && isStale(stat.name, stat.modifiedAt, serverTime);
-      });
-      if (!isEmpty) throw new NotEmptyError();
-    }
-    await this.#store.remove(path, 'folder', options);
+    await removeEmptyFolder(this.#store, path, options);
   }
 
   async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
@@ -159,11 +151,11 @@ export class WebdavAdapter implements StorageAdapter {
     const { letterCase, resources } = this.#store;
     const page: Entry[] = [];
     for (const { isSelf, stat, serverTime } of members) {
-      const { name, kind, size, modifiedAt } = stat;
+      const { name, kind, size, modifiedAt, etag } = stat;
       if (isSelf && kind === 'file') throw new WrongKindError();
       if (isSelf) continue;
       if (isTempName(name)) this.#removeStale(folder, stat, serverTime);
-      else page.push({ name, kind, size, modifiedAt });
+      else page.push({ name, kind, size, modifiedAt, etag });
     }
     const [first] = page;
     if (first !== undefined) await letterCase.learn(resources, folder.below(first.name), options);

@@ -190,6 +190,14 @@ export class Store {
     });
   }
 
+  /** MOVE of a folder to a name that no other client knows. */
+  async hideFolder(from: SourcePath, to: SourcePath, { signal }: OperationOptions): Promise<void> {
+    await this.#locks.hold(keyOf(from), { signal }, async () => {
+      const status = await this.#move({ from, to, kind: 'folder', overwrite: 'F', signal });
+      if (!isSuccess(status)) throw errorOfStatus({ method: 'MOVE', path: from }, status);
+    });
+  }
+
   /**
    * Removes a file or a folder with all it holds. @throws NotFoundError, WrongKindError,
    * ChangedMeanwhileError
@@ -209,8 +217,7 @@ export class Store {
       };
       const { etag } = await requireUnchanged();
       const send = (headers: Readonly<Record<string, string>>): Promise<number> => {
-        const outcome = async (): Promise<Outcome> =>
-          (await this.find(path, {})) === undefined ? 'done' : 'untouched';
+        const outcome = async (): Promise<Outcome> => ((await this.#isGone(path)) ? 'done' : 'untouched');
         // Servers that remove entry by entry refuse at what others put into the folder meanwhile.
         const isPassing = (status: number): boolean =>
           status === 423 || (kind === 'folder' && MAY_PASS.has(status));
@@ -251,10 +258,15 @@ export class Store {
     'outcome'
   >): Promise<number> {
     const outcome = async (): Promise<Outcome> => {
-      if (await this.resources.exists(from, {})) return 'untouched';
+      if (!(await this.#isGone(from))) return 'untouched';
       return (await this.resources.exists(to, {})) ? 'done' : 'unknown';
     };
     return this.resources.transfer('MOVE', { from, to }, kind, { ...change, outcome });
+  }
+
+  /** A single answer that nothing is there is not believed. */
+  async #isGone(path: SourcePath): Promise<boolean> {
+    return !(await this.resources.exists(path, {})) && !(await this.resources.exists(path, {}));
   }
 
   async #makePrefix(): Promise<void> {

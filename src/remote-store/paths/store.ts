@@ -2,6 +2,7 @@ import { respell, Spellings } from '../../adapter-support/spellings.ts';
 import { createNameLocks, type NameLocks } from '../../concurrency/name-locks.ts';
 import { AlreadyExistsError, NotFoundError, StorageDeniedError } from '../../errors/errors.ts';
 import type { OperationOptions, PutOptions, ReadOptions, ReadResult, Stat } from '../../storage/adapter.ts';
+import { isSameVersion } from '../../storage/same-version.ts';
 import type { EntryKind } from '../../storage/adapter.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { Leftovers } from '../leftovers.ts';
@@ -26,8 +27,8 @@ export abstract class PathStore<Session extends PathSession> {
   readonly letterCase: LetterCase;
   readonly spellings = new Spellings();
   readonly #locks: PathLocks;
-  /** Files that are moved aside, by their names. */
-  readonly #asides = new Map<string, SourcePath>();
+  /** Files that are moved aside, by their names, and what takes their place. */
+  readonly #asides = new Map<string, { readonly aside: SourcePath; readonly next: Found | undefined }>();
 
   /** @param isRefusal whether an error is an answer of the server */
   constructor(
@@ -129,7 +130,7 @@ export abstract class PathStore<Session extends PathSession> {
    */
   async moveByAside(session: Session, { from, to }: Names): Promise<void> {
     const aside = to.parent.below(newAsideName());
-    this.#asides.set(to.toString(), aside);
+    this.#asides.set(to.toString(), { aside, next: await session.look(from) });
     await session.rename({ from: to, to: aside });
     const unbound = session.unbound();
     await unbound.rename({ from, to });
@@ -137,15 +138,23 @@ export abstract class PathStore<Session extends PathSession> {
     await unbound.unlink(aside).catch(() => this.leftovers.remove({ path: aside, kind: 'file' }));
   }
 
-  /** Gives a file that was moved aside its name again, unless the name was given after all. */
+  /**
+   * Gives a file that was moved aside its name again. It is removed where the new file has the name after all,
+   * and stays aside where another one has it.
+   */
   async #bringBack(to: SourcePath): Promise<void> {
-    const aside = this.#asides.get(to.toString());
-    if (aside === undefined) return;
+    const moved = this.#asides.get(to.toString());
+    if (moved === undefined) return;
+    const { aside, next } = moved;
     this.#asides.delete(to.toString());
     const task = (): Promise<void> =>
       this.run({}, async (session) => {
-        if ((await session.look(to)) !== undefined) await unlessGone(session.unlink(aside));
-        else if ((await session.look(aside)) !== undefined) await session.rename({ from: aside, to });
+        const found = await session.look(to);
+        const isNext =
+          next !== undefined && found?.kind === 'file' && isSameVersion(found as Stat, next as Stat);
+        if (isNext) await unlessGone(session.unlink(aside));
+        else if (found === undefined && (await session.look(aside)) !== undefined)
+          await session.rename({ from: aside, to });
       });
     await task().catch(() => this.leftovers.later(0, () => this.lock(to, {}, task).then(() => true)));
   }

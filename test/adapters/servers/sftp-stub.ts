@@ -16,7 +16,8 @@ import { join } from 'node:path';
 import ssh2, { type Attributes, type Connection, type SFTPWrapper } from 'ssh2';
 import type { SftpServer } from './ssh.ts';
 
-type Request = 'OPEN' | 'READ' | 'WRITE' | 'FSTAT' | 'CLOSE' | 'OPENDIR' | 'READDIR' | 'LSTAT' | 'REMOVE';
+type Request =
+  'OPEN' | 'READ' | 'WRITE' | 'FSTAT' | 'CLOSE' | 'OPENDIR' | 'READDIR' | 'LSTAT' | 'REMOVE' | 'RENAME';
 
 /** How a server differs from OpenSSH. It knows no extensions. */
 export interface SftpDialect {
@@ -26,8 +27,11 @@ export interface SftpDialect {
   readonly longname?: (name: string, isLink: boolean) => string;
   /** The name that it has for one that it is given, as Windows has. */
   readonly fold?: (name: string) => string;
-  /** Called before a request is answered; 'mute': it is not answered, 'refuse': with a failure. */
-  readonly before?: (request: Request, path: string) => 'mute' | 'refuse' | undefined;
+  /**
+   * Called before a request is answered; 'mute': it is neither done nor answered, 'cut': it is done, and the
+   * connection ends instead of an answer, 'refuse': it is answered with a failure.
+   */
+  readonly before?: (request: Request, path: string) => 'mute' | 'cut' | 'refuse' | undefined;
 }
 
 /** A scripted SFTP server on a folder of its own. */
@@ -58,7 +62,7 @@ interface Handle {
 }
 
 /** Has a session answer by a folder of this machine. */
-const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>): void => {
+const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, hangUp: () => void): void => {
   let last = 0;
   const whole = (path: string): string => {
     const [own, names] = [path.slice(0, stub.data.length), path.slice(stub.data.length).split('/')];
@@ -70,6 +74,7 @@ const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>):
     if (verdict === 'mute') return;
     if (verdict === 'refuse') return void sftp.status(id, FAILURE);
     try {
+      if (verdict === 'cut') hangUp();
       work();
     } catch (error) {
       sftp.status(id, (error as NodeJS.ErrnoException).code === 'ENOENT' ? NO_SUCH_FILE : FAILURE);
@@ -162,7 +167,7 @@ const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>):
   sftp.on('RMDIR', (id, path) => done(id, undefined, path, () => rmdirSync(whole(path))));
   sftp.on('MKDIR', (id, path) => done(id, undefined, path, () => mkdirSync(whole(path))));
   sftp.on('RENAME', (id, from, to) =>
-    act(id, undefined, from, () => {
+    act(id, 'RENAME', from, () => {
       if (lstatSync(whole(to), { throwIfNoEntry: false }) !== undefined) return void sftp.status(id, FAILURE);
       renameSync(whole(from), whole(to));
       sftp.status(id, OK);
@@ -183,7 +188,7 @@ export const startSftpStub = async (dialect: SftpDialect = {}): Promise<SftpStub
       .on('close', () => sockets.delete(client))
       .on('authentication', (context) => context.accept())
       .on('session', (accept) => {
-        accept().on('sftp', (acceptSftp) => serve(acceptSftp(), stub, handles));
+        accept().on('sftp', (acceptSftp) => serve(acceptSftp(), stub, handles, () => client.end()));
       });
   });
   server.listen(0, '127.0.0.1');
