@@ -80,6 +80,7 @@ export {
   NotFoundError,
   StorageDeniedError,
   StorageFullError,
+  StorageTimeoutError,
   StorageUnavailableError,
   StowageError,
   UnsafeNameError,

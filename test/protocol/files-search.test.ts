@@ -3,6 +3,7 @@ import { get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
+import { withFaults } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
 import { memoryFactory, StorageUnavailableError } from '../../dist/internals.js';
 import type { StorageAdapter } from '../../dist/storage/adapter.js';
@@ -410,4 +411,16 @@ describe('filesSearch', () => {
     }
     expect((await fetch(`${service.url}/ping`)).status).toBe(200);
   });
+});
+
+it('a search in a store whose listings fail is an error, not an empty result', async () => {
+  const storageAdapter = 'search-without-listings';
+  registerStorageAdapter(storageAdapter, {
+    create: async (context) => {
+      const memory = await memoryFactory.create({ ...context, options: undefined });
+      return withFaults(memory, [{ operation: 'list', effect: 'fail-before' }]);
+    },
+  });
+  const service = await startService({ createThumb: false, sources: { files: { storageAdapter } } });
+  expect((await service.call('filesSearch', { source: 'files', query: 'a' })).status).toBe(500);
 });

@@ -392,3 +392,16 @@ describe('large archives', () => {
     120_000,
   );
 });
+
+it('an archive whose client leaves at the header of a file closes that file', async () => {
+  const content = Readable.from([Buffer.from('content')], { objectMode: false });
+  const entry = {
+    name: 'a.txt',
+    modifiedAt: 0,
+    open: async () => ({ size: 7, modifiedAt: 0, content }),
+  };
+  const archive = new ZipStream(oneByOne([entry]), 7);
+  // The header is the first that comes; then the client is gone.
+  for await (const _chunk of archive as AsyncIterable<Buffer>) break;
+  await expect.poll(() => content.destroyed).toBe(true);
+});
