@@ -7,6 +7,7 @@ import { permissions } from './permissions.ts';
 import { pictures } from './pictures.ts';
 import { s3Memory } from './s3-memory.ts';
 import { serving } from './serving.ts';
+import { stalls } from './stalls.ts';
 import { startUp } from './start-up.ts';
 import { formatTable } from './table.ts';
 import { thumbnails } from './thumbnails.ts';
@@ -19,6 +20,7 @@ const measurements: readonly Measurement[] = [
   startUp,
   permissions,
   listing,
+  stalls,
   thumbnails,
   pictures,
   upload,

@@ -34,7 +34,10 @@ const requireFiles = (
 ): readonly UploadedFile[] => {
   const files = filesOf(context, open, responseType);
   if (files.length > 0) return files;
-  throw new InvalidParametersError(url === undefined ? 'No files were sent.' : MEANT_REMOTE);
+  throw new InvalidParametersError({
+    message: url === undefined ? 'No files were sent.' : MEANT_REMOTE,
+    details: { parameters: 'files' },
+  });
 };
 
 /** What the answer says of a stored file. */

@@ -46,7 +46,8 @@ const result = z.object({
 /** @throws InvalidParametersError without a file, FileTooLargeError */
 const requireUpload = (context: ActionContext, open: OpenSource): UploadedFile => {
   const [upload] = filesOf(context, open);
-  if (upload === undefined) throw new InvalidParametersError('No file was sent.');
+  if (upload === undefined)
+    throw new InvalidParametersError({ message: 'No file was sent.', details: { parameters: 'files' } });
   if (upload.staged.size > open.source.settings.maxUploadFileSize) throw new FileTooLargeError();
   return upload;
 };

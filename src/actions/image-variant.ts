@@ -31,7 +31,10 @@ export const imageVariantAction = defineAction({
     const { source, storage } = open;
     const { stat: item } = await requireItem(context, open, { key: 'IMAGE_VARIANT', path, kind: 'file' });
     if (!Object.hasOwn(source.settings.imagePresets, input.preset)) {
-      throw new InvalidParametersError('There is no such preset.');
+      throw new InvalidParametersError({
+        message: 'There is no such preset.',
+        details: { parameters: 'preset' },
+      });
     }
     const shown = await services.thumbnails.variant(source, path.parent, item, input.preset, signal);
     if (shown.kind === 'self' && shown.isFailure === true) throw new BusyError();

@@ -16,6 +16,8 @@ export interface RequestFacts {
   source?: string;
   /** The item or folder inside the source. */
   item?: string;
+  /** How many files were uploaded; `item` is the first of them. */
+  files?: number;
 }
 
 /** How a stream says that its reader has left. */

@@ -1,7 +1,10 @@
 import type * as z from 'zod';
 import { InvalidParametersError, UnprocessableError } from '../errors/errors.ts';
-import { problemOf } from './problems.ts';
+import { nameOf, problemOf } from './problems.ts';
 import type { RawParameters } from './raw.ts';
+
+/** Most problems whose parameters the details name. */
+const MOST_NAMED = 10;
 
 const KINDS: Readonly<Record<string, string>> = {
   string: 'a text',
@@ -32,8 +35,11 @@ export const parseParameters = <Schema extends z.ZodType>(
   if (outcome.success) return outcome.data;
   const { issues } = outcome.error;
   const messages = issues.map(({ path, message }) => problemOf(path, message));
+  const details = {
+    parameters: [...new Set(issues.slice(0, MOST_NAMED).map(({ path }) => nameOf(path)))].join(', '),
+  };
   if (issues.some((issue) => issue.code === 'custom' && issue.params?.['unprocessable'] === true)) {
-    throw new UnprocessableError({ messages });
+    throw new UnprocessableError({ messages, details });
   }
-  throw new InvalidParametersError(messages);
+  throw new InvalidParametersError({ messages, details });
 };

@@ -13,6 +13,10 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['box[y]', 'The top edge'],
 ]);
 
+/** A parameter as requests write it: `mods[limit]`. */
+export const nameOf = ([first = 'parameters', ...rest]: readonly PropertyKey[]): string =>
+  String(first) + rest.map((key) => `[${String(key)}]`).join('');
+
 /**
  * What is said of a problem with a parameter: a sentence where users have filled it in, and its name where a
  * client has made it up, such as `mods[limit]: must be a number`.
@@ -22,7 +26,7 @@ export const problemOf = (
   message: string,
 ): string => {
   if (message.endsWith('.')) return message;
-  const name = String(first) + rest.map((key) => `[${String(key)}]`).join('');
+  const name = nameOf([first, ...rest]);
   const words = WORDS.get(name);
   return words === undefined ? `${name}: ${message}` : `${words} ${message}.`;
 };

@@ -45,9 +45,10 @@ const bounded = (parameter: string, text: string, bounds: TextBounds): string | 
   const most = bounds(parameter);
   if (text.length <= (most ?? MOST_UNITS)) return text;
   if (most === undefined) return undefined;
-  throw new InvalidParametersError(
-    problemOf([parameter], `must not be longer than ${String(most)} characters`),
-  );
+  throw new InvalidParametersError({
+    message: problemOf([parameter], `must not be longer than ${String(most)} characters`),
+    details: { parameters: parameter },
+  });
 };
 
 /** Parameters while they arrive, one name and value after the other: `name`, `name[key]`, `name[]`. */

@@ -1,4 +1,5 @@
 import { orAborted } from '../concurrency/or-aborted.ts';
+import { inTimeLimit } from '../concurrency/time-limit.ts';
 import {
   NotFoundError,
   StorageDeniedError,
@@ -24,10 +25,13 @@ const optionsIn = (given: readonly unknown[]): StatOptions =>
 
 /** @throws StorageUnavailableError unless the root is there, or may not be looked at */
 const lookAtRoot = async (adapter: StorageAdapter): Promise<void> => {
-  const signal = AbortSignal.timeout(LOOK_MS);
   try {
-    const looking = adapter.checkRoot?.({ signal }) ?? adapter.stat(SourcePath.root, { signal });
-    await orAborted<unknown>(looking, signal);
+    await inTimeLimit(LOOK_MS, undefined, (signal) =>
+      orAborted<unknown>(
+        adapter.checkRoot?.({ signal }) ?? adapter.stat(SourcePath.root, { signal }),
+        signal,
+      ),
+    );
   } catch (cause) {
     // The store answers, and its rights end above its files.
     if (cause instanceof StorageDeniedError || cause instanceof UnsupportedError) return;

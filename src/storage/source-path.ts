@@ -1,11 +1,10 @@
 import { UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
 
 const MAX_SEGMENT_BYTES = 255;
-/**
- * Longest spelling of a segment, in UTF-16 units. Normalization takes time by the square of the length; no
- * spelling of 255 bytes in NFC has so many.
- */
-const MAX_SEGMENT_UNITS = 512;
+// Normalization takes time by the square of a run of marks. No spelling of 255 bytes in NFC has more units of
+// UTF-16, nor more marks in a row: these have two bytes or more, and three of them at most join their letter.
+const MAX_SEGMENT_UNITS = 383;
+const MAX_MARKS = 130;
 const MAX_PATH_BYTES = 2048;
 const MAX_SEGMENTS = 100;
 
@@ -17,10 +16,12 @@ export const MOST_PATH_UNITS = 2 * MAX_PATH_BYTES;
 const FORBIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\\]/u;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
+const TOO_LONG = 'is longer than 255 bytes';
+
 const segmentProblem = (segment: string): string | undefined => {
-  if (segment.length > MAX_SEGMENT_BYTES) return 'is longer than 255 bytes';
+  if (segment.length > MAX_SEGMENT_BYTES) return TOO_LONG;
   if (FORBIDDEN.test(segment) || LONE_SURROGATE.test(segment)) return 'holds characters that are not allowed';
-  if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) return 'is longer than 255 bytes';
+  if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) return TOO_LONG;
   // Full-width and other look-alikes that some layer below could fold into a way upwards.
   if (/[^\u0000-\u007f]/u.test(segment) && segment.normalize('NFKC').split(/[\\/]/u).includes('..')) {
     return 'holds characters that are not allowed';
@@ -35,11 +36,16 @@ const segmentProblem = (segment: string): string | undefined => {
 export const isSegment = (name: string): boolean =>
   name !== '' && name !== '.' && name !== '..' && !name.includes('/') && segmentProblem(name) === undefined;
 
+/** In NFC; undefined for what is no segment in any form. */
+const normalized = (text: string): string | undefined =>
+  text.length > MAX_SEGMENT_UNITS || text.split(/\P{M}+/u).some((marks) => marks.length > MAX_MARKS)
+    ? undefined
+    : text.normalize('NFC');
+
 /** A name in NFC, when it can be one segment of a path; else undefined. Takes any text. */
 export const segmentOf = (name: string): string | undefined => {
-  if (name.length > MAX_SEGMENT_UNITS) return undefined;
-  const segment = name.normalize('NFC');
-  return isSegment(segment) ? segment : undefined;
+  const segment = normalized(name);
+  return segment !== undefined && isSegment(segment) ? segment : undefined;
 };
 
 /**
@@ -70,9 +76,9 @@ export class SourcePath {
         if (segments.pop() === undefined) throw new UnsafePathError('The path leaves the source.');
         continue;
       }
-      const segment = raw.length > MAX_SEGMENT_UNITS ? raw : raw.normalize('NFC');
-      const problem = segmentProblem(segment);
-      if (problem !== undefined) throw new UnsafePathError(`The path ${problem}.`);
+      const segment = normalized(raw);
+      const problem = segment === undefined ? TOO_LONG : segmentProblem(segment);
+      if (segment === undefined || problem !== undefined) throw new UnsafePathError(`The path ${problem}.`);
       segments.push(segment);
     }
     return SourcePath.#bounded(segments);

@@ -49,6 +49,7 @@ describe('the language of errors', () => {
     ['?language=fr', 'de', 'fr', 'Le fichier « a.txt » est trop volumineux : 1KB au maximum.'],
     ['?language=xx', 'es-MX', 'es', 'El archivo «a.txt» es demasiado grande: se permiten 1KB como máximo.'],
     ['', 'fi, en;q=0.1, ru;q=0.5', 'ru', 'Файл «a.txt» слишком большой: разрешено не более 1KB.'],
+    ['?language=zh_cn', undefined, 'zh', '文件“a.txt”过大：最多允许 1KB。'],
     ['', 'zh-Hant-TW', 'zh', '文件“a.txt”过大：最多允许 1KB。'],
     ['', 'fi', null, 'The file "a.txt" is too large: at most 1KB are allowed.'],
     ['', 'de;q=0, *', null, 'The file "a.txt" is too large: at most 1KB are allowed.'],
@@ -79,9 +80,15 @@ describe('the language of errors', () => {
     }
   });
 
-  it('keeps what only English says', async () => {
+  it('has one message for one problem, which names the parameters that are not valid', async () => {
     const { messages } = await ask('?language=de', undefined, []);
-    expect(messages).toEqual(['Die Anfrage ist nicht gültig.', 'No files were sent.']);
+    expect(messages).toEqual(['Die Anfrage ist nicht gültig. (files)']);
+    const service = await startService();
+    const { data } = await service.call('fileRename', { path: 'a', language: 'de_DE' });
+    expect(data).toMatchObject({
+      messages: ['Die Anfrage ist nicht gültig. (name, newname)'],
+      details: { parameters: 'name, newname' },
+    });
   });
 });
 

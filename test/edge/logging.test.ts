@@ -142,6 +142,25 @@ describe('the log of requests', () => {
     ]);
   });
 
+  it('names the first file of an upload, how many there are, and their source', async () => {
+    const lines: Record<string, unknown>[] = [];
+    const app = createApp(
+      { sources: { files: { title: 'F', storageAdapter: 'memory', serve: 'public' } }, createThumb: false },
+      {},
+      { logger: createLineLogger((line) => lines.push(JSON.parse(line) as Record<string, unknown>)) },
+    );
+    const body = new FormData();
+    body.append('path', '/');
+    for (const name of ['a.txt', 'b.txt']) body.append('files[]', new Blob(['x']), name);
+    await app.fetch(new Request('http://localhost/fileUpload', { method: 'POST', body }));
+    await app.fetch(new Request('http://localhost/fileRename?path=/&name=a.txt&newname=c.txt'));
+    await app.close();
+    expect(lines.filter(({ message }) => message === 'Changed.')).toMatchObject([
+      { action: 'fileUpload', source: 'files', item: 'a.txt', files: 2 },
+      { action: 'fileRename', item: 'a.txt' },
+    ]);
+  });
+
   it('has a line for each change otherwise', async () => {
     const messages = (await linesOf(false)).map(({ message }) => message);
     expect(messages).toEqual(['Changed.']);

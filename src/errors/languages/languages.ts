@@ -10,7 +10,7 @@ import { polish } from './pl.ts';
 import { portuguese } from './pt.ts';
 import { russian } from './ru.ts';
 import { chinese } from './zh.ts';
-import { type DetailedCode, type ErrorCode, errorTable, filled } from '../table.ts';
+import { type DetailedCode, filled } from '../table.ts';
 import type { StowageError } from '../errors.ts';
 
 /** Every language that messages come in, by its primary subtag. */
@@ -56,12 +56,9 @@ export const acceptedLanguage = (header: string): Language | undefined => {
   return wanted.sort((one, other) => other.weight - one.weight)[0]?.language;
 };
 
-/** Whose translation is enough: whoever named a file or folder knows which of them is missing. */
-const SAID_BY_TRANSLATION: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['NOT_FOUND']);
-
 /**
- * The messages of an error in a language. What is said more exactly in English alone follows the translation:
- * better than to leave it out.
+ * The messages of an error in a language: one for one problem. Other languages than English name the parameters
+ * that are not valid, and say of the rest what the error table says.
  */
 export const messagesIn = (
   language: Language,
@@ -72,9 +69,8 @@ export const messagesIn = (
   const template = code in detailed ? detailed[code as DetailedCode] : undefined;
   const exact = template === undefined ? undefined : filled(template, details);
   if (exact !== undefined) return [exact];
-  const [first] = messages;
-  const isAll = messages.length === 1 && first === errorTable[code].message;
-  return isAll || SAID_BY_TRANSLATION.has(code) ? [general[code]] : [general[code], ...messages];
+  const { parameters } = details;
+  return [parameters === undefined ? general[code] : `${general[code]} (${String(parameters)})`];
 };
 
 /** What is said beside the error of a form with several files: which one it is about, as it was sent. */
