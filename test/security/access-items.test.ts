@@ -237,6 +237,17 @@ describe('denied places', () => {
     expect((await service.upload([['files[0]', 'a.exe', 'x']])).status).toBe(403);
   });
 
+  it('judges what a folder holds where it goes, also under a shorter name', async () => {
+    const service = await startService({
+      accessControl: [{ path: '/a/x', FOLDER_RENAME: false, FOLDER_MOVE: false }],
+    });
+    await service.source('files').put({ 'long/x/b.txt': 'b', 'in/a/x/c.txt': 'c' });
+    const before = await service.source('files').paths();
+    expect((await service.call('folderRename', { name: 'long', newname: 'a' })).status).toBe(403);
+    expect((await service.call('folderMove', { from: 'in/a', path: '' })).status).toBe(403);
+    expect(await service.source('files').paths()).toEqual(before);
+  });
+
   it('do not open when a renamed parent is a neighbour by its letters', async () => {
     const service = await startService({
       accessControl: [{ path: '/dir/private', FOLDER_RENAME: false, FOLDER_MOVE: false }],
