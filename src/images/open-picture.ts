@@ -20,11 +20,17 @@ export interface OpenedPicture {
   /** What the library says of it; undefined where the pixels come from elsewhere (BMP, bitmaps in ICO). */
   readonly metadata: Metadata | undefined;
   /**
-   * Begins to decode: the first frame, or all of them. The picture comes as it is stored, not yet turned
-   * upright.
+   * Begins to decode: the first frame, or all of them, or one page. The picture comes as it is stored, not yet
+   * turned upright.
    */
-  readonly decode: () => Promise<Sharp>;
+  readonly decode: (page?: number) => Promise<Sharp>;
 }
+
+/** Begins to decode a picture, turned as it is meant to be seen. */
+export const decodeUpright = async ({ decode, metadata }: OpenedPicture): Promise<Sharp> => {
+  const picture = await decode();
+  return (metadata?.orientation ?? 1) > 1 ? picture.autoOrient() : picture;
+};
 
 const requireDecodable = ({
   width,
@@ -72,7 +78,9 @@ const openEncoded = async (
   // A HEIC file may hold several pictures; one of them is shown.
   const shown = format === 'heic' ? (first.pagePrimary ?? 0) : 0;
   const metadata = shown === 0 ? first : await read(shown);
-  const { width, height } = metadata.autoOrient;
+  // The frames of an animation are never turned: browsers differ, and the library refuses.
+  const isAnimation = format === 'webp' && (metadata.pages ?? 1) > 1;
+  const { width, height } = isAnimation ? metadata : metadata.autoOrient;
   const count = frames === 'all' && format !== 'heic' ? (metadata.pages ?? 1) : 1;
   requireDecodable({ width, height, frames: count });
   const animated = count > 1;
@@ -81,8 +89,9 @@ const openEncoded = async (
     width,
     height,
     frames: count,
-    metadata,
-    decode: () => Promise.resolve(sharp(bytes, { ...READ_OPTIONS, animated })),
+    metadata: isAnimation ? { ...metadata, orientation: 1 } : metadata,
+    decode: (page) =>
+      Promise.resolve(sharp(bytes, { ...READ_OPTIONS, ...(page === undefined ? { animated } : { page }) })),
   };
 };
 

@@ -1,11 +1,13 @@
 import { BrokenImageError } from '../errors/errors.ts';
 import type { Received, ReceivingPolicy, PictureSize } from './engine.ts';
 import { cleanPicture } from './cleaning/clean-picture.ts';
-import { openPicture, type OpenedPicture } from './open-picture.ts';
+import { jpegWithComments } from './metadata/jpeg-metadata.ts';
+import { jpegWithoutPreview } from './metadata/orientation.ts';
+import { decodeUpright, openPicture, type OpenedPicture } from './open-picture.ts';
 import { extensionsOfFormat, isAnimatedPng, type WritableFormat } from './picture-format.ts';
 import { pictureBudget } from './picture-budget.ts';
 import { requireEditable } from './sharp-edit.ts';
-import { encodePicture, keepColours } from './sharp-encode.ts';
+import { encodePicture, keepColours, keepMetadata } from './sharp-encode.ts';
 import type { SharpLibrary } from './sharp-library.ts';
 
 /** What is to happen to a picture that comes in, decided by its header. */
@@ -76,11 +78,17 @@ export const planReceiving = async (
 const draw = async (plan: ReceivingPlan, metadata: 'keep' | 'strip'): Promise<Buffer> => {
   const { original, file, format, size, policy } = plan;
   requireEditable(original, file, size);
-  const upright = (await original.decode()).autoOrient();
+  const upright = await decodeUpright(original);
   const scaled = upright.resize({ width: size.width, height: size.height, fit: 'fill' });
-  const coloured = keepColours(scaled, original, format);
-  const picture = metadata === 'keep' ? coloured.keepExif().keepXmp() : coloured;
-  return encodePicture(format, { picture, size, original, file, quality: policy.quality });
+  const picture = keepColours(scaled, original, format);
+  if (metadata === 'keep') keepMetadata(picture, original, format);
+  const drawn = await encodePicture(format, { picture, size, original, file, quality: policy.quality });
+  if (metadata === 'strip' || format !== 'jpeg') return drawn;
+  const budget = pictureBudget(file);
+  const commented = original.format === 'jpeg' ? jpegWithComments(drawn, file, budget) : drawn;
+  // The preview in EXIF data would still lie on its side.
+  const isTurned = (original.metadata?.orientation ?? 1) > 1;
+  return isTurned ? jpegWithoutPreview(commented, budget) : commented;
 };
 
 /**

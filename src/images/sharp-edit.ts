@@ -2,7 +2,7 @@ import type { Sharp } from 'sharp';
 import { BrokenImageError } from '../errors/errors.ts';
 import type { Edit, PictureSize } from './engine.ts';
 import { requireIconSize } from './ico.ts';
-import type { OpenedPicture } from './open-picture.ts';
+import { decodeUpright, type OpenedPicture } from './open-picture.ts';
 import { pictureBudget } from './picture-budget.ts';
 import { isAnimatedPng, type WritableFormat } from './picture-format.ts';
 import { encodePicture, keepColours } from './sharp-encode.ts';
@@ -33,6 +33,9 @@ export const formatOfEdited = ({ format }: OpenedPicture): WritableFormat => {
   return format;
 };
 
+const isOfWholeColours = (metadata: OpenedPicture['metadata']): boolean =>
+  (metadata?.depth === 'uchar' || metadata?.depth === 'ushort') && !metadata.space.startsWith('lab');
+
 /** Refuses what the library could only give back in part, or with its frames in one heap. */
 export const requireEditable = (
   { format, frames, metadata }: OpenedPicture,
@@ -42,6 +45,10 @@ export const requireEditable = (
   if (format === 'ico') requireIconSize(result);
   if ((format === 'tiff' || format === 'heif') && frames > 1) {
     throw new BrokenImageError('Pictures of several pages cannot be edited.');
+  }
+  // The library would make it sRGB of 8 bits.
+  if (format === 'tiff' && !isOfWholeColours(metadata)) {
+    throw new BrokenImageError('TIFF images in Lab colours or of floating-point numbers cannot be edited.');
   }
   if (format === 'png' && isAnimatedPng(file, pictureBudget(file))) {
     throw new BrokenImageError('Animated PNG images cannot be edited.');
@@ -58,8 +65,7 @@ export const renderEdit = async (
 ): Promise<Buffer> => {
   const size = sizeAfter(edit, original);
   requireEditable(original, file, size);
-  const upright = (await original.decode()).autoOrient();
-  const applied = await apply(sharp, upright, original, edit);
+  const applied = await apply(sharp, await decodeUpright(original), original, edit);
   const picture = keepColours(applied, original);
   return encodePicture(formatOfEdited(original), { picture, size, original, file });
 };

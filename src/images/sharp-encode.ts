@@ -38,6 +38,11 @@ const keepSamples = (picture: Sharp, original: OpenedPicture): Sharp => {
   return isGrey(original) ? picture.toColourspace('b-w') : picture;
 };
 
+// Print colours and greys become sRGB in another format.
+const keepsProfile = (original: OpenedPicture, format: PictureFormat): boolean =>
+  original.metadata?.hasProfile === true &&
+  (format === original.format || !(isPrint(original) || isGrey(original)));
+
 /**
  * Keeps the print colours, the greys and the depth of the original, as far as its new format has them;
  * without it everything becomes RGB of 8 bits. A profile goes on describing the pixels that it belongs to.
@@ -47,12 +52,16 @@ export const keepColours = (
   original: OpenedPicture,
   format: PictureFormat = original.format,
 ): Sharp => {
-  const { metadata } = original;
-  const isOwn = format === original.format;
-  // Print colours and greys become sRGB in another format.
-  const isProfiled = metadata?.hasProfile === true && (isOwn || !(isPrint(original) || isGrey(original)));
-  const profiled = isProfiled ? picture.keepIccProfile() : picture;
-  return isOwn ? keepSamples(profiled, original) : profiled;
+  const profiled = keepsProfile(original, format) ? picture.keepIccProfile() : picture;
+  return format === original.format ? keepSamples(profiled, original) : profiled;
+};
+
+/** Keeps EXIF, XMP, IPTC and comments; the profile as `keepColours` has decided. */
+export const keepMetadata = (picture: Sharp, original: OpenedPicture, format: PictureFormat): void => {
+  const dropsProfile = original.metadata?.hasProfile === true && !keepsProfile(original, format);
+  // The library keeps IPTC together with the profile only.
+  if (dropsProfile) picture.keepExif().keepXmp();
+  else picture.keepMetadata();
 };
 
 /** Loops and delays of an animation, for pixels that have lost them on their way. */

@@ -5,7 +5,7 @@ import type { TaskQueue } from '../concurrency/task-queue.ts';
 import { decodingBytes, editingBytes, requireMemory, showingBytes, turningBytes } from './cost.ts';
 import { requireHeicDecoder } from './heic/decode-heic.ts';
 import { openHeic } from './heic/open-heic.ts';
-import { openPicture, type OpenedPicture } from './open-picture.ts';
+import { decodeUpright, openPicture, type OpenedPicture } from './open-picture.ts';
 import { extensionsOfFormat, isLosslessWebp, isWholeGif, sizeInHeader } from './picture-format.ts';
 import { pictureBudget } from './picture-budget.ts';
 import { planReceiving, receivePicture } from './receive-picture.ts';
@@ -19,6 +19,9 @@ export interface EngineQueues {
   readonly edits: TaskQueue;
   readonly thumbnails: TaskQueue;
 }
+
+/** Pages of different sizes that are read one by one. */
+const MAX_ODD_PAGES = 100;
 
 const encodeThumbnail = (
   picture: Sharp,
@@ -44,14 +47,30 @@ const renderThumbnail = async (picture: OpenedPicture, spec: ThumbnailSpec): Pro
   // The sides are known exactly: by itself the library is a pixel off for some JPEG pictures.
   const fit = spec.fit === 'inside' ? 'fill' : spec.fit;
   const background = { r: 255, g: 255, b: 255, alpha: 0 };
-  const scaled = (await picture.decode()).autoOrient().resize({ width, height, fit, background });
+  const scaled = (await decodeUpright(picture)).resize({ width, height, fit, background });
   return encodeThumbnail(scaled, spec, picture).toBuffer();
 };
 
-/** Reads every pixel; what is kept of them is next to nothing. */
-const decodeWhole = async (picture: OpenedPicture): Promise<void> => {
-  const decoding = await picture.decode();
+/** Reads every pixel of what is being decoded; what is kept of them is next to nothing. */
+const readPixels = async (decoding: Sharp): Promise<void> => {
   await decoding.resize({ width: 16, height: 16, fit: 'fill' }).raw().toBuffer();
+};
+
+/** Reads every pixel of a picture. Pages of different sizes cannot be read as one. */
+const decodeWhole = async (picture: OpenedPicture): Promise<void> => {
+  const { format, frames, width, height } = picture;
+  try {
+    await readPixels(await picture.decode());
+  } catch (error) {
+    if (format !== 'tiff' || frames === 1 || frames > MAX_ODD_PAGES) throw error;
+    for (let page = 0; page < frames; page += 1) {
+      const decoding = await picture.decode(page);
+      const seen = await decoding.metadata();
+      // Memory is reserved for pages like the first.
+      if (seen.width * seen.height > width * height * frames) throw error;
+      await readPixels(decoding);
+    }
+  }
 };
 
 /** Refuses what the decoder would show in part, or not at all, without saying so. */

@@ -3,7 +3,7 @@ import { BrokenImageError } from '../../errors/errors.ts';
 import { readIco } from '../ico.ts';
 import type { WritableFormat } from '../picture-format.ts';
 import { blankLocationInExif } from './exif-location.ts';
-import { blankLocationInHeif, type FoundMetadata, isBareHeif } from './heif.ts';
+import { blankLocationInHeif, type FoundMetadata, heifWithoutMetadata } from './heif.ts';
 import { gifWithoutLocation, gifWithoutMetadata } from './gif-metadata.ts';
 import { jpegWithoutLocation, jpegWithoutMetadata } from './jpeg-metadata.ts';
 import { pngWithoutLocation, pngWithoutMetadata } from './png-metadata.ts';
@@ -106,7 +106,7 @@ export const withoutMetadata = (
     case 'ico':
       return cleanedIcon(file, budget, pngWithoutMetadata);
     case 'heif':
-      return isBareHeif(file, metadata, budget) ? file : undefined;
+      return heifWithoutMetadata(file, metadata, budget);
     case 'tiff':
       return tiffWithoutMetadata(file, budget);
   }

@@ -26,37 +26,36 @@ const HEAD_BYTES = 64;
 /** Boxes beside which a picture needs none. */
 const SHOWN: ReadonlySet<string> = new Set(['ftyp', 'meta', 'mdat', 'moov', 'free', 'skip']);
 
-/** How many items there are with EXIF data, and with texts or what else has no type of its own. */
-const countItems = (
+/** Types of items that are not pictures: EXIF data, texts, and what else has no type of its own. */
+const DATA_TYPES: ReadonlySet<string> = new Set(['Exif', 'mime', 'uri ']);
+
+/** The types of the items that are not pictures, and where they are written. */
+const dataItems = (
   file: Buffer,
   budget: ParseBudget,
-): { readonly exif: number; readonly others: number } => {
-  let [exif, others] = [0, 0];
-  for (let at = file.indexOf('infe'); at >= 0; at = file.indexOf('infe', at + 4)) {
+): readonly { readonly type: string; readonly at: number }[] => {
+  const found: { type: string; at: number }[] = [];
+  for (let box = file.indexOf('infe'); box >= 0; box = file.indexOf('infe', box + 4)) {
     budget.spendItems();
     // Behind version and flags, the number of the item, and that of its protection.
-    const start = at + 8 + (file[at + 4] === 3 ? 4 : 2) + 2;
-    const type = file.toString('latin1', start, start + 4);
-    if (type === 'Exif') exif += 1;
-    if (type === 'mime' || type === 'uri ') others += 1;
+    const at = box + 8 + (file[box + 4] === 3 ? 4 : 2) + 2;
+    const type = file.toString('latin1', at, at + 4);
+    if (DATA_TYPES.has(type)) found.push({ type, at });
   }
-  return { exif, others };
+  return found;
 };
 
 const count = (data: Buffer | undefined): number => (data === undefined ? 0 : 1);
 
 /** Whether the library shows all of the items: it knows one of each kind, and not all ways to pack them. */
 const isAllShown = (file: Buffer, found: FoundMetadata, budget: ParseBudget): boolean => {
-  const { exif, others } = countItems(file, budget);
-  return exif <= count(found.exif) && others <= count(found.xmp);
+  const items = dataItems(file, budget);
+  const exif = items.filter(({ type }) => type === 'Exif').length;
+  return exif <= count(found.exif) && items.length - exif <= count(found.xmp);
 };
 
 /** Whether a file is nothing but pixels. */
-export const isBareHeif = (
-  file: Buffer,
-  { exif, xmp, iptc }: FoundMetadata,
-  budget: ParseBudget,
-): boolean => {
+const isBareHeif = (file: Buffer, { exif, xmp, iptc }: FoundMetadata, budget: ParseBudget): boolean => {
   if ((exif ?? xmp ?? iptc) !== undefined || !isAllShown(file, {}, budget)) return false;
   for (let at = 0; at + 8 <= file.length;) {
     budget.spendItems();
@@ -88,6 +87,33 @@ const whereLies = (file: Buffer, data: Buffer, budget: ParseBudget): number => {
   return -1;
 };
 
+/** EXIF data without the header that readers put before it. */
+const behindHeader = (exif: Buffer): Buffer =>
+  exif.subarray(HEADER.exec(exif.toString('latin1', 0, 24))?.[0].length ?? 0);
+
+/**
+ * A file with nothing but its pixels, which stay as they are: the data is zeroed where it lies, and its items are named
+ * free. The same bytes when there is nothing else; undefined when the data does not lie there in one piece, or other
+ * data is there.
+ */
+export const heifWithoutMetadata = (
+  file: Buffer,
+  found: FoundMetadata,
+  budget: ParseBudget,
+): Buffer | undefined => {
+  if (isBareHeif(file, found, budget)) return file;
+  if (found.iptc !== undefined || !isAllShown(file, found, budget)) return undefined;
+  const copy = Buffer.from(file);
+  const exif = found.exif === undefined ? undefined : behindHeader(found.exif);
+  for (const data of [exif, found.xmp]) {
+    const at = data === undefined ? 0 : whereLies(copy, data, budget);
+    if (at < 0) return undefined;
+    copy.fill(0, at, at + (data?.length ?? 0));
+  }
+  for (const { at } of dataItems(copy, budget)) copy.write('free', at, 'latin1');
+  return isBareHeif(copy, {}, budget) ? copy : undefined;
+};
+
 /**
  * Blanks data where it lies, by looking for it. False when it does not lie there in one piece, or not alone.
  */
@@ -96,8 +122,7 @@ export const blankLocationInHeif = (file: Buffer, found: FoundMetadata, budget: 
   const { exif, xmp } = found;
   let others = [file];
   if (exif !== undefined) {
-    const start = HEADER.exec(exif.toString('latin1', 0, 24))?.[0].length ?? 0;
-    const data = exif.subarray(start);
+    const data = behindHeader(exif);
     const at = whereLies(file, data, budget);
     if (at < 0 || !blankExif(file.subarray(at, at + data.length), budget)) return false;
   }

@@ -115,6 +115,15 @@ export const jpegWithoutLocation = (original: Buffer, budget: ParseBudget): Buff
   return whole.equals(original) ? original : whole;
 };
 
+/** A JPEG file with the comments of another, which the library does not keep. */
+export const jpegWithComments = (file: Buffer, other: Buffer, budget: ParseBudget): Buffer => {
+  const comments = (readJpeg(other, budget)?.header ?? []).filter(({ marker }) => marker === COMMENT);
+  const last = readJpeg(file, budget)?.header.findLast(({ marker }) => marker >= APP0 && marker <= APP15);
+  if (comments.length === 0 || last === undefined) return file;
+  const segments = comments.map(({ content }) => encodeSegment(COMMENT, content));
+  return Buffer.concat([file.subarray(0, last.end), ...segments, file.subarray(last.end)]);
+};
+
 /**
  * A JPEG file with nothing but its pixels and what their colours mean; the same bytes when there is nothing
  * else. Its EXIF orientation is lost.

@@ -1,7 +1,7 @@
 import type { ParseBudget } from '../../content/parse-budget.ts';
 import type { Turn } from '../engine.ts';
 import { encodeSegment, MAX_SEGMENT_BYTES, readJpeg } from './jpeg.ts';
-import { openTiff, readDirectory, withShortEntry } from './tiff.ts';
+import { blankDirectory, openTiff, readDirectory, withShortEntry } from './tiff.ts';
 
 /**
  * What the EXIF orientations do to stored pixels: mirror them from left to right or not, then turn them
@@ -57,6 +57,40 @@ export const exifWithOrientation = (exif: Buffer, orientation: number): Buffer |
   if (present.type !== SHORT || present.count !== 1) return undefined;
   tiff.setUint16(orientation, present.at + 8);
   return copy;
+};
+
+const PREVIEW_OFFSET = 0x0201;
+const PREVIEW_LENGTH = 0x0202;
+
+/** Takes the preview out of EXIF data, in place: the second directory, and the picture that it names. */
+const blankPreview = (exif: Buffer, budget: ParseBudget): void => {
+  const tiff = openTiff(exif);
+  const first = tiff === undefined ? undefined : readDirectory(tiff, tiff.uint32(4));
+  if (tiff === undefined || first === undefined) return;
+  const link = tiff.uint32(4) + 2 + first.length * 12;
+  if (link + 4 > exif.length) return;
+  const at = tiff.uint32(link);
+  const entries = readDirectory(tiff, at);
+  tiff.setUint32(0, link);
+  if (entries === undefined) return;
+  const valueOf = (wanted: number): number => {
+    const entry = entries.find(({ tag }) => tag === wanted);
+    return entry?.value === undefined ? 0 : tiff.uint32(entry.at + 8);
+  };
+  const start = Math.min(valueOf(PREVIEW_OFFSET), exif.length);
+  // Behind the header of the structure.
+  if (start >= 8) exif.fill(0, start, Math.min(start + valueOf(PREVIEW_LENGTH), exif.length));
+  blankDirectory(tiff, { at, entries, reachedBy: undefined }, budget);
+};
+
+/** A JPEG file without the preview in its EXIF data, its pixels untouched. */
+export const jpegWithoutPreview = (original: Buffer, budget: ParseBudget): Buffer => {
+  const file = Buffer.from(original);
+  for (const { marker, content } of readJpeg(file, budget)?.header ?? []) {
+    const isExif = marker === APP1 && content.subarray(0, EXIF_MARK.length).equals(EXIF_MARK);
+    if (isExif) blankPreview(content.subarray(EXIF_MARK.length), budget);
+  }
+  return file;
 };
 
 /**
