@@ -1,29 +1,16 @@
-import { compileRules, type RuleKeys } from './access/access.ts';
-import { createActions, type Actions } from './actions/registry.ts';
-import { ruleKeysOf } from './actions/rule-keys.ts';
-import { createAzureFactory } from './adapters/azure/factory.ts';
-import { createGcsFactory } from './adapters/gcs/factory.ts';
-import { createLocalFactory } from './adapters/local/factory.ts';
-import { memoryFactory } from './adapters/memory/adapter.ts';
-import { createS3Factory } from './adapters/s3/factory.ts';
-import { createFtpFactory } from './adapters/ftp/factory.ts';
-import { createSftpFactory } from './adapters/sftp/factory.ts';
-import { createWebdavFactory } from './adapters/webdav/factory.ts';
-import { readSourceEnvironment } from './config/environment.ts';
-import { requireStateDirectory } from './config/keeping.ts';
-import { loadConfig } from './config/load.ts';
+import { compileRules } from './access/access.ts';
+import { logConfiguration, prepare } from './checked-configuration.ts';
 import { loadSources } from './config/sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
-import { configWarnings } from './config/warnings.ts';
-import { ConfigError, InternalError, ShuttingDownError } from './errors/errors.ts';
-import { checkHooks, createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
+import { InternalError, ShuttingDownError } from './errors/errors.ts';
+import { createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
 import type { WebhookFigures } from './events/event.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
 import type { UrlFor } from './links/links.ts';
 import { createUrlFor } from './links/url-for.ts';
 import { createProxyRole } from './http/proxy-role.ts';
 import { createPipeline } from './http/pipeline.ts';
-import { canReadTokens, createTokenRole } from './http/token-role.ts';
+import { createTokenRole } from './http/token-role.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createClientNames } from './http/client-address.ts';
 import { createStderrLogger, type Logger } from './log/logger.ts';
@@ -35,8 +22,7 @@ import { createMemoryStaging } from './storage/memory-staging.ts';
 import { stageContent } from './storage/staging.ts';
 import { closeInOrder, createServices, settingsToLook } from './services.ts';
 import { createState } from './state/create-state.ts';
-import { registeredFactories } from './storage/register.ts';
-import type { StorageFactories, StorageFactory } from './storage/registry.ts';
+import type { StorageFactory } from './storage/registry.ts';
 import { createResumableUploads } from './tus/resumable-uploads.ts';
 
 /** What a host may hand to a connector besides configuration and hooks. */
@@ -78,35 +64,6 @@ export interface Connector {
 /** The part of `imageMemory` for uploaded pictures that wait to be prepared. */
 const UPLOADS_SHARE = 8;
 
-const factoriesOf = (own: ConnectorOptions['storageAdapters']): StorageFactories =>
-  new Map([
-    ...registeredFactories(own),
-    ['local', createLocalFactory()],
-    ['memory', memoryFactory],
-    ['s3', createS3Factory()],
-    ['azure', createAzureFactory()],
-    ['gcs', createGcsFactory()],
-    ['sftp', createSftpFactory()],
-    ['ftp', createFtpFactory()],
-    ['webdav', createWebdavFactory()],
-  ]);
-
-const warningsOf = (
-  config: ConnectorConfig,
-  hooks: ConnectorHooks,
-  actionKeys: readonly string[],
-): readonly string[] => {
-  const isGuarded =
-    hooks.checkAuthentication !== undefined ||
-    hooks.accessControl !== undefined ||
-    config.settings.auth !== undefined ||
-    config.settings.accessControl.length > 0;
-  const unguarded =
-    'Neither access rules nor a checkAuthentication hook are set: everybody who reaches this service may ' +
-    'write.';
-  return [...configWarnings(config, actionKeys), ...(isGuarded ? [] : [unguarded])];
-};
-
 const createTenantCache = ({ dynamicSourcesCache }: ConnectorConfig['settings'], log: Logger): TenantCache =>
   new TenantCache(dynamicSourcesCache, (id) => {
     log.error(
@@ -138,44 +95,6 @@ const createSourceLeasing = (
   };
 };
 
-/** A configuration that has passed its checks. */
-export interface CheckedConfiguration {
-  readonly config: ConnectorConfig;
-  readonly actions: Actions;
-  /** What access rules can name: `FILE_REMOVE`. */
-  readonly ruleKeys: RuleKeys;
-  /** What an operator should know before the service serves, one sentence each. */
-  readonly warnings: readonly string[];
-  readonly factories: StorageFactories;
-}
-
-const prepare = (
-  input: ConfigInput | null | undefined,
-  hooks: ConnectorHooks,
-  own: ConnectorOptions['storageAdapters'],
-): CheckedConfiguration => {
-  checkHooks(hooks);
-  const factories = factoriesOf(own);
-  const config = loadConfig(input, factories, readSourceEnvironment());
-  if (config.settings.auth !== undefined && hooks.checkAuthentication !== undefined)
-    throw new ConfigError(['auth: must not be set together with the hook checkAuthentication']);
-  if (config.settings.auth?.jwt !== undefined && !canReadTokens())
-    throw new ConfigError(['auth.jwt: needs the npm package "jose": npm install jose']);
-  requireStateDirectory(config.settings);
-  const actions = createActions();
-  const ruleKeys = ruleKeysOf(actions);
-  return { config, factories, actions, ruleKeys, warnings: warningsOf(config, hooks, [...ruleKeys.keys()]) };
-};
-
-/**
- * Checks a configuration as building a connector would, and neither makes nor opens anything.
- * @throws ConfigError listing every problem of the configuration, or of the hooks.
- */
-export const checkConfiguration = (
-  input: ConfigInput | null | undefined,
-  hooks: ConnectorHooks = {},
-): CheckedConfiguration => prepare(input, hooks, undefined);
-
 /** Gives each request its role. */
 const authenticationOf = (
   hooks: ConnectorHooks,
@@ -198,10 +117,10 @@ export const createConnector = <Native>(
 ): Connector => {
   // What a bridge hands on as `native` is the host's to know.
   const hooks = given as ConnectorHooks;
-  const log = createRedactingLogger(options.logger ?? createStderrLogger());
-  const { config, factories, actions, ruleKeys, warnings } = prepare(input, hooks, options.storageAdapters);
-  for (const warning of warnings) log.warn(warning);
-  const { onlyLooks = false } = options;
+  const { logger = createStderrLogger(), onlyLooks = false } = options;
+  const log = createRedactingLogger(logger);
+  const checked = prepare(input, hooks, options.storageAdapters);
+  const { config, factories, actions, ruleKeys } = logConfiguration(checked, log);
   const settings = onlyLooks ? settingsToLook(config.settings) : config.settings;
 
   const statics = createSourceGroup(config.sources, { factories, log, sweeps: !onlyLooks });

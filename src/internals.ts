@@ -51,7 +51,7 @@ export { loadConfig } from './config/load.ts';
 export { settingsSchema, settingsShape } from './config/settings.ts';
 export { loadSources } from './config/sources.ts';
 export { configWarnings } from './config/warnings.ts';
-export { checkConfiguration } from './connector.ts';
+export { checkConfiguration } from './checked-configuration.ts';
 export { contentDisposition } from './content/content-disposition.ts';
 export { extensionOf, hasAllowedExtension, splitExtension } from './content/extension.ts';
 export {

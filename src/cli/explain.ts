@@ -1,6 +1,6 @@
 import { compileRules } from '../access/access.ts';
 import { accessKeyOf, neededKeys } from '../actions/action.ts';
-import type { CheckedConfiguration } from '../connector.ts';
+import type { CheckedConfiguration } from '../checked-configuration.ts';
 import { extensionOf } from '../content/extension.ts';
 import { UnsafePathError } from '../errors/errors.ts';
 import { SourcePath } from '../storage/source-path.ts';

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { riskLine } from '../config/risks/risk.ts';
 import { ConfigError } from '../errors/errors.ts';
 import { createStderrLogger } from '../log/logger.ts';
 import { readVersion } from '../version.ts';
@@ -8,7 +9,7 @@ import { createHealth } from './health.ts';
 import { help } from './help.ts';
 import { interruptible } from './interrupt.ts';
 import { Metrics } from './metrics.ts';
-import { missingPackages, packagesOf } from './packages.ts';
+import { missingPackages, packagesOf } from '../optional-packages.ts';
 import { readDefinition } from './read-config.ts';
 import { parsePort, readAddress, serve, StartError } from './serve.ts';
 
@@ -42,9 +43,11 @@ const checkConfig = async ({
   config: file,
 }: Extract<Command, { readonly name: 'check-config' }>): Promise<number> => {
   const { config, hooks } = await readDefinition(file);
-  const { checkConfiguration } = await import('../connector.ts');
+  const { checkConfiguration } = await import('../checked-configuration.ts');
   const checked = checkConfiguration(config, hooks);
-  for (const warning of checked.warnings) print(`Note: ${warning}`);
+  const { warnings, risks, unused } = checked;
+  for (const warning of [...warnings, ...risks.map(riskLine)]) print(`Note: ${warning}`);
+  for (const key of unused) print(`Note: ${key} is accepted for compatibility and has no effect.`);
   const missing = missingPackages(packagesOf(checked.config));
   for (const one of missing) complain(`Missing: ${one}`);
   if (missing.length > 0) return 1;
@@ -54,7 +57,7 @@ const checkConfig = async ({
 
 const runExplain = async (command: Extract<Command, { readonly name: 'explain' }>): Promise<number> => {
   const { config, hooks } = await readDefinition(command.config);
-  const { checkConfiguration } = await import('../connector.ts');
+  const { checkConfiguration } = await import('../checked-configuration.ts');
   const { explain } = await import('./explain.ts');
   print(explain(command, checkConfiguration(config, hooks)));
   return 0;

@@ -1,15 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { isPlainObject } from '../config/plain-values.ts';
-import type { ConnectorConfig } from '../config/types.ts';
-
-/** A package that only some need. */
-export interface OptionalPackage {
-  readonly name: string;
-  /** What does not work without it. */
-  readonly purpose: string;
-}
+import { entryOf, type OptionalPackage } from '../optional-packages.ts';
 
 /** What any service may need some day: actions of the protocol, and photos of phones. */
 export const partPackages: readonly OptionalPackage[] = [
@@ -18,56 +10,6 @@ export const partPackages: readonly OptionalPackage[] = [
   { name: 'parse5', purpose: 'DOCX files' },
   { name: 'heic-decode', purpose: 'HEIC pictures with uploadImages' },
 ];
-
-/** Whether an azure source logs in with neither a key nor a signature. */
-const usesIdentity = (options: unknown): boolean =>
-  isPlainObject(options) &&
-  ['connectionString', 'accountKey', 'sasToken'].every((key) => options[key] === undefined);
-
-const isAnonymous = (options: unknown): boolean => isPlainObject(options) && options['anonymous'] === true;
-
-const named = (name: string): string => `the source ${JSON.stringify(name)}`;
-
-/** The packages without which a part of the configuration cannot work. */
-export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly OptionalPackage[] => [
-  ...sources
-    .filter(({ storageAdapter }) => storageAdapter === 's3')
-    .flatMap(({ name, settings: { serve, delivery } }) => [
-      { name: '@aws-sdk/client-s3', purpose: named(name) },
-      ...(serve !== 'off' && delivery === 'redirect'
-        ? [{ name: '@aws-sdk/s3-request-presigner', purpose: `redirects of ${named(name)}` }]
-        : []),
-    ]),
-  ...sources
-    .filter(({ storageAdapter }) => storageAdapter === 'sftp')
-    .map(({ name }) => ({ name: 'ssh2', purpose: named(name) })),
-  ...sources
-    .filter(({ storageAdapter }) => storageAdapter === 'ftp')
-    .map(({ name }) => ({ name: 'basic-ftp', purpose: named(name) })),
-  ...sources
-    .filter(({ storageAdapter }) => storageAdapter === 'azure')
-    .flatMap(({ name, adapterOptions }) => [
-      { name: '@azure/storage-blob', purpose: named(name) },
-      ...(usesIdentity(adapterOptions)
-        ? [{ name: '@azure/identity', purpose: `the login of ${named(name)}` }]
-        : []),
-    ]),
-  ...sources
-    .filter(({ storageAdapter, adapterOptions }) => storageAdapter === 'gcs' && !isAnonymous(adapterOptions))
-    .map(({ name }) => ({ name: 'google-auth-library', purpose: named(name) })),
-  ...(settings.auth?.jwt === undefined ? [] : [{ name: 'jose', purpose: 'auth.jwt' }]),
-  ...(settings.tus === undefined ? [] : [{ name: '@tus/server', purpose: 'tus' }]),
-  ...(settings.rateLimits === undefined ? [] : [{ name: 'rate-limiter-flexible', purpose: 'rateLimits' }]),
-  ...(settings.redis === undefined ? [] : [{ name: 'ioredis', purpose: 'redis' }]),
-];
-
-const entryOf = (name: string): string | undefined => {
-  try {
-    return fileURLToPath(import.meta.resolve(name));
-  } catch {
-    return undefined;
-  }
-};
 
 const versionIn = async (file: string, name: string): Promise<string | undefined> => {
   try {
@@ -90,15 +32,6 @@ export const installedVersion = async (name: string): Promise<string | undefined
   }
   return 'unknown';
 };
-
-/** Which of the packages are not installed, one sentence each with the command that installs it. */
-export const missingPackages = (packages: readonly OptionalPackage[]): readonly string[] =>
-  packages
-    .filter(({ name }) => entryOf(name) === undefined)
-    .map(
-      ({ name, purpose }) =>
-        `${purpose} needs the npm package "${name}", which is not installed here: npm install ${name}`,
-    );
 
 /**
  * The versions of optional packages that this one works with, as its own manifest has them. That lies beside

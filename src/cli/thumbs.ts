@@ -3,7 +3,7 @@ import type { BatchOutcome } from '../images/thumbnails.ts';
 import { createImagePool } from '../images/image-pool.ts';
 import { drawingPrograms } from '../images/previews/drawing-program.ts';
 import { reservedNames } from '../actions/reserved.ts';
-import { checkConfiguration } from '../connector.ts';
+import { checkConfiguration } from '../checked-configuration.ts';
 import { readThreadPoolSize } from '../config/environment.ts';
 import { extensionOf } from '../content/extension.ts';
 import { NotFoundError, StowageError, UnsafePathError, WrongKindError } from '../errors/errors.ts';

@@ -32,6 +32,8 @@ export const byteSize = z.union([z.string(), z.number()], BYTE_SIZE).transform((
 export const extension = z
   .string()
   .regex(/^[^\s./\\]+$/u, 'must be an extension without a dot')
+  // Read as an extension, it would hide every file.
+  .regex(/^[^*?,;|]+$/u, 'must be one extension, such as "jpg": no wildcard, and no list in one text')
   .transform((text) => text.toLowerCase());
 
 /** The name of a file or folder: one segment of a path. */
@@ -65,6 +67,22 @@ export const signingKeys = z
 
 /** The value of a header: printable ASCII. */
 export const headerValue = z.string().regex(/^[\x20-\x7e]+$/u, 'must be the value of a header, in ASCII');
+
+const CACHE_DIRECTIVES = new Set(
+  list(
+    'max-age s-maxage no-cache no-store no-transform must-revalidate proxy-revalidate must-understand private public ' +
+      'immutable stale-while-revalidate stale-if-error',
+  ),
+);
+
+/** What browsers and caches understand as `Cache-Control`. They ignore all else without a word. */
+export const cacheControl = headerValue.refine(
+  (text) =>
+    text
+      .split(',')
+      .every((directive) => CACHE_DIRECTIVES.has(directive.split('=', 1)[0]?.trim().toLowerCase() ?? '')),
+  'must be a Cache-Control such as "public, max-age=3600"',
+);
 
 /** The service's own address: with or without an origin. */
 export const ownAddress = z.string().transform((text, context) => {

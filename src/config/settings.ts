@@ -14,11 +14,11 @@ import {
 } from './setting-groups.ts';
 import {
   byteSize,
+  cacheControl,
   count,
   defaultExtensions,
   deliveries,
   extension,
-  headerValue,
   list,
   origin,
   ownAddress,
@@ -256,7 +256,7 @@ export const settingsShape = {
     ),
   ),
   serveCacheControl: setting(
-    headerValue.optional(),
+    cacheControl.optional(),
     source(
       '`Cache-Control` of served files. Default: browsers ask each time whether a file has changed; `public` ' +
         'sources may be kept by shared caches, all others not.',

@@ -62,6 +62,10 @@ const problemOfRoot = (root: unknown, adapter: string, isRequired: boolean): str
   if (root === undefined) return isRequired ? `is required with storageAdapter "${adapter}"` : undefined;
   if (typeof root !== 'string' || adapter !== 'local') return undefined;
   if (root === '') return 'must not be empty';
+  if (/^[~$]/u.test(root))
+    return `must be a directory, not ${JSON.stringify(root)}: "~" and variables are known to shells only; write the whole path, or { "env": "NAME" }`;
+  if (/^(?:file:|[a-z][a-z\d+.-]+:\/\/)/iu.test(root))
+    return `must be a directory such as "/srv/photos", not the address ${JSON.stringify(root)}`;
   return root.includes('\0') ? 'must not hold a NUL character' : undefined;
 };
 
@@ -125,14 +129,30 @@ const servingProblems = (
   return problems;
 };
 
-/** Originals and thumbnails in one folder would replace each other. */
-const originalsProblems = (
+/** Extensions of which the source must allow one, so that a picture in this format can be stored. */
+const EXTENSIONS_OF_FORMAT = { webp: ['webp'], avif: ['avif'], jpeg: ['jpg', 'jpeg'] } as const;
+
+/** What would make every picture fail: a format that is not allowed, or originals that replace thumbnails. */
+const pictureProblems = (
   where: readonly string[],
-  { uploadImages, thumbFolderName }: Settings,
+  { uploadImages, thumbFolderName, extensions, imageExtensions }: Settings,
 ): readonly string[] => {
-  const { keepOriginal = false } = uploadImages ?? {};
-  if (keepOriginal === false || keepOriginal.toLowerCase() !== thumbFolderName.toLowerCase()) return [];
-  return [problemAt([...where, 'uploadImages', 'keepOriginal'], 'must not be the folder of thumbnails')];
+  const { keepOriginal = false, format = 'keep' } = uploadImages ?? {};
+  const problems: string[] = [];
+  if (keepOriginal !== false && keepOriginal.toLowerCase() === thumbFolderName.toLowerCase())
+    problems.push(
+      problemAt([...where, 'uploadImages', 'keepOriginal'], 'must not be the folder of thumbnails'),
+    );
+  const takesPictures = imageExtensions.some((one) => one !== 'svg' && extensions.includes(one));
+  if (
+    takesPictures &&
+    format !== 'keep' &&
+    !EXTENSIONS_OF_FORMAT[format].some((one) => extensions.includes(one))
+  ) {
+    const text = `stores pictures as ${format}, which extensions do not allow: add "${EXTENSIONS_OF_FORMAT[format][0]}" to extensions`;
+    problems.push(problemAt([...where, 'uploadImages', 'format'], text));
+  }
+  return problems;
 };
 
 /** A source that passed, or all that is wrong with it. */
@@ -156,7 +176,7 @@ const checkSource = (
   const all = [...problems, ...unserved, ...nameless, ...storage.problems];
   if (all.length > 0 || data === undefined) return { problems: all };
   const own = overrideSettings(settings, without(written, Object.keys(ownShape)));
-  const incomplete = [...servingProblems(where, data.storageAdapter, own), ...originalsProblems(where, own)];
+  const incomplete = [...servingProblems(where, data.storageAdapter, own), ...pictureProblems(where, own)];
   if (incomplete.length > 0) return { problems: incomplete };
 
   const { name = key, title, baseurl, baseurlAliases, root, storageAdapter } = data;
@@ -171,6 +191,7 @@ const checkSource = (
       storageAdapter,
       adapterOptions: storage.options,
       settings: own,
+      unusedOptions: PROTOCOL_ADAPTERS.filter((one) => one !== storageAdapter && written[one] !== undefined),
       withoutEffect: globalKeys.filter((one) => written[one] !== undefined),
     }),
   };

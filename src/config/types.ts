@@ -98,6 +98,8 @@ export interface SourceConfig {
   readonly settings: Settings;
   /** Settings that the source overrides in vain, because they act before a source is known. */
   readonly withoutEffect: readonly string[];
+  /** Options of adapters that the source does not have. */
+  readonly unusedOptions: readonly string[];
 }
 
 /** The accepted configuration, deeply frozen. */

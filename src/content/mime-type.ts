@@ -70,3 +70,6 @@ const TYPES: ReadonlyMap<string, string> = new Map(
  */
 export const mimeTypeOf = (name: string): string =>
   TYPES.get(extensionOf(name) ?? '') ?? 'application/octet-stream';
+
+/** The extensions whose media type is known. */
+export const mediaTypeExtensions: readonly string[] = [...TYPES.keys()];

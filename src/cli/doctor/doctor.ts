@@ -2,7 +2,7 @@ import { inTimeLimit } from '../../concurrency/time-limit.ts';
 import type { App, ServiceDefinition } from '../../app.ts';
 import { createConnector } from '../../connector.ts';
 import { toFetchHandler } from '../../http/bridges/fetch.ts';
-import { checkConfiguration, type CheckedConfiguration } from '../../connector.ts';
+import { checkConfiguration, type CheckedConfiguration } from '../../checked-configuration.ts';
 import type { SourceConfig } from '../../config/types.ts';
 import { parseByteSize, parseOrigin } from '../../config/values.ts';
 import { ConfigError } from '../../errors/errors.ts';

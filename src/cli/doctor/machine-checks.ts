@@ -7,7 +7,8 @@ import { findBrowser } from '../../documents/pdf/executable.ts';
 import { findProgram } from '../../images/previews/find-program.ts';
 import { createSilentLogger } from '../../log/logger.ts';
 import { createRedisConnection } from '../../state/redis-connection.ts';
-import { installedVersion, neededVersions, packagesOf, partPackages } from '../packages.ts';
+import { packagesOf } from '../../optional-packages.ts';
+import { installedVersion, neededVersions, partPackages } from '../packages.ts';
 import { ask } from './public-address.ts';
 import { Findings, reasonOf } from './finding.ts';
 

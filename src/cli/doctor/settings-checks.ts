@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { accessKeyOf, mayAllowAction } from '../../actions/action.ts';
 import { trashPolicyOf } from '../../actions/removal.ts';
 import { compileRules } from '../../access/access.ts';
-import type { CheckedConfiguration } from '../../connector.ts';
+import type { CheckedConfiguration } from '../../checked-configuration.ts';
 import { isPlainObject } from '../../config/plain-values.ts';
 import { publicWarnings } from '../../config/warnings.ts';
 import type { ServiceDefinition } from '../../app.ts';

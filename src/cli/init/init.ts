@@ -1,7 +1,7 @@
 import { access, mkdir, writeFile } from 'node:fs/promises';
 import { readOnly } from '../../config/access-rules.ts';
 import type { ConfigInput } from '../../config/types.ts';
-import { checkConfiguration } from '../../connector.ts';
+import { checkConfiguration } from '../../checked-configuration.ts';
 import { ConfigError } from '../../errors/errors.ts';
 import { StartError } from '../serve.ts';
 import { createQuestions, createSilence, NoAnswerError, type Questions } from './questions.ts';

@@ -1,0 +1,12 @@
+/** A setting that is accepted and probably not meant, or that opens more than it seems to. */
+export interface SettingRisk {
+  /** Dotted: `sources.photos.root`. */
+  readonly key: string;
+  /** What comes of it; follows the key. */
+  readonly text: string;
+  /** One sentence that says what to write. */
+  readonly fix: string;
+}
+
+/** One line for the log. */
+export const riskLine = ({ key, text, fix }: SettingRisk): string => `${key}: ${text}. ${fix}`;

@@ -1,0 +1,58 @@
+import { compileRules, type RuleKeys } from './access/access.ts';
+import { accessKeyOf, mayAllowAction } from './actions/action.ts';
+import { trashPolicyOf } from './actions/removal.ts';
+import type { Actions } from './actions/registry.ts';
+import type { SettingRisk } from './config/risks/risk.ts';
+import type { ConnectorConfig } from './config/types.ts';
+import type { ConnectorHooks } from './hooks.ts';
+import { SourcePath } from './storage/source-path.ts';
+
+/** Actions, and the configured rules about them. */
+export interface RuledActions {
+  readonly config: ConnectorConfig;
+  readonly actions: Actions;
+  readonly ruleKeys: RuleKeys;
+}
+
+/** The actions that change something and that the configured rules allow to a role, at some item. */
+const changesOf = (
+  { config: { settings, sources }, actions, ruleKeys }: RuledActions,
+  role: string,
+): readonly string[] => {
+  const access = compileRules(settings.accessControl, ruleKeys).forRole(role);
+  const hasTrash = sources.some((source) => trashPolicyOf(source.settings) !== undefined);
+  return [...actions.values()]
+    .filter(({ name }) => hasTrash || !accessKeyOf(name).startsWith('TRASH_'))
+    .filter(({ name, changes }) => changes && mayAllowAction(access, actions, name, SourcePath.root))
+    .map(({ name }) => name);
+};
+
+/** Whether requests can come without anything that says who sends them. */
+const isAnonymous = ({ settings: { auth } }: ConnectorConfig, hooks: ConnectorHooks): boolean =>
+  hooks.checkAuthentication === undefined &&
+  hooks.accessControl === undefined &&
+  (auth === undefined || auth.jwt?.optional === true);
+
+/** What everybody may change without a login; undefined where a hook, a proxy or a token has to vouch. */
+export const openActions = (ruled: RuledActions, hooks: ConnectorHooks): readonly string[] | undefined =>
+  isAnonymous(ruled.config, hooks) ? changesOf(ruled, ruled.config.settings.defaultRole) : undefined;
+
+/** What only those who write may do. A role that has neither is meant to read. */
+const MEANT_TO_READ = ['fileUpload', 'fileRemove'];
+
+/** Rules that deny uploading and removing, and forget other ways to change files. */
+export const halfDenied = (ruled: RuledActions): readonly SettingRisk[] => {
+  const { accessControl, defaultRole } = ruled.config.settings;
+  const named = accessControl.flatMap(({ role }) => (role === undefined || role === '*' ? [] : [role]));
+  return [...new Set([defaultRole, ...named])].flatMap((role) => {
+    const allowed = changesOf(ruled, role);
+    if (allowed.length === 0 || MEANT_TO_READ.some((name) => allowed.includes(name))) return [];
+    return [
+      {
+        key: 'accessControl',
+        text: `the role "${role}" may neither upload nor remove files, and yet change them by: ${allowed.join(', ')}`,
+        fix: 'Write "CHANGE": false for roles that only read.',
+      },
+    ];
+  });
+};
