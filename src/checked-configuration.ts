@@ -52,6 +52,7 @@ const accessRisks = (ruled: RuledActions, hooks: ConnectorHooks): readonly Setti
           key: 'accessControl',
           text: `without any login, every request may: ${open.join(', ')}`,
           fix: 'Set auth or a checkAuthentication hook, and write "CHANGE": false for the default role.',
+          isOfStrangers: true,
         },
       ];
 };

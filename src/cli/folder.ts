@@ -2,11 +2,24 @@ import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { ServiceDefinition } from '../app.ts';
 import type { Address } from '../config/environment.ts';
+import { HttpError } from '../errors/errors.ts';
+import type { HookRequest } from '../http/message.ts';
 import { StartError, urlOf } from './serve.ts';
 
 /** Whether an origin is a page of this machine, on whatever port. */
 const isLocalOrigin = (origin: string): boolean =>
-  URL.canParse(origin) && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u.test(new URL(origin).hostname);
+  URL.canParse(origin) &&
+  /^(?:(?:[\w-]+\.)*localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u.test(new URL(origin).hostname);
+
+/**
+ * Refuses requests for another host than this machine: a page of any site may have a name of its own that
+ * leads here, and its requests look as if they came from a page of the service.
+ */
+const refuseOtherHosts = ({ headers }: HookRequest): undefined => {
+  if (!isLocalOrigin(`http://${headers['host'] ?? headers[':authority'] ?? ''}`))
+    throw new HttpError(403, 'This service answers to localhost only. Use --host to serve others.');
+  return undefined;
+};
 
 const WILDCARDS = ['0.0.0.0', '::'];
 
@@ -21,6 +34,7 @@ export const defineFolder = async (folder: string, address: Address): Promise<Se
   if (stats?.isDirectory() !== true) throw new StartError(`There is no folder ${root}.`);
   const name = basename(root) || 'files';
   // Pages on another port need whole links. A free port, or all addresses, are no link: then paths are given.
+  const isLocal = isLocalOrigin(urlOf(address));
   const isKnown = address.port !== 0 && !WILDCARDS.includes(address.host);
   return {
     config: {
@@ -30,7 +44,7 @@ export const defineFolder = async (folder: string, address: Address): Promise<Se
       refuseCrossSite: true,
       ...(isKnown ? { publicUrl: urlOf(address) } : {}),
     },
-    hooks: { allowedOrigins: isLocalOrigin },
+    hooks: { allowedOrigins: isLocalOrigin, ...(isLocal ? { resolveSources: refuseOtherHosts } : {}) },
   };
 };
 

@@ -14,9 +14,8 @@ const RESERVED: ReadonlySet<string> = new Set([
 
 /**
  * The one exception to "no state of a module": an adapter package registers itself by being imported, before
- * any connector exists, so there is no instance to hang it on. It only ever grows, a name never changes its
- * meaning, and a connector takes a snapshot when it is made, so that instances stay as isolated as without
- * it.
+ * any connector exists, so there is no instance to hang it on. It only ever grows, and a connector takes a
+ * snapshot when it is made, so that instances stay as isolated as without it.
  */
 const registered = new Map<string, StorageFactory>();
 
@@ -35,14 +34,20 @@ const refuse = (problems: readonly (readonly [name: string, problem: string])[])
 
 /**
  * Makes a storage adapter known by name, for `storageAdapter` of every connector that is created afterwards.
- * The same factory may register again, as it does when its module is evaluated twice.
- * @throws ConfigError when the name is empty, built in or taken by another factory
+ * A name that registers again, as it does when hot reload or a test runner evaluates its module twice, gets
+ * the newer factory. Another factory than before is reported as a warning of the process: two packages may
+ * want one name.
+ * @throws ConfigError when the name is empty or built in
  */
 export const registerStorageAdapter = <Options>(name: string, factory: StorageFactory<Options>): void => {
-  const known = registered.get(name);
-  const problem =
-    known === undefined || known === factory ? problemOf(name, factory) : 'is registered already';
+  const problem = problemOf(name, factory);
   if (problem !== undefined) refuse([[name, problem]]);
+  const known = registered.get(name);
+  if (known !== undefined && known !== factory)
+    process.emitWarning(
+      `storage adapter ${JSON.stringify(name)} is registered again: connectors that are created from now on get the new one`,
+      { code: 'STOWAGE_ADAPTER_REPLACED' },
+    );
   registered.set(name, factory);
 };
 

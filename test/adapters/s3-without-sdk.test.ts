@@ -48,7 +48,8 @@ const config = {
 /** Asks each source for several actions, and tells statuses and messages. */
 const SCRIPT = `
   import { createApp } from 'stowage';
-  const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+  const warnings = [];
+  const quiet = { debug() {}, info() {}, warn: (text) => warnings.push(text), error() {} };
   const app = createApp(${JSON.stringify(config)}, {}, { logger: quiet });
   const ask = async (path, body) => {
     const init = body === undefined ? {} : { method: 'POST', body };
@@ -62,7 +63,7 @@ const SCRIPT = `
     body.set('files[0]', new Blob(['text']), 'a.txt');
     return body;
   };
-  const answers = {};
+  const answers = { warnings: warnings.filter((text) => text.includes('npm install')) };
   for (const source of ['bucket', 'files'])
     for (const path of ['files?', 'folders?', 'folderCreate?name=f&', 'fileRemove?name=a.txt&', 'permissions?'])
       answers[source + ' ' + path.replace(/\\?.*/, '')] = await ask(path + 'source=' + source);
@@ -91,6 +92,20 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
       'S3 storage needs the npm package "@aws-sdk/client-s3", which is not installed here.',
     ];
     expect(JSON.parse(stdout)).toEqual({
+      // Said at the start, before anybody asks.
+      warnings: [
+        '@aws-sdk/client-s3',
+        'ssh2',
+        'basic-ftp',
+        '@azure/storage-blob',
+        '@azure/identity',
+        'google-auth-library',
+      ].map(
+        (name) =>
+          expect.stringMatching(
+            new RegExp(`needs the npm package "${name}".*npm install ${name}$`, 'u'),
+          ) as string,
+      ),
       'bucket files': missing,
       'bucket folders': missing,
       'bucket folderCreate': missing,

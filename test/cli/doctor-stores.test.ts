@@ -18,8 +18,8 @@ import { answerAll, proxyTo, refuse } from './web-servers.ts';
 
 useFolders();
 
-const readable = (source: Config): Config => {
-  const config = withSource({}, { sources: { photos: source } });
+const readable = (source: Config, more: Config = {}): Config => {
+  const config = withSource({}, { sources: { photos: source }, ...more });
   // Not a setting: `examine` makes the file readable for everybody.
   return Object.defineProperty(config, 'mode', { value: 0o644, enumerable: false });
 };
@@ -199,6 +199,30 @@ const stores: readonly Row[] = [
     'secrets',
     'risk',
     /every user of this machine can read sources\.photos\.webdav\.password/u,
+    /^chmod o-rwx/u,
+  ],
+  [
+    'secrets of all kinds in a file for all',
+    () => {
+      vi.stubEnv('SAS', 'sig=secret');
+      return readable(
+        {
+          title: 'D',
+          root: here.root,
+          serve: 'public',
+          azure: { accountKey: 'a', connectionString: 'b', sasToken: { env: 'SAS' } },
+          webdav: { token: 'c', headers: { 'X-Api-Key': 'd' }, username: 'e' },
+        },
+        {
+          stateDirectory: here.folder,
+          webhooks: [{ url: 'https://hooks.example/', secret: 's'.repeat(32) }],
+          redis: { url: 'redis://user:password@127.0.0.1:1' },
+        },
+      );
+    },
+    'secrets',
+    'risk',
+    /can read sources\.photos\.azure\.accountKey, sources\.photos\.azure\.connectionString, sources\.photos\.webdav\.token, sources\.photos\.webdav\.headers\.X-Api-Key, webhooks\.0\.secret, redis\.url in /u,
     /^chmod o-rwx/u,
   ],
   [

@@ -1,4 +1,5 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -74,6 +75,28 @@ describe('stowage serve FOLDER', () => {
     for (const origin of ['https://evil.example', 'http://localhost.evil.example', 'null']) {
       expect((await upload('evil.png', origin)).status).toBe(403);
     }
+  });
+
+  it('refuses requests for another host, which a page of any site could send by a name of its own', async () => {
+    const ask = (path: string, host: string): Promise<number | undefined> =>
+      new Promise((done, fail) => {
+        request(
+          new URL(path, url),
+          { method: 'POST', headers: { host, origin: `http://${host}` } },
+          (answer) => {
+            answer.resume();
+            done(answer.statusCode);
+          },
+        )
+          .on('error', fail)
+          .end();
+      });
+    const { port } = new URL(url);
+    for (const path of ['fileRemove?name=cat.png', 'files', 'file/My%20photos/cat.png'])
+      expect(await ask(path, `evil.example:${port}`)).toBe(403);
+    expect((await readFile(join(folder.path, 'My photos', 'cat.png'))).equals(picture)).toBe(true);
+    for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, 'localhost'])
+      expect(await ask('files', host)).toBe(200);
   });
 
   it('gives whole links when its port is known', async () => {

@@ -1,5 +1,5 @@
 import { createApp, createRouter, registerStorageAdapter, type StorageFactory } from 'stowage';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MemoryAdapter, memoryFactory } from '../../dist/internals.js';
 import { put } from '../images/gallery.ts';
 import { replacing } from '../protocol/changing-store.ts';
@@ -45,12 +45,26 @@ describe('the factory of an adapter', () => {
 });
 
 describe('an adapter that registers again', () => {
-  it('is fine with the same factory, and refused with another', () => {
+  it('takes the place of the older one, with a warning where it is another factory', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    onTestFinished(() => {
+      warn.mockRestore();
+    });
+    const old: StorageFactory = {
+      create: () => {
+        throw new Error('The old factory must not be asked.');
+      },
+    };
+    registerStorageAdapter('registered-twice', old);
+    registerStorageAdapter('registered-twice', old);
     registerStorageAdapter('registered-twice', memoryFactory);
-    expect(() => registerStorageAdapter('registered-twice', memoryFactory)).not.toThrow();
-    expect(() => registerStorageAdapter('registered-twice', { create: () => new MemoryAdapter() })).toThrow(
-      'is registered already',
-    );
+    const router = createRouter({ sources: sourcesOf('registered-twice') }, {}, quiet);
+    onTestFinished(() => router.close());
+    const answer = await router.fetch(new Request('https://site.test/folderCreate?name=a'));
+    expect(answer.status).toBe(200);
+    expect(warn.mock.calls.map(([text]) => text)).toEqual([
+      expect.stringContaining('"registered-twice" is registered again'),
+    ]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { inTimeLimit } from '../../concurrency/time-limit.ts';
 import type { App, ServiceDefinition } from '../../app.ts';
-import { createConnector } from '../../connector.ts';
+import { createConnector, type Connector } from '../../connector.ts';
 import { toFetchHandler } from '../../http/bridges/fetch.ts';
 import { checkConfiguration, type CheckedConfiguration } from '../../checked-configuration.ts';
 import type { SourceConfig } from '../../config/types.ts';
@@ -15,6 +15,7 @@ import { checkMachine } from './machine-checks.ts';
 import { checkBaseurl, checkServing, type Addresses } from './public-address.ts';
 import { checkPageInside, checkService } from './service-checks.ts';
 import { checkOverlaps, checkSettings } from './settings-checks.ts';
+import { checkOwnSettings, createUnguarded } from './own-settings.ts';
 import { findFolder, probeStore } from './store-probe.ts';
 
 /** What the command line says. */
@@ -53,12 +54,14 @@ const MOST_FORM_BYTES = 64 * 1024 ** 2;
 
 interface Patient {
   readonly app: Pick<App, 'fetch' | 'urlFor'>;
+  /** The same service, whose users may do everything. */
+  readonly unguarded: Connector;
   readonly group: SourceGroup;
   readonly sources: readonly SourceConfig[];
 }
 
 const probeAll = async (
-  { app, group, sources }: Patient,
+  { app, unguarded, group, sources }: Patient,
   addresses: Addresses,
   signal: AbortSignal,
 ): Promise<readonly Findings[]> =>
@@ -66,18 +69,21 @@ const probeAll = async (
     sources.map(async (config) => {
       const source = group.find(config.name);
       if (source === undefined) return new Findings();
-      return inTimeLimit(SOURCE_MS, signal, (bounded) =>
-        probeStore(
+      return inTimeLimit(SOURCE_MS, signal, async (bounded) => {
+        const findings = await probeStore(
           config,
           source,
-          async (probe, findings) => {
-            const scope = { findings, signal: bounded };
+          async (probe, found) => {
+            const scope = { findings: found, signal: bounded };
             if (config.settings.serve !== 'off') await checkServing(app, config, probe, scope);
             if (config.baseurl !== undefined) await checkBaseurl(config, { app, probe, addresses }, scope);
           },
           bounded,
-        ),
-      );
+        );
+        const isSound = findings.all.some(({ check, level }) => check === 'store' && level === 'ok');
+        if (isSound && !bounded.aborted) await checkOwnSettings(unguarded, config, findings);
+        return findings;
+      });
     }),
   );
 
@@ -125,17 +131,18 @@ const examine = async (
   const found = [...(await checkSettings(definition, checked, question.file)), ...missing];
   if (sources.length > 0 || all.length === 0) {
     const log = createSilentLogger();
-    const { config, hooks } = withSources(definition, sources);
-    const connector = createConnector(config, hooks, { logger: log, onlyLooks: true });
+    const seen = withSources(definition, sources);
+    const connector = createConnector(seen.config, seen.hooks, { logger: log, onlyLooks: true });
+    const unguarded = createUnguarded(seen, log);
     const app = { fetch: toFetchHandler(connector.handle), urlFor: connector.urlFor };
     const group = createSourceGroup(sources, { factories: checked.factories, log, sweeps: false });
     try {
-      found.push(...(await probeAll({ app, group, sources }, question, signal)));
+      found.push(...(await probeAll({ app, unguarded, group, sources }, question, signal)));
       found.push(await checkOverlaps(group));
       if (page !== undefined && service === undefined) await checkPageInside(app, page, around);
     } finally {
       await group.close();
-      await connector.close();
+      await Promise.all([connector.close(), unguarded.close()]);
     }
   }
   found.push(...(await checkMachine(checked.config, signal)));

@@ -2,8 +2,11 @@
 export interface Finding {
   /** What was looked at, for programs: `store.write`. */
   readonly check: string;
-  /** `broken`: something does not work. `risk`: it works, and should be looked at. */
-  readonly level: 'ok' | 'risk' | 'broken';
+  /**
+   * `broken`: something does not work. `risk`: it works, and should be looked at. `note`: what may be known,
+   * and needs nothing.
+   */
+  readonly level: 'ok' | 'note' | 'risk' | 'broken';
   /** The source that it is about. */
   readonly source?: string | undefined;
   /** One line. */
@@ -25,6 +28,10 @@ export class Findings {
     this.all.push({ check, level: 'ok', source: this.#source, text });
   }
 
+  note(check: string, text: string): void {
+    this.all.push({ check, level: 'note', source: this.#source, text });
+  }
+
   risk(check: string, text: string, fix: string): void {
     this.all.push({ check, level: 'risk', source: this.#source, text, fix });
   }
@@ -36,7 +43,7 @@ export class Findings {
 
 const oneLine = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/gu, ' ').trim();
 
-const MARKS = { ok: 'ok    ', risk: 'RISK  ', broken: 'BROKEN' } as const;
+const MARKS = { ok: 'ok    ', note: 'note  ', risk: 'RISK  ', broken: 'BROKEN' } as const;
 
 const textOf = ({ level, source, text, fix }: Finding): string => {
   const about = source === undefined ? '' : `${source}: `;
@@ -51,7 +58,7 @@ export const countBroken = (findings: readonly Finding[]): number =>
 
 /** All findings for people, the worst last, where a terminal shows them. */
 export const report = (findings: readonly Finding[]): string => {
-  const ordered = (['ok', 'risk', 'broken'] as const).flatMap((level) =>
+  const ordered = (['ok', 'note', 'risk', 'broken'] as const).flatMap((level) =>
     findings.filter((finding) => finding.level === level),
   );
   const broken = countBroken(findings);

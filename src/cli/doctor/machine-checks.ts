@@ -34,7 +34,7 @@ const checkPackages = async (config: ConnectorConfig, findings: Findings): Promi
     if (version === undefined) {
       const text = `${purpose}: the npm package "${name}" is not installed`;
       if (isNeeded) findings.broken('packages', text, `npm install ${name}`);
-      else findings.ok('packages', `${text} (npm install ${name})`);
+      else findings.note('packages', `${text} (npm install ${name})`);
     } else if (version !== 'unknown' && !keeps(version, range))
       findings.broken(
         'packages',

@@ -1,11 +1,10 @@
 import { stat } from 'node:fs/promises';
-import { accessKeyOf, mayAllowAction } from '../../actions/action.ts';
-import { trashPolicyOf } from '../../actions/removal.ts';
-import { compileRules } from '../../access/access.ts';
+import { join, resolve } from 'node:path';
 import type { CheckedConfiguration } from '../../checked-configuration.ts';
-import { isPlainObject } from '../../config/plain-values.ts';
+import { isPlainObject, type PlainObject } from '../../config/plain-values.ts';
 import { publicWarnings } from '../../config/warnings.ts';
 import type { ServiceDefinition } from '../../app.ts';
+import { openActions } from '../../open-actions.ts';
 import { overlapsOf } from '../../sources/open-at-start.ts';
 import type { SourceGroup } from '../../sources/source-group.ts';
 import { SourcePath } from '../../storage/source-path.ts';
@@ -14,25 +13,26 @@ import { Findings } from './finding.ts';
 /** Who may write without having logged in. */
 const checkStrangers = (
   { hooks = {} }: ServiceDefinition,
-  { config: { settings, sources }, actions, ruleKeys }: CheckedConfiguration,
+  checked: CheckedConfiguration,
   findings: Findings,
 ): void => {
-  const { auth, defaultRole, accessControl } = settings;
-  const isAsked = hooks.checkAuthentication !== undefined || hooks.accessControl !== undefined;
-  if (isAsked || (auth !== undefined && auth.jwt?.optional !== true))
+  const open = openActions(checked, hooks);
+  if (open === undefined)
     return findings.ok('strangers', 'requests need a role that a hook, a proxy or a token vouches for');
-  const access = compileRules(accessControl, ruleKeys).forRole(defaultRole);
-  const hasTrash = sources.some((source) => trashPolicyOf(source.settings) !== undefined);
-  const open = [...actions.values()]
-    .filter(({ name }) => hasTrash || !accessKeyOf(name).startsWith('TRASH_'))
-    .filter(({ name, changes }) => changes && mayAllowAction(access, actions, name, SourcePath.root))
-    .map(({ name }) => name);
   if (open.length === 0) return findings.ok('strangers', 'nobody may write without a role of their own');
   findings.risk(
     'strangers',
     `everybody who reaches the service may, without any login: ${open.join(', ')}`,
     'Set auth, or a checkAuthentication hook, and rules for the role (docs/deployment.md).',
   );
+};
+
+/** What the start says of settings, each with its fix. */
+const checkRisks = ({ risks, unused }: CheckedConfiguration, findings: Findings): void => {
+  for (const { key, text, fix, isOfStrangers } of risks)
+    if (isOfStrangers !== true) findings.risk('settings', `${key}: ${text}`, fix);
+  if (unused.length > 0)
+    findings.note('settings', `accepted for compatibility, without effect: ${unused.join(', ')}`);
 };
 
 /** Whether pages of other sites may act with the cookies of their visitors. */
@@ -62,17 +62,36 @@ const checkSites = (
     findings.ok('sites.cross-site', 'requests of pages of other sites are refused');
 };
 
-/** Keys whose text is a secret. */
-const SECRET_KEYS = /^(?:signingSecret|secret|password|secretAccessKey|sessionToken|privateKey|passphrase)$/u;
+/** Keys whose texts are secrets, of all stores, also of those that a host has registered. */
+const SECRET_KEYS =
+  /secret(?:s|AccessKey)?$|password$|passphrase$|token$|^(?:accountKey|privateKey|connectionString)$/iu;
+
+/** An address with a password in it. */
+const LOGIN_IN_ADDRESS = /^[a-z][a-z\d+.-]*:\/\/[^/@\s]*:[^/@\s]+@/iu;
 
 /** The dotted keys of secrets that stand in the configuration itself. */
-const secretsIn = (value: unknown, path: readonly string[] = []): readonly string[] => {
-  if (!isPlainObject(value)) return [];
+export const secretsIn = (
+  value: unknown,
+  path: readonly string[] = [],
+  isSecret = false,
+): readonly string[] => {
+  if (typeof value === 'string')
+    return value !== '' && (isSecret || LOGIN_IN_ADDRESS.test(value)) ? [path.join('.')] : [];
+  if (Array.isArray(value))
+    return value.flatMap((inner, index) => secretsIn(inner, [...path, String(index)], isSecret));
+  // What stands in a variable or a file stands not here.
+  if (!isPlainObject(value) || isReference(value)) return [];
   return Object.entries(value).flatMap(([key, inner]) =>
-    SECRET_KEYS.test(key) && (typeof inner === 'string' || Array.isArray(inner))
-      ? [[...path, key].join('.')]
-      : secretsIn(inner, [...path, key]),
+    secretsIn(inner, [...path, key], SECRET_KEYS.test(key) || isOfHeaders(path)),
   );
+};
+
+/** Headers that a store sends may hold its key under any name. */
+const isOfHeaders = (path: readonly string[]): boolean => path.at(-1) === 'headers';
+
+const isReference = (value: PlainObject): boolean => {
+  const [key, ...others] = Object.keys(value);
+  return others.length === 0 && (key === 'env' || key === 'file');
 };
 
 const checkSecrets = async (
@@ -150,6 +169,22 @@ export const checkOverlaps = async (sources: SourceGroup): Promise<Findings> => 
   return findings;
 };
 
+/** Whether a source shows the file that the service is configured with. */
+const checkConfigurationFile = (
+  { config: { sources } }: CheckedConfiguration,
+  file: string | undefined,
+  findings: Findings,
+): void => {
+  if (file === undefined) return;
+  for (const { key, root, storageAdapter } of sources)
+    if (storageAdapter === 'local' && root !== undefined && resolve(file).startsWith(join(root, '/')))
+      findings.risk(
+        'settings',
+        `sources.${key}.root: ${root} holds ${file}, the configuration of the service`,
+        'Give the source a folder of its own, or move the configuration out of it.',
+      );
+};
+
 /** What can be said of the settings alone. */
 export const checkSettings = async (
   definition: ServiceDefinition,
@@ -159,7 +194,9 @@ export const checkSettings = async (
   const findings = new Findings();
   checkStrangers(definition, checked, findings);
   checkSites(definition, checked, findings);
+  checkRisks(checked, findings);
   checkRules(checked, findings);
+  checkConfigurationFile(checked, file, findings);
   await checkSecrets(definition, file, findings);
   return [findings, ...checkSources(checked)];
 };

@@ -55,6 +55,9 @@ const RIGHTS: Readonly<Record<Right, Readonly<Record<'s3' | 'azure' | 'gcs' | 'l
 const KEYS_REFUSED =
   /InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|CredentialsProvider/u;
 
+/** The words of stores for a bucket that is not there. */
+const MISSING = /NoSuchBucket|ContainerNotFound/u;
+
 const userName = (): string => `user ${String(process.getuid?.() ?? '')}`.trim();
 
 const adviceForS3 = (reason: string, error: unknown, right: Right, { key }: SourceConfig): string => {
@@ -139,7 +142,7 @@ export interface Probe {
 }
 
 /** A probe of a type that the source shows. */
-const createProbe = ({ settings: { extensions } }: SourceConfig): Probe => {
+export const createProbe = ({ settings: { extensions } }: SourceConfig): Probe => {
   const extension = ['txt', 'csv', 'json', 'png', 'jpg'].find((one) => extensions.includes(one));
   const id = randomUUID();
   return { name: `stowage-doctor-${id}.${extension ?? extensions[0] ?? 'txt'}`, content: `Stowage ${id}\n` };
@@ -156,8 +159,14 @@ const attempt = async (
     await step();
     return true;
   } catch (error) {
-    const text = `${RIGHTS[right].text}: ${reasonOf(error)}`;
-    findings.broken(`store.${right}`, text, adviceFor(config, right, error));
+    const advice = adviceFor(config, right, error);
+    const isMissing = MISSING.test(reasonOf(error));
+    // One cause would make every other step fail too, in other words.
+    if (isMissing && findings.all.some(({ fix }) => fix === advice)) return false;
+    const reason = isMissing
+      ? `it is not there (${MISSING.exec(reasonOf(error))?.[0] ?? ''})`
+      : reasonOf(error);
+    findings.broken(`store.${right}`, `${RIGHTS[right].text}: ${reason}`, advice);
     return false;
   }
 };

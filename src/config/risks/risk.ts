@@ -6,6 +6,8 @@ export interface SettingRisk {
   readonly text: string;
   /** One sentence that says what to write. */
   readonly fix: string;
+  /** It is about requests without a login, of which `doctor` has a check of its own. */
+  readonly isOfStrangers?: true;
 }
 
 /** One line for the log. */
