@@ -7,4 +7,4 @@ const router = createRouter({
 
 const app = express();
 app.use('/connector', router.handler);
-app.listen(3000);
+app.listen(3000, 'localhost');

@@ -14,4 +14,4 @@ app.use(async (context, next) => {
   context.respond = false;
   await router.handler(context.req, context.res);
 });
-app.listen(3000);
+app.listen(3000, 'localhost');

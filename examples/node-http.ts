@@ -5,4 +5,4 @@ const router = createRouter({
   sources: { photos: { title: 'Photos', root: 'photos', serve: 'public' } },
 });
 
-createServer((request, response) => void router.handler(request, response)).listen(3000);
+createServer((request, response) => void router.handler(request, response)).listen(3000, 'localhost');

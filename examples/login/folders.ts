@@ -32,4 +32,4 @@ app.use((request: RequestWithUser, _response, next) => {
   next();
 });
 app.use('/connector', router.handler);
-app.listen(process.env['PORT'] ?? 3000);
+app.listen(Number(process.env['PORT'] ?? 3000), 'localhost');

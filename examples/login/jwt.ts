@@ -30,4 +30,4 @@ const app = createApp(
   },
   hooks,
 );
-void app.listen(Number(process.env['PORT'] ?? 8081));
+void app.listen(Number(process.env['PORT'] ?? 8081), '127.0.0.1');

@@ -41,4 +41,4 @@ app.post('/login/:name', (request, response) => {
   response.cookie('session', id, { httpOnly: true, sameSite: 'lax' }).end();
 });
 app.use('/connector', router.handler);
-app.listen(process.env['PORT'] ?? 3000);
+app.listen(Number(process.env['PORT'] ?? 3000), 'localhost');

@@ -136,7 +136,7 @@ ${table(HEAD, [
     code('baseurl'),
     'text',
     'required',
-    'Absolute public URL of the source root, http or https, without query. A slash is added at the end. File links and thumbnails are built from it; the files themselves are served by a web server or CDN of yours.',
+    'Public URL of the source root, http or https, or only its path, without query. A slash is added at the end. File links and thumbnails are built from it; the files themselves are served by a web server or CDN of yours. Required unless `serve` is set: the service then serves the files at its own address.',
   ],
   [
     code('baseurlAliases'),
