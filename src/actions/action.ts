@@ -67,6 +67,8 @@ export interface ActionContext {
   readonly services: ActionServices;
   /** The id of the room that is kept for what the request stores. */
   readonly keptRoom?: string | undefined;
+  /** A field of the form that held a file, and is none for uploads. */
+  readonly otherField?: string | undefined;
   /** The client asks for the headers of the answer alone. */
   readonly isHead: boolean;
   /** Aborted when the client goes away or the service stops. */

@@ -26,6 +26,11 @@ const MEANT_REMOTE =
   'This is the URL of file uploads. For remote files take the action out of uploader.url and put it into ' +
   'uploader.data.';
 
+const noFiles = (otherField: string | undefined): string =>
+  otherField === undefined
+    ? 'No files were sent.'
+    : `No files were sent: the field "${otherField.slice(0, 100)}" is not one for uploads. Use "files[]".`;
+
 /** @throws InvalidParametersError when the form holds no files */
 const requireFiles = (
   context: ActionContext,
@@ -35,7 +40,7 @@ const requireFiles = (
   const files = filesOf(context, open, responseType);
   if (files.length > 0) return files;
   throw new InvalidParametersError({
-    message: url === undefined ? 'No files were sent.' : MEANT_REMOTE,
+    message: url === undefined ? noFiles(context.otherField) : MEANT_REMOTE,
     details: { parameters: 'files' },
   });
 };

@@ -36,6 +36,7 @@ export const createActionContext = (
   services,
   keptRoom,
   isHead: life.method === 'HEAD',
+  otherField: scope.form.otherField,
   log,
   holdSources: holderOf(lease),
   atEnd: (work) => scope.atEnd(work),

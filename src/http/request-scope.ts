@@ -41,8 +41,11 @@ export class RequestScope {
   editor: Editor | undefined;
   /** The parameter `language`, as far as the request has sent it. */
   language: unknown;
-  /** How many uploaded files have begun to arrive, and whether all of them have arrived. */
-  readonly form = { files: 0, isRead: false };
+  /**
+   * How many uploaded files have begun to arrive, whether all of them have arrived, and a field whose file was
+   * skipped because it holds no uploads.
+   */
+  readonly form: { files: number; isRead: boolean; otherField?: string } = { files: 0, isRead: false };
   /** What is known of the request so far, for the log. */
   readonly about: RequestFacts = { id: randomUUID() };
   readonly #startedAt = performance.now();

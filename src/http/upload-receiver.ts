@@ -49,7 +49,11 @@ export interface UploadContext {
   /** The action as far as path and query name it; else a field of the form does, perhaps after the files. */
   readonly actionName: string | undefined;
   /** Where the editor is noted that is to be answered, also when a file is refused. */
-  readonly scope: { editor: Editor | undefined; language: unknown; readonly form: { files: number } };
+  readonly scope: {
+    editor: Editor | undefined;
+    language: unknown;
+    readonly form: { files: number; otherField?: string };
+  };
 }
 
 /** Passes bytes on and fails when there are too many. */
@@ -237,7 +241,11 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
     scope.editor ??= editorFor(context, fields.text('action'), textOf(query, fields, 'responseType'));
     const isFiles = (source: Source): boolean =>
       isFilesField(field, source) || (scope.editor !== undefined && isEditorField(field));
-    if (!takesFiles(context, fields) || !sources.all.some(isFiles)) return undefined;
+    if (!takesFiles(context, fields)) return undefined;
+    if (!sources.all.some(isFiles)) {
+      scope.form.otherField ??= field;
+      return undefined;
+    }
     scope.form.files += 1;
     const actionName = context.actionName ?? fields.text('action');
     // What names no action yet is an upload in any case.

@@ -315,4 +315,13 @@ describe('fileUpload', () => {
       await folder.text('a-1-1.png'),
     ]).toEqual(['one', 'two', 'three']);
   });
+
+  it('names a field that held a file and is none for uploads', async () => {
+    const service = await startService();
+    const { status, messages } = await service.upload([['document', 'a.txt', 'x']]);
+    expect(status).toBe(400);
+    expect(messages).toEqual([
+      'No files were sent: the field "document" is not one for uploads. Use "files[]".',
+    ]);
+  });
 });

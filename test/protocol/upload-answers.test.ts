@@ -196,7 +196,8 @@ describe.each(editors)('responseType=%s', (responseType, field, done, failed, st
   it('refuses a form without files', async () => {
     const service = await startService();
     const answer = await send(service, { responseType }, [['other', 'a.png', 'pixels']]);
-    expect(answer.body).toEqual(failed('No files were sent.'));
+    const message = 'No files were sent: the field "other" is not one for uploads. Use "files[]".';
+    expect(answer.body).toEqual(failed(message));
   });
 });
 
