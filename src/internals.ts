@@ -6,7 +6,8 @@
 export { compileRules } from './access/access.ts';
 export { accessKeyOf, defineAction, forBoth, neededKeys } from './actions/action.ts';
 export { FileAnswer } from './actions/file-answer.ts';
-export { compileDateFormat, humanSize } from './actions/listing/item.ts';
+export { compileDateFormat } from './actions/listing/item.ts';
+export { humanSize } from './content/human-size.ts';
 export { entryOrder } from './actions/listing/order.ts';
 export { createNameReservations, takeFreeName } from './actions/naming.ts';
 export { createActions } from './actions/registry.ts';

@@ -1,11 +1,11 @@
 import { sanitizeName } from '../content/file-name.ts';
+import { humanSize } from '../content/human-size.ts';
 import { FileRefusedByHost, FileTooLargeError, isHttpError, StowageError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { StagedFile, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
 import { isEditorField, type Editor } from './editor-answers.ts';
-import { humanSize } from './listing/item.ts';
 import type { OpenSource } from './open-source.ts';
 
 /**
