@@ -13,26 +13,47 @@ export interface NameLocks {
     options: { readonly signal?: AbortSignal | undefined },
     work: () => Promise<T>,
   ): Promise<T>;
+
+  /**
+   * Holds those of the keys that no operation holds or waits for, without waiting itself: `work` gets them.
+   * @throws what `work` throws
+   */
+  holdFree<T>(keys: readonly string[], work: (held: ReadonlySet<string>) => Promise<T>): Promise<T>;
 }
 
 /** Locks without holders; memory is bounded by the running operations. */
 export const createNameLocks = (): NameLocks => {
   const locks = new Map<string, { readonly slots: Slots; users: number }>();
-  return {
-    hold: async (key, { signal }, work) => {
-      const lock = locks.get(key) ?? { slots: createSlots(1, MAY_WAIT), users: 0 };
-      locks.set(key, lock);
-      lock.users += 1;
+  const hold: NameLocks['hold'] = async (key, { signal }, work) => {
+    const lock = locks.get(key) ?? { slots: createSlots(1, MAY_WAIT), users: 0 };
+    locks.set(key, lock);
+    lock.users += 1;
+    try {
+      const free = await lock.slots.take(signal);
       try {
-        const free = await lock.slots.take(signal);
-        try {
-          return await work();
-        } finally {
-          free();
-        }
+        return await work();
       } finally {
-        lock.users -= 1;
-        if (lock.users === 0) locks.delete(key);
+        free();
+      }
+    } finally {
+      lock.users -= 1;
+      if (lock.users === 0) locks.delete(key);
+    }
+  };
+  return {
+    hold,
+    holdFree: async (keys, work) => {
+      const held = new Set(keys.filter((key) => !locks.has(key)));
+      let end: () => void = () => undefined;
+      const ended = new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      const holding = [...held].map((key) => hold(key, {}, () => ended));
+      try {
+        return await work(held);
+      } finally {
+        end();
+        await Promise.all(holding);
       }
     },
   };

@@ -128,7 +128,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     await this.#folders.make(this.#newFolder(path), options);
   }
 
-  /** `ifUnchanged` is decided by the service where it removes single versions, else checked before. */
+  /** The version that was looked at, decided by the service where it removes single versions. */
   async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
     const { ifUnchanged, signal } = options;
     signal?.throwIfAborted();
@@ -136,8 +136,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     await this.#locked([this.#keys.of(path)], { signal }, async () => {
       const { key, stat } = await this.#lookup.requireFile(path, { signal });
       if (ifUnchanged !== undefined && !isSameVersion(ifUnchanged, stat)) throw new ChangedMeanwhileError();
-      const isDecided = ifUnchanged !== undefined && this.#objects.decides.remove;
-      await this.#objects.remove(key, { signal }, isDecided ? stat.etag : undefined);
+      await this.#objects.remove(key, { signal }, this.#objects.decides.remove ? stat.etag : undefined);
     });
     this.#spellings.forget(path);
   }
@@ -167,10 +166,11 @@ export class ObjectStoreAdapter implements StorageAdapter {
   async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     // Also against writes of this process to the source: most services remove whatever has the key by then.
-    const move: AfterCopy = (source, target) =>
+    const move: AfterCopy = async (source, { key, etag }) =>
       finishMove(this.#objects, {
         source: { key: source.key, size: source.size, etag: source.stat.etag },
-        target,
+        // Not every service reports the version of a copy that was made in parts.
+        target: { key, etag: etag ?? (await this.#objects.find(key, {}).catch(() => undefined))?.etag },
         created: options.createOnly === true,
       });
     await this.#locked([this.#keys.of(from), this.#keys.toMake(to)], options, () =>

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createLimiter } from '../concurrency/limiter.ts';
 import {
   AlreadyExistsError,
+  ChangedMeanwhileError,
   MovedInPartError,
   NotEmptyError,
   NotFoundError,
@@ -10,13 +11,13 @@ import {
 import type { OperationOptions } from '../storage/adapter.ts';
 import { isKeyTooLong } from './keys.ts';
 import { hasBelow } from './lookup.ts';
-import type { ListedObject, Objects } from './objects.ts';
+import type { ListedObject, ObjectFacts, Objects, ObjectToRemove } from './objects.ts';
 import { Remover } from './remove-objects.ts';
 import { requireFree } from './transfers.ts';
 
 const COPIES_AT_ONCE = 16;
-// Where the service cannot tell versions apart, what is replaced between listing and removal is lost: small
-// steps keep that time short.
+// Where the service cannot tell versions apart, what other processes replace between the last look and the
+// removal is lost: small steps keep that time short.
 const REMOVALS_WITHOUT_VERSIONS = 100;
 
 /** A folder that is to be made: the key of its object, and that of a file of its name. */
@@ -42,9 +43,19 @@ interface Transfer {
   readonly made: Set<string>;
 }
 
+/** Where a page of a listing begins. `after`: the last key of the page before. */
+interface Page {
+  readonly prefix: string;
+  readonly size: number;
+  readonly after: string | undefined;
+}
+
 /** What is done with whole folders: objects by their prefix, also those that no path can name. */
 export class Folders {
   readonly #objects: Objects;
+  /** What is removed of an object that was listed: its version only, where the service decides that. */
+  readonly #seen = ({ key, etag }: ListedObject): ObjectToRemove =>
+    this.#objects.decides.remove ? { key, etag } : { key };
 
   constructor(objects: Objects) {
     this.#objects = objects;
@@ -99,20 +110,20 @@ export class Folders {
   }
 
   /**
-   * Removes a folder's objects, 1,000 per request.
-   * @throws NotFoundError when there are none; StorageDeniedError, StorageUnavailableError
+   * Removes a folder's objects, 1,000 per request; where the service removes single versions, as they were
+   * listed.
+   * @throws NotFoundError when there are none; ChangedMeanwhileError where something was replaced and stays;
+   *   StorageDeniedError, StorageUnavailableError
    */
   async remove(folder: string, options: OperationOptions): Promise<void> {
     const remover = new Remover(this.#objects);
     let isFound = false;
     for await (const { objects } of this.#objects.pages(folder, options)) {
       isFound ||= objects.length > 0;
-      await remover.remove(
-        objects.map(({ key }) => ({ key })),
-        options,
-      );
+      await remover.remove(objects.map(this.#seen), options);
     }
     remover.check();
+    if (remover.changed > 0) throw new ChangedMeanwhileError();
     if (!isFound) throw new NotFoundError();
   }
 
@@ -121,13 +132,13 @@ export class Folders {
    * @throws NotEmptyError, NotFoundError
    */
   async removeEmpty(folder: string, options: OperationOptions): Promise<void> {
-    let isFound = false;
+    let found: ListedObject | undefined;
     for await (const { objects } of this.#objects.pages(folder, options, { size: 2 })) {
       if (objects.some(({ key }) => key !== folder)) throw new NotEmptyError();
-      isFound ||= objects.length > 0;
+      found ??= objects[0];
     }
-    if (!isFound) throw new NotFoundError();
-    await this.#objects.remove(folder, options);
+    if (found === undefined) throw new NotFoundError();
+    await this.#objects.remove(folder, options, this.#seen(found).etag);
   }
 
   /** Gives a folder an object of its own where only a key that was just removed below it made it exist. */
@@ -187,13 +198,7 @@ export class Folders {
   /** Removes from the source the versions that were copied. Returns how many objects stay. */
   async #removeCopied({ from, copied }: Transfer): Promise<number> {
     const remover = new Remover(this.#objects);
-    const size = this.#objects.decides.remove ? 1000 : REMOVALS_WITHOUT_VERSIONS;
-    let left = 0;
-    for await (const { objects } of this.#objects.pages(from, {}, { size })) {
-      const moved = objects.filter((object) => copied.has(versionOf(object)));
-      left += objects.length - moved.length;
-      await this.#removeVersions(remover, moved);
-    }
+    const left = await this.#removeVersions(remover, from, (object) => copied.has(versionOf(object)));
     remover.check();
     return left + remover.changed;
   }
@@ -202,23 +207,79 @@ export class Folders {
   async #undo({ to, made }: Transfer): Promise<void> {
     try {
       const remover = new Remover(this.#objects);
-      for await (const { objects } of this.#objects.pages(to, {})) {
-        await this.#removeVersions(
-          remover,
-          objects.filter(({ key, etag }) => made.has(digestOf(key, etag))),
-        );
-      }
+      await this.#removeVersions(remover, to, ({ key, etag }) => made.has(digestOf(key, etag)));
       await this.removeEmpty(to, {});
     } catch {
       // What remains is a copy, or belongs to others; the caller gets the first failure.
     }
   }
 
-  #removeVersions(remover: Remover, objects: readonly ListedObject[]): Promise<void> {
+  /** Removes below a prefix what `isOurs` knows. Returns how many objects stay, without what has failed. */
+  async #removeVersions(
+    remover: Remover,
+    prefix: string,
+    isOurs: (object: ListedObject) => boolean,
+  ): Promise<number> {
     const isDecided = this.#objects.decides.remove;
-    return remover.remove(
-      objects.map(({ key, etag }) => (isDecided ? { key, etag } : { key })),
-      {},
-    );
+    const size = isDecided ? 1000 : REMOVALS_WITHOUT_VERSIONS;
+    let left = 0;
+    let after: string | undefined;
+    for await (const { objects } of this.#objects.pages(prefix, {}, { size })) {
+      const ours = objects.filter(isOurs);
+      left += objects.length - ours.length;
+      if (isDecided) await remover.remove(ours.map(this.#seen), {});
+      else left += await this.#removeSeenAgain(remover, ours, { prefix, size, after });
+      after = objects.at(-1)?.key ?? after;
+    }
+    return left;
+  }
+
+  /**
+   * Removes objects of one page where the service does not decide by versions: those that this process is not
+   * writing, if one more look shows them as they were. Returns how many stay.
+   */
+  async #removeSeenAgain(remover: Remover, objects: readonly ListedObject[], page: Page): Promise<number> {
+    const keys = objects.map(({ key }) => key);
+    return this.#objects.locks.holdFree(keys, async (held) => {
+      const free = objects.filter(({ key }) => held.has(key));
+      const now = await this.#lookAgain(free, page);
+      const isSame = ({ key, etag, size }: ListedObject): boolean =>
+        now.get(key)?.etag === etag && now.get(key)?.size === size;
+      const same = free.filter(isSame);
+      await remover.remove(
+        same.map(({ key }) => ({ key })),
+        {},
+      );
+      const gone = free.filter(({ key }) => !now.has(key));
+      return objects.length - same.length - gone.length;
+    });
+  }
+
+  /** The objects that are still there: in nearly all cases by one listing. */
+  async #lookAgain(
+    objects: readonly ListedObject[],
+    { prefix, size, after }: Page,
+  ): Promise<ReadonlyMap<string, ObjectFacts>> {
+    const found = new Map<string, ObjectFacts>();
+    if (objects.length === 0) return found;
+    const how = after === undefined ? { size } : { size, after };
+    for await (const page of this.#objects.pages(prefix, {}, how)) {
+      for (const object of page.objects) found.set(object.key, object);
+      if (found.size > 0) break;
+    }
+    // The page may have moved on, and not every service begins behind a key.
+    const limiter = createLimiter(COPIES_AT_ONCE);
+    try {
+      for (const { key } of objects) {
+        if (found.has(key)) continue;
+        await limiter.add(async () => {
+          const facts = await this.#objects.find(key, {});
+          if (facts !== undefined) found.set(key, facts);
+        });
+      }
+    } finally {
+      await limiter.drain();
+    }
+    return found;
   }
 }

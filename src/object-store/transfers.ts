@@ -1,9 +1,4 @@
-import {
-  AlreadyExistsError,
-  BusyError,
-  ChangedMeanwhileError,
-  StorageDeniedError,
-} from '../errors/errors.ts';
+import { AlreadyExistsError, ChangedMeanwhileError, StorageDeniedError } from '../errors/errors.ts';
 import type { OperationOptions } from '../storage/adapter.ts';
 import { originalMayStay } from '../storage/move-tree.ts';
 import { PART_BYTES, type Objects } from './objects.ts';
@@ -45,25 +40,21 @@ const removeSource = async (objects: Objects, { key, size, etag }: CopiedObject[
 };
 
 /**
- * Removes the copy of a move that the service has refused, unless somebody else has replaced it: there is no
- * removing of one version at most services.
+ * Removes the copy of a move that the service has refused, unless another client has replaced it: there is no
+ * removing of one version at most services. Returns whether the copy is gone.
  */
-const withdrawCopy = async (
-  objects: Objects,
-  { key, etag }: CopiedObject['target'],
-  size: number,
-): Promise<void> => {
-  const found = await objects.find(key, {});
-  // Not every service reports the version of a copy that was made in parts.
-  if (etag === undefined ? found?.size !== size : found?.etag !== etag) return;
+const withdrawCopy = async (objects: Objects, { key, etag }: CopiedObject['target']): Promise<boolean> => {
+  if (etag === undefined) return false;
+  if ((await objects.find(key, {}))?.etag !== etag) return true;
   await objects.remove(key, {}, objects.decides.remove ? etag : undefined);
+  return true;
 };
 
 /**
  * Ends a move by removing its source, without the caller's signal: the copy is there. When the removal is
  * refused for certain, nothing has moved: what the move has created is removed again.
- * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError, BusyError;
- *   MovedInPartError where the source may still be there beside its copy
+ * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError; MovedInPartError where
+ *   the source may still be there beside its copy
  */
 export const finishMove = async (
   objects: Objects,
@@ -72,13 +63,12 @@ export const finishMove = async (
   try {
     await removeSource(objects, source);
   } catch (error) {
-    const isRefused = [StorageDeniedError, ChangedMeanwhileError, BusyError].some(
-      (type) => error instanceof type,
-    );
+    // After "busy" an attempt that had no answer may still be carried out, when the copy is all there is.
+    const isRefused = error instanceof StorageDeniedError || error instanceof ChangedMeanwhileError;
     if (!isRefused) throw originalMayStay(error);
     // An attempt whose answer was lost may have removed it.
     if ((await objects.find(source.key, {})) === undefined) return;
-    if (created) await withdrawCopy(objects, target, source.size).catch(() => undefined);
-    throw error;
+    const isAlone = !created || (await withdrawCopy(objects, target).catch(() => false));
+    throw isAlone ? error : originalMayStay(error);
   }
 };

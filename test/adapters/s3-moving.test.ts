@@ -227,6 +227,76 @@ for (const [what, start, runs] of services) {
       expect(await contents('f')).toEqual({ 'a.txt': 'new' });
     });
 
+    it('a moved folder keeps what is uploaded by this process just before its files are removed', async () => {
+      const { mover, put, contents } = openStores();
+      await put('f/a.txt', 'old');
+      await put('f/b.txt', 'b');
+      const content = Readable.from([Buffer.from('new')], { objectMode: false });
+      let writing: Promise<unknown> = Promise.resolve();
+      proxy.before('DeleteObjects', 1, async () => {
+        writing = mover.write(at('f/a.txt'), content);
+        // It waits for the removal, which waits here, or is seen by a service that decides by versions.
+        await Promise.race([writing, sleep(200)]);
+      });
+      await mover.moveFolder(at('f'), at('g')).catch((error: unknown) => {
+        expect(error).toMatchObject(movedInPart);
+      });
+      await writing;
+      expect(await contents('g')).toEqual({ 'a.txt': 'old', 'b.txt': 'b' });
+      expect(await contents('f')).toEqual({ 'a.txt': 'new' });
+    });
+
+    it('a moved folder keeps files that others replace, or that this process writes, until the last look', async ({
+      skip,
+    }) => {
+      skip(service.decides, 'this service decides by versions');
+      const { mover, put, contents } = openStores();
+      // Two steps: what comes behind the first is looked at behind its last key.
+      for (let index = 100; index < 210; index += 1) await put(`f/${index}.txt`, 'old');
+      const content = Readable.from([Buffer.from('mine')], { objectMode: false });
+      let [writing, end]: [Promise<unknown>, () => void] = [Promise.resolve(), () => undefined];
+      const after = new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      // From here on: the listing of the first step, its last look, and the same of the second step.
+      const watch = async (): Promise<void> => {
+        proxy.fail({ operation: 'PutObject', effect: { kind: 'late', after } });
+        proxy.before('ListObjectsV2', 2, () => put('f/120.txt', 'theirs'));
+        proxy.before('ListObjectsV2', 3, async () => {
+          const before = proxy.counts()['PutObject'];
+          writing = mover.write(at('f/208.txt'), content);
+          await expect.poll(() => proxy.counts()['PutObject']).not.toBe(before);
+        });
+        // The fourth is that of the upload.
+        proxy.before('ListObjectsV2', 5, () => put('f/205.txt', 'theirs'));
+      };
+      proxy.before('CopyObject', 109, watch);
+      const moving = mover.moveFolder(at('f'), at('g'));
+      await expect(moving).rejects.toMatchObject(movedInPart);
+      end();
+      await writing;
+      expect(await contents('f')).toEqual({
+        '120.txt': 'theirs',
+        '205.txt': 'theirs',
+        '208.txt': 'mine',
+      });
+      expect(Object.keys(await contents('g'))).toHaveLength(110);
+    }, 30_000);
+
+    it('a removal takes the versions that it has seen where the service removes single versions', async ({
+      skip,
+    }) => {
+      skip(!service.decides, 'this service removes whatever has the key');
+      const { mover, put, contents } = openStores();
+      for (const name of ['a', 'b', 'c']) await put(`f/${name}.txt`, 'old');
+      proxy.before('DeleteObject', 1, () => put('f/a.txt', 'new'));
+      const changed = { code: 'CHANGED_MEANWHILE' };
+      await expect(mover.removeFile(at('f/a.txt'))).rejects.toMatchObject(changed);
+      proxy.before('DeleteObjects', 1, () => put('f/b.txt', 'new'));
+      await expect(mover.removeFolder(at('f'))).rejects.toMatchObject(changed);
+      expect(await contents('f')).toEqual({ 'b.txt': 'new' });
+    });
+
     it.each(['copyFolder', 'moveFolder'] as const)(
       'a %s that is aborted while a copy is under way leaves the source whole and nothing else',
       async (operation) => {

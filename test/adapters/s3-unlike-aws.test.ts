@@ -100,13 +100,25 @@ describe('conditional writes', () => {
     proxy.fail({ operation: 'DeleteObject', effect: conflict, times: 1 });
     await adapter.moveFile(at('a.txt'), at('b.txt'), { createOnly: true });
     expect(keys()).toEqual(['b.txt']);
-    // A conflict that stays: nothing has moved, and the same move can be repeated.
+    // A conflict that stays may be with an attempt of our own that had no answer: the copy is not removed.
     proxy.fail({ operation: 'DeleteObject', effect: conflict, times: 3 });
     const move = () => adapter.moveFile(at('b.txt'), at('c.txt'), { createOnly: true });
-    await expect(move()).rejects.toMatchObject({ code: 'BUSY' });
+    await expect(move()).rejects.toMatchObject({ code: 'MOVED_IN_PART' });
+    expect(keys()).toEqual(['b.txt', 'c.txt']);
+  });
+
+  it('of another tool, copied under a key of a key service, are recognised by their content', async () => {
+    const { proxy, stub, adapter, keys, stored } = await open({ ...likeAws, randomEtags: true }, aws);
+    const move = (from: string, to: string) => adapter.moveFile(at(from), at(to), { createOnly: true });
+    stub.put('p/a.txt', 'content');
+    proxy.fail({ operation: 'CopyObject', effect: { kind: 'lose' }, times: 1 });
+    await move('a.txt', 'b.txt');
     expect(keys()).toEqual(['b.txt']);
-    await move();
-    expect(keys()).toEqual(['c.txt']);
+    // This one had no effect, and something else of the same size has the name.
+    proxy.fail({ operation: 'CopyObject', effect: { kind: 'reset' }, times: 1 });
+    proxy.before('CopyObject', 1, async () => stub.put('p/c.txt', 'CONTENT'));
+    await expect(move('b.txt', 'c.txt')).rejects.toMatchObject(taken);
+    expect([stored('b.txt'), stored('c.txt')]).toEqual(['content', 'CONTENT']);
   });
 
   it('are removed again after a refused move only where they are new, and still our own', async () => {

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import type { HeadObjectCommandOutput, StorageClass } from '@aws-sdk/client-s3';
 import { createLimiter } from '../../concurrency/limiter.ts';
 import {
@@ -10,11 +12,12 @@ import { PART_BYTES, type Copy } from '../../object-store/objects.ts';
 import { partBytes } from '../../object-store/parts.ts';
 import { requireFree } from '../../object-store/transfers.ts';
 import { strongEtag } from '../../remote-store/answers.ts';
+import { passBody } from '../../remote-store/body.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import type { Bucket } from './bucket.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
 import { haveSameMark } from './known-services.ts';
-import { attemptsOf } from './errors.ts';
+import { attemptsOf, fromS3Error } from './errors.ts';
 import { inParts, MAX_PARTS, type SendParts } from './multipart.ts';
 
 const RANGES_AT_ONCE = 4;
@@ -47,6 +50,9 @@ const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput) => ({
   ...(head.Metadata === undefined ? {} : { Metadata: head.Metadata }),
   ...storedAs(bucket, head.StorageClass),
 });
+
+/** An object as it was found. */
+type Found = readonly [key: string, head: HeadObjectCommandOutput];
 
 /** Copies objects at the service, without their bytes passing through here. */
 export class Copier {
@@ -109,9 +115,33 @@ export class Copier {
       if (source !== undefined && target !== undefined && source.ContentLength === target.ContentLength) {
         const [etag, copied] = [strongEtag(source.ETag), strongEtag(target.ETag)];
         if ((etag !== undefined && etag === copied) || haveSameMark(source, target)) return copied;
+        if (await this.#haveSameContent([from, source], [to, target], options)) return copied;
       }
     }
     throw new AlreadyExistsError({ cause: refusal });
+  }
+
+  /**
+   * Reads both, as neither ETags nor marks tell: under a key of a key service every object has another ETag,
+   * and other tools leave no mark. Copies in one request have up to 8 MB.
+   */
+  async #haveSameContent(one: Found, other: Found, options: OperationOptions): Promise<boolean> {
+    if ((one[1].ContentLength ?? 0) > PART_BYTES) return false;
+    const [mine, theirs] = await Promise.all([one, other].map((found) => this.#digestOf(found, options)));
+    return mine === theirs;
+  }
+
+  async #digestOf([key, { ETag }]: Found, { signal }: OperationOptions): Promise<string> {
+    const hash = createHash('sha256');
+    const { output, release } = await this.#bucket.get(key, { signal, ifMatch: ETag });
+    try {
+      const failure = (error: unknown): Error => fromS3Error(error, `GetObject ${key}`);
+      const body = passBody(output.Body as Readable, { length: output.ContentLength, signal, failure });
+      for await (const chunk of body as AsyncIterable<Uint8Array>) hash.update(chunk);
+    } finally {
+      release();
+    }
+    return hash.digest('base64');
   }
 
   async #copyWhole(
