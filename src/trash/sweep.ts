@@ -30,8 +30,8 @@ export const listIds = async (
 };
 
 /**
- * Ends what erasing has begun, and removes what is older than the policy allows, what is larger than all of the trash may be, and
- * then the oldest until the rest has room.
+ * Ends what erasing has begun, and removes what is older than the policy allows, what is larger than all of
+ * the trash may be, and then the oldest until the rest has room.
  * What has lost its record for another reason stays until it is too old: it may be the only copy, and a store
  * may fail to show a record that is there.
  * @returns how many were removed, and the bytes that are kept: undefined where no limit asks for them
