@@ -26,7 +26,8 @@ export class History {
   readonly #acknowledged = new Map<string, number>();
   readonly #attempted = new Map<string, number>();
   readonly #removed = new Set<string>();
-  readonly #multiplied = new Set<string>();
+  /** How many more of an item there may be than one. */
+  readonly #multiplied = new Map<string, number>();
   readonly #everInside = new Map<string, Set<string>>();
   counts = { done: 0, refused: 0, unknown: 0 };
 
@@ -40,7 +41,7 @@ export class History {
     this.#attempted.set(item, version);
     if (outcome === 'done') this.#acknowledged.set(item, version);
     // An unknown write may have been stored under a number beside a later one.
-    else this.#multiplied.add(item);
+    else this.#multiply(item);
     this.#put(item, folder);
   }
 
@@ -49,19 +50,26 @@ export class History {
     const item = itemOf(name);
     if (outcome === 'refused' || item === undefined) return;
     this.#put(item, folder);
-    if (outcome === 'unknown') this.#multiplied.add(item);
+    if (outcome === 'unknown') this.#multiply(item);
   }
 
   copied(name: string, folder: string, outcome: Outcome): void {
     const item = itemOf(name);
     if (outcome === 'refused' || item === undefined) return;
     this.#put(item, folder);
-    this.#multiplied.add(item);
+    this.#multiply(item);
   }
 
   removed(name: string, outcome: Outcome): void {
     const item = itemOf(name);
-    if (outcome !== 'refused' && item !== undefined) this.#removed.add(item);
+    if (outcome === 'refused' || item === undefined) return;
+    this.#removed.add(item);
+    // It may be in the trash, and not have left its place.
+    if (outcome === 'unknown') this.#multiply(item);
+  }
+
+  #multiply(item: string): void {
+    this.#multiplied.set(item, (this.#multiplied.get(item) ?? 0) + 1);
   }
 
   #put(item: string, folder: string): void {
@@ -80,12 +88,12 @@ export class History {
 
   /**
    * Everything that the end state breaks, one line each.
-   * @param trashed what lies in the trash, where there is one: then all that was removed must be there
-   * @param mayDouble answers of the store were lost, so that a copy may be left of what was moved
+   * @param isAllBack whether all that was removed has come back from the trash
    */
-  violations(found: readonly Found[], trashed?: ReadonlySet<string>, mayDouble = false): string[] {
-    const removed = this.#withContents(trashed ?? this.#removed);
-    const multiplied = this.#withContents(this.#multiplied);
+  violations(found: readonly Found[], isAllBack = false): string[] {
+    const removed = isAllBack ? new Set<string>() : this.#withContents(this.#removed);
+    const folders = [...this.#multiplied.keys()].filter((item) => /^[fd]/u.test(item));
+    const inMultiplied = this.#withContents(new Set(folders));
     const byItem = new Map<string | undefined, Found[]>();
     for (const file of found) byItem.set(itemOf(file.name), [...(byItem.get(itemOf(file.name)) ?? []), file]);
     const lost = [...this.#acknowledged].flatMap(([item, version]) => {
@@ -100,10 +108,12 @@ export class History {
       .filter(({ name, written }) => written === undefined || written.item !== itemOf(name))
       .map(({ where, name }) => `${where}/${name}: its content is not one that was written`);
     const doubled = [...byItem].flatMap(([item, files]) =>
-      item === undefined || !item.startsWith('t') || multiplied.has(item) || files.length <= 1
+      item?.startsWith('t') !== true ||
+      inMultiplied.has(item) ||
+      files.length <= 1 + (this.#multiplied.get(item) ?? 0)
         ? []
         : [`${item} is there ${String(files.length)} times: ${files.map(({ where }) => where).join(', ')}`],
     );
-    return [...lost, ...damaged, ...(mayDouble ? [] : doubled)];
+    return [...lost, ...damaged, ...doubled];
   }
 }

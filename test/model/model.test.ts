@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Faults } from './faults.ts';
+import { losses } from './losses.ts';
 import { runModel } from './run.ts';
-import { storeKinds, type Stores } from './stores.ts';
+import { startMemory, storeKinds, type Stores } from './stores.ts';
 
 // A seed of its own for each day: a failure names it, and `npm run test:model -- <store> --seed <seed>` runs
 // it again.
@@ -47,4 +48,16 @@ describe.each(['memory', 'local'])('twelve clients on %s that loses answers', (n
       await stores.stop();
     }
   }, 60_000);
+});
+
+describe('a run on a store that loses something in silence', () => {
+  it.concurrent.each(Object.entries(losses))(
+    'says so: %s',
+    async (_name, { wrap, says }) => {
+      const stores = await startMemory(wrap);
+      const { violations } = await runModel({ ...stores, seed: 1, clients: 4, operations: 300, trash: true });
+      expect(violations.join('\n')).toMatch(says);
+    },
+    60_000,
+  );
 });

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { createApp, type ConfigInput } from 'stowage';
 import { Client, join, World, type Setting } from './client.ts';
-import { itemOf, readContent } from './content.ts';
+import { readContent } from './content.ts';
 import type { Faults } from './faults.ts';
 import { History, type Found } from './history.ts';
 import { Random } from './random.ts';
@@ -18,7 +18,7 @@ export interface Run {
   readonly operations: number;
   /** …or after so many seconds. */
   readonly seconds?: number;
-  /** Removed items go to the trash, and must be there in the end. */
+  /** Removed items go to the trash, which must give them back in the end. */
   readonly trash?: boolean;
   /** Set while clients work. */
   readonly faults?: Faults | undefined;
@@ -70,12 +70,32 @@ const findAll = async (url: string, source: string, path = ''): Promise<Found[]>
   return found;
 };
 
-/** The items whose names the trash lists. */
-const trashedIn = async (url: string, source: string): Promise<readonly string[]> => {
+interface Trashed {
+  readonly id: string;
+  readonly name: string;
+}
+
+const trashOf = async (url: string, source: string): Promise<readonly Trashed[]> => {
   const answer = await fetch(`${url}/trashList?${new URLSearchParams({ source }).toString()}`);
-  const { data } = (await answer.json()) as { data: { items: { name: string }[] } };
+  const { data } = (await answer.json()) as { data: { items: Trashed[] } };
   if (answer.status !== 200) throw new Error(`the trash of ${source}: ${JSON.stringify(data)}`);
-  return data.items.flatMap(({ name }) => itemOf(name) ?? []);
+  return data.items;
+};
+
+/** Brings all back that the trash lists, so that its bytes can be read. Returns what did not come, in words. */
+const restoreAll = async (url: string, source: string): Promise<readonly string[]> => {
+  const failed = new Map<string, string>();
+  for (;;) {
+    // The list is cut where it grows long.
+    const items = (await trashOf(url, source)).filter(({ id }) => !failed.has(id));
+    if (items.length === 0) return [...failed.values()];
+    for (const { id, name } of items) {
+      const body = new URLSearchParams({ source, id, path: '/' });
+      const answer = await fetch(`${url}/trashRestore`, { method: 'POST', body });
+      const text = await answer.text();
+      if (answer.status !== 200) failed.set(id, `${source}: the trash does not give ${name} back: ${text}`);
+    }
+  }
 };
 
 /** Serves what clients upload by address. */
@@ -158,15 +178,12 @@ export const runModel = async ({
     // pause sees their end.
     await new Promise((resolve) => setTimeout(resolve, 1500));
     if (faults !== undefined) faults.isOn = false;
-    const trashed = trash
-      ? new Set((await Promise.all(world.sources.map((source) => trashedIn(url, source)))).flat())
-      : undefined;
+    const unrestored = trash
+      ? (await Promise.all(world.sources.map((source) => restoreAll(url, source)))).flat()
+      : [];
     const found = (await Promise.all(world.sources.map((source) => findAll(url, source)))).flat();
     return {
-      violations: [
-        ...history.violations(found, trashed, faults !== undefined),
-        ...((await outsideChanges?.()) ?? []),
-      ],
+      violations: [...unrestored, ...history.violations(found, trash), ...((await outsideChanges?.()) ?? [])],
       // Faults of the store are passed on, as they should be.
       complaints: faults === undefined ? setting.complaints : [],
       counts: history.counts,

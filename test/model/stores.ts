@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { GetObjectCommand } from '@aws-sdk/client-s3';
 import { registerStorageAdapter, type ConfigInput } from 'stowage';
-import type { StorageFactory } from 'stowage/storage';
+import type { StorageAdapter, StorageFactory } from 'stowage/storage';
 import { createLocalFactory, memoryFactory } from '../../dist/internals.js';
 import { azuriteMissing, makeContainer, startAzurite } from '../adapters/servers/azurite.ts';
 import { makeBucket, optionsFor } from '../adapters/servers/bucket.ts';
@@ -63,16 +64,23 @@ const intoFolder =
 
 let registered = 0;
 
-/** The name of a kind of store with faults before it. */
-const register = (factory: StorageFactory, faults: Faults): string => {
+type Wrap = (adapter: StorageAdapter) => StorageAdapter;
+
+/** The name of a kind of store with something before it. */
+const register = (factory: StorageFactory, wrap: Wrap): string => {
   registered += 1;
-  const name = `faulty-${String(registered)}`;
+  const name = `wrapped-${String(registered)}`;
   registerStorageAdapter(name, {
     ...factory,
-    create: async (context) => faulty(await factory.create(context), faults),
+    create: async (context) => wrap(await factory.create(context)),
   });
   return name;
 };
+
+const withFaults =
+  (faults: Faults | undefined): Wrap =>
+  (adapter) =>
+    faults === undefined ? adapter : faulty(adapter, faults);
 
 /** Something beside the roots that must stay as it is. */
 const beside = async (
@@ -97,7 +105,8 @@ const startLocal = async (faults?: Faults): Promise<Stores> => {
   const roots = { one: join(base, 'one'), two: join(base, 'two') };
   await Promise.all(Object.values(roots).map((root) => mkdir(root)));
   const outsideChanges = await beside(base, Object.keys(roots));
-  const adapter = faults === undefined ? {} : { storageAdapter: register(createLocalFactory(), faults) };
+  const adapter =
+    faults === undefined ? {} : { storageAdapter: register(createLocalFactory(), withFaults(faults)) };
   return {
     sources: {
       one: { ...seen('one'), root: roots.one, ...adapter, ...replacing },
@@ -120,11 +129,7 @@ const startPaths =
     const source = async (name: string) => {
       await makeRoot(server, name);
       const factory: StorageFactory = { create: async () => open(server, {}, name) };
-      const store = { create: async () => open(server, {}, name) };
-      if (faults !== undefined) return { ...seen(name), storageAdapter: register(factory, faults) };
-      registered += 1;
-      registerStorageAdapter(`plain-${String(registered)}`, store);
-      return { ...seen(name), storageAdapter: `plain-${String(registered)}` };
+      return { ...seen(name), storageAdapter: register(factory, withFaults(faults)) };
     };
     const sources = { one: { ...(await source('one')), ...replacing }, three: await source('three') };
     return {
@@ -217,8 +222,9 @@ const startOverlay = async (): Promise<Stores> => {
   };
 };
 
-const startMemory = async (faults?: Faults): Promise<Stores> => {
-  const storageAdapter = faults === undefined ? 'memory' : register(memoryFactory, faults);
+/** Two stores in memory, with something before them. */
+export const startMemory = async (wrap: Wrap): Promise<Stores> => {
+  const storageAdapter = register(memoryFactory, wrap);
   return {
     sources: {
       one: { ...seen('one'), storageAdapter, ...replacing },
@@ -228,11 +234,26 @@ const startMemory = async (faults?: Faults): Promise<Stores> => {
   };
 };
 
+const OUTSIDE = 'outside/t1.txt';
+
+/** What has changed of the objects beside the prefixes. */
+const changedBeside = async (
+  keys: (prefix: string) => Promise<readonly string[]>,
+  read: (key: string) => Promise<string | undefined>,
+): Promise<readonly string[]> => {
+  const outside = (await keys('')).filter((key) => !/^(?:one|three)(?:\/|$)/u.test(key));
+  const content = outside.includes(OUTSIDE) ? await read(OUTSIDE) : 'nothing';
+  return [
+    ...outside.filter((key) => key !== OUTSIDE).map((key) => `${key} lies beside the prefixes`),
+    ...(content === 'outside' ? [] : [`${OUTSIDE} has changed`]),
+  ];
+};
+
 const startBucket = async (faults?: Faults): Promise<Stores> => {
   const [server, local] = await Promise.all([startRadosgw(), startLocal()]);
   const bucket = await makeBucket(server);
   const proxy = await proxied(server.endpoint, faults);
-  await bucket.put('outside/t1.txt', 'outside');
+  await bucket.put(OUTSIDE, 'outside');
   const s3 = (prefix: string) => ({
     storageAdapter: 's3',
     s3: optionsFor(server, bucket.name, { prefix, endpoint: proxy.origin }),
@@ -243,8 +264,11 @@ const startBucket = async (faults?: Faults): Promise<Stores> => {
       three: { ...seen('three'), ...s3('three') },
       ...(local.sources?.['two'] === undefined ? {} : { two: local.sources['two'] }),
     },
-    outsideChanges: async () =>
-      (await bucket.keys('')).filter((key) => !/^(?:one|three)\/|^outside\/t1\.txt$/u.test(key)),
+    outsideChanges: () =>
+      changedBeside(bucket.keys, async (Key) => {
+        const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.name, Key }));
+        return Body?.transformToString();
+      }),
     stop: async () => {
       bucket.client.destroy();
       await proxy.close();
@@ -257,7 +281,7 @@ const startContainer = async (faults?: Faults): Promise<Stores> => {
   const [server, local] = await Promise.all([startAzurite(), startLocal()]);
   const container = await makeContainer(server);
   const proxy = await proxied(server.accountUrl, faults);
-  await container.put('outside/t1.txt', 'outside');
+  await container.put(OUTSIDE, 'outside');
   const accountUrl = new URL(new URL(server.accountUrl).pathname, proxy.origin).href;
   const azure = (prefix: string) => ({
     storageAdapter: 'azure',
@@ -269,8 +293,10 @@ const startContainer = async (faults?: Faults): Promise<Stores> => {
       three: { ...seen('three'), ...azure('three') },
       ...(local.sources?.['two'] === undefined ? {} : { two: local.sources['two'] }),
     },
-    outsideChanges: async () =>
-      (await container.keys('')).filter((key) => !/^(?:one|three)(?:\/|$)|^outside\/t1\.txt$/u.test(key)),
+    outsideChanges: () =>
+      changedBeside(container.keys, async (key) =>
+        (await container.client.getBlobClient(key).downloadToBuffer()).toString(),
+      ),
     stop: async () => {
       await proxy.close();
       await Promise.all([server.stop(), local.stop()]);
@@ -281,12 +307,15 @@ const startContainer = async (faults?: Faults): Promise<Stores> => {
 const startDav = async (faults?: Faults): Promise<Stores> => {
   const [server, local] = await Promise.all([startApache('basic'), startLocal()]);
   const proxy = await proxied(server.url, faults);
-  const url = new URL(new URL(server.url).pathname, proxy.origin).href;
+  const url = new URL(`${new URL(server.url).pathname}one/`, proxy.origin).href;
+  await makeRoot(server, 'one');
   return {
     sources: {
       one: { ...seen('one'), storageAdapter: 'webdav', webdav: { url, ...login }, ...replacing },
       ...(local.sources?.['two'] === undefined ? {} : { two: local.sources['two'] }),
     },
+    // Apache keeps properties in a folder of its own.
+    outsideChanges: await beside(server.data, ['one', '.DAV']),
     stop: async () => {
       await proxy.close();
       await Promise.all([server.stop(), local.stop()]);
@@ -297,7 +326,7 @@ const startDav = async (faults?: Faults): Promise<Stores> => {
 /** The stores that runs can be made on, by name. */
 export const storeKinds: Readonly<Record<string, StoreKind>> = {
   local: { missing: undefined, start: startLocal },
-  memory: { missing: undefined, start: startMemory },
+  memory: { missing: undefined, start: (faults) => startMemory(withFaults(faults)) },
   overlay: { missing: overlayMissing, start: startOverlay },
   s3: { missing: radosgwMissing, start: startBucket },
   webdav: { missing: programs.apache ? undefined : 'Apache is not installed', start: startDav },
