@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { get } from 'node:http';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { StorageUnavailableError, UnsupportedError } from '../../dist/internals.js';
 import type { Entry, ListOptions, StorageAdapter } from '../../dist/storage/adapter.js';
 import { silent, startService, type Fields, type Service } from './service.ts';
@@ -124,6 +126,47 @@ describe('listings of stores', () => {
     expect(asked).toHaveLength(5);
     expect(details).toEqual(['names', 'full']);
   });
+
+  it('leaves out sources whose servers accept and never answer, and waits for one that is only slow', async () => {
+    const server = createServer();
+    const sockets: Socket[] = [];
+    server.on('connection', (socket) => sockets.push(socket.on('error', () => undefined)));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    });
+    const { port } = server.address() as AddressInfo;
+    const [host, user] = ['127.0.0.1', { username: 'u', password: 'p' }];
+    const keys = { accessKeyId: 'a', secretAccessKey: 'b' };
+    const slow = listOnly(async function* () {
+      await delay(5000);
+      yield [{ name: 'late.txt', kind: 'file', size: 1, modifiedAt: undefined }];
+    });
+    registerStorageAdapter('slow-store', { create: () => ({ ...slow, checkRoot: async () => undefined }) });
+    const service = await startService({
+      createThumb: false,
+      sources: {
+        s3: {
+          storageAdapter: 's3',
+          s3: { endpoint: `http://${host}:${port}`, bucket: 'bucket', region: 'x', credentials: keys },
+        },
+        ftp: { storageAdapter: 'ftp', ftp: { host, port, ...user } },
+        dav: { storageAdapter: 'webdav', webdav: { url: `http://${host}:${port}/`, ...user } },
+        other: { storageAdapter: 'webdav', webdav: { url: `http://${host}:${port}/other/`, ...user } },
+        slow: { storageAdapter: 'slow-store' },
+        local: {},
+      },
+    });
+    const answers = await Promise.all(['files', 'folders'].map((action) => service.call(action)));
+    for (const { status, data } of answers) {
+      expect(status).toBe(200);
+      const names = (data['sources'] as readonly { readonly name: string }[]).map(({ name }) => name);
+      expect(names).toEqual(['slow', 'local']);
+      const unreachable = (name: string) => `The source "${name}" cannot be reached now.`;
+      expect(data['messages']).toEqual(['s3', 'ftp', 'dav', 'other'].map(unreachable));
+    }
+  }, 30_000);
 
   it('stops scanning when the client leaves', async () => {
     let pages = 0;

@@ -1,8 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import * as z from 'zod';
-import { NotFoundError, StowageError, WrongKindError } from '../../errors/errors.ts';
+import { orAborted } from '../../concurrency/or-aborted.ts';
+import { inTimeLimit, TimeLimit } from '../../concurrency/time-limit.ts';
+import { NotFoundError, StorageTimeoutError, StowageError, WrongKindError } from '../../errors/errors.ts';
 import type { Source } from '../../sources/source.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
+import { SourcePath } from '../../storage/source-path.ts';
 import type { ActionContext } from '../action.ts';
 import { missing } from '../item.ts';
 import { openedSource, type OpenSource, sourcesFor } from '../open-source.ts';
@@ -31,6 +33,8 @@ export const sourceHeader = (
 
 /** Sources that are read at the same time. */
 const AT_ONCE = 4;
+/** How long a source may take before the next one is begun, and then to show that its store is there. */
+const PATIENCE_MS = 3000;
 
 /** What a listing asks of every source. */
 export interface SourceListing<Result> {
@@ -81,10 +85,107 @@ const listOne = async <Result>(
   }
 };
 
+/** The listings of one request, source by source. */
+class Listings<Result> {
+  readonly results = new Map<Source, Result>();
+  readonly failures = new Map<Source, unknown>();
+  readonly #running = new Map<Source, Promise<void>>();
+  readonly #refusals: unknown[] = [];
+  readonly #leaving = new Map<Source, AbortController>();
+  readonly #context: ActionContext;
+  readonly #listing: SourceListing<Result>;
+  readonly #sources: readonly Source[];
+  readonly #signal: AbortSignal;
+
+  constructor(
+    context: ActionContext,
+    listing: SourceListing<Result>,
+    sources: readonly Source[],
+    signal: AbortSignal,
+  ) {
+    this.#context = context;
+    this.#listing = listing;
+    this.#sources = sources;
+    this.#signal = signal;
+  }
+
+  /** Ends when every source has answered, failed, or kept silent while others had answered. */
+  async all(): Promise<void> {
+    const remaining = this.#sources.values();
+    const work = async (): Promise<void> => {
+      for (const source of remaining) await this.#begin(source);
+    };
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, this.#sources.length) }, work));
+    while (this.#running.size > 0 && this.results.size === 0) await Promise.race(this.#running.values());
+    await Promise.all([...this.#running].map(([source, running]) => this.#awaitOrLeave(source, running)));
+    // Of a source that was not waited for at that time.
+    if (this.#refusals.length > 0) throw this.#refusals[0];
+  }
+
+  /** Gives its place to the next source where it takes long, and goes on. */
+  async #begin(source: Source): Promise<void> {
+    this.#signal.throwIfAborted();
+    const running = this.#list(source).finally(() => this.#running.delete(source));
+    this.#running.set(source, running);
+    // Its failure is met where it is waited for.
+    running.catch(() => undefined);
+    const patience = new TimeLimit(PATIENCE_MS, this.#signal);
+    try {
+      await orAborted(running, patience.signal);
+    } catch (error) {
+      if (!patience.isOver) throw error;
+    } finally {
+      patience.dispose();
+    }
+  }
+
+  async #list(source: Source): Promise<void> {
+    const leaving = new AbortController();
+    this.#leaving.set(source, leaving);
+    const signal = AbortSignal.any([this.#signal, leaving.signal]);
+    // Every thumbnail that a listing waits for listens to it; their number has a bound of its own.
+    setMaxListeners(0, signal);
+    try {
+      const result = await listOne(this.#context, source, this.#listing, signal);
+      if (!this.failures.has(source)) this.results.set(source, result);
+    } catch (error) {
+      if (leaving.signal.aborted) return;
+      if (!signal.aborted && isOfStore(error)) return void this.failures.set(source, error);
+      this.#refusals.push(error);
+      throw error;
+    }
+  }
+
+  /** A large folder may take its time: the store is asked for a sign of life. */
+  async #awaitOrLeave(source: Source, running: Promise<void>): Promise<void> {
+    const ask = async (signal: AbortSignal): Promise<void> => {
+      const { storage } = await orAborted(openedSource(this.#context, source), signal);
+      const root = SourcePath.root;
+      const asked = storage.checkRoot?.({ signal }) ?? storage.stat(root, { signal });
+      await orAborted(
+        asked.then(() => undefined),
+        signal,
+      );
+    };
+    const silent = (): Error => new StorageTimeoutError({ detail: 'the store keeps silent' });
+    const asking = inTimeLimit(PATIENCE_MS, this.#signal, ask, silent).then(
+      () => running,
+      (error: unknown) => {
+        if (this.#signal.aborted) throw error;
+        if (this.results.has(source)) return;
+        this.failures.set(source, error);
+        this.#leaving.get(source)?.abort(error);
+      },
+    );
+    await Promise.race([running, asking]);
+  }
+}
+
 /**
  * Lists a folder in the named source, else in every source, a few at a time, and gives the results in the
- * order of the sources. A source whose store fails is left out with a message, unless all of them fail. Every
- * other failure, such as a folder that is missing in one of them, rejects and aborts the other listings.
+ * order of the sources. A source whose store fails, or keeps silent while others have answered, is left out
+ * with a message, unless all of them fail. Every other failure, such as a folder that is missing in one of
+ * them, rejects and aborts the other listings.
  * @throws NotFoundError, AccessDeniedError, UnknownSourceError, the first error of the stores where all fail
  */
 export const listSources = async <Result>(
@@ -94,28 +195,15 @@ export const listSources = async <Result>(
   const sources = sourcesFor(context.sources, listing.source);
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
-  // Every thumbnail that a listing waits for listens to it; their number has a bound of its own.
   setMaxListeners(0, signal);
-  const results = new Map<Source, Result>();
-  const failures = new Map<Source, unknown>();
-  const remaining = sources.values();
-  const work = async (): Promise<void> => {
-    for (const source of remaining) {
-      signal.throwIfAborted();
-      try {
-        results.set(source, await listOne(context, source, listing, signal));
-      } catch (error) {
-        if (signal.aborted || !isOfStore(error)) throw error;
-        failures.set(source, error);
-      }
-    }
-  };
+  const listings = new Listings(context, listing, sources, signal);
   try {
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, sources.length) }, work));
+    await listings.all();
   } catch (error) {
     failed.abort(error);
     throw error;
   }
+  const { results, failures } = listings;
   if (failures.size > 0 && results.size === 0) throw sources.map((source) => failures.get(source))[0];
   for (const [{ name }, error] of failures) {
     context.log.warn('A listing leaves out a source whose store failed.', { source: name, error });
