@@ -305,7 +305,7 @@ describe('big folders', () => {
     await thread.close();
   });
 
-  it('leave slots to another root, and hold none while they are read by a client', async () => {
+  it('leave slots to another root while their clients take their time', async () => {
     const thread = new ScanThread();
     const target = { root, diskNames: ['big'], detail: 'full' as const, handles: true };
     // Open, and not read on: their clients take their time.

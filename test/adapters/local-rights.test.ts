@@ -5,13 +5,25 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readProcessMark } from '../../dist/internals.js';
 
 const NOBODY = 65534;
 const ALBUM = ['album', 'album/2026', 'album/2026/may', 'album/2026/may/sealed'];
 const isAdministrator = process.getuid?.() === 0;
 
+/** Folders as processes make them in the system's folder for temporary files, with something in them. */
+const plantTemporary = async (folder: string, names: readonly string[]): Promise<void> => {
+  for (const path of [folder, ...names.map((name) => join(folder, name))]) {
+    await mkdir(path, { mode: 0o700 });
+    if (path !== folder) await writeFile(join(path, 'staged'), 'of a user');
+    if (isAdministrator) await chown(path, NOBODY, NOBODY);
+  }
+};
+
 describe.skipIf(process.platform === 'win32')('a process without all rights (needs POSIX modes)', () => {
   let root: string;
+  let temporary: string;
+  let remaining: readonly string[];
   let outcomes: Record<string, unknown>;
 
   beforeAll(async () => {
@@ -39,14 +51,21 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
     await chmod(join(root, 'read-only'), 0o555);
     await chmod(join(root, 'album/2026/may/sealed'), 0o555);
     const script = fileURLToPath(new URL('local-unprivileged.mjs', import.meta.url));
-    const { stdout } = await promisify(execFile)(process.execPath, [script, root]);
+    temporary = `${root}-temporary`;
+    const living = await readProcessMark();
+    // The last number is when the process began: it was another one with the same id.
+    const killed = `stowage-area-${living.replace(/\d+$/u, '1')}-abcdef`;
+    remaining = [`stowage-area-${living}-abcdef`, 'stowage-area-of-others', 'stowage-abcdef'];
+    await plantTemporary(temporary, [killed, ...remaining]);
+    const env = { ...process.env, TMPDIR: temporary };
+    const { stdout } = await promisify(execFile)(process.execPath, [script, root], { env });
     outcomes = JSON.parse(stdout) as Record<string, unknown>;
   });
 
   afterAll(async () => {
     for (const folder of ['locked', 'with-locked/sealed', 'read-only', 'album/2026/may/sealed'])
       await chmod(join(root, folder), 0o777).catch(() => undefined);
-    await rm(root, { recursive: true });
+    await Promise.all([root, temporary].map((folder) => rm(folder, { recursive: true, force: true })));
   });
 
   it('is told by an error of the store what it must not, never by one of the system', () => {
@@ -77,6 +96,11 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
     const left = await readdir(join(root, 'read-only'), { recursive: true });
     expect(left.sort()).toEqual(['kept.txt', 'open', 'open/deep', 'open/new.txt', 'open/twin']);
     expect(await readFile(join(root, 'read-only/open/new.txt'), 'utf8')).toBe('mine');
+  });
+
+  it('removes what a killed process has left among the temporary files of the system, and nothing else', async () => {
+    const left = await readdir(temporary, { recursive: true });
+    expect(left.sort()).toEqual(remaining.flatMap((name) => [name, join(name, 'staged')]).sort());
   });
 
   it('moves a file that it must not link to, and still takes no name that is taken', async () => {
