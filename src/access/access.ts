@@ -155,45 +155,6 @@ const effectsOf = (key: string, { group, follows }: StandIns = {}, isNamed: () =
   };
 };
 
-/**
- * Whether some item that an allowing rule can cover is not denied by a later rule that covers all of them.
- */
-const isPossible = (
-  own: readonly CompiledRule[],
-  effectOf: EffectOf,
-  folder: SourcePath,
-  canCover: (rule: CompiledRule) => boolean,
-  denial: Scope,
-): boolean => {
-  for (const rule of own.toReversed()) {
-    const effect = effectOf(rule);
-    if (effect === undefined) continue;
-    if (effect && canCover(rule)) return true;
-    const coversAll = rule.path === undefined || covers(rule.path, folder, denial);
-    if (!effect && coversAll && rule.extensions === undefined) return false;
-  }
-  return true;
-};
-
-/**
- * Whether a rule may cover something that lies immediately in a folder. Folders have no extension, and files
- * have one.
- */
-const coveringItemsOf = (
-  key: string,
-  folder: SourcePath,
-  scope: Scope,
-): ((rule: CompiledRule) => boolean) => {
-  const isOfFolders = key.startsWith('FOLDER_');
-  const isItem = (path: SourcePath): boolean =>
-    (isOfFolders || extensionOf(path.name) !== undefined) &&
-    path.segments.length === folder.segments.length + 1 &&
-    covers(folder, path, scope);
-  return ({ path, extensions }) =>
-    (extensions === undefined || !isOfFolders) &&
-    (path === undefined || covers(path, folder, scope) || isItem(path));
-};
-
 /** An item that rules are asked about. */
 interface Asked {
   readonly key: string;
@@ -230,16 +191,52 @@ const decidedBy = (
 const meets = (folder: SourcePath, { path }: CompiledRule): boolean =>
   path === undefined || covers(path, folder, FOLDED) || covers(folder, path, FOLDED);
 
+/** Which items of a folder count: all below it, those that lie immediately in it, or the folders alone. */
+type Reach = 'below' | 'in' | 'folders';
+
+/**
+ * Items that stand for all that a rule covers of a folder: they suffice to find out whether anything there is
+ * allowed.
+ */
+const samplesOf = (
+  { path, extensions }: CompiledRule,
+  { key, folder, reach, scope }: { key: string; folder: SourcePath; reach: Reach; scope: Scope },
+): readonly Asked[] => {
+  const isOfFolders = reach === 'folders' || key.startsWith('FOLDER_');
+  const withPath = (at: SourcePath): readonly Asked[] => {
+    if (extensions === undefined) return [{ key, path: at, extension: undefined }];
+    return isOfFolders ? [] : [...extensions].map((extension) => ({ key, path: at, extension }));
+  };
+  if (path === undefined || covers(path, folder, scope)) return withPath(folder);
+  if (!covers(folder, path, scope)) return [];
+  if (reach !== 'in') return withPath(path);
+  if (path.segments.length > folder.segments.length + 1) return [];
+  // Folders have no extension, and files have one.
+  const extension = isOfFolders ? undefined : extensionOf(path.name);
+  return isOfFolders === (extension === undefined) ? [{ key, path, extension }] : [];
+};
+
 const accessOf = (role: string, rules: readonly CompiledRule[], keys: RuleKeys, scope: Scope): Access => {
   const own = rules.filter((rule) => rule.role === undefined || rule.role === role);
-  const effectsFor = (key: string): EffectOf =>
-    effectsOf(key, keys.get(key), () => own.some(({ effects }) => effects.has(key)));
-
   const decide = (key: string, path: SourcePath, extension: string | undefined): Decided | undefined =>
     decidedBy(own, keys, scope, { key, path, extension });
 
   const allows = (key: string, path: SourcePath, extension?: string): boolean =>
     decide(key, path, extension)?.isAllowed ?? true;
+
+  /** Whether anything in reach is allowed: what no rule speaks of, or what an allowing rule covers. */
+  const isPossible = (key: string, folder: SourcePath, reach: Reach, inScope: Scope): boolean => {
+    const isAllowed = (asked: Asked): boolean => decidedBy(own, keys, inScope, asked)?.isAllowed ?? true;
+    const { group = '', follows = '' } = keys.get(key) ?? {};
+    return (
+      isAllowed({ key, path: folder, extension: undefined }) ||
+      own.some(
+        (rule) =>
+          [key, group, follows].some((one) => rule.effects.has(one)) &&
+          samplesOf(rule, { key, folder, reach, scope: inScope }).some(isAllowed),
+      )
+    );
+  };
 
   const explain = (key: string, path: SourcePath, extension?: string): Decision => {
     const decided = decide(key, path, extension);
@@ -268,19 +265,9 @@ const accessOf = (role: string, rules: readonly CompiledRule[], keys: RuleKeys, 
         extensions === undefined && (path === undefined || covers(path, folder, scope));
       return own.some((rule) => effectOf(rule) !== undefined && meets(folder, rule) && !coversAll(rule));
     },
-    mayAllow: (key, folder) => isPossible(own, effectsFor(key), folder, (rule) => meets(folder, rule), EXACT),
-    mayAllowIn: (key, folder) =>
-      isPossible(own, effectsFor(key), folder, coveringItemsOf(key, folder, scope), scope),
-    mayList: (folder) =>
-      ['FILES', 'FOLDERS'].some((key) =>
-        isPossible(
-          own,
-          effectsFor(key),
-          folder,
-          (rule) => rule.extensions === undefined && meets(folder, rule),
-          scope,
-        ),
-      ),
+    mayAllow: (key, folder) => [EXACT, FOLDED].some((one) => isPossible(key, folder, 'below', one)),
+    mayAllowIn: (key, folder) => isPossible(key, folder, 'in', scope),
+    mayList: (folder) => ['FILES', 'FOLDERS'].some((key) => isPossible(key, folder, 'folders', scope)),
     foldingCase: () => (scope.foldCase ? access : accessOf(role, rules, keys, FOLDED)),
   };
   return access;

@@ -7,7 +7,7 @@ import { AccessDeniedError, FileTooLargeError, NotFoundError } from '../errors/e
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
 import type { Stat } from '../storage/adapter.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import { type ActionContext, defineAction } from './action.ts';
+import { type ActionContext, defineAction, type KeysByKind } from './action.ts';
 import { announce, report } from './changes.ts';
 import { documentOptionsField, pageSetupOf } from './document-options.ts';
 import { MadeFileAnswer } from './file-answer.ts';
@@ -130,22 +130,31 @@ const made = async (
 
 /** A document that an action makes. */
 interface Making {
+  /** Of the action. */
+  readonly key: string;
   readonly extension: string;
   readonly contentType: string;
-  readonly make: () => Promise<Uint8Array>;
+  readonly make: (job: DocumentJob) => Promise<Uint8Array>;
 }
+
+/** A document that is saved needs the key at its own path, and is uploaded; another needs it at the folder. */
+const keysOf = (key: string): KeysByKind => ({ file: [key, 'FILE_UPLOAD'], folder: [key] });
 
 /** Answers with the document; with a name it is saved instead. */
 const answerWith = async (
   context: ActionContext,
-  { source, path, name }: Omit<DocumentTarget, 'name'> & { readonly name?: string | undefined },
-  { extension, contentType, make }: Making,
+  input: Parameters<typeof documentJob>[1] &
+    Omit<DocumentTarget, 'name'> & { readonly name?: string | undefined },
+  { key, extension, contentType, make }: Making,
 ): Promise<MadeFileAnswer | UploadAnswer> => {
-  if (name !== undefined) {
-    return saveDocument(context, { source, path, name }, () => made(context, name, make));
-  }
+  const { source, path, name } = input;
+  if (name === undefined) context.access.require(key, path);
+  const job = documentJob(context, input);
+  const makeNamed = (filename: string) => made(context, filename, () => make(job));
+  if (name !== undefined)
+    return saveDocument(context, { source, path, name }, keysOf(key).file, () => makeNamed(name));
   const filename = `document.${extension}`;
-  return new MadeFileAnswer({ filename, contentType, make: () => made(context, filename, make) });
+  return new MadeFileAnswer({ filename, contentType, make: () => makeNamed(filename) });
 };
 
 /** What both actions have in common. */
@@ -157,6 +166,7 @@ const PDF = 'application/pdf';
 export const generatePdfAction = defineAction({
   ...shared,
   name: 'generatePdf',
+  keys: keysOf('GENERATE_PDF'),
   summary: 'Renders HTML as document.pdf; with a name, as a file of a source.',
   parameters: z.object({
     source: sourceField,
@@ -166,12 +176,13 @@ export const generatePdfAction = defineAction({
     options: documentOptionsField,
   }),
   result: { contentType: PDF, data: uploadAnswerSchema },
-  run: async (context, input) => {
-    context.access.require('GENERATE_PDF', input.path);
-    const job = documentJob(context, input);
-    const make = (): Promise<Uint8Array> => context.services.documents.pdf(job);
-    return answerWith(context, input, { extension: 'pdf', contentType: PDF, make });
-  },
+  run: (context, input) =>
+    answerWith(context, input, {
+      key: 'GENERATE_PDF',
+      extension: 'pdf',
+      contentType: PDF,
+      make: (job) => context.services.documents.pdf(job),
+    }),
 });
 
 const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
@@ -180,6 +191,7 @@ const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.doc
 export const generateDocxAction = defineAction({
   ...shared,
   name: 'generateDocx',
+  keys: keysOf('GENERATE_DOCX'),
   summary: 'Converts HTML into document.docx; with a name, into a file of a source.',
   parameters: z.object({
     source: sourceField,
@@ -189,10 +201,11 @@ export const generateDocxAction = defineAction({
     options: documentOptionsField,
   }),
   result: { contentType: DOCX, data: uploadAnswerSchema },
-  run: async (context, input) => {
-    context.access.require('GENERATE_DOCX', input.path);
-    const job = documentJob(context, input);
-    const make = (): Promise<Uint8Array> => context.services.documents.docx(job);
-    return answerWith(context, input, { extension: 'docx', contentType: DOCX, make });
-  },
+  run: (context, input) =>
+    answerWith(context, input, {
+      key: 'GENERATE_DOCX',
+      extension: 'docx',
+      contentType: DOCX,
+      make: (job) => context.services.documents.docx(job),
+    }),
 });

@@ -43,17 +43,18 @@ export interface DocumentTarget {
 }
 
 /**
- * Saves a document as if it had been uploaded: by the same rules, limits and strategy. It is made when
- * nothing speaks against its name and folder, and the quota is not used up.
+ * Saves a document as if it had been uploaded: by the rules of the keys, and the limits and
+ * strategy of uploads. It is made when nothing speaks against its name and folder, and the quota is not used up.
  * @throws what `make` throws, and every refusal of uploads
  */
 export const saveDocument = async (
   context: ActionContext,
   { source, path, name }: DocumentTarget,
+  keys: readonly string[],
   make: () => Promise<Uint8Array>,
 ): Promise<UploadAnswer> => {
   const open = await openSource(context, source);
-  await checkUploadTarget(context, open, path, name);
+  await checkUploadTarget(context, open, path, name, keys);
   // One that replaces another may be smaller.
   const mayReplace = open.source.settings.saveSameFileNameStrategy === 'replace';
   if (!mayReplace || (await isFree({ storage: open.storage, signal: context.signal }, path.child(name))))

@@ -225,10 +225,62 @@ describe('keys that stand for several', () => {
       'IMAGE_ROTATE',
       false,
     ],
+    [
+      'IMAGE_RESIZE of a later rule where its own key is about other paths',
+      [{ CHANGE: false }, { IMAGE_RESIZE: true }, { path: 'b', IMAGE_ROTATE: false }],
+      'IMAGE_ROTATE',
+      true,
+    ],
   ])('give way to %s: %j', (_what, rules, key, allowed) => {
     const access = compileRules(rules).forRole('guest');
     expect(access.allows(key, at('a'))).toBe(allowed);
     if (allowed) expect(access.mayAllow(key, at('a'))).toBe(true);
+  });
+
+  /** Every kind of item that rules of these paths and extensions can tell apart. */
+  const universe = ['', 'a', 'a/b', 'a/B', 'a/b/x', 'a/x', 'a/x.png', 'A', 'A/b', 'c'].flatMap((path) =>
+    [undefined, 'png', 'pdf'].map((extension) => ({ path: at(path), extension })),
+  );
+
+  it('allow a folder something exactly where they allow an item of it', () => {
+    const rule = fc.record(
+      {
+        path: fc.constantFrom('a', 'a/b', 'A', 'a/x.png', 'c'),
+        extensions: fc.constantFrom('png', 'pdf'),
+        IMAGE_ROTATE: fc.boolean(),
+        IMAGE_RESIZE: fc.boolean(),
+        CHANGE: fc.boolean(),
+        FILES: fc.boolean(),
+        READ: fc.boolean(),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(
+        fc.array(rule, { maxLength: 5 }),
+        fc.constantFrom('IMAGE_ROTATE', 'FILES', 'FILE_REMOVE'),
+        fc.constantFrom('', 'a', 'a/b', 'a/x', 'c'),
+        (rules, key, text) => {
+          const access = compileRules(rules).forRole('guest');
+          const folder = at(text);
+          const below = universe.filter(({ path }) => folder.contains(path));
+          const isAny = [access, access.foldingCase()].some((one) =>
+            below.some(({ path, extension }) => one.allows(key, path, extension)),
+          );
+          expect(access.mayAllow(key, folder)).toBe(isAny);
+          // Files have an extension: a rule about a/b is about a folder.
+          const isFile = (path: SourcePath, extension: string | undefined): boolean =>
+            path.equals(folder) ||
+            (path.parent.equals(folder) && path.name === 'x.png' && extension === 'png');
+          expect(access.mayAllowIn(key, folder)).toBe(
+            below.some(
+              ({ path, extension }) => isFile(path, extension) && access.allows(key, path, extension),
+            ),
+          );
+        },
+      ),
+      { numRuns: 500 },
+    );
   });
 
   it('say whether parts of a folder can differ', () => {

@@ -189,6 +189,8 @@ describe('stowage explain', () => {
       ['editor', 'fileUploadRemote', 'a.php'],
       'Denied. Rule 3 denies FILE_UPLOAD for every role, extensions php, phtml.',
     ],
+    [['visitor', 'generatePdf', 'a.pdf'], 'Denied. Rule 4 denies FILE_UPLOAD for role "visitor".'],
+    [['visitor', 'generatePdf', 'docs/'], 'Allowed. No rule for role "visitor" mentions GENERATE_PDF here.'],
     [['guest', 'trashRemove', 'a.jpg'], 'Denied. Rule 0 denies FILE_REMOVE for every role.'],
     [['visitor', 'imageRotate', 'a.jpg'], 'Denied. Rule 4 denies IMAGE_ROTATE for role "visitor".'],
     [['editor', 'folderCreate', 'a.php'], 'Allowed. No rule for role "editor" mentions FOLDER_CREATE here.'],

@@ -7,20 +7,34 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createActions } from '../../dist/internals.js';
+import { form, json, multipart, trials } from '../security/trials.ts';
 import { freePort } from '../server-processes.ts';
+import { startProvider, type IdentityProvider } from '../start/logins.ts';
 
 const run = promisify(execFile);
 const root = resolve(import.meta.dirname, '../..');
 /** Inside the project, so that the samples find the package by its name and the frameworks beside it. */
 const folder = join(root, '.cache', `samples-${String(process.pid)}`);
 
-const SERVERS = ['app', 'express', 'fastify', 'koa', 'hono', 'hooks', 'node-http'] as const;
+const SERVERS = [
+  'app',
+  'express',
+  'fastify',
+  'koa',
+  'hono',
+  'hooks',
+  'node-http',
+  'login/session',
+  'login/jwt',
+] as const;
 type Server = (typeof SERVERS)[number];
 
 let bases: ReadonlyMap<Server, string>;
 /** The working directory of running samples: their relative roots lie in it. */
 let workplace: string;
 let child: ChildProcess;
+let provider: IdentityProvider;
 
 const sample = (name: string): Promise<string> => readFile(join(root, 'examples', name), 'utf8');
 
@@ -52,18 +66,24 @@ const startSamples = async (): Promise<ReadonlyMap<Server, string>> => {
   const all = join(folder, 'all.ts');
   await writeFile(all, SERVERS.map((name) => `import './${name}.ts';\n`).join(''));
   const arguments_ = ['--import', import.meta.resolve('tsx'), all];
-  child = spawn(process.execPath, arguments_, { cwd: workplace, stdio: 'ignore' });
+  child = spawn(process.execPath, arguments_, {
+    cwd: workplace,
+    stdio: 'ignore',
+    env: { ...process.env, ISSUER: provider.issuer },
+  });
   return addresses;
 };
 
 beforeAll(async () => {
   workplace = await mkdtemp(join(tmpdir(), 'stowage-samples-'));
-  await mkdir(folder, { recursive: true });
+  provider = await startProvider();
+  await mkdir(join(folder, 'login'), { recursive: true });
   bases = await startSamples();
 });
 
 afterAll(async () => {
   child.kill('SIGKILL');
+  provider.close();
   await rm(folder, { recursive: true, force: true });
   await rm(workplace, { recursive: true, force: true });
 });
@@ -117,6 +137,54 @@ describe('the examples', () => {
       authorization: 'Bearer a-token-that-you-verify',
     });
     expect(await editor.json()).toMatchObject({ data: { permissions: { allowFileRemove: true } } });
+  });
+
+  /** How a reader and an editor of a sample ask. */
+  const logins = {
+    'login/session': async () => {
+      const url = `${base('login/session')}/`;
+      await ask(url);
+      const headersOf = async (name: string): Promise<Record<string, string>> => {
+        const { headers } = await fetch(`${url}login/${name}`, { method: 'POST' });
+        return { cookie: headers.get('set-cookie') ?? '' };
+      };
+      return { url: `${url}connector`, reader: await headersOf('bob'), editor: await headersOf('ann') };
+    },
+    'login/jwt': async () => {
+      const url = base('login/jwt');
+      await ask(url);
+      const headersOf = async (role: string): Promise<Record<string, string>> => ({
+        authorization: `Bearer ${await provider.token({ role })}`,
+      });
+      return { url, reader: await headersOf('reader'), editor: await headersOf('editor') };
+    },
+  } as const;
+
+  it.each(['login/session', 'login/jwt'] as const)('let a reader change nothing: %s', async (name) => {
+    const photos = join(workplace, 'photos');
+    await mkdir(join(photos, 'd/f/deep'), { recursive: true });
+    await mkdir(join(photos, 'to'), { recursive: true });
+    for (const path of ['d/a.png', 'd/b.txt', 'd/f/deep/b.txt']) await writeFile(join(photos, path), path);
+    const onDisk = async (): Promise<unknown> => {
+      const files = ['d/a.png', 'd/b.txt', 'd/f/deep/b.txt'].map((path) => readFile(join(photos, path)));
+      return [readdirSync(photos, { recursive: true }).toSorted(), await Promise.all(files)];
+    };
+    const before = await onDisk();
+    const { url, reader, editor } = await logins[name]();
+    const picture = multipart(Buffer.from('a picture'));
+    for (const [action, { changes }] of createActions())
+      for (const { fields, file, saves } of trials[action] ?? []) {
+        if (!changes && saves !== true) continue;
+        const asked = fields({ id: 'x', site: 'https://www.example.com' });
+        for (const send of file === true ? [picture] : [form, json]) {
+          const { status } = await send(`${url}/${action}`, reader, asked);
+          expect([action, status]).toEqual([action, 403]);
+        }
+      }
+    expect(await onDisk()).toEqual(before);
+    expect((await form(`${url}/files`, reader, { path: 'd' })).status).toBe(200);
+    const removed = await form(`${url}/fileRemove`, editor, { path: 'd', name: 'b.txt' });
+    expect(removed.status).toBe(200);
   });
 
   it('give every tenant its own sources, rules and origins', async () => {

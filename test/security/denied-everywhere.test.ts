@@ -7,151 +7,15 @@ import { quarters } from '../images/pictures.ts';
 import { metadataOf, TUS } from '../protocol/tus-client.ts';
 import { startService, type Service } from '../protocol/service.ts';
 import { startSite } from '../remote/loopback.ts';
+import { form, json, multipart, query, trials, type Parameters, type Send, type Trial } from './trials.ts';
 
 /** Stands in every file: whoever reads it has got through. */
 const CANARY = 'the canary sings';
-
-type Value = string | readonly string[] | { readonly [name: string]: string };
-type Parameters = Readonly<Record<string, Value>>;
-
-/** One way to ask for an action. `id` is what lies in the trash. */
-interface Trial {
-  readonly fields: (about: { readonly id: string; readonly site: string }) => Parameters;
-  readonly kind?: 'file' | 'folder';
-  readonly file?: true;
-  /** It goes into the trash before. */
-  readonly trashed?: string;
-  /** It goes elsewhere: the keys of making it count there alone. */
-  readonly isElsewhere?: boolean;
-  /** It needs these keys besides what the action declares. */
-  readonly keys?: readonly string[];
-  /** A program that may not be installed makes it. */
-  readonly isUntried?: true;
-}
-
-const place = { path: 'd' };
-const png = { ...place, name: 'a.png' };
-const items = { ...place, names: ['a.png', 'b.txt'] };
-const edited = { fields: () => ({ ...png, box: { w: '5', h: '5', x: '0', y: '0' } }) };
-const moved = (from: Parameters): Trial => ({ fields: () => ({ ...from, path: 'to' }) });
-const inTrash = (fields: Parameters = {}): readonly Trial[] => [
-  { fields: ({ id }) => ({ ...fields, id }), trashed: 'd/b.txt' },
-  { fields: ({ id }) => ({ ...fields, id }), trashed: 'd/f', kind: 'folder' },
-];
-/** Every action, in every way of naming what it works on. */
-const trials: Readonly<Record<string, readonly Trial[]>> = {
-  permissions: [{ fields: () => place }],
-  files: [{ fields: () => ({ ...place, mods: { details: 'true', withFolders: 'true' } }) }],
-  folders: [{ fields: () => place }],
-  fileUpload: [
-    { fields: () => place, file: true },
-    ...['ckeditor', 'tinymce', 'editorjs', 'froala'].map((responseType): Trial => ({
-      fields: () => ({ ...place, responseType }),
-      file: true,
-    })),
-  ],
-  fileUploadRemote: [
-    { fields: ({ site }) => ({ ...place, url: `${site}/far.txt` }) },
-    { fields: ({ site }) => ({ ...place, url: `${site}/far.txt`, responseType: 'tinymce' }) },
-  ],
-  fileRemove: [{ fields: () => png }, { fields: () => items }],
-  fileMove: [moved({ from: 'd/a.png' }), moved({ froms: ['d/a.png', 'd/b.txt'] })],
-  fileCopy: [moved({ from: 'd/a.png' }), moved({ froms: ['d/a.png', 'd/b.txt'] })],
-  fileRename: [
-    { fields: () => ({ ...png, newname: 'c' }) },
-    { fields: () => ({ ...place, name: 'f', newname: 'g' }), kind: 'folder' },
-  ],
-  fileDownload: [
-    { fields: () => png },
-    { fields: () => items },
-    { fields: () => ({ ...place, names: ['f'] }), kind: 'folder' },
-  ],
-  getLocalFileByUrl: [{ fields: () => ({ url: 'https://files.example/files/d/a.png' }) }],
-  folderCreate: [{ fields: () => ({ ...place, name: 'new' }), kind: 'folder' }],
-  folderRemove: [
-    { fields: () => ({ ...place, name: 'f' }), kind: 'folder' },
-    { fields: () => ({ ...place, names: ['f'] }), kind: 'folder' },
-  ],
-  folderMove: [
-    { ...moved({ from: 'd/f' }), kind: 'folder' },
-    { ...moved({ froms: ['d/f'] }), kind: 'folder' },
-  ],
-  folderCopy: [
-    { ...moved({ from: 'd/f' }), kind: 'folder' },
-    { ...moved({ froms: ['d/f'] }), kind: 'folder' },
-  ],
-  folderRename: [{ fields: () => ({ ...place, name: 'f', newname: 'g' }), kind: 'folder' }],
-  imageResize: [edited, { fields: () => ({ ...edited.fields(), newname: 'small.png' }) }],
-  imageCrop: [edited, { fields: () => ({ ...edited.fields(), newname: 'cut.png' }) }],
-  imageRotate: [{ fields: () => ({ ...png, angle: '90' }) }],
-  imageSave: [
-    { fields: () => png, file: true },
-    { fields: () => ({ ...place, newname: 'saved.png' }), file: true },
-  ],
-  imageLoad: [{ fields: () => ({ url: 'https://files.example/files/d/a.png', ...png }) }],
-  imageVariant: [{ fields: () => ({ ...png, preset: 'card' }) }],
-  generatePdf: [
-    { fields: () => ({ html: '<p>x</p>' }), isUntried: true },
-    {
-      fields: () => ({ ...place, html: '<p>x</p>', name: 'made.pdf' }),
-      keys: ['FILE_UPLOAD'],
-      isUntried: true,
-    },
-  ],
-  generateDocx: [
-    { fields: () => ({ html: '<p>x</p>' }) },
-    { fields: () => ({ ...place, html: '<p>x</p>', name: 'made.docx' }), keys: ['FILE_UPLOAD'] },
-  ],
-  trashList: inTrash(),
-  trashRestore: [
-    ...inTrash(),
-    ...inTrash({ path: 'to' }).map((trial): Trial => ({ ...trial, isElsewhere: true })),
-  ],
-  trashRemove: inTrash(),
-  trashEmpty: inTrash(),
-  filesSearch: [
-    { fields: () => ({ ...place, query: 'b' }) },
-    { fields: () => ({ ...place, query: 'f', type: 'folder' }), kind: 'folder' },
-  ],
-};
-
-const flat = (fields: Parameters): readonly (readonly [string, string])[] =>
-  Object.entries(fields).flatMap(([name, value]): readonly (readonly [string, string])[] => {
-    if (typeof value === 'string') return [[name, value]];
-    if (Array.isArray(value)) return value.map((one: string) => [`${name}[]`, one] as const);
-    return Object.entries(value as Record<string, string>).map(
-      ([inner, text]) => [`${name}[${inner}]`, text] as const,
-    );
-  });
 
 /** The rules are in the role. */
 const asking = (rules: readonly AccessRule[]): Record<string, string> => ({
   'x-role': JSON.stringify(rules),
 });
-
-type Send = (url: string, headers: Record<string, string>, fields: Parameters) => Promise<Response>;
-
-const form: Send = (url, headers, fields) =>
-  fetch(url, { method: 'POST', headers, body: new URLSearchParams(flat(fields).map(([...pair]) => pair)) });
-
-const json: Send = (url, headers, fields) =>
-  fetch(url, {
-    method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify(fields),
-  });
-
-const query: Send = (url, headers, fields) =>
-  fetch(`${url}?${new URLSearchParams(flat(fields).map(([...pair]) => pair)).toString()}`, { headers });
-
-const multipart =
-  (file: Buffer<ArrayBuffer>): Send =>
-  (url, headers, fields) => {
-    const body = new FormData();
-    for (const [name, value] of flat(fields)) body.append(name, value);
-    body.append('files[0]', new Blob([file]), 'sent.png');
-    return fetch(url, { method: 'POST', headers, body });
-  };
 
 /** An upload in parts, in one request. */
 const tus =
@@ -253,13 +117,13 @@ const making = /^(?:FILE_UPLOAD|FOLDER_CREATE)$/u;
 /** The lists of rules that must keep a trial from its end. */
 const denials = (
   name: string,
-  { kind = 'file', keys = [], trashed, isElsewhere = false }: Trial,
+  { kind = 'file', saves, trashed, isElsewhere = false }: Trial,
 ): readonly (readonly AccessRule[])[] => {
   const action = actions.get(name);
   if (action === undefined) return [];
-  const needed = [...neededKeys(action, kind), ...keys];
+  const needed = neededKeys(action, kind);
   const group =
-    action.changes || keys.length > 0 ? [readOnly] : name === 'permissions' ? [] : [[{ READ: false }]];
+    action.changes || saves === true ? [readOnly] : name === 'permissions' ? [] : [[{ READ: false }]];
   // What a folder holds counts as the folder itself does.
   const parts =
     trashed === 'd/f' ? neededKeys(action, 'file') : name.startsWith('folder') ? [accessKeyOf(name)] : [];
@@ -306,7 +170,7 @@ describe.each(Object.entries(trials))('%s', (name, ways) => {
     // And without rules it works, so that what was refused would have been done.
     const [status, text] = await send(doors[0]?.[1] ?? form, []);
     expect(isRefused(status, text), text).toBe(false);
-    const changes = actions.get(name)?.changes === true || trial.keys !== undefined;
+    const changes = actions.get(name)?.changes === true || trial.saves === true;
     expect((await snapshot(service)) !== before).toBe(changes);
   });
 });
