@@ -97,11 +97,19 @@ const HIGHEST_NUMBER = 1_000_000;
  */
 const MOST_LOST = 32;
 
+/** What all variants of a name but itself begin with. */
+const stemOf = (names: NumberedNames): string => {
+  const [one, other] = [[...names.at(1)], [...names.at(HIGHEST_NUMBER * 2)]];
+  const differs = one.findIndex((letter, index) => letter !== other[index]);
+  return one.slice(0, differs).join('');
+};
+
 /** The numbers in use, from one listing. Remembers variants of this name only. */
 const listNumbers = async ({ storage, folder, names, signal }: NameSearch): Promise<TakenNumbers> => {
   const ignoreCase = !storage.capabilities.caseSensitive;
+  const startingWith = ignoreCase ? undefined : stemOf(names);
   const taken = new Set<number>();
-  for await (const page of storage.list(folder, { detail: 'names', signal })) {
+  for await (const page of storage.list(folder, { detail: 'names', startingWith, signal })) {
     for (const entry of page) {
       const number = names.numberOf(entry.name.normalize('NFC'), ignoreCase);
       if (number !== undefined) taken.add(number);
@@ -151,7 +159,7 @@ const tryName = async <Taken>(
  * Takes the first free of the names. `take` must be create-only: its AlreadyExistsError means that another
  * writer was faster, and the next name is tried, a few times. Names that other requests of this process are
  * about to take are passed over without asking the store. Costs one `stat` per tried name; after a few taken
- * ones a single listing of names answers for the rest.
+ * ones a single listing of names answers for the rest, in stores that can of the variants of this name only.
  * @throws whatever else `take` throws; AlreadyExistsError when other writers were faster every time
  */
 export const takeFreeName = async <Taken>(

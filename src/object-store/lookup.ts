@@ -68,10 +68,11 @@ export class Lookup {
   async *entries(folder: SourcePath, options: ListOptions): AsyncGenerator<readonly Entry[], boolean> {
     const key = this.#keys.ofFolder(folder);
     const names = new ListedNames<Entry>(folder, this.#spellings);
-    let exists = folder.isRoot;
+    // A part of what is in a folder says nothing about the folder.
+    let exists = folder.isRoot || options.startingWith !== undefined;
     let omitted = 0;
     let respelled = 0;
-    for await (const page of this.#objects.pages(key, options, { delimiter: '/' })) {
+    for await (const page of this.#pagesOf(key, options)) {
       exists ||= page.objects.length > 0 || page.prefixes.length > 0;
       const entries: Entry[] = [];
       for (const { written, facts } of listedIn(page, key)) {
@@ -93,6 +94,13 @@ export class Lookup {
     if (omitted > 0) options.onOmitted?.(omitted);
     if (rest.length > 0) yield rest;
     return exists;
+  }
+
+  async *#pagesOf(folder: string, { startingWith = '', signal }: ListOptions): AsyncGenerator<ObjectPage> {
+    // Other tools write letters with their marks apart.
+    const spellings = new Set([startingWith.normalize('NFC'), startingWith.normalize('NFD')]);
+    for (const spelled of spellings)
+      yield* this.#objects.pages(folder + spelled, { signal }, { delimiter: '/' });
   }
 
   /** Does it once more where the store has the path in another spelling, in which it was not found. */

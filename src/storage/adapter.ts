@@ -57,6 +57,11 @@ export interface ListOptions extends OperationOptions {
    * since: what other processes have changed meanwhile may be missing.
    */
   readonly mayJoin?: boolean;
+  /**
+   * Only entries whose names begin so are wanted, in this letter case: others may be left out, where asking
+   * for fewer costs less.
+   */
+  readonly startingWith?: string | undefined;
 }
 
 /** First and last byte, both included, as in HTTP. */

@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { S3Proxy } from '../adapters/servers/s3-proxy.ts';
+import { S3Stub } from '../adapters/servers/s3-stub.ts';
 import { startService } from './service.ts';
 
 const baseurl = 'https://files.example/files/';
@@ -94,6 +96,32 @@ describe('fileUpload', () => {
     expect(response.status).toBe(400);
     expect(data.messages.join(' ')).toContain('uploader.url');
     expect(data.messages.join(' ')).toContain('uploader.data');
+  });
+
+  it('finds a free number in a bucket by one listing of that name, however much else is there', async () => {
+    const stub = await S3Stub.start();
+    const proxy = await S3Proxy.start(stub.endpoint);
+    onTestFinished(async () => {
+      await proxy.close();
+      await stub.close();
+    });
+    const credentials = { accessKeyId: 'a', secretAccessKey: 'b' };
+    const s3 = { endpoint: proxy.endpoint, bucket: 'bucket', region: 'x', credentials };
+    const service = await startService({ sources: { files: { storageAdapter: 's3', s3 } } });
+    const root = `${service.source('files').root.slice(1)}/`;
+    const put = (name: string) => stub.put(root + name, 'x');
+    for (let number = 0; number < 3000; number += 1) put(`other-${number}.txt`);
+    for (let number = 1; number < 12; number += 1) put(`é-${number}.txt`.normalize('NFC'));
+    put('é.txt'.normalize('NFC'));
+    put('é-12.txt'.normalize('NFD'));
+    const { data } = await service.upload([['files[0]', 'é.txt', 'new']]);
+    expect(data).toMatchObject({ files: ['é-13.txt'.normalize('NFC')] });
+    const listed = proxy.seen
+      .filter(({ operation }) => operation === 'ListObjectsV2')
+      .map(({ url }) => new URL(url, proxy.endpoint).searchParams)
+      .filter((query) => query.has('delimiter'))
+      .map((query) => query.get('prefix'));
+    expect(listed).toEqual([`${root}é-`.normalize('NFC'), `${root}é-`.normalize('NFD')]);
   });
 
   it('answers 404 for an unknown source or folder and stores nothing', async () => {
