@@ -37,10 +37,10 @@ export const readExisting = async (
   if (names.size === 0) return new Map();
   try {
     if (storage.statMany && names.size <= MAX_NAMES) {
-      return fromNames(await storage.statMany(folder, [...names], { signal }));
+      return fromNames(await storage.statMany(folder, [...names], { signal, mayMiss: true }));
     }
     const existing = new Map<string, Entry>();
-    for await (const page of storage.list(folder, { signal, mayJoin: true })) {
+    for await (const page of storage.list(folder, { signal, mayJoin: true, mayMiss: true })) {
       for (const entry of page)
         if (isThumbnail(entry) && names.has(entry.name)) existing.set(entry.name, entry);
     }

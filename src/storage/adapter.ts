@@ -41,7 +41,7 @@ export interface StatOptions extends OperationOptions {
   readonly mayMiss?: boolean;
 }
 
-export interface ListOptions extends OperationOptions {
+export interface ListOptions extends StatOptions {
   /**
    * Called, at the latest with the end of the listing, with the number of entries that it leaves out because
    * no path can name them or because they are links or special files. Not called for none.
@@ -266,7 +266,7 @@ export interface StorageAdapter {
   statMany?(
     folder: SourcePath,
     names: readonly string[],
-    options?: OperationOptions,
+    options?: StatOptions,
   ): Promise<readonly (Entry | undefined)[]>;
 
   /**
