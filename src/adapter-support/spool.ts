@@ -57,11 +57,18 @@ const createFile = async (): Promise<{ handle: FileHandle; path: string; folder:
       // The folder was not there: the first file of this process, the moment to look for what dead processes
       // left.
       if (made !== undefined && attempt === 0) await sweep(base).catch(ignore);
-      return { handle: await open(path, 'wx', 0o600), path, folder };
+      return { handle: await open(path, 'wx+', 0o600), path, folder };
     } catch (error) {
       if (systemCode(error) !== 'ENOENT' || attempt === 8) throw error;
     }
   }
+};
+
+/** Opens an empty private temporary file that has no name any more: it goes with its handle, or the process. */
+export const openUnnamed = async (): Promise<FileHandle> => {
+  const { handle, path, folder } = await createFile();
+  await removeFile(path, folder);
+  return handle;
 };
 
 /**

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Readable } from 'node:stream';
+import { SpillFile, SpilledList } from '../adapter-support/spilled-list.ts';
 import { createLimiter } from '../concurrency/limiter.ts';
 import {
   AlreadyExistsError,
@@ -56,17 +57,29 @@ export interface CopiedFile {
   readonly copy: Stat | undefined;
 }
 
-interface PlannedEntry {
+/** A folder that goes along. */
+interface PlannedFolder {
   readonly from: SourcePath;
   readonly to: SourcePath;
+  /** Where those that it holds begin in `folders` and in `files` of the plan; they end where the next begin. */
+  readonly firstFolder: number;
+  readonly firstFile: number;
+}
+
+/** A file that goes along: plain data, since the list of them may be too long for memory. */
+interface PlannedFile {
+  /** Index of its folder. */
+  readonly folder: number;
+  readonly name: string;
+  readonly newName: string;
 }
 
 /**
  * What a folder holds that goes along. `folders` begin with the folder itself, each before those inside it.
  */
 export interface TreePlan {
-  readonly folders: readonly PlannedEntry[];
-  readonly files: readonly PlannedEntry[];
+  readonly folders: readonly PlannedFolder[];
+  readonly files: SpilledList<PlannedFile>;
   /** Entries that listings leave out: no path can name them. */
   readonly omitted: number;
 }
@@ -74,36 +87,56 @@ export interface TreePlan {
 /** What was made at the target, to be verified or withdrawn. */
 export interface CopiedTree {
   readonly folders: readonly SourcePath[];
-  readonly files: readonly CopiedFile[];
+  readonly count: number;
+  /** May be read several times. */
+  readonly files: () => AsyncIterable<CopiedFile> | Iterable<CopiedFile>;
 }
+
+// For each about 500 bytes are held until the copy is done.
+const MOST_FOLDERS = 1_000_000;
+
+/** Where a planned file lies, and where it goes. */
+export const locate = (
+  { folders }: Pick<TreePlan, 'folders'>,
+  { folder, name, newName }: PlannedFile,
+): { readonly from: SourcePath; readonly to: SourcePath } => {
+  const { from, to } = folders[folder] as PlannedFolder;
+  return { from: from.below(name), to: to.below(newName) };
+};
 
 /**
  * Lists a folder with all below it. One listing is open at a time, however deep the tree is.
  * @throws NotFoundError, WrongKindError (a file); UnsafePathError when something would lie too deep at the
- *   target for requests to name it
+ *   target for requests to name it; ContentsConflictError for more than a million folders
  */
 export const planTree = async (
   { storage, path }: StoreLocation,
   target: SourcePath,
+  spill: SpillFile,
   { signal, nameFor }: CopyTreeOptions,
 ): Promise<TreePlan> => {
-  const folders: PlannedEntry[] = [{ from: path, to: target }];
-  const files: PlannedEntry[] = [];
+  const waiting: { readonly from: SourcePath; readonly to: SourcePath }[] = [{ from: path, to: target }];
+  const folders: PlannedFolder[] = [];
+  const files = new SpilledList<PlannedFile>(spill);
   let omitted = 0;
   const onOmitted = (count: number): void => void (omitted += count);
   // The array grows while it is read.
-  for (const { from, to } of folders) {
+  for (const [folder, { from, to }] of waiting.entries()) {
+    folders.push({ from, to, firstFolder: waiting.length, firstFile: files.length });
     for await (const page of storage.list(from, { signal, onOmitted })) {
       for (const entry of page) {
         const child = from.below(entry.name);
-        const name = nameFor === undefined ? entry.name : nameFor(child, entry, to);
-        if (name === undefined) continue;
-        const planned = { from: child, to: to.below(name) };
-        (entry.kind === 'folder' ? folders : files).push(planned);
+        const newName = nameFor === undefined ? entry.name : nameFor(child, entry, to);
+        if (newName === undefined) continue;
+        const newPath = to.below(newName);
+        requireNameable(newPath);
+        if (entry.kind === 'folder') waiting.push({ from: child, to: newPath });
+        else await files.push({ folder, name: entry.name, newName });
+        if (waiting.length > MOST_FOLDERS)
+          throw new ContentsConflictError('The folder holds more than a million folders.');
       }
     }
   }
-  for (const { to } of [...folders, ...files]) requireNameable(to);
   return { folders, files, omitted };
 };
 
@@ -176,16 +209,30 @@ export const copyFileTo = (
  */
 export const withdrawCopy = async (
   storage: StorageAdapter,
-  { folders, files }: CopiedTree,
+  { folders, files }: Omit<CopiedTree, 'count'>,
 ): Promise<void> => {
   const limiter = createLimiter(PARALLEL_REMOVALS);
-  for (const { to, copy } of files) {
-    if (copy === undefined) continue;
-    await limiter.add(() => storage.removeFile(to, { ifUnchanged: copy }).catch(() => undefined));
+  try {
+    for await (const { to, copy } of files()) {
+      if (copy === undefined) continue;
+      await limiter.add(() => storage.removeFile(to, { ifUnchanged: copy }).catch(() => undefined));
+    }
+  } catch {
+    // The list cannot be read: what it holds stays.
   }
   await limiter.drain();
   for (const folder of folders.toReversed()) await storage.removeEmptyFolder(folder).catch(() => undefined);
 };
+
+/** What the port knows of a version, and nothing that an adapter has added. */
+const versionOf = ({ name, kind, size, modifiedAt, changedAt, etag }: Stat): Stat => ({
+  name,
+  kind,
+  size,
+  modifiedAt,
+  changedAt,
+  etag,
+});
 
 /** Inside the target, a name that is taken is not a reason to try another name for the whole folder. */
 const asConflict = (error: unknown): Error => {
@@ -203,13 +250,18 @@ export const copyPlanned = async (
   from: StoreLocation,
   to: StoreLocation,
   plan: TreePlan,
+  spill: SpillFile,
   options: CopyTreeOptions,
 ): Promise<CopiedTree> => {
   const { signal } = options;
   // Every copy listens to it; their number has a bound of its own.
   if (signal !== undefined) setMaxListeners(0, signal);
   const folders: SourcePath[] = [];
-  const files: CopiedFile[] = [];
+  const copied = new SpilledList<PlannedFile & Pick<CopiedFile, 'source' | 'copy'>>(spill);
+  const files = async function* (): AsyncGenerator<CopiedFile, void, undefined> {
+    for await (const file of copied.items())
+      yield { ...locate(plan, file), source: file.source, copy: file.copy };
+  };
   await to.storage.makeFolder(to.path, { signal });
   folders.push(to.path);
   const limiter = createLimiter(from.storage === to.storage ? PARALLEL_INSIDE : PARALLEL_ACROSS);
@@ -223,17 +275,21 @@ export const copyPlanned = async (
         });
         folders.push(folder.to);
       }
-      for (const file of plan.files) {
-        const source = { storage: from.storage, path: file.from };
-        const target = { storage: to.storage, path: file.to };
-        await limiter.add(async () => void files.push(await copyFileTo(source, target, options)));
+      for await (const file of plan.files.items()) {
+        const paths = locate(plan, file);
+        const source = { storage: from.storage, path: paths.from };
+        const target = { storage: to.storage, path: paths.to };
+        await limiter.add(async () => {
+          const { source: read, copy } = await copyFileTo(source, target, options);
+          await copied.push({ ...file, source: versionOf(read), copy: copy && versionOf(copy) });
+        });
       }
     } finally {
       // Also after a failure: nothing may still be writing while the copy is withdrawn.
       await limiter.drain();
     }
     signal?.throwIfAborted();
-    return { folders, files };
+    return { folders, files, count: copied.length };
   } catch (error) {
     await withdrawCopy(to.storage, { folders, files });
     signal?.throwIfAborted();
@@ -247,8 +303,9 @@ export const copyPlanned = async (
  * listed first, and what appears later is not copied. When anything fails, what was made is withdrawn, and
  * what others have put into the target stays. Entries that listings leave out are not copied.
  *
- * Costs: memory of about 500 bytes for each file until the copy is done; inside a store two `stat` and a
- * `copyFile` for each file.
+ * Costs: memory of about 500 bytes for each folder and a few megabytes for its files, of which longer lists
+ * lie in a temporary file of this machine (about 400 bytes each) until the copy is done; inside a store two
+ * `stat` and a `copyFile` for each file.
  * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file); ContentsConflictError for a name inside
  *   the folder; UnsafePathError when something would lie too deep; ChangedMeanwhileError when a file
  *   vanished; the signal's reason
@@ -258,5 +315,10 @@ export const copyTree = async (
   to: StoreLocation,
   options: CopyTreeOptions = {},
 ): Promise<void> => {
-  await copyPlanned(from, to, await planTree(from, to.path, options), options);
+  const spill = new SpillFile();
+  try {
+    await copyPlanned(from, to, await planTree(from, to.path, spill, options), spill, options);
+  } finally {
+    await spill.close();
+  }
 };

@@ -1,7 +1,7 @@
 import { foldedFor } from '../content/letter-case.ts';
 import { NotEmptyError, NotFoundError } from '../errors/errors.ts';
 import type { StorageAdapter } from './adapter.ts';
-import type { TreePlan } from './copy-tree.ts';
+import { locate, type TreePlan } from './copy-tree.ts';
 import type { SourcePath } from './source-path.ts';
 
 /** What stays at the source, for the message. */
@@ -40,9 +40,15 @@ class DerivedFiles {
   readonly #files = new Set<string>();
   readonly #folders = new Set<string>();
   readonly #storage: StorageAdapter;
+  readonly #folder: SourcePath;
 
-  constructor(storage: StorageAdapter, folder: SourcePath, files: readonly SourcePath[]) {
+  constructor(storage: StorageAdapter, folder: SourcePath) {
     this.#storage = storage;
+    this.#folder = folder;
+  }
+
+  add(files: readonly SourcePath[]): void {
+    const folder = this.#folder;
     for (const file of files) {
       this.#files.add(this.#keyOf(file));
       for (let above = file.parent; !above.equals(folder) && folder.contains(above); above = above.parent)
@@ -74,11 +80,12 @@ class DerivedFiles {
   }
 }
 
-/** What a move has taken along. */
+/** What a move has taken along of one folder. */
 interface Moved {
-  /** Whether it is a folder that was moved. */
+  /** Whether a folder directly in the emptied one was moved. */
   readonly isMoved: (path: SourcePath) => boolean;
-  readonly derivedIn: (folder: SourcePath) => DerivedFiles;
+  /** What is derived from the items that were directly in it. */
+  readonly derived: () => Promise<DerivedFiles>;
 }
 
 /**
@@ -88,7 +95,7 @@ interface Moved {
 const removeEmptied = async (
   storage: StorageAdapter,
   folder: SourcePath,
-  { isMoved, derivedIn }: Moved,
+  { isMoved, derived: readDerived }: Moved,
   stayed: Stayed,
 ): Promise<void> => {
   let [left, counted, omitted] = [0, 0, 0];
@@ -103,7 +110,7 @@ const removeEmptied = async (
       else left += 1;
     }
   }
-  const derived = others.length > 0 ? derivedIn(folder) : undefined;
+  const derived = others.length > 0 ? await readDerived() : undefined;
   const holders = others.filter((path) => derived?.holds(path));
   left += others.length - holders.length;
   stayed.omitted += omitted;
@@ -120,21 +127,18 @@ const removeEmptied = async (
   }
 };
 
-/** The moved items by the folders that held them. */
-const itemsByFolder = ({ folders, files }: TreePlan): ReadonlyMap<string, readonly SourcePath[]> => {
-  const items = new Map<string, SourcePath[]>();
-  for (const { from } of [...folders, ...files]) {
-    const key = from.parent.toString();
-    const inside = items.get(key);
-    if (inside === undefined) items.set(key, [from]);
-    else inside.push(from);
-  }
-  return items;
+/** What the index'th folder of a plan holds itself. */
+const heldBy = (plan: TreePlan, index: number) => {
+  const [folder, next] = [plan.folders[index], plan.folders[index + 1]];
+  return {
+    folders: plan.folders.slice(folder?.firstFolder, next?.firstFolder),
+    files: plan.files.items(folder?.firstFile, next?.firstFile),
+  };
 };
 
 /**
  * Removes the folders of a move that are empty now, the deepest first, with what is derived from the moved
- * items. Counts what stays.
+ * items. Counts what stays. Memory: the names of what is derived from the items of one folder.
  */
 export const removeFolders = async (
   storage: StorageAdapter,
@@ -142,21 +146,19 @@ export const removeFolders = async (
   derivedOf: ((item: SourcePath) => readonly SourcePath[]) | undefined,
   stayed: Stayed,
 ): Promise<void> => {
-  let items: ReturnType<typeof itemsByFolder> | undefined;
-  const derivedIn = (folder: SourcePath): DerivedFiles => {
-    items ??= itemsByFolder(plan);
-    const inside = derivedOf === undefined ? [] : (items.get(folder.toString()) ?? []);
-    return new DerivedFiles(
-      storage,
-      folder,
-      inside.flatMap((item) => derivedOf?.(item) ?? []),
-    );
-  };
-  const moved = new Set(plan.folders.map(({ from }) => from.toString()));
-  const isMoved = (path: SourcePath): boolean => moved.has(path.toString());
-  for (const { from: folder } of plan.folders.toReversed()) {
+  for (let index = plan.folders.length - 1; index >= 0; index -= 1) {
+    const { from: folder } = plan.folders[index] as TreePlan['folders'][number];
+    const { folders, files } = heldBy(plan, index);
+    const moved = new Set(folders.map(({ from }) => from.name));
+    const derived = async (): Promise<DerivedFiles> => {
+      const found = new DerivedFiles(storage, folder);
+      if (derivedOf === undefined) return found;
+      for (const { from } of folders) found.add(derivedOf(from));
+      for await (const file of files) found.add(derivedOf(locate(plan, file).from));
+      return found;
+    };
     try {
-      await removeEmptied(storage, folder, { isMoved, derivedIn }, stayed);
+      await removeEmptied(storage, folder, { isMoved: (path) => moved.has(path.name), derived }, stayed);
     } catch (error) {
       if (error instanceof NotFoundError) continue;
       stayed.refused += 1;

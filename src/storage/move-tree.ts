@@ -1,3 +1,4 @@
+import { SpillFile } from '../adapter-support/spilled-list.ts';
 import { createLimiter } from '../concurrency/limiter.ts';
 import {
   ChangedMeanwhileError,
@@ -16,6 +17,7 @@ import {
   type CopiedTree,
   type CopyFileOptions,
   type CopyTreeOptions,
+  type TreePlan,
 } from './copy-tree.ts';
 import { countOf, messageOf, removeFolders, type Stayed } from './emptied-folders.ts';
 import type { StoreLocation } from './location.ts';
@@ -32,9 +34,9 @@ export interface MoveTreeOptions extends CopyTreeOptions {
    */
   readonly derivedOf?: ((item: SourcePath) => readonly SourcePath[]) | undefined;
   /**
-   * Whether a removal that finds nothing proves that somebody else has taken the original, so that the copy
-   * is withdrawn. Default: false, since a store whose first answer was lost may find nothing when it is asked
-   * again.
+   * Whether a removal and a look after it that both find nothing prove that somebody else has taken the
+   * original, so that the copy is withdrawn. Default: false, since a store whose first answer was lost may
+   * find nothing when it is asked again.
    */
   readonly missesAreCertain?: boolean;
 }
@@ -106,7 +108,7 @@ export const moveFileTo = async (
   options: CopyFileOptions = {},
 ): Promise<void> => {
   const file = await copyFileTo(from, to, options);
-  const withdraw = (): Promise<void> => withdrawCopy(to.storage, { folders: [], files: [file] });
+  const withdraw = (): Promise<void> => withdrawCopy(to.storage, { folders: [], files: () => [file] });
   try {
     const found = await from.storage.stat(from.path, { signal: options.signal });
     if (!isSameVersion(file.source, found)) throw new ChangedMeanwhileError();
@@ -126,39 +128,61 @@ export const moveFileTo = async (
   throw failure ?? new ChangedMeanwhileError();
 };
 
-/**
- * Removes the originals, until one removal fails: the rest then stays in both locations.
- * @returns the refusal of the store, if it came before anything was removed, so that the copy can be
- *   withdrawn
- */
+/** Whether a second look finds nothing either. */
+const isGone = ({ storage, path }: StoreLocation): Promise<boolean> =>
+  storage.stat(path).then(
+    () => false,
+    (error: unknown) => error instanceof NotFoundError,
+  );
+
+/** What came of removing the originals. */
+interface RemovedOriginals {
+  /** The refusal of the store, if it came before anything was removed, so that the copy can be withdrawn. */
+  readonly refusal?: unknown;
+  /** Somebody else took every file, and no copy is left. */
+  readonly isAllTaken: boolean;
+}
+
+/** Removes the originals, until one removal fails: the rest then stays in both locations. */
 const removeOriginals = async (
   from: StorageAdapter,
   to: StorageAdapter,
-  files: readonly CopiedFile[],
-  { stayed, missed }: { readonly stayed: Stayed; readonly missed: CopiedFile[] },
-): Promise<{ readonly refusal: unknown } | undefined> => {
+  copied: CopiedTree,
+  { stayed, missesAreCertain }: { readonly stayed: Stayed; readonly missesAreCertain: boolean },
+): Promise<RemovedOriginals> => {
   const limiter = createLimiter(PARALLEL_REMOVALS);
-  let done = 0;
+  let [done, taken, isFirst] = [0, 0, true];
   const remove = async (file: CopiedFile): Promise<Removal> => {
     const removal = await removeOriginal(from, to, file);
     stayed.cause ??= failureOf(removal);
     if (typeof removal === 'string') done += 1;
-    if (removal === 'missed') missed.push(file);
+    if (removal === 'missed' && missesAreCertain && (await isGone({ storage: from, path: file.from }))) {
+      taken += 1;
+      await withdrawCopy(to, { folders: [], files: () => [file] });
+    }
     return removal;
   };
-  for (const [index, file] of files.entries()) {
-    if (stayed.cause !== undefined) break;
-    if (index > 0) await limiter.add(async () => void (await remove(file)));
-    else {
-      // By itself: a store that lets nobody remove anything shows it here, with nothing lost.
-      const removal = await remove(file);
-      const source = { storage: from, path: file.from };
-      if (typeof removal === 'object' && 'refusal' in removal && (await isSeen(source))) return removal;
+  try {
+    for await (const file of copied.files()) {
+      if (stayed.cause !== undefined) break;
+      if (!isFirst) await limiter.add(async () => void (await remove(file)));
+      else {
+        isFirst = false;
+        // By itself: a store that lets nobody remove anything shows it here, with nothing lost.
+        const removal = await remove(file);
+        const source = { storage: from, path: file.from };
+        if (typeof removal === 'object' && 'refusal' in removal && (await isSeen(source)))
+          return { refusal: removal.refusal, isAllTaken: false };
+      }
     }
+  } catch (error) {
+    // The list cannot be read: what it holds stays.
+    stayed.cause ??= error;
+  } finally {
+    await limiter.drain();
   }
-  await limiter.drain();
-  stayed.refused = files.length - done;
-  return undefined;
+  stayed.refused = copied.count - done;
+  return { isAllTaken: taken > 0 && taken === copied.count };
 };
 
 const refuseOmitted = (omitted: number): void => {
@@ -182,23 +206,33 @@ export const moveTree = async (
   to: StoreLocation,
   options: MoveTreeOptions = {},
 ): Promise<void> => {
-  const plan = await planTree(from, to.path, options);
-  refuseOmitted(plan.omitted);
-  const copied: CopiedTree = await copyPlanned(from, to, plan, options);
+  const spill = new SpillFile();
+  try {
+    const plan = await planTree(from, to.path, spill, options);
+    refuseOmitted(plan.omitted);
+    await removeCopied(from, to, plan, await copyPlanned(from, to, plan, spill, options), options);
+  } finally {
+    await spill.close();
+  }
+};
+
+const removeCopied = async (
+  from: StoreLocation,
+  to: StoreLocation,
+  plan: TreePlan,
+  copied: CopiedTree,
+  { derivedOf, missesAreCertain = false }: MoveTreeOptions,
+): Promise<void> => {
   const stayed: Stayed = { changed: 0, omitted: 0, hidden: 0, refused: 0, cause: undefined };
-  const missed: CopiedFile[] = [];
-  const refused = await removeOriginals(from.storage, to.storage, copied.files, { stayed, missed });
-  if (refused !== undefined) {
+  const removed = await removeOriginals(from.storage, to.storage, copied, { stayed, missesAreCertain });
+  if (removed.refusal !== undefined) {
     await withdrawCopy(to.storage, copied);
-    throw refused.refusal as Error;
+    throw removed.refusal as Error;
   }
-  if (options.missesAreCertain === true && missed.length > 0) {
-    const isAll = missed.length === copied.files.length;
-    await withdrawCopy(to.storage, { folders: isAll ? copied.folders : [], files: missed });
-    if (isAll) throw new ChangedMeanwhileError({ detail: 'somebody else took everything in the folder' });
+  if (removed.isAllTaken) {
+    await withdrawCopy(to.storage, { folders: copied.folders, files: () => [] });
+    throw new ChangedMeanwhileError({ detail: 'somebody else took everything in the folder' });
   }
-  if (stayed.cause === undefined) {
-    await removeFolders(from.storage, plan, options.derivedOf, stayed);
-  }
+  if (stayed.cause === undefined) await removeFolders(from.storage, plan, derivedOf, stayed);
   if (countOf(stayed) > 0) throw new MovedInPartError({ message: messageOf(stayed), cause: stayed.cause });
 };

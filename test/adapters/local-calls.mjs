@@ -1,6 +1,6 @@
 // What the local adapter asks of the system. Answers with one JSON line.
 // Usage: node --import local-calls-hook.mjs local-calls.mjs ROOT SCENARIO
-import { readdirSync, readFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, mkdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -138,6 +138,31 @@ const deep = async () => {
   };
 };
 
-const answer = await { flushes, handles, aborts, deep }[scenario]();
+/** Network file systems ask again when an answer is lost, and then find nothing to remove. */
+const askedTwice = async () => {
+  const outcomes = {};
+  const withOldNameGone = async (what, call, operation) => {
+    calls.onCall = ([name, path]) => {
+      if (name === call) {
+        calls.onCall = undefined;
+        unlinkSync(path);
+      }
+    };
+    outcomes[what] = await operation().then(
+      () => 'done',
+      (error) => error.code,
+    );
+  };
+  await withOldNameGone('upload', 'unlink', () =>
+    adapter.write(at('new.txt'), content('new'), { createOnly: true }),
+  );
+  writeFileSync(join(root, 'old.txt'), 'old');
+  await withOldNameGone('move', 'rename', () =>
+    adapter.moveFile(at('old.txt'), at('moved.txt'), { createOnly: true }),
+  );
+  return { outcomes, left: treeOf(root).filter((name) => !name.startsWith('.')) };
+};
+
+const answer = await { flushes, handles, aborts, deep, askedTwice }[scenario]();
 await adapter.close();
 process.stdout.write(`${JSON.stringify(answer)}\n`);

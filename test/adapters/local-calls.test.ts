@@ -90,6 +90,13 @@ describe.skipIf(process.platform !== 'linux')('the calls of the local adapter (n
     expect(calls['derived']?.filter((call) => call.includes('sync'))).toEqual([]);
   });
 
+  it('leave a file its only name when its old one is not found', async () => {
+    expect(await answerOf('askedTwice')).toEqual({
+      outcomes: { upload: 'done', move: 'done' },
+      left: ['moved.txt', 'new.txt'],
+    });
+  });
+
   it('keep no handle of reads that are refused, aborted, or have nothing to yield', async () => {
     const grown = await answerOf<Record<string, number>>('handles');
     expect(Object.keys(grown)).toHaveLength(6);

@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
@@ -110,6 +112,21 @@ it.each([
   }
 });
 
+it('a copy stays when only one of two looks finds no original, also where misses are certain', async () => {
+  const memory = new MemoryAdapter();
+  await put(memory, 'tree/a.txt', Buffer.from('mine'));
+  const error = new NotFoundError();
+  const storage = withFaults(memory, [{ operation: 'removeFile', effect: 'fail-before', error }]);
+  const moving = moveTree(
+    { storage, path: at('tree') },
+    { storage, path: at('to') },
+    { missesAreCertain: true },
+  );
+  await expect(moving).rejects.toBeInstanceOf(MovedInPartError);
+  expect(await textAt(memory, 'to/a.txt')).toBe('mine');
+  expect(await textAt(memory, 'tree/a.txt')).toBe('mine');
+});
+
 it('what arrives in a folder of which nothing seemed to be left stays', async () => {
   const memory = new MemoryAdapter();
   await put(memory, 'tree/a.txt', Buffer.from('mine'));
@@ -162,4 +179,82 @@ it('many copies listen to one signal without a warning of Node', async () => {
   await copyTree({ storage, path: at('tree') }, { storage, path: at('copy') }, { signal });
   await nextTurn();
   expect(warnings).toEqual([]);
+});
+
+describe('a folder of more files than are held in memory', () => {
+  const FILES = 11_000;
+  const nameOf = (index: number) => `a picture with a usual name ${String(index)}.jpg`;
+
+  /** A store whose files are only numbers: those that are there. */
+  const startGenerated = () => {
+    const copies = new Set<number>();
+    const originals = new Set(Array.from({ length: FILES }, (_, index) => index));
+    const [indexOf, setOf] = [
+      (path: SourcePath) => Number(/ (\d+)\.jpg$/u.exec(path.name)?.[1]),
+      (path: SourcePath) => (path.segments[0] === 'to' ? copies : originals),
+    ];
+    const storage = replacing(new MemoryAdapter(), {
+      list: async function* (folder) {
+        for (let at = 0; at < FILES; at += 1000) {
+          const page = Array.from({ length: 1000 }, (_, index) => at + index).filter((index) =>
+            setOf(folder).has(index),
+          );
+          yield page.map((index) => ({
+            name: nameOf(index),
+            kind: 'file' as const,
+            size: 1,
+            modifiedAt: undefined,
+          }));
+        }
+      },
+      stat: async (path) => ({
+        name: path.name,
+        kind: 'file',
+        size: 1,
+        modifiedAt: 1e12,
+        etag: `"${path.toString()}"`,
+      }),
+      copyFile: async (_from, to) => void copies.add(indexOf(to)),
+      removeFile: async (path) => {
+        if (!setOf(path).delete(indexOf(path))) throw new NotFoundError();
+      },
+      removeEmptyFolder: async () => undefined,
+    });
+    return { storage, copies, originals };
+  };
+
+  it('is moved whole, in a memory that does not grow with them', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const { storage, copies, originals } = startGenerated();
+    const heap = (): number => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = heap();
+    let most = 0;
+    const watched = replacing(storage, {
+      copyFile: async (from, to, options) => {
+        await storage.copyFile(from, to, options);
+        if (copies.size === FILES) most = heap();
+      },
+    });
+    await moveTree({ storage: watched, path: at('from') }, { storage: watched, path: at('to') });
+    expect([copies.size, originals.size]).toEqual([FILES, 0]);
+    expect(most).toBeGreaterThan(before);
+    expect(most - before).toBeLessThan(6_000_000);
+  });
+
+  it('leaves no copy when one of the last fails', async () => {
+    const { storage, copies, originals } = startGenerated();
+    const failing = replacing(storage, {
+      copyFile: async (from, to, options) => {
+        if (copies.size > FILES - 100) throw new StorageDeniedError();
+        await storage.copyFile(from, to, options);
+      },
+    });
+    const moving = moveTree({ storage: failing, path: at('from') }, { storage: failing, path: at('to') });
+    await expect(moving).rejects.toBeInstanceOf(StorageDeniedError);
+    expect([copies.size, originals.size]).toEqual([0, FILES]);
+  });
 });

@@ -14,7 +14,7 @@ import { copyAcross } from './across.ts';
 import type { OpenFolder } from './confinement.ts';
 import { type Name, exactLstat, makeDirectory, statOf, unlinkFile } from './system.ts';
 import type { LocalStore } from './local-store.ts';
-import { isSameFile, linkNew, lockKey, nameFile, removeExpected } from './naming.ts';
+import { isSameFile, linkNew, lockKey, nameFile, removeExpected, withdrawLink } from './naming.ts';
 import { flushFolder } from './folder-walker.ts';
 import type { TempArea } from './temp-area.ts';
 
@@ -108,11 +108,10 @@ const moveNew = async (source: Named, target: Named): Promise<void> => {
     await removeNamed(source, isSameFile(linked));
   } catch (error) {
     if (error instanceof ChangedMeanwhileError) return;
-    // Gone already: another move took the file, so it must not be in both locations.
-    if (systemCode(error) === 'ENOENT') {
-      await removeNamed(target, isSameFile(linked)).catch(() => undefined);
-    }
-    throw error;
+    if (systemCode(error) !== 'ENOENT') throw error;
+    // Another move may have taken the file: then it must not be in both locations.
+    const name = target.folder.at(target.name);
+    if (!(await withdrawLink(name, error, () => removeNamed(target, isSameFile(linked))))) throw error;
   }
 };
 
@@ -140,7 +139,10 @@ const moveAcross = async (
   try {
     await removeNamed(source, isCopied);
   } catch (error) {
-    if (createOnly) await removeNamed(target, isSameFile(made.stats)).catch(() => undefined);
+    // The copy may be all there is, unless the original is seen, or is not found a second time either.
+    const left = await exactLstat(source.folder.at(source.name)).catch(systemCode);
+    const isCertain = left === 'ENOENT' ? systemCode(error) === 'ENOENT' : typeof left === 'object';
+    if (createOnly && isCertain) await removeNamed(target, isSameFile(made.stats)).catch(() => undefined);
     throw error;
   }
 };

@@ -93,10 +93,24 @@ export const nameNewFile = async (from: Name, target: Name): Promise<void> => {
   try {
     await unlinkFile(from);
   } catch (error) {
-    // Gone already: another move took the file, so it must not be at both targets.
-    await unlinkFile(target).catch(() => undefined);
-    throw error;
+    if (!(await withdrawLink(target, error, () => unlinkFile(target)))) throw error;
   }
+};
+
+/**
+ * After a link was made to a file whose old name could then not be removed: removes the new name, if the file
+ * has another one. Returns whether the new name is the only one: the old name is gone, and the file has moved.
+ * @param error why the old name was not removed
+ */
+export const withdrawLink = async (
+  target: Name,
+  error: unknown,
+  remove: () => Promise<void>,
+): Promise<boolean> => {
+  const found = await exactLstat(target).catch(() => undefined);
+  if (found?.nlink === 1n && systemCode(error) === 'ENOENT') return true;
+  if (found !== undefined && found.nlink > 1n) await remove().catch(() => undefined);
+  return false;
 };
 
 /**
