@@ -1,8 +1,8 @@
 import { foldedFor } from '../content/letter-case.ts';
 import { NotEmptyError, NotFoundError } from '../errors/errors.ts';
 import type { StorageAdapter } from './adapter.ts';
-import { locate, type TreePlan } from './copy-tree.ts';
 import type { SourcePath } from './source-path.ts';
+import { locate, type TreePlan } from './tree-plan.ts';
 
 /** What stays at the source, for the message. */
 export interface Stayed {

@@ -11,18 +11,17 @@ import type { StorageAdapter } from './adapter.ts';
 import {
   copyFileTo,
   copyPlanned,
-  planTree,
   withdrawCopy,
   type CopiedFile,
   type CopiedTree,
   type CopyFileOptions,
   type CopyTreeOptions,
-  type TreePlan,
 } from './copy-tree.ts';
 import { countOf, messageOf, removeFolders, type Stayed } from './emptied-folders.ts';
 import type { StoreLocation } from './location.ts';
 import { isSameVersion } from './same-version.ts';
 import type { SourcePath } from './source-path.ts';
+import { planTree, type TreePlan } from './tree-plan.ts';
 
 const PARALLEL_REMOVALS = 8;
 
