@@ -1,4 +1,4 @@
-import { requireNameable } from '../storage/copy-tree.ts';
+import { requireNameable } from '../storage/tree-plan.ts';
 import { walkFolder } from '../storage/folders.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';

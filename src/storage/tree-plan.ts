@@ -55,7 +55,7 @@ export const locate = (
 };
 
 /** Refuses a path that requests could not name. @throws UnsafePathError */
-const requireNameable = (target: SourcePath): void => {
+export const requireNameable = (target: SourcePath): void => {
   try {
     target.requireBounded();
   } catch (error) {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { fileCopyNames, folderCopyNames } from '../../content/numbered-names.ts';
 import { sourceField } from '../../parameters/fields.ts';
-import { requireNameable } from '../../storage/copy-tree.ts';
+import { requireNameable } from '../../storage/tree-plan.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import {
   findInTrash,
