@@ -101,7 +101,7 @@ export const prepare = (
     actions,
     ruleKeys,
     warnings: [...configWarnings(config, [...ruleKeys.keys()]), ...(isOpen ? [UNGUARDED] : [])],
-    risks: [...accessRisks(access, hooks), ...settingRisks(config, hasHook)],
+    risks: [...accessRisks(access, hooks), ...settingRisks(config, hasHook, ruleKeys)],
     unused: unusedSettings(config),
   };
 };

@@ -68,7 +68,7 @@ const createTenantCache = ({ dynamicSourcesCache }: ConnectorConfig['settings'],
   new TenantCache(dynamicSourcesCache, (id) => {
     log.error(
       'resolveSources returned different sources for one id. Each request gets the sources that were returned ' +
-        'for it, but quotas count them as one: return an id of its own for each set of sources.',
+        'for it, which are built anew each time: return an id of its own for each set of sources.',
       { id },
     );
   });

@@ -11,8 +11,8 @@ import type { ActionContext } from './action.ts';
 import type { OpenSource } from './open-source.ts';
 
 /** What quotas know a source by. */
-export const quotaKeyOf = ({ tenant, name }: Pick<Source, 'tenant' | 'name'>): string =>
-  JSON.stringify([tenant ?? null, name]);
+export const quotaKeyOf = ({ scope, name }: Pick<Source, 'scope' | 'name'>): string =>
+  JSON.stringify([scope ?? null, name]);
 
 /** The quota of a source; undefined: it has none. */
 export const quotaOf = (

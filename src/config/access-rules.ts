@@ -47,7 +47,14 @@ const ruleShape = z
       // Read as a name, it would deny nothing where somebody meant a pattern.
       .refine((text) => text === '*' || !text.includes('*'), 'must be a folder, without wildcards')
       .optional(),
-    extensions: z.union([z.string(), z.array(z.string())]).optional(),
+    extensions: z
+      .union([z.string(), z.array(z.string())])
+      // Read as an extension, it would match no file.
+      .refine(
+        (texts) => [texts].flat().every((text) => text === '*' || !/[*?]/u.test(text)),
+        'must be extensions such as "pdf", without wildcards',
+      )
+      .optional(),
   })
   .catchall(z.boolean());
 

@@ -112,10 +112,20 @@ export type SortOrder = (typeof sortOrders)[number];
 export const sameNameStrategies = ['addNumber', 'replace', 'error'] as const;
 export type SameNameStrategy = (typeof sameNameStrategies)[number];
 
-/** An address, or a network of addresses. */
+/** Sockets for IPv6 report IPv4 clients as ::ffff:127.0.0.1; they are compared as IPv4. */
+const withoutMapping = (text: string): string => {
+  const [address = '', bits] = text.split('/');
+  const parsed = ipaddr.parse(address);
+  if (!(parsed instanceof ipaddr.IPv6) || !parsed.isIPv4MappedAddress() || Number(bits ?? 128) < 96)
+    return text;
+  return parsed.toIPv4Address().toString() + (bits === undefined ? '' : `/${String(Number(bits) - 96)}`);
+};
+
+/** An address, or a network of addresses. IPv4 addresses in the form of IPv6 become IPv4. */
 export const network = z
   .string()
   .refine(
     (text) => ipaddr.isValidCIDR(text) || ipaddr.isValid(text),
     'must be an address or a network such as 127.0.0.1 or 10.0.0.0/8',
-  );
+  )
+  .transform(withoutMapping);

@@ -42,13 +42,13 @@ export const encodedPath = (path: SourcePath): string => path.segments.map(encod
 /** What a link is good for: one path of one source until a moment, in seconds since 1970. */
 const digest = (
   key: string,
-  { key: source, tenant = '' }: Source,
+  { key: source, scope = '' }: Source,
   path: SourcePath,
   expires: number,
 ): Buffer =>
   createHmac('sha256', key)
     // JSON keeps the parts apart: no two links have one text.
-    .update(JSON.stringify([tenant, source, path.toString(), expires]))
+    .update(JSON.stringify([scope, source, path.toString(), expires]))
     .digest();
 
 /**

@@ -8,9 +8,9 @@ const MOST_PARTS = 1_000_000;
  * What tells settings from others, in a few bytes that reveal none of them; undefined for settings of more
  * than a million parts. The order of sources counts, because the first one serves requests that name none;
  * that of all other keys does not. Functions are all alike, and so are instances of one class: a host makes
- * them anew for every request. Costs one walk through the settings.
+ * them anew for every request. Keys that match `skips` do not count. Costs one walk through the settings.
  */
-export const fingerprintOf = (sources: object): string | undefined => {
+export const fingerprintOf = (sources: object, skips?: RegExp): string | undefined => {
   const hash = createHash('sha256');
   let parts = 0;
   const add = (value: unknown, isOrdered: boolean): void => {
@@ -25,7 +25,7 @@ export const fingerprintOf = (sources: object): string | undefined => {
       const keys = Object.keys(value);
       for (const key of isOrdered ? keys : keys.sort()) {
         // Null keeps the default, as an absent key does.
-        if (value[key] === null || value[key] === undefined) continue;
+        if (value[key] === null || value[key] === undefined || skips?.test(key) === true) continue;
         hash.update(JSON.stringify(key));
         add(value[key], false);
       }

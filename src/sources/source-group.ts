@@ -7,6 +7,7 @@ import type { StorageAdapter } from '../storage/adapter.ts';
 import { requiringRoot } from '../storage/requiring-root.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { StorageFactories } from '../storage/registry.ts';
+import { fingerprintOf } from './fingerprint.ts';
 import { servedBelow } from './own-address.ts';
 import type { Source, SourceSet } from './source.ts';
 
@@ -63,6 +64,13 @@ const openStorage = async (
   return factory.create({ options: adapterOptions, root, sourceName: name, log, sweeps });
 };
 
+/** Logins of stores: they change while the files stay where they are. */
+const LOGINS =
+  /credential|password|passphrase|secret|signature|token$|^(?:accountKey|connectionString|headers|privateKey)$/iu;
+
+const scopeOf = (tenant: string, { storageAdapter, root, adapterOptions }: SourceConfig): string =>
+  JSON.stringify([tenant, fingerprintOf([storageAdapter, root, adapterOptions], LOGINS)]);
+
 /** Builds sources without opening their stores. */
 export const createSourceGroup = (
   configs: readonly SourceConfig[],
@@ -83,7 +91,8 @@ export const createSourceGroup = (
     const { key, name, title, baseurl = servedBelow('', config), baseurlAliases, settings } = config;
     const servesItself = config.baseurl === undefined;
     const { tenant } = dependencies;
-    const describes = { key, name, title, baseurl, baseurlAliases, servesItself, tenant, settings };
+    const scope = tenant === undefined ? undefined : scopeOf(tenant, config);
+    const describes = { key, name, title, baseurl, baseurlAliases, servesItself, tenant, scope, settings };
     return { ...describes, storage: () => storage.get() };
   });
   const byName = new Map<string, Source>(all.map((source) => [source.name, source]));

@@ -15,6 +15,11 @@ export interface Source {
   readonly servesItself: boolean;
   /** Of the tenant whose source it is; undefined for the configured ones. */
   readonly tenant: string | undefined;
+  /**
+   * The tenant and the location of its files, so that signed links and quotas stay apart even where one id
+   * names several sets of sources; undefined for the configured ones. The same in all instances.
+   */
+  readonly scope: string | undefined;
   readonly settings: Settings;
   /**
    * The store, made at the first call and kept. Rejects with UnsupportedError when an optional package is

@@ -79,6 +79,11 @@ describe('a plausible and wrong setting', () => {
       () => ({ serveCacheControl: '3600' }),
       /^serveCacheControl: .*max-age=3600/u,
     ],
+    [
+      'a pattern of names in a rule',
+      () => ({ accessControl: [{ extensions: ['*.pdf'], FILE_REMOVE: false }] }),
+      /^accessControl\.0\.extensions: must be extensions .*wildcard/u,
+    ],
     ['a misspelt directive', () => ({ serveCacheControl: 'maxage=3600' }), /^serveCacheControl: must be/u],
   ])('is refused with the way out: %s', async (_case, config, problem) => {
     const { problems } = await start(config());
@@ -122,6 +127,44 @@ describe('a plausible and wrong setting', () => {
     ['years of other libraries', () => ({ datetimeFormat: 'yyyy-MM-dd' }), /^datetimeFormat: .*YYYY/u],
     ['weekdays for days', () => ({ datetimeFormat: 'dd.MM.YYYY' }), /^datetimeFormat: .*weekday/u],
     ['minutes for months', () => ({ datetimeFormat: 'YYYY-mm-DD' }), /^datetimeFormat: .*minutes/u],
+    [
+      'months for minutes',
+      () => ({ datetimeFormat: 'YYYY-MM-DD HH:MM' }),
+      /^datetimeFormat: .*minutes are mm/u,
+    ],
+    ['minutes in a date', () => ({ datetimeFormat: 'DD/mm/YYYY HH:mm' }), /^datetimeFormat: .*month is MM/u],
+    [
+      'a pattern of hidden names',
+      () => ({ excludeDirectoryNames: ['*.tmp'] }),
+      /^excludeDirectoryNames: has "\*\.tmp".*exactly/u,
+    ],
+    ['a word for all types', () => ({ extensions: ['all'] }), /^extensions: has "all"/u],
+    [
+      'a variable that is not set',
+      () => withSource({ root: join(folder, 'undefined/photos') }),
+      /^sources\.photos\.root: .*undefined.*exactly this name/u,
+    ],
+    [
+      'a variable in a path',
+      () => withSource({ root: join(folder, '${USER}') }),
+      /^sources\.photos\.root: .*exactly this name/u,
+    ],
+    ['the system', () => withSource({ root: '/etc' }), /^sources\.photos\.root: .*operating system/u],
+    [
+      'all proxies in the other form',
+      () => ({ auth: { header: 'X-Role', from: ['::ffff:0:0/96'] } }),
+      /^auth\.from: has 0\.0\.0\.0\/0/u,
+    ],
+    [
+      'originals that another server publishes',
+      () =>
+        withSource({
+          serve: 'off',
+          baseurl: '/files/',
+          uploadImages: { metadata: 'strip-location', keepOriginal: 'originals' },
+        }),
+      /^sources\.photos\.uploadImages\.keepOriginal: .*"\.originals"/u,
+    ],
     [
       'a folder of people',
       () => ({ thumbFolderName: 'photos' }),
@@ -217,6 +260,11 @@ describe('a plausible and wrong setting', () => {
       /^accessControl\.0: never decides: accessControl\.1 /u,
     ],
     [
+      'a rule about all after the special one',
+      () => ({ accessControl: [{ role: 'editor', FILE_REMOVE: true }, { CHANGE: false }] }),
+      /^accessControl\.0: never decides: accessControl\.1 /u,
+    ],
+    [
       'a rule of nothing',
       () => ({ accessControl: [{ role: 'guest' }] }),
       /^accessControl\.0: names no action/u,
@@ -246,6 +294,55 @@ describe('a plausible and wrong setting', () => {
     expect((await start(other, {})).warnings).toContainEqual(
       expect.stringMatching(/^accessControl\.0\.role: is "editor", which no request has/u),
     );
+  });
+
+  it.each<[string, () => Config]>([
+    ['extensions of other programs', () => ({ extensions: ['jpg', 'fig', 'heif', 'jsonl', 'PNG', 'pgn'] })],
+    [
+      'roles that are numbers',
+      () => ({ accessControl: ['12', '21'].map((role) => ({ role, FILES: true })) }),
+    ],
+    ['a time before the day', () => ({ datetimeFormat: 'HH.mm DD.MM.YYYY' })],
+    ['minutes alone', () => ({ datetimeFormat: 'k:mm a' })],
+    ['thumbnails of a file host', () => ({ thumbFolderName: '@eaDir' })],
+    [
+      'a folder named like a source',
+      () => ({ sources: { files: source() }, accessControl: [{ path: '/files', FILE_REMOVE: false }] }),
+    ],
+    [
+      'a store named like its bucket',
+      () =>
+        withSource({
+          storageAdapter: 's3',
+          s3: { ...s3, credentials: key, endpoint: 'https://media.example.com', forcePathStyle: true },
+        }),
+    ],
+    [
+      'a rule about one action after the one about all',
+      () => ({
+        accessControl: [{ CHANGE: false }, { role: 'editor', CHANGE: true }, { FILE_REMOVE: false }],
+      }),
+    ],
+    [
+      'originals in a folder that servers hide',
+      () =>
+        withSource({
+          serve: 'off',
+          baseurl: '/files/',
+          uploadImages: { metadata: 'strip', keepOriginal: '.originals' },
+        }),
+    ],
+    [
+      'a proxy as sockets name it',
+      () => ({ trustedProxies: ['::ffff:127.0.0.1', '::ffff:10.0.0.0/104', 'fd00::/8'] }),
+    ],
+  ])('is told apart from right ones: %s', async (_case, config) => {
+    await mkdir(join(folder, 'photos', 'files'), { recursive: true });
+    expect(await start({ extensions: ['jpg'], ...config() })).toEqual({
+      warnings: [],
+      notes: [],
+      problems: [],
+    });
   });
 
   it('is told apart from careful ones', async () => {

@@ -57,6 +57,7 @@ export const createGallery = (
     baseurlAliases: [],
     servesItself: false,
     tenant: undefined,
+    scope: undefined,
     settings: settingsSchema.parse(settings),
     storage: () => Promise.resolve(storage),
   };

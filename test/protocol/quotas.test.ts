@@ -489,55 +489,66 @@ describe('quota', () => {
     expect(await quotaOf(service)).toMatchObject({ usedFiles: 1 });
   });
 
-  it('is one for each tenant, and their counts never meet, also when a tenant comes again', async () => {
-    const base = await mkdtemp(join(tmpdir(), 'stowage-quota-tenants-'));
-    onTestFinished(() => rm(base, { recursive: true, force: true }));
-    const room: Readonly<Record<string, number>> = { anna: 1000, bob: 300 };
-    const roots = new Map<string, string>();
-    for (const name of Object.keys(room)) {
-      roots.set(name, join(base, name));
-      await mkdir(join(base, name));
-    }
-    // One tenant is kept at a time: each comes again with every change of the user.
-    const app = createApp(
-      { createThumb: false, sources: {}, dynamicSourcesCache: { max: 1 } },
-      {
-        resolveSources: ({ headers }) => {
-          const id = String(headers['x-user']);
-          const files = { title: 'Files', baseurl: `https://files.example/${id}/`, root: roots.get(id) };
-          return { id, sources: { files: { ...files, quota: { bytes: room[id] ?? 0 } } } };
+  it.each(['user', 'tenant'])(
+    'is one for each tenant, also when it comes again: an id for each %s',
+    async (each) => {
+      const base = await mkdtemp(join(tmpdir(), 'stowage-quota-tenants-'));
+      onTestFinished(() => rm(base, { recursive: true, force: true }));
+      const room: Readonly<Record<string, number>> = { anna: 1000, bob: 300 };
+      const roots = new Map<string, string>();
+      for (const name of Object.keys(room)) {
+        roots.set(name, join(base, name));
+        await mkdir(join(base, name));
+      }
+      // One tenant is kept at a time: each comes again with every change of the user.
+      const app = createApp(
+        { createThumb: false, sources: {}, dynamicSourcesCache: { max: 1 } },
+        {
+          resolveSources: ({ headers }) => {
+            const user = String(headers['x-user']);
+            const files = {
+              title: 'Files',
+              baseurl: `https://files.example/${user}/`,
+              root: roots.get(user),
+            };
+            const id = each === 'user' ? user : each;
+            return { id, sources: { files: { ...files, quota: { bytes: room[user] ?? 0 } } } };
+          },
         },
-      },
-      { logger: silent },
-    );
-    onTestFinished(() => app.close());
-    const { port } = await app.listen(0, '127.0.0.1');
-    const ask = async (user: string, action: string, body?: FormData): Promise<Answer['data']> => {
-      const url = `http://127.0.0.1:${String(port)}/${action}`;
-      const answer = await fetch(url, { headers: { 'x-user': user }, ...(body && { method: 'POST', body }) });
-      return ((await answer.json()) as Answer).data;
-    };
-    const send = (user: string, name: string, bytes: number) =>
-      ask(user, 'fileUpload', formOf([['files[0]', name, text(bytes)]]));
-    const both = ['anna', 'bob'].flatMap((user) =>
-      [0, 1, 2, 3].map((index) => [user, String(index)] as const),
-    );
-    const answers = await Promise.all(both.map(([user, name]) => send(user, `${name}.txt`, 200)));
-    const stored = (user: string): number =>
-      answers.filter((answer, index) => both[index]?.[0] === user && answer['error'] === undefined).length;
-    expect([stored('anna'), stored('bob')]).toEqual([4, 1]);
-    expect((await send('anna', 'more.txt', 201))['error']).toBe('QUOTA_EXCEEDED');
-    expect((await send('bob', 'more.txt', 101))['error']).toBe('QUOTA_EXCEEDED');
-    expect((await send('bob', 'last.txt', 100))['error']).toBeUndefined();
-    expect((await ask('anna', 'permissions'))['quota']).toMatchObject({
-      bytes: 1000,
-      usedBytes: 800,
-      usedFiles: 4,
-    });
-    expect((await ask('bob', 'permissions'))['quota']).toMatchObject({
-      bytes: 300,
-      usedBytes: 300,
-      usedFiles: 2,
-    });
-  });
+        { logger: silent },
+      );
+      onTestFinished(() => app.close());
+      const { port } = await app.listen(0, '127.0.0.1');
+      const ask = async (user: string, action: string, body?: FormData): Promise<Answer['data']> => {
+        const url = `http://127.0.0.1:${String(port)}/${action}`;
+        const answer = await fetch(url, {
+          headers: { 'x-user': user },
+          ...(body && { method: 'POST', body }),
+        });
+        return ((await answer.json()) as Answer).data;
+      };
+      const send = (user: string, name: string, bytes: number) =>
+        ask(user, 'fileUpload', formOf([['files[0]', name, text(bytes)]]));
+      const both = ['anna', 'bob'].flatMap((user) =>
+        [0, 1, 2, 3].map((index) => [user, String(index)] as const),
+      );
+      const answers = await Promise.all(both.map(([user, name]) => send(user, `${name}.txt`, 200)));
+      const stored = (user: string): number =>
+        answers.filter((answer, index) => both[index]?.[0] === user && answer['error'] === undefined).length;
+      expect([stored('anna'), stored('bob')]).toEqual([4, 1]);
+      expect((await send('anna', 'more.txt', 201))['error']).toBe('QUOTA_EXCEEDED');
+      expect((await send('bob', 'more.txt', 101))['error']).toBe('QUOTA_EXCEEDED');
+      expect((await send('bob', 'last.txt', 100))['error']).toBeUndefined();
+      expect((await ask('anna', 'permissions'))['quota']).toMatchObject({
+        bytes: 1000,
+        usedBytes: 800,
+        usedFiles: 4,
+      });
+      expect((await ask('bob', 'permissions'))['quota']).toMatchObject({
+        bytes: 300,
+        usedBytes: 300,
+        usedFiles: 2,
+      });
+    },
+  );
 });

@@ -297,15 +297,16 @@ describe('signed files', () => {
       expect([path, [403, 404].includes(await statusOf(service, path))]).toEqual([path, true]);
   });
 
-  it("do not open another tenant's files", async () => {
+  it.each(['user', 'tenant'])("do not open another tenant's files: an id for each %s", async (each) => {
     const roots = await startService({ sources: { ann: {}, bob: {} } });
     for (const name of ['ann', 'bob']) await roots.source(name).put({ 'a.txt': name });
     const service = await startService(
       { signingSecret: KEY, sources: {} },
       {
         resolveSources: ({ headers }) => {
-          const id = headers['x-user'] ?? 'ann';
-          const { root } = roots.source(id);
+          const user = headers['x-user'] ?? 'ann';
+          const { root } = roots.source(user);
+          const id = each === 'user' ? user : each;
           return { id, sources: { files: { title: 'Files', root, serve: 'signed' } } };
         },
       },

@@ -10,5 +10,12 @@ export interface SettingRisk {
   readonly isOfStrangers?: true;
 }
 
+/** Whether two texts differ by two neighbouring letters that changed places: `jepg`, `jpeg`. */
+export const isTransposed = (one: string, other: string): boolean => {
+  const at = [...one].findIndex((letter, index) => letter !== other[index]);
+  const swapped = `${one.slice(0, at)}${one[at + 1] ?? ''}${one[at] ?? ''}${one.slice(at + 2)}`;
+  return at !== -1 && swapped === other && /^\p{L}{2}$/u.test(one.slice(at, at + 2));
+};
+
 /** One line for the log. */
 export const riskLine = ({ key, text, fix }: SettingRisk): string => `${key}: ${text}. ${fix}`;

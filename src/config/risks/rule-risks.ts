@@ -1,25 +1,31 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { SourcePath } from '../../storage/source-path.ts';
 import type { AccessRule } from '../settings.ts';
-import type { SettingRisk } from './risk.ts';
+import type { SourceConfig } from '../types.ts';
+import { isTransposed, type SettingRisk } from './risk.ts';
 
 /** What rules are compared with. */
 export interface RuleSurroundings {
-  /** Names and keys of the sources. */
-  readonly sources: readonly string[];
+  readonly sources: readonly SourceConfig[];
   /** All roles that requests can have; undefined where a hook or a token decides. */
   readonly roles: readonly string[] | undefined;
+  /** All keys of actions, with the key that stands for them too. */
+  readonly ruleKeys: ReadonlyMap<string, { readonly group?: string | undefined }>;
 }
 
-const CONDITIONS = ['role', 'path', 'extensions'];
+/** A rule, read once: all are compared with all. */
+interface ReadRule {
+  readonly role: string | undefined;
+  readonly folder: readonly string[];
+  /** Undefined: every file. */
+  readonly extensions: readonly string[] | undefined;
+  /** What it says of each action. */
+  readonly effects: ReadonlyMap<string, boolean>;
+}
 
-const actionKeysOf = (rule: AccessRule): readonly string[] =>
-  Object.keys(rule).filter((key) => !CONDITIONS.includes(key));
-
-const folderOf = ({ path }: AccessRule): SourcePath =>
-  path === undefined || path === '*' ? SourcePath.root : SourcePath.parse(path);
-
-const extensionsOf = ({ extensions }: AccessRule): readonly string[] | undefined => {
-  const all = [extensions ?? []]
+const extensionsOf = (written: AccessRule['extensions']): readonly string[] | undefined => {
+  const all = [written ?? []]
     .flat()
     .flatMap((text) => text.split(/[\s,]+/u))
     .filter((text) => text !== '')
@@ -27,30 +33,43 @@ const extensionsOf = ({ extensions }: AccessRule): readonly string[] | undefined
   return all.length === 0 || all.includes('*') ? undefined : all;
 };
 
-/** Whether a rule applies wherever the other one does. */
-const covers = (wide: AccessRule, narrow: AccessRule): boolean => {
-  const [folder, inner] = [folderOf(wide).segments, folderOf(narrow).segments];
-  const extensions = extensionsOf(wide);
-  return (
-    (wide.role === undefined || wide.role === '*' || wide.role === narrow.role) &&
-    folder.every((segment, index) => inner[index] === segment) &&
-    (extensions === undefined || (extensionsOf(narrow)?.every((one) => extensions.includes(one)) ?? false))
-  );
+const readRule = (
+  { role, path, extensions, ...keys }: AccessRule,
+  ruleKeys: RuleSurroundings['ruleKeys'],
+): ReadRule => {
+  const effects = new Map(Object.entries(keys as Readonly<Record<string, boolean>>));
+  for (const [key, { group }] of ruleKeys) {
+    const ofGroup = group === undefined ? undefined : effects.get(group);
+    if (ofGroup !== undefined && !effects.has(key)) effects.set(key, ofGroup);
+  }
+  return {
+    role: role === '*' ? undefined : role,
+    folder: path === undefined || path === '*' ? [] : SourcePath.parse(path).segments,
+    extensions: extensionsOf(extensions),
+    effects,
+  };
 };
 
-/** The later rule that decides in place of this one, wherever this one applies, and the other way. */
-const overruledBy = (rule: AccessRule, later: readonly AccessRule[]): number =>
-  later.findIndex((other) => {
-    const keys = actionKeysOf(rule);
-    return (
-      keys.length > 0 &&
-      keys.every((key) => Object.hasOwn(other, key)) &&
-      keys.some((key) => other[key as 'FILES'] !== rule[key as 'FILES']) &&
-      covers(other, rule)
-    );
-  });
+/** Whether a rule applies wherever the other one does. */
+const covers = (wide: ReadRule, narrow: ReadRule): boolean =>
+  (wide.role === undefined || wide.role === narrow.role) &&
+  wide.folder.every((segment, index) => narrow.folder[index] === segment) &&
+  (wide.extensions === undefined ||
+    (narrow.extensions?.every((one) => wide.extensions?.includes(one)) ?? false));
 
-const lettersOf = (text: string): string => [...text.toLowerCase()].sort().join('');
+/** Whether the later rule decides in place of this one, wherever this one applies, and the other way. */
+const isOverruledBy = (rule: ReadRule, later: ReadRule): boolean => {
+  // A later rule may name every action of a group instead of the group.
+  const keys = [...rule.effects].filter(
+    ([key]) => !(key === 'CHANGE' || key === 'READ') || later.effects.has(key),
+  );
+  return (
+    keys.length > 0 &&
+    covers(later, rule) &&
+    keys.every(([key]) => later.effects.has(key)) &&
+    keys.some(([key, effect]) => later.effects.get(key) !== effect)
+  );
+};
 
 const roleProblem = (
   role: string,
@@ -62,7 +81,9 @@ const roleProblem = (
       `is ${JSON.stringify(role)}, and a rule is about one role`,
       'Write a rule for each role, without spaces around it.',
     ];
-  const alike = others.find((other) => other !== role && lettersOf(other) === lettersOf(role));
+  const alike = others.find(
+    (other) => other !== role && (other.toLowerCase() === role.toLowerCase() || isTransposed(other, role)),
+  );
   if (alike !== undefined)
     return [`is "${role}", and another rule says "${alike}"`, 'Write both in the same way.'];
   if (roles === undefined || roles.includes(role)) return undefined;
@@ -72,49 +93,61 @@ const roleProblem = (
   ];
 };
 
+/** A source that a path of a rule seems to begin with. A folder of that name makes the path right. */
+const isSourceName = (first: string, sources: readonly SourceConfig[]): boolean =>
+  sources.some(({ key, name }) => key === first || name === first) &&
+  !sources.some(
+    ({ storageAdapter, root }) => storageAdapter === 'local' && existsSync(join(root ?? '', first)),
+  );
+
 const risksOf = (
-  rule: AccessRule,
+  rules: readonly ReadRule[],
   index: number,
-  rules: readonly AccessRule[],
   { sources, roles }: RuleSurroundings,
 ): readonly SettingRisk[] => {
   const at = `accessControl.${String(index)}`;
   const risks: SettingRisk[] = [];
   const add = (key: string, text: string, fix: string): void => void risks.push({ key, text, fix });
-  if (actionKeysOf(rule).length === 0)
+  const rule = rules[index];
+  if (rule === undefined) return [];
+  const { role, folder, effects } = rule;
+  if (effects.size === 0)
     add(
       at,
       'names no action, and so decides nothing',
       'Write what it allows or denies: "FILE_REMOVE": false.',
     );
-  if (rule.role !== undefined && rule.role !== '*') {
-    const others = rules.flatMap(({ role }) => (role === undefined ? [] : [role]));
-    const problem = roleProblem(rule.role, others, roles);
+  if (role !== undefined) {
+    const earlier = rules.slice(0, index).flatMap((other) => other.role ?? []);
+    const problem = roleProblem(role, earlier, roles);
     if (problem !== undefined) add(`${at}.role`, ...problem);
   }
-  const [first = '', ...rest] = folderOf(rule).segments;
-  if (sources.includes(first))
+  const [first = '', ...rest] = folder;
+  if (isSourceName(first, sources))
     add(
       `${at}.path`,
       `begins with the name of the source "${first}", and paths of rules begin below the root of a source`,
       `Write "/${rest.join('/')}", unless the source has a folder "${first}".`,
     );
-  const later = overruledBy(rule, rules.slice(index + 1));
+  const later = rules.findIndex((other, number) => number > index && isOverruledBy(rule, other));
   if (later !== -1)
     add(
       at,
-      `never decides: accessControl.${String(index + 1 + later)} says otherwise wherever it applies, and the last rule decides`,
+      `never decides: accessControl.${String(later)} says otherwise wherever it applies, and the last rule decides`,
       'Put general rules first, and exceptions after them.',
     );
   return risks;
 };
 
-/** So many rules are compared with each other: beyond that the start would take long. */
+/** The most rules that are compared with each other: more would delay the start. */
 const MOST_RULES = 500;
 
 /** Rules that can never match, or never decide. */
 export const ruleRisks = (
-  rules: readonly AccessRule[],
+  written: readonly AccessRule[],
   surroundings: RuleSurroundings,
-): readonly SettingRisk[] =>
-  rules.length > MOST_RULES ? [] : rules.flatMap((rule, index) => risksOf(rule, index, rules, surroundings));
+): readonly SettingRisk[] => {
+  if (written.length > MOST_RULES) return [];
+  const rules = written.map((rule) => readRule(rule, surroundings.ruleKeys));
+  return rules.flatMap((_rule, index) => risksOf(rules, index, surroundings));
+};

@@ -33,19 +33,20 @@ const rolesOf = ({ settings: { auth, defaultRole } }: ConnectorConfig, hasHook: 
  * Settings that are accepted and yet probably not meant, or that open more than it seems. Looks at the local
  * roots, and costs a few file system calls for each. `hasHook`: a hook gives the roles.
  */
-export const settingRisks = (config: ConnectorConfig, hasHook: boolean): readonly SettingRisk[] => {
-  const surroundings: RuleSurroundings = {
-    sources: config.sources.flatMap(({ key, name }) => [key, name]),
+export const settingRisks = (
+  config: ConnectorConfig,
+  hasHook: boolean,
+  ruleKeys: RuleSurroundings['ruleKeys'],
+): readonly SettingRisk[] => [
+  ...serviceRisks(config, hasHook || config.settings.auth !== undefined),
+  ...config.sources.flatMap(sourceRisks),
+  ...allValueRisks(config),
+  ...ruleRisks(config.settings.accessControl, {
+    sources: config.sources,
     roles: rolesOf(config, hasHook),
-  };
-  const risks = [
-    ...serviceRisks(config, hasHook || config.settings.auth !== undefined),
-    ...config.sources.flatMap(sourceRisks),
-    ...allValueRisks(config),
-    ...ruleRisks(config.settings.accessControl, surroundings),
-  ];
-  return risks;
-};
+    ruleKeys,
+  }),
+];
 
 const unusedKeys = Object.entries(settingsShape)
   .filter(([, schema]) => settingMeta.get(schema)?.unused === true)

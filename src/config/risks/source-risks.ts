@@ -5,17 +5,24 @@ import { isPlainObject, type PlainObject } from '../plain-values.ts';
 import type { SourceConfig } from '../types.ts';
 import type { SettingRisk } from './risk.ts';
 
-/** What lies in the folder of a program, and never in one of pictures and documents. */
+/** Entries of folders of programs, which folders of pictures and documents do not have. */
 const OF_PROGRAMS = ['package.json', 'node_modules', '.git', '.env', 'stowage.json', 'composer.json'];
+
+const OF_SYSTEM = /^\/(?:bin|boot|dev|etc|home|lib\w*|opt|proc|root|sbin|sys|usr|var)$/u;
+
+/** Variables of other programs, variables that are not set, wildcards, and drives of Windows. */
+const UNREAD =
+  /\$\{[^}/]*\}|\$[A-Z_]{3,}|\{\{.*\}\}|%\w+%|\*|(?<![^/])(?:undefined|null|NaN|[A-Za-z]:\\.*)(?![^/])/u;
 
 const holds = (outer: string, inner: string): boolean => {
   const path = relative(outer, inner);
   return path === '' || (!path.startsWith('..') && !isAbsolute(path));
 };
 
-/** What a root holds besides files for an editor; undefined when nothing tells. */
+/** Why a root holds more than files for an editor; undefined where nothing suggests it. */
 const strangeIn = (root: string): string | undefined => {
   if (root === parse(root).root) return 'is the whole file system';
+  if (OF_SYSTEM.test(root)) return 'is a folder of the operating system';
   if (root === homedir()) return 'is the home directory of the user that the service runs as';
   const found = OF_PROGRAMS.find((name) => existsSync(join(root, name)));
   if (found !== undefined) return `holds ${found}, and so is the folder of a program`;
@@ -25,13 +32,23 @@ const strangeIn = (root: string): string | undefined => {
 };
 
 const rootRisks = ({ key, root, storageAdapter, settings }: SourceConfig): readonly SettingRisk[] => {
-  const strange = storageAdapter === 'local' && root !== undefined ? strangeIn(root) : undefined;
+  if (storageAdapter !== 'local' || root === undefined) return [];
+  const unread = process.platform === 'win32' ? undefined : UNREAD.exec(root)?.[0];
+  if (unread !== undefined)
+    return [
+      {
+        key: `sources.${key}.root`,
+        text: `has ${JSON.stringify(unread)}, which is not replaced: the folder has exactly this name`,
+        fix: 'Write the whole path, or { "env": "NAME" }.',
+      },
+    ];
+  const strange = strangeIn(root);
   if (strange === undefined) return [];
   const open = settings.serve === 'public' ? ', and everybody can download it' : '';
   return [
     {
       key: `sources.${key}.root`,
-      text: `${String(root)} ${strange}: whoever may use the source can list and change all of it${open}`,
+      text: `${root} ${strange}: users of the source can list and change all of it${open}`,
       fix: 'Give the source a folder of its own: "root": "/srv/photos".',
     },
   ];
@@ -55,7 +72,11 @@ const s3Risks = (key: string, { region, endpoint, bucket }: PlainObject): readon
         ];
   const { hostname, pathname } = new URL(endpoint);
   const first = pathname.split('/')[1];
-  return hostname.startsWith(`${String(bucket)}.`) || first === bucket
+  const start = `${String(bucket)}.`;
+  // The host of a service of one's own may begin with the same word: media.example.com.
+  const isBucketHost =
+    hostname.startsWith(start) && /^s3[.-]|(?:\.[^.]+){2}$/u.test(hostname.slice(start.length));
+  return isBucketHost || first === bucket
     ? [
         {
           key: `${at}.endpoint`,
@@ -91,6 +112,25 @@ const unusedOptionsRisks = ({ key, storageAdapter, unusedOptions }: SourceConfig
     fix: `Write "storageAdapter": "${name}", or remove it.`,
   }));
 
+/** Originals with all their metadata, where a web server publishes the root. Servers hide dot folders. */
+const originalRisks = ({
+  key,
+  baseurl,
+  settings: { uploadImages },
+}: SourceConfig): readonly SettingRisk[] => {
+  const { metadata = '', keepOriginal = false } = uploadImages ?? {};
+  const isPublished = baseurl !== undefined && keepOriginal !== false && !keepOriginal.startsWith('.');
+  return isPublished && metadata.startsWith('strip')
+    ? [
+        {
+          key: `sources.${key}.uploadImages.keepOriginal`,
+          text: `is "${keepOriginal}": the web server of baseurl also publishes the originals, with the metadata that metadata "${metadata}" removes`,
+          fix: `Write ".${keepOriginal}", and let the web server refuse names that begin with a dot.`,
+        },
+      ]
+    : [];
+};
+
 /** What is risky about where single sources lie. Looks at local roots. */
 export const sourceRisks = (source: SourceConfig): readonly SettingRisk[] => {
   const { key, storageAdapter, adapterOptions } = source;
@@ -98,6 +138,7 @@ export const sourceRisks = (source: SourceConfig): readonly SettingRisk[] => {
   return [
     ...rootRisks(source),
     ...unusedOptionsRisks(source),
+    ...originalRisks(source),
     ...(storageAdapter === 's3' ? s3Risks(key, options) : []),
     ...timeoutRisks(key, storageAdapter, options),
   ];

@@ -1,14 +1,13 @@
 import { mediaTypeExtensions } from '../../content/mime-type.ts';
 import { defaultExtensions } from '../setting-values.ts';
 import type { Settings } from '../settings.ts';
-import type { SettingRisk } from './risk.ts';
+import { isTransposed, type SettingRisk } from './risk.ts';
 
 /** Settings of which one alone makes a risk, and what names it. */
 type Check = (settings: Settings) => readonly SettingRisk[];
 
 const KB = 1024;
 const HOUR = 3600;
-const DAY = 24 * HOUR;
 
 const risk = (key: string, text: string, fix: string): readonly SettingRisk[] => [{ key, text, fix }];
 
@@ -41,9 +40,8 @@ const tooLong = (key: string, seconds: number | undefined, most: number): readon
         'Write seconds, not milliseconds.',
       );
 
-const times: Check = ({ timeoutLimit, dynamicSourcesCache: { ttlMs }, rateLimits, signedUrlLifetime }) => [
+const times: Check = ({ timeoutLimit, dynamicSourcesCache: { ttlMs }, rateLimits }) => [
   ...tooLong('timeoutLimit', timeoutLimit, HOUR),
-  ...tooLong('signedUrlLifetime', signedUrlLifetime, 366 * DAY),
   ...(['uploads', 'pictures', 'documents', 'listings'] as const).flatMap((name) =>
     tooLong(`rateLimits.${name}.seconds`, rateLimits?.[name]?.seconds, HOUR),
   ),
@@ -56,13 +54,16 @@ const times: Check = ({ timeoutLimit, dynamicSourcesCache: { ttlMs }, rateLimits
       )),
 ];
 
-const lettersOf = (text: string): string => [...text].sort().join('');
+/** Words for many types, which no file has as its extension. */
+const WORDS = ['all', 'any', 'image', 'images', 'none'];
 
-/** What the letters of a known extension can be misspelt as: `jepg`. */
-const swapped = (extension: string): string | undefined => {
-  const known = [...new Set([...mediaTypeExtensions, ...defaultExtensions])];
-  if (known.includes(extension)) return undefined;
-  return known.find((one) => lettersOf(one) === lettersOf(extension));
+const KNOWN = [...new Set([...mediaTypeExtensions, ...defaultExtensions])];
+
+/** The known extension that another one is a misspelling of. A list that has both means both. */
+const misspelt = (extension: string, all: readonly string[]): string | undefined => {
+  if (WORDS.includes(extension)) return 'jpg';
+  if (KNOWN.includes(extension)) return undefined;
+  return KNOWN.find((one) => isTransposed(one, extension) && !all.includes(one));
 };
 
 const extensions: Check = (settings) => [
@@ -75,10 +76,10 @@ const extensions: Check = (settings) => [
       )),
   ...(['extensions', 'imageExtensions'] as const).flatMap((key) =>
     settings[key].flatMap((extension) => {
-      const meant = swapped(extension);
+      const meant = misspelt(extension, settings[key]);
       return meant === undefined
         ? []
-        : risk(key, `has "${extension}", which no known file has`, `Did you mean "${meant}"?`);
+        : risk(key, `has "${extension}", which is not a known extension`, `Did you mean "${meant}"?`);
     }),
   ),
 ];
@@ -89,13 +90,15 @@ const dateProblem = (format: string): string | undefined => {
   if (/y/u.test(read)) return 'the year is YYYY: "y" is printed as it is';
   if (/(?<!d)dd?(?!d)/u.test(read) && !/D/u.test(read))
     return 'the day of the month is DD: "dd" is a weekday';
-  if (/m/u.test(read) && !/[Hh]/u.test(read)) return 'the month is MM: "mm" are minutes';
+  if (/[DY][-./]m|m[-./][DY]/u.test(read)) return 'the month is MM: "mm" are minutes';
+  if (/[Hh]:M/u.test(read)) return 'minutes are mm: "MM" is the month';
   return undefined;
 };
 
-const listings: Check = ({ countInChunk, datetimeFormat, thumbFolderName, createThumb }) => {
+const listings: Check = (settings) => {
+  const { countInChunk, datetimeFormat, thumbFolderName, createThumb, excludeDirectoryNames } = settings;
   const dates = dateProblem(datetimeFormat);
-  const looksLikeContent = createThumb && !/^[._]|thumb|tmb|preview|cache/iu.test(thumbFolderName);
+  const looksLikeContent = createThumb && !/^[^\p{L}\p{N}]|thumb|tmb|preview|cache/iu.test(thumbFolderName);
   return [
     ...(countInChunk > 0
       ? []
@@ -107,11 +110,20 @@ const listings: Check = ({ countInChunk, datetimeFormat, thumbFolderName, create
           `is ${JSON.stringify(datetimeFormat)}; ${dates}`,
           'Write "YYYY-MM-DD HH:mm".',
         )),
+    ...excludeDirectoryNames
+      .filter((name) => /[*?]/u.test(name))
+      .flatMap((name) =>
+        risk(
+          'excludeDirectoryNames',
+          `has "${name}": only items of exactly this name are hidden`,
+          'Write each name that is to be hidden, without wildcards.',
+        ),
+      ),
     ...(looksLikeContent
       ? risk(
           'thumbFolderName',
           `is "${thumbFolderName}": every folder of that name is hidden, with the files in it`,
-          'Take a name that no folder of people has: "_thumbs".',
+          'Use a name that is not taken by folders of your users: "_thumbs".',
         )
       : []),
   ];
