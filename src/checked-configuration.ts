@@ -100,7 +100,10 @@ export const prepare = (
     factories,
     actions,
     ruleKeys,
-    warnings: [...configWarnings(config, [...ruleKeys.keys()]), ...(isOpen ? [UNGUARDED] : [])],
+    warnings: [
+      ...configWarnings(config, [...ruleKeys.keys()], hooks.allowedOrigins !== undefined),
+      ...(isOpen ? [UNGUARDED] : []),
+    ],
     risks: [...accessRisks(access, hooks), ...settingRisks(config, hasHook, ruleKeys)],
     unused: unusedSettings(config),
   };

@@ -1,4 +1,4 @@
-import { compileRules, type RuleKeys } from './access/access.ts';
+import { compileRules, type RuleBook, type RuleKeys } from './access/access.ts';
 import { accessKeyOf, mayAllowAction } from './actions/action.ts';
 import { trashPolicyOf } from './actions/removal.ts';
 import type { Actions } from './actions/registry.ts';
@@ -16,16 +16,20 @@ export interface RuledActions {
 
 /** The actions that change something and that the configured rules allow to a role, at some item. */
 const changesOf = (
-  { config: { settings, sources }, actions, ruleKeys }: RuledActions,
+  { config: { sources }, actions }: RuledActions,
+  rules: RuleBook,
   role: string,
 ): readonly string[] => {
-  const access = compileRules(settings.accessControl, ruleKeys).forRole(role);
+  const access = rules.forRole(role);
   const hasTrash = sources.some((source) => trashPolicyOf(source.settings) !== undefined);
   return [...actions.values()]
     .filter(({ name }) => hasTrash || !accessKeyOf(name).startsWith('TRASH_'))
     .filter(({ name, changes }) => changes && mayAllowAction(access, actions, name, SourcePath.root))
     .map(({ name }) => name);
 };
+
+const rulesOf = ({ config: { settings }, ruleKeys }: RuledActions): RuleBook =>
+  compileRules(settings.accessControl, ruleKeys);
 
 /** Whether requests can come without anything that says who sends them. */
 const isAnonymous = ({ settings: { auth } }: ConnectorConfig, hooks: ConnectorHooks): boolean =>
@@ -35,7 +39,9 @@ const isAnonymous = ({ settings: { auth } }: ConnectorConfig, hooks: ConnectorHo
 
 /** What everybody may change without a login; undefined where a hook, a proxy or a token has to vouch. */
 export const openActions = (ruled: RuledActions, hooks: ConnectorHooks): readonly string[] | undefined =>
-  isAnonymous(ruled.config, hooks) ? changesOf(ruled, ruled.config.settings.defaultRole) : undefined;
+  isAnonymous(ruled.config, hooks)
+    ? changesOf(ruled, rulesOf(ruled), ruled.config.settings.defaultRole)
+    : undefined;
 
 /** What only those who write may do. A role that has neither is meant to read. */
 const MEANT_TO_READ = ['fileUpload', 'fileRemove'];
@@ -44,8 +50,9 @@ const MEANT_TO_READ = ['fileUpload', 'fileRemove'];
 export const halfDenied = (ruled: RuledActions): readonly SettingRisk[] => {
   const { accessControl, defaultRole } = ruled.config.settings;
   const named = accessControl.flatMap(({ role }) => (role === undefined || role === '*' ? [] : [role]));
+  const rules = rulesOf(ruled);
   return [...new Set([defaultRole, ...named])].flatMap((role) => {
-    const allowed = changesOf(ruled, role);
+    const allowed = changesOf(ruled, rules, role);
     if (allowed.length === 0 || MEANT_TO_READ.some((name) => allowed.includes(name))) return [];
     return [
       {

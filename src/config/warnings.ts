@@ -36,9 +36,7 @@ const tokenWarnings = ({ settings: { auth, refuseCrossSite } }: ConnectorConfig)
     );
   const url = jwksUrl === undefined ? undefined : new URL(jwksUrl);
   if (url?.protocol === 'http:' && !LOOPBACK.test(url.hostname))
-    warnings.push(
-      'auth.jwt.jwksUrl is not https: whoever can change the answers on the way decides who has which role.',
-    );
+    warnings.push('auth.jwt.jwksUrl is not https: an attacker on the network can give any role to any user.');
   if (cookie !== undefined && !refuseCrossSite)
     warnings.push(
       'auth.jwt.cookie is set and refuseCrossSite is not: pages of other sites may act with the cookies of ' +
@@ -65,11 +63,12 @@ export const publicWarnings = ({ settings, sources }: ConnectorConfig): readonly
 /**
  * What an operator should know before the service serves, one sentence each: settings that are accepted and
  * yet risky, or probably not meant. `actionKeys` are the keys that access rules can name; without them rules
- * are not checked. Pure.
+ * are not checked. `hasOriginHook`: a hook decides on origins. Pure.
  */
 export const configWarnings = (
   config: ConnectorConfig,
   actionKeys?: readonly string[],
+  hasOriginHook = false,
 ): readonly string[] => {
   const warnings: string[] = [];
   for (const [types, open] of groupBy(config.sources, (source) => activeTypes(source).join(', '))) {
@@ -95,10 +94,10 @@ export const configWarnings = (
     );
   }
   const { allowCrossOrigin, allowedOrigins, accessControl } = config.settings;
-  if (allowCrossOrigin && allowedOrigins === null) {
+  if (allowCrossOrigin && allowedOrigins === null && !hasOriginHook) {
     warnings.push(
-      'allowCrossOrigin is on and allowedOrigins is not set: unless a hook decides, pages of every origin ' +
-        'may use the service with the cookies of their visitors.',
+      'allowCrossOrigin is on and allowedOrigins is not set: pages of every origin may use the service with ' +
+        'the cookies of their visitors.',
     );
   }
   warnings.push(...tokenWarnings(config), ...publicWarnings(config));

@@ -56,6 +56,7 @@ describe('start-up warnings', () => {
     const open = { ...safe, allowCrossOrigin: true, sources: {} };
     expect(configWarnings(load(open))).toEqual([expect.stringMatching(/^allowCrossOrigin/u)]);
     expect(configWarnings(load({ ...open, allowedOrigins: [] }))).toEqual([]);
+    expect(configWarnings(load(open), [], true)).toEqual([]);
   });
 
   it('name settings of a source that act before a source is known', () => {

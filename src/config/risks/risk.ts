@@ -12,9 +12,15 @@ export interface SettingRisk {
 
 /** Whether two texts differ by two neighbouring letters that changed places: `jepg`, `jpeg`. */
 export const isTransposed = (one: string, other: string): boolean => {
-  const at = [...one].findIndex((letter, index) => letter !== other[index]);
-  const swapped = `${one.slice(0, at)}${one[at + 1] ?? ''}${one[at] ?? ''}${one.slice(at + 2)}`;
-  return at !== -1 && swapped === other && /^\p{L}{2}$/u.test(one.slice(at, at + 2));
+  if (one.length !== other.length) return false;
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  return (
+    one[at + 1] === other[at] &&
+    one[at] === other[at + 1] &&
+    one.slice(at + 2) === other.slice(at + 2) &&
+    /^\p{L}{2}$/u.test(one.slice(at, at + 2))
+  );
 };
 
 /** One line for the log. */

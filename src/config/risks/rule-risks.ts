@@ -57,17 +57,17 @@ const covers = (wide: ReadRule, narrow: ReadRule): boolean =>
   (wide.extensions === undefined ||
     (narrow.extensions?.every((one) => wide.extensions?.includes(one)) ?? false));
 
+const GROUPS: ReadonlySet<string> = new Set(['CHANGE', 'READ']);
+
 /** Whether the later rule decides in place of this one, wherever this one applies, and the other way. */
 const isOverruledBy = (rule: ReadRule, later: ReadRule): boolean => {
+  if (!covers(later, rule)) return false;
   // A later rule may name every action of a group instead of the group.
-  const keys = [...rule.effects].filter(
-    ([key]) => !(key === 'CHANGE' || key === 'READ') || later.effects.has(key),
-  );
+  const keys = [...rule.effects.keys()].filter((key) => !GROUPS.has(key) || later.effects.has(key));
   return (
     keys.length > 0 &&
-    covers(later, rule) &&
-    keys.every(([key]) => later.effects.has(key)) &&
-    keys.some(([key, effect]) => later.effects.get(key) !== effect)
+    keys.every((key) => later.effects.has(key)) &&
+    keys.some((key) => later.effects.get(key) !== rule.effects.get(key))
   );
 };
 
