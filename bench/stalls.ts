@@ -1,5 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import {
+  davShapes,
+  htmlShapes,
+  pictureShapes,
+  svgShapes,
+  xmlShapes,
+  type Shape as FileShape,
+} from '../test/security/growing-shapes.ts';
 import { timed, type Measurement, type Row } from './measurement.ts';
 import { withScratch } from './scratch.ts';
 import { drain, keepAlive, withService, type Service } from './service.ts';
@@ -47,6 +55,31 @@ const file = (name: string, content: string | Uint8Array<ArrayBuffer>) => (): Re
   return { method: 'POST', body };
 };
 
+const FILE_BYTES = 1024 * 1024;
+
+/** Files of every hostile shape, each of them uploaded; pages are converted instead. */
+const filesOf = (extension: string, files: Readonly<Record<string, FileShape>>): Promise<readonly Shape[]> =>
+  Promise.all(
+    Object.entries(files).map(async ([name, shape]): Promise<Shape> => {
+      const content = new Uint8Array(Buffer.from(await shape(FILE_BYTES)));
+      const text = Buffer.from(content).toString('utf8');
+      return extension === 'html'
+        ? {
+            what: `page: ${name}`,
+            path: '/generateDocx',
+            init: form([['html', text.slice(0, FILE_BYTES / 2)]]),
+          }
+        : { what: `${extension}: ${name}`, path: '/fileUpload', init: file(`a.${extension}`, content) };
+    }),
+  );
+
+const fileShapes = async (): Promise<readonly Shape[]> => [
+  ...(await filesOf('xml', { ...xmlShapes, ...davShapes })),
+  ...(await filesOf('svg', svgShapes)),
+  ...(await filesOf('png', pictureShapes)),
+  ...(await filesOf('html', htmlShapes)),
+];
+
 /** Beside each of these the service has to answer others. A new shape is a new line here. */
 const shapes: readonly Shape[] = [
   { what: 'form: one long name', path: '/fileDownload', init: form([['name', marks(480_000)]]) },
@@ -65,7 +98,7 @@ const shapes: readonly Shape[] = [
   {
     what: 'form: paths as long as they may be',
     path: '/fileMove',
-    init: form(list(240, () => ['froms[]', list(8, () => marks(500)).join('/')] as const)),
+    init: form(list(120, () => ['froms[]', list(8, () => marks(500)).join('/')] as const)),
   },
   { what: 'form: 1,000 fields', path: '/files', init: form(list(1000, (at) => [`f${String(at)}`, 'x'])) },
   {
@@ -122,7 +155,7 @@ export const stalls: Measurement = {
       return withService(scratch, root, async (service) => {
         const rows: Row[] = [];
         const reference = { name: 'allowed', value: MOST_MS };
-        for (const shape of shapes) {
+        for (const shape of [...shapes, ...(await fileShapes())]) {
           const ours = await longestBeside(service, shape);
           const what = `longest /ping beside ${shape.what}`;
           rows.push({ what, unit: 'ms', ours, reference, aim: { atMost: 1 } });

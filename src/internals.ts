@@ -91,6 +91,7 @@ export {
 } from './errors/errors.ts';
 export { english } from './errors/languages/catalogue.ts';
 export { catalogues } from './errors/languages/languages.ts';
+export { translated } from './errors/languages/phrases.ts';
 export { detailedMessages, errorTable } from './errors/table.ts';
 export { toNodeHandler } from './http/bridges/node.ts';
 export { writeJson } from './http/json-stream.ts';

@@ -20,7 +20,8 @@ Where the message names something, \`data.details\` has the values for programs:
 Messages come in ${Object.keys(catalogues)
     .map((language) => code(language))
     .join(', ')}: in the language of the parameter \`language\`, else the best of
-\`Accept-Language\`, else English. \`Content-Language\` says which. What only English says more exactly follows the translation.
+\`Accept-Language\`, else English. \`Content-Language\` says which. Where English says more exactly what is wrong
+with a form in parts, a header or the like, other languages have the message of the table.
 A form of several files is stored whole or not at all: when one file is refused, another message says so and names it. Only a file that has replaced an
 older one already stays when the storing of another fails.
 

@@ -7,11 +7,11 @@ import type { SourcePath } from '../storage/source-path.ts';
 import { stageContent } from '../storage/staging.ts';
 import { defineAction, forBoth, type ActionContext } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
-import { FileTooLargeError, QuotaExceededError } from '../errors/errors.ts';
+import { FileTooLargeError } from '../errors/errors.ts';
 import type { EditorAnswer } from './file-answer.ts';
 import { keepThumbnail } from './incoming-picture.ts';
 import { openSource, type OpenSource } from './open-source.ts';
-import { quotaOf, roomIn } from './room.ts';
+import { outOfRoom, quotaOf, roomIn } from './room.ts';
 import {
   checkUploadTarget,
   prepareUpload,
@@ -59,7 +59,7 @@ const fetchStaged = async (
     });
     return await stageContent(storage, stream, { near: path, signal });
   } catch (error) {
-    throw error instanceof FileTooLargeError && room < maxUploadFileSize ? new QuotaExceededError() : error;
+    throw error instanceof FileTooLargeError && room < maxUploadFileSize ? outOfRoom(source.settings, room) : error;
   }
 };
 

@@ -3,8 +3,8 @@ import type { Source } from '../sources/source.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { measure, type Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { QuotaExceededError, StorageTimeoutError, StorageUnavailableError } from '../errors/errors.ts';
-import { fits } from '../quotas/account.ts';
+import { type QuotaExceededError, StorageTimeoutError, StorageUnavailableError } from '../errors/errors.ts';
+import { doesNotFit, fits, notEnoughRoom } from '../quotas/account.ts';
 import type { Quotas, QuotaTarget } from '../quotas/quotas.ts';
 import { isTrashRecord } from '../trash/trash-folder.ts';
 import type { ActionContext } from './action.ts';
@@ -44,6 +44,13 @@ export const roomIn = async (
   return saveSameFileNameStrategy === 'replace' ? Math.max(most, used.bytes) : Math.max(0, most - used.bytes);
 };
 
+/** The refusal of a file that is larger than the room that `roomIn` found. */
+export const outOfRoom = (
+  { quota, saveSameFileNameStrategy }: Pick<Settings, 'quota' | 'saveSameFileNameStrategy'>,
+  room: number,
+): QuotaExceededError =>
+  notEnoughRoom(quota?.bytes, saveSameFileNameStrategy === 'replace' ? undefined : room);
+
 /**
  * Refuses a new file of unknown size where nothing more fits in: before the work of making it. @throws
  * QuotaExceededError, errors of the count
@@ -55,8 +62,8 @@ export const requireRoomForMore = async (
   const target = quotaOf(open, holdSources);
   const least = { bytes: 1, files: 1 };
   if (target === undefined) return;
-  if (!fits(await services.quotas.usage(target, signal, least), least, target.limits))
-    throw new QuotaExceededError();
+  const taken = await services.quotas.usage(target, signal, least);
+  if (!fits(taken, least, target.limits)) throw doesNotFit(taken, least, target.limits);
 };
 
 /** Measures an item as quotas count it. */

@@ -73,6 +73,8 @@ export const detailedMessages = {
   ALREADY_EXISTS: '"{name}" already exists.',
   TYPE_NOT_ALLOWED: '"{name}": this file type is not allowed.',
   FILE_TOO_LARGE: 'The file "{name}" is too large: at most {limit} are allowed.',
+  BROKEN_IMAGE: '"{name}": this file is not an image that can be processed.',
+  QUOTA_EXCEEDED: 'There is not enough room left here: {left} of {limit} are free.',
 } as const satisfies Partial<Record<ErrorCode, string>>;
 
 /** A code whose message has values. */

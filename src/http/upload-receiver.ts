@@ -7,9 +7,9 @@ import { newFileName } from '../actions/new-name.ts';
 import { openedSource, sourceFor } from '../actions/open-source.ts';
 import { editorOf, isEditorField, type Editor } from '../actions/editor-answers.ts';
 import { fileTooLarge, isFilesField, naming, type UploadedFile } from '../actions/uploaded-file.ts';
-import { quotaOf, roomIn } from '../actions/room.ts';
+import { outOfRoom, quotaOf, roomIn } from '../actions/room.ts';
 import { withinBounds } from '../content/file-name.ts';
-import { AccessDeniedError, QuotaExceededError } from '../errors/errors.ts';
+import { AccessDeniedError } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Quotas } from '../quotas/quotas.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
@@ -75,12 +75,17 @@ class ByteLimit extends Transform {
   }
 }
 
-const limited = ({ content, filename }: IncomingFile, most: number, room: number): Readable =>
+const limited = (
+  { content, filename }: IncomingFile,
+  { settings }: Source,
+  most: number,
+  room: number,
+): Readable =>
   // Errors reach the reader of the limited stream; the callback only keeps them from the process.
   pipeline(
     content,
     new ByteLimit(Math.min(most, room), () =>
-      room < most ? new QuotaExceededError() : fileTooLarge(filename, most),
+      room < most ? outOfRoom(settings, room) : fileTooLarge(filename, most),
     ),
     () => undefined,
   );
@@ -164,19 +169,21 @@ const locationFor = (
   return { source, most };
 };
 
-/**
- * Refuses a file for `fileUpload` that no source would take, by what is known before its bytes come: its
- * type, and the folder when query or earlier fields name it. What a later field may still change is left to
- * the action.
- * @throws TypeNotAllowedError, AccessDeniedError, NotFoundError, UnsafePathError
- */
-const refuseEarly = async (
-  { sources, actions, access, query, request }: UploadContext,
-  { filename, fields }: Pick<IncomingFile, 'filename' | 'fields'>,
-  checkedFolders: Set<string>,
-): Promise<void> => {
+/** The sources that a form may mean, by what is known of it so far. */
+const possibleSources = (
+  { sources, query }: UploadContext,
+  fields: ParameterDraft,
+): { readonly sourceName: string | undefined; readonly possible: readonly Source[] } => {
   const sourceName = textOf(query, fields, 'source');
-  const possible = sourceName === undefined ? sources.all : [sourceFor(sources, sourceName)];
+  return { sourceName, possible: sourceName === undefined ? sources.all : [sourceFor(sources, sourceName)] };
+};
+
+/**
+ * Refuses a file for `fileUpload` that no source would take, before its bytes come.
+ * @throws TypeNotAllowedError, UnsafeNameError
+ */
+const refuseName = (context: UploadContext, filename: string, fields: ParameterDraft): void => {
+  const { possible } = possibleSources(context, fields);
   const refusals = possible.flatMap(({ settings }) => {
     try {
       newFileName(settings, expectedName(settings, filename));
@@ -186,6 +193,20 @@ const refuseEarly = async (
     }
   });
   if (refusals.length === possible.length && refusals.length > 0) throw refusals[0];
+};
+
+/**
+ * Refuses all files of a form for `fileUpload` where query or earlier fields name a folder that takes none.
+ * What a later field may still change is left to the action.
+ * @throws AccessDeniedError, NotFoundError, UnsafePathError
+ */
+const refuseFolder = async (
+  context: UploadContext,
+  fields: ParameterDraft,
+  checkedFolders: Set<string>,
+): Promise<void> => {
+  const { sources, actions, access, query, request } = context;
+  const { sourceName, possible } = possibleSources(context, fields);
   const path = textOf(query, fields, 'path');
   if (path === undefined) return;
   const folder = SourcePath.parse(path);
@@ -221,7 +242,7 @@ const roomFor = async (
   const length = Number(request.headers['content-length'] ?? Infinity);
   const { signal } = request;
   const room = await roomIn(quotas, target, source.settings, { bytes: length, signal });
-  if (Number.isFinite(length) && length > room + FORM_BYTES) throw new QuotaExceededError();
+  if (Number.isFinite(length) && length > room + FORM_BYTES) throw outOfRoom(source.settings, room);
   return room;
 };
 
@@ -250,15 +271,17 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
     const actionName = context.actionName ?? fields.text('action');
     // What names no action yet is an upload in any case.
     await context.admit(actionName === undefined || actionName === '' ? 'fileUpload' : actionName);
+    const isUpload = actionName === 'fileUpload';
+    if (isUpload) await refuseFolder(context, fields, checkedFolders);
     return naming(filename, async () => {
-      if (actionName === 'fileUpload') await refuseEarly(context, { filename, fields }, checkedFolders);
+      if (isUpload) refuseName(context, filename, fields);
       const { source, most } = locationFor(context, fields);
       const storage = await source.storage();
       const room = await roomFor(context, fields);
       const isReadWhole = policyFor(source.settings, filename) !== undefined;
       const near = folderNamed(query, fields);
       const options = { signal: request.signal, isReadWhole, near };
-      const staged = await stage(storage, limited({ ...file, filename }, most, room), options);
+      const staged = await stage(storage, limited({ ...file, filename }, source, most, room), options);
       return { field, filename, staged, stagedIn: storage, near };
     });
   };

@@ -1,3 +1,5 @@
+import { humanSize } from '../content/human-size.ts';
+import { QuotaExceededError } from '../errors/errors.ts';
 import type { Measure } from '../storage/measure.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -98,6 +100,26 @@ export const fits = (
   const isTooLarge = need.bytes > 0 && taken.bytes + need.bytes > bytes;
   const isTooMany = need.files > 0 && taken.files + need.files > files;
   return !isTooLarge && !isTooMany;
+};
+
+/** The refusal of what does not fit in: with figures where `left` bytes are known to be too few. */
+export const notEnoughRoom = (limit: number | undefined, left: number | undefined): QuotaExceededError => {
+  if (limit === undefined || left === undefined) return new QuotaExceededError();
+  return new QuotaExceededError({
+    details: { left: humanSize(Math.max(0, left)), limit: humanSize(limit) },
+  });
+};
+
+/** The refusal of `need` where `taken` is used already. */
+export const doesNotFit = (
+  taken: Measure | undefined,
+  need: Measure,
+  { bytes = Infinity }: QuotaLimits,
+): QuotaExceededError => {
+  const left = bytes - (taken?.bytes ?? Infinity);
+  return left >= need.bytes || taken === undefined
+    ? notEnoughRoom(undefined, left)
+    : notEnoughRoom(bytes, left);
 };
 
 /** What changes with every count: a removal that was begun in another epoch may be in the count already. */

@@ -14,6 +14,7 @@ import {
   BELIEVED_MS,
   counted,
   doubted,
+  doesNotFit,
   epochOf,
   fits,
   type KeptRoom,
@@ -80,8 +81,8 @@ class SharedQuotas implements Quotas {
   ): Promise<T> {
     const id = kept ?? randomUUID();
     const { key } = target;
-    const { isFitting, epoch } = await this.#enter(target, need, signal, { id });
-    if (!isFitting) throw new QuotaExceededError();
+    const { isFitting, epoch, taken } = await this.#enter(target, need, signal, { id });
+    if (!isFitting) throw doesNotFit(taken, need, target.limits);
     this.#own.set(id, key);
     let stored = NOTHING;
     try {
@@ -99,8 +100,8 @@ class SharedQuotas implements Quotas {
   }
 
   async keep(target: QuotaTarget, id: string, need: Measure, signal: AbortSignal): Promise<KeptRoom> {
-    const { isFitting } = await this.#enter(target, need, signal, { id, isKept: true });
-    if (!isFitting) throw new QuotaExceededError();
+    const { isFitting, taken } = await this.#enter(target, need, signal, { id, isKept: true });
+    if (!isFitting) throw doesNotFit(taken, need, target.limits);
     const room = { id, key: target.key, need };
     this.#kept.set(id, room);
     return room;

@@ -1,6 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { catalogues, detailedMessages, english, errorTable } from '../../dist/internals.js';
+import { catalogues, detailedMessages, english, errorTable, translated } from '../../dist/internals.js';
 import { formOf, startService, type FormFile } from '../protocol/service.ts';
 
 const placeholders = (text: string): readonly string[] =>
@@ -20,6 +21,56 @@ describe.each(Object.entries(catalogues))('the catalogue %s', (language, catalog
     }
     expect(placeholders(catalogue.nothingUploaded)).toEqual([]);
     expect(placeholders(catalogue.nothingUploadedBecause)).toEqual(['{name}']);
+  });
+});
+
+/** English texts of pages, clients and programs that are wrong, for the developer alone. */
+const forDevelopers = [
+  /cursor|given up|at most|ISO 8601|margin|NUL|one to four|leave room|only once|what an answer|same search/u,
+  /must (?:be 1 or more|hold|end in|be 90|be horizontal)/u,
+  /parameters?\b|items of a list|drawing takes/iu,
+];
+
+describe('the phrases of a language', () => {
+  const phrases = Object.entries(catalogues).flatMap(([language, catalogue]) =>
+    'phrases' in catalogue ? [[language, catalogue.phrases] as const] : [],
+  );
+
+  it('has the values of the English text in each', () => {
+    expect(phrases.map(([language]) => language)).toEqual(
+      Object.keys(catalogues).filter((language) => language !== 'en'),
+    );
+    for (const [language, texts] of phrases) {
+      for (const [english, text] of Object.entries<string>(texts)) {
+        expect([language, english, placeholders(text)]).toEqual([language, english, placeholders(english)]);
+        expect([english, text.trim()]).not.toEqual([english, '']);
+      }
+    }
+  });
+
+  it('has one for each text of a parameter, a picture and a document', () => {
+    const [[, german] = []] = phrases;
+    const source = ['actions', 'parameters', 'images', 'documents']
+      .flatMap((folder) =>
+        readdirSync(`src/${folder}`, { recursive: true, encoding: 'utf8' }).map(
+          (name) => `src/${folder}/${name}`,
+        ),
+      )
+      .filter((path) => path.endsWith('.ts'))
+      .map((path) => readFileSync(path, 'utf8'))
+      .join('\n');
+    const texts = [
+      ...source.matchAll(/'(must [^'\n]+|is required)'/gu),
+      ...source.matchAll(/new (?:BrokenImage|InvalidParameters|DocumentLimit)Error\(\s*'([^'\n]+)'/gu),
+    ].map(([, text = '']) => text);
+    expect(texts.length).toBeGreaterThan(30);
+    const missing = texts.filter(
+      (text) =>
+        german !== undefined &&
+        translated(german, text.endsWith('.') ? text : `x: ${text}`) === undefined &&
+        !forDevelopers.some((pattern) => pattern.test(text)),
+    );
+    expect(missing).toEqual([]);
   });
 });
 
@@ -82,20 +133,83 @@ describe('the language of errors', () => {
 
   it('has one message for one problem, which names the parameters that are not valid', async () => {
     const { messages } = await ask('?language=de', undefined, []);
-    expect(messages).toEqual(['Die Anfrage ist nicht gültig. (files)']);
+    expect(messages).toEqual(['Es wurden keine Dateien gesendet.']);
     const service = await startService();
     const { data } = await service.call('fileRename', { path: 'a', language: 'de_DE' });
     expect(data).toMatchObject({
-      messages: ['Die Anfrage ist nicht gültig. (name, newname)'],
+      messages: ['Name: muss angegeben werden', 'Neuer Name: muss angegeben werden'],
       details: { parameters: 'name, newname' },
     });
   });
 });
 
+describe('the exact problem', () => {
+  it.each([
+    [
+      'imageResize',
+      { name: 'a.png', 'box[w]': 'x', 'box[h]': '0' },
+      ['Breite: muss eine Zahl sein', 'Höhe: muss größer als null sein'],
+    ],
+    ['files', { 'mods[sortBy]': 'x' }, undefined],
+    ['folderCreate', { name: ' ' }, ['Der Name darf nicht leer sein.']],
+    [
+      'fileDownload',
+      { name: 'a.txt', 'names[]': 'b.txt' },
+      ['Name: darf nicht zusammen mit names angegeben werden'],
+    ],
+    ['fileRemove', { name: 'a/b' }, ['Name: muss ein einzelner Name sein']],
+    ['fileRemove', { name: 'folder' }, ['Das ist ein Ordner, keine Datei.']],
+    ['files', { path: '../..' }, undefined],
+  ])('is told in German by %s %j', async (action, fields, messages) => {
+    const service = await startService();
+    await service.source('files').put({ 'a.txt': 'a', 'folder/': '' });
+    const english = await service.call(action, fields);
+    const german = await service.call(action, { ...fields, language: 'de' });
+    expect(german.status).toBe(english.status);
+    if (messages !== undefined) expect(german.messages).toEqual(messages);
+    expect(german.messages).toHaveLength(english.messages.length);
+    if (!english.success) expect(german.messages).not.toEqual(english.messages);
+  });
+
+  it('names a file that is not an image, and says how much room is left', async () => {
+    const broken = await startService({ uploadImages: { maxWidth: 20 } });
+    const half = new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10, 0, 0]);
+    const picture = await broken.upload([['files[0]', 'a.png', half]]);
+    expect([picture.status, picture.messages[0]]).toEqual([
+      400,
+      '"a.png": this file is not an image that can be processed.',
+    ]);
+    const service = await startService({ sources: { files: { quota: { bytes: 1000 } } } });
+    await service.upload([['files[0]', 'a.txt', 'x'.repeat(100)]]);
+    for (const size of [1000, 3_000_000]) {
+      const large = await service.upload([['files[0]', 'b.txt', 'x'.repeat(size)]]);
+      expect(large.messages[0]).toBe('There is not enough room left here: 900B of 1000B are free.');
+      expect(large.data).toMatchObject({
+        error: 'QUOTA_EXCEEDED',
+        details: { left: '900B', limit: '1000B' },
+      });
+    }
+  });
+
+  it('blames a closed folder, and no file for it', async () => {
+    const accessControl = [{ role: '*', path: '/closed', FILE_UPLOAD: false }];
+    const service = await startService({ accessControl });
+    await service.source('files').put({ 'closed/': '' });
+    const form = new FormData();
+    form.append('path', 'closed');
+    for (const name of ['a.txt', 'b.txt']) form.append('files[]', new Blob(['x']), name);
+    const response = await fetch(`${service.url}/fileUpload`, { method: 'POST', body: form });
+    expect(await response.json()).toMatchObject({ data: { code: 403, messages: ['Access denied.'] } });
+  });
+});
+
 describe('a refused form of several files', () => {
   it('names a file as it was sent, when it would have been stored under another name', async () => {
-    const sources = { files: { extensions: ['png'], uploadImages: { format: 'webp' } } } as const;
-    const service = await startService({ sources });
+    const service = await startService({
+      saveSameFileNameStrategy: 'error',
+      uploadImages: { format: 'webp' },
+    });
+    await service.source('files').put({ 'a.webp': 'older' });
     const red = { create: { width: 2, height: 2, channels: 3, background: 'red' } } as const;
     const picture = new Uint8Array(await sharp(red).png().toBuffer());
     const files: FormFile[] = [
@@ -104,7 +218,7 @@ describe('a refused form of several files', () => {
     ];
     const { messages } = await service.upload(files);
     expect(messages).toEqual([
-      '"a.webp": this file type is not allowed.',
+      'The file "a.webp" already exists.',
       'Nothing was uploaded because of "a.png".',
     ]);
   });

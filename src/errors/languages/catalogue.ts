@@ -1,4 +1,5 @@
 import { type DetailedCode, detailedMessages, type ErrorCode, errorTable } from '../table.ts';
+import type { Phrases } from './phrases.ts';
 
 /** All messages of errors in one language. The values of an error stand in braces: `{name}`. */
 export interface Catalogue {
@@ -9,6 +10,8 @@ export interface Catalogue {
   /** Beside the error of a form with several files. */
   readonly nothingUploaded: string;
   readonly nothingUploadedBecause: string;
+  /** What English texts say more exactly; English needs none. */
+  readonly phrases?: Phrases;
 }
 
 /** The error table itself. */

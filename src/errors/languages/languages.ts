@@ -6,6 +6,7 @@ import { french } from './fr.ts';
 import { italian } from './it.ts';
 import { japanese } from './ja.ts';
 import { dutch } from './nl.ts';
+import { translated } from './phrases.ts';
 import { polish } from './pl.ts';
 import { portuguese } from './pt.ts';
 import { russian } from './ru.ts';
@@ -57,17 +58,21 @@ export const acceptedLanguage = (header: string): Language | undefined => {
 };
 
 /**
- * The messages of an error in a language: one for one problem. Other languages than English name the parameters
- * that are not valid, and say of the rest what the error table says.
+ * The messages of an error in a language, one for one problem. A problem that has no phrase in it is told as the
+ * error table does, with the parameters that are not valid.
  */
 export const messagesIn = (
   language: Language,
   { code, messages, details = {} }: Pick<StowageError, 'code' | 'messages' | 'details'>,
 ): readonly string[] => {
-  if (language === 'en') return messages;
-  const { messages: general, detailed }: Catalogue = catalogues[language];
+  const { messages: general, detailed, phrases }: Catalogue = catalogues[language];
   const template = code in detailed ? detailed[code as DetailedCode] : undefined;
   const exact = template === undefined ? undefined : filled(template, details);
+  if (phrases === undefined) {
+    return exact !== undefined && messages.join() === english.messages[code] ? [exact] : messages;
+  }
+  const said = messages.map((message) => translated(phrases, message));
+  if (said.every((message) => message !== undefined)) return [...new Set(said)];
   if (exact !== undefined) return [exact];
   const { parameters } = details;
   return [parameters === undefined ? general[code] : `${general[code]} (${String(parameters)})`];
