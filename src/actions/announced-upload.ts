@@ -51,7 +51,9 @@ export const checkAnnounced = async (
   access.require('FILE_UPLOAD', path.child(expected), extensionOf(expected));
   if (bytes > settings.maxUploadFileSize) throw fileTooLarge(filename, settings.maxUploadFileSize);
   await requireFolder(open, path, signal);
-  if (settings.saveSameFileNameStrategy === 'error') await requireUntaken(context, open, path, [expected]);
+  if (settings.saveSameFileNameStrategy === 'error') {
+    await requireUntaken(context, open, path, [{ name: expected, sent: filename }]);
+  }
   const isReplacing = settings.saveSameFileNameStrategy === 'replace';
   const quota = policyFor(settings, filename) === undefined ? quotaOf(open, context.holdSources) : undefined;
   const need =

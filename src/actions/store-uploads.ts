@@ -101,12 +101,14 @@ export const requireUntaken = async (
   { signal }: ActionContext,
   { storage }: OpenSource,
   folder: SourcePath,
-  names: readonly string[],
+  names: readonly { readonly name: string; readonly sent: string }[],
 ): Promise<void> => {
   const wanted = new Set<string>();
-  for (const name of names) {
+  for (const { name, sent } of names) {
     const key = foldedFor(storage, name);
-    if (wanted.has(key) || !(await isFree({ storage, signal }, folder.child(name)))) throw nameTaken(name);
+    await naming(sent, async () => {
+      if (wanted.has(key) || !(await isFree({ storage, signal }, folder.child(name)))) throw nameTaken(name);
+    });
     wanted.add(key);
   }
 };
@@ -126,7 +128,8 @@ export const checkUploadTarget = async (
   const name = newFileName(settings, expectedName(settings, filename));
   for (const key of keys) open.access.require(key, folder.child(name), extensionOf(name));
   await requireFolder(open, folder, context.signal);
-  if (settings.saveSameFileNameStrategy === 'error') await requireUntaken(context, open, folder, [name]);
+  if (settings.saveSameFileNameStrategy === 'error')
+    await requireUntaken(context, open, folder, [{ name, sent: filename }]);
 };
 
 /** A file that has got its name. */
@@ -267,7 +270,9 @@ export const uploadInto = async (
     }
     await requireFolder(open, folder, context.signal);
     if (open.source.settings.saveSameFileNameStrategy === 'error') {
-      const names = planned.filter(({ upload }) => upload.mayBeStored !== true).map(({ name }) => name);
+      const names = planned
+        .filter(({ upload }) => upload.mayBeStored !== true)
+        .map(({ name, upload }) => ({ name, sent: upload.filename }));
       await requireUntaken(context, open, folder, names);
     }
     const stored = await storeUploads(context, open, folder, planned);
