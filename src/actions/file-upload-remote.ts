@@ -59,7 +59,9 @@ const fetchStaged = async (
     });
     return await stageContent(storage, stream, { near: path, signal });
   } catch (error) {
-    throw error instanceof FileTooLargeError && room < maxUploadFileSize ? outOfRoom(source.settings, room) : error;
+    throw error instanceof FileTooLargeError && room < maxUploadFileSize
+      ? outOfRoom(source.settings, room)
+      : error;
   }
 };
 
