@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto';
-import { isPlainObject } from '../config/plain-values.ts';
+import { isPlainObject, type PlainObject } from '../config/plain-values.ts';
 
 /** Settings of more parts are compared in no other way than by building their sources anew. */
 const MOST_PARTS = 1_000_000;
+
+/** Null keeps the default, as an absent key does. */
+const keysOf = (value: PlainObject, skips: RegExp | undefined): string[] =>
+  Object.keys(value).filter(
+    (key) => value[key] !== null && value[key] !== undefined && skips?.test(key) !== true,
+  );
 
 /**
  * What tells settings from others, in a few bytes that reveal none of them; undefined for settings of more
@@ -22,10 +28,8 @@ export const fingerprintOf = (sources: object, skips?: RegExp): string | undefin
       hash.update(']');
     } else if (isPlainObject(value)) {
       hash.update('{');
-      const keys = Object.keys(value);
+      const keys = keysOf(value, skips);
       for (const key of isOrdered ? keys : keys.sort()) {
-        // Null keeps the default, as an absent key does.
-        if (value[key] === null || value[key] === undefined || skips?.test(key) === true) continue;
         hash.update(JSON.stringify(key));
         add(value[key], false);
       }
