@@ -11,7 +11,7 @@ import type { ActionContext } from './action.ts';
 import { announce, report } from './changes.ts';
 import { isFree } from './naming.ts';
 import type { OpenSource } from './open-source.ts';
-import { freeing, moving, quotaKeyOf, quotaOf, storing } from './room.ts';
+import { freeing, moving, quotaKeyOf, storing } from './room.ts';
 
 /** What a source keeps of removed items; undefined: nothing. */
 export const trashPolicyOf = ({ trash }: Pick<Settings, 'trash'>): TrashPolicy | undefined =>
@@ -137,8 +137,8 @@ export interface Putting {
 
 /**
  * Gives a file its name by `put`, which says create-only where nothing may have it: within the quota of the source, and with the trash for what it replaces.
- * Every new content of a file comes this way. Where either looks at what it replaces, nobody else replaces it
- * meanwhile: no version is lost between the two, and the difference is counted once.
+ * Every new content of a file comes this way. What may replace a file waits for those that move it or replace it: no
+ * version is lost between them, also where the store cannot tell versions apart, and the difference is counted once.
  * @throws QuotaExceededError; what `put` throws; errors of the store
  */
 export const putting = async <Stored>(
@@ -157,7 +157,6 @@ export const putting = async <Stored>(
       () => put({ createOnly }),
     );
   const keeps = keepsReplaced(open);
-  if (!keeps && quotaOf(open, context.holdSources) === undefined) return put({});
   const { storage } = open;
   return context.services.locations.hold([{ storage, path }], context, () =>
     storing(

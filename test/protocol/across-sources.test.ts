@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
 import { AlreadyExistsError, MemoryAdapter, SourcePath, StorageDeniedError } from '../../dist/internals.js';
 import type { ListOptions, StorageAdapter, WriteOptions } from '../../dist/storage/adapter.js';
 import { bytesAt, put } from '../images/gallery.ts';
-import { changing, replacing } from './changing-store.ts';
+import { afterReading, changing, replacing } from './changing-store.ts';
 import { startService } from './service.js';
 
 /** The name under which a store is known from here on. */
@@ -158,6 +159,39 @@ describe('copying and moving from one source into another', () => {
     expect((await service.call('fileMove', fields)).status).toBe(412);
     expect((await bytesAt(inner, 'a.txt')).toString()).toBe('new');
     expect(await service.source('archive').paths()).toEqual([]);
+  });
+
+  it('keeps what an upload replaces during a move, where the store cannot tell the versions apart', async () => {
+    const blind = new MemoryAdapter({}, () => 1_000_000);
+    const untagged = <Found extends { readonly etag?: string | undefined }>(found: Found): Found => ({
+      ...found,
+      etag: undefined,
+    });
+    let upload: Promise<{ readonly status: number }> | undefined;
+    const reading = afterReading(blind, async () => {
+      upload ??= service.upload([['files[0]', 'a.txt', 'new']], { source: 'photos' });
+      await Promise.race([upload, pause(300)]);
+    });
+    const storageAdapter = registered(
+      replacing(reading, {
+        stat: async (...input) => untagged(await blind.stat(...input)),
+        read: async (...input) => {
+          const { stat, stream } = await reading.read(...input);
+          return { stat: untagged(stat), stream };
+        },
+        write: async (...input) => untagged(await blind.write(...input)),
+        // All versions have the same length and time.
+        removeFile: (path) => blind.removeFile(path),
+      }),
+    );
+    const photos = { storageAdapter, saveSameFileNameStrategy: 'replace' } as const;
+    const service = await startService({ sources: { photos, archive: {} } });
+    await put(blind, 'a.txt', Buffer.from('old'));
+    const fields = { source: 'archive', fromSource: 'photos', from: 'a.txt' };
+    expect(await service.call('fileMove', fields)).toMatchObject({ status: 200 });
+    expect((await upload)?.status).toBe(200);
+    expect((await bytesAt(blind, 'a.txt')).toString()).toBe('new');
+    expect(await service.source('archive').text('a.txt')).toBe('old');
   });
 
   it.each(['a.txt', 'f'])('leaves no copy of %s where its source lets nobody remove it', async (from) => {
