@@ -129,30 +129,14 @@ const servingProblems = (
   return problems;
 };
 
-/** Extensions of which the source must allow one, so that a picture in this format can be stored. */
-const EXTENSIONS_OF_FORMAT = { webp: ['webp'], avif: ['avif'], jpeg: ['jpg', 'jpeg'] } as const;
-
-/** What would make every picture fail: a format that is not allowed, or originals that replace thumbnails. */
+/** Originals that would replace thumbnails. */
 const pictureProblems = (
   where: readonly string[],
-  { uploadImages, thumbFolderName, extensions, imageExtensions }: Settings,
+  { uploadImages, thumbFolderName }: Settings,
 ): readonly string[] => {
-  const { keepOriginal = false, format = 'keep' } = uploadImages ?? {};
-  const problems: string[] = [];
-  if (keepOriginal !== false && keepOriginal.toLowerCase() === thumbFolderName.toLowerCase())
-    problems.push(
-      problemAt([...where, 'uploadImages', 'keepOriginal'], 'must not be the folder of thumbnails'),
-    );
-  const takesPictures = imageExtensions.some((one) => one !== 'svg' && extensions.includes(one));
-  if (
-    takesPictures &&
-    format !== 'keep' &&
-    !EXTENSIONS_OF_FORMAT[format].some((one) => extensions.includes(one))
-  ) {
-    const text = `stores pictures as ${format}, which extensions do not allow: add "${EXTENSIONS_OF_FORMAT[format][0]}" to extensions`;
-    problems.push(problemAt([...where, 'uploadImages', 'format'], text));
-  }
-  return problems;
+  const { keepOriginal = false } = uploadImages ?? {};
+  if (keepOriginal === false || keepOriginal.toLowerCase() !== thumbFolderName.toLowerCase()) return [];
+  return [problemAt([...where, 'uploadImages', 'keepOriginal'], 'must not be the folder of thumbnails')];
 };
 
 /** A source that passed, or all that is wrong with it. */

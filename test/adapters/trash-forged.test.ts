@@ -212,8 +212,10 @@ describe.each(stores)('the trash on $name', ({ missing, open }) => {
     const listed = (await client.trashList()).items.map(({ id }) => wrong.get(id));
     expect(listed).toEqual([]);
     for (const id of [...wrong.keys(), folder, ...wrongIds]) {
+      // No text of a request is read beyond its bound.
+      const refusal = id.length > 1024 ? 400 : 404;
       const codes = [await codeOf(client.trashRestore({ id })), await codeOf(client.trashRemove({ id }))];
-      expect(codes, JSON.stringify(wrong.get(id) ?? id).slice(0, 100)).toEqual([404, 404]);
+      expect(codes, JSON.stringify(wrong.get(id) ?? id).slice(0, 100)).toEqual([refusal, refusal]);
     }
     expect(await client.trashEmpty()).toMatchObject({ removed: 0 });
     expect(await all()).toEqual(before);

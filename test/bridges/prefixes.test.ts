@@ -21,7 +21,7 @@ const serve = async (listener: RequestListener): Promise<void> => {
 const ask = async (path: string): Promise<string> => {
   const answer = await fetch(`${host?.url ?? ''}${path}`);
   const { data = {} } = (await answer.json()) as { data?: object };
-  return `${String(answer.status)} ${Object.keys(data).at(-1) ?? 'pong'}`;
+  return `${String(answer.status)} ${'permissions' in data ? 'permissions' : (Object.keys(data).at(-1) ?? 'pong')}`;
 };
 
 const connector = (basePath?: string) => createRouter(memoryConfig, {}, { ...quiet, basePath });

@@ -70,11 +70,6 @@ describe('a plausible and wrong setting', () => {
     ],
     ['an address', () => withSource({ root: 's3://media/a' }), /^sources\.photos\.root: .*address/u],
     [
-      'a format that is not allowed',
-      () => ({ extensions: ['jpg'], uploadImages: { format: 'webp' } }),
-      /^sources\.photos\.uploadImages\.format: .*add "webp" to extensions/u,
-    ],
-    [
       'a number for Cache-Control',
       () => ({ serveCacheControl: '3600' }),
       /^serveCacheControl: .*max-age=3600/u,
@@ -164,6 +159,11 @@ describe('a plausible and wrong setting', () => {
           uploadImages: { metadata: 'strip-location', keepOriginal: 'originals' },
         }),
       /^sources\.photos\.uploadImages\.keepOriginal: .*"\.originals"/u,
+    ],
+    [
+      'a format that is not allowed',
+      () => ({ extensions: ['jpg'], uploadImages: { format: 'webp' } }),
+      /^sources\.photos\.uploadImages\.format: .*Add "webp" to extensions/u,
     ],
     [
       'a folder of people',

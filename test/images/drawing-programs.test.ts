@@ -191,7 +191,7 @@ describe('a program that draws thumbnails', () => {
     const { service, folder } = await startWith(DRAW);
     // The last number is when the process began: it was another one with the same id.
     const dead = (await readProcessMark()).replace(/\d+$/u, '1');
-    await mkdir(join(folder, `stowage-preview-${dead}-abc`));
+    await mkdir(join(folder, `stowage-preview-${dead}-abc`), { mode: 0o700 });
     await service.source('files').put({ 'a.pdf': PDF });
     expect(await shownAs(service, 'a.pdf')).toBe('125x250 R');
     expect(await leftIn(folder)).toEqual([]);

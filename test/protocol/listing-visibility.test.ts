@@ -193,7 +193,7 @@ describe('what a listing shows', () => {
   it('lists a deep folder even where rules cannot speak of its longest names', async () => {
     const service = await startService({
       createThumb: false,
-      accessControl: [{ path: '/closed', FILES: false }],
+      accessControl: [{ path: '0'.repeat(250), extensions: 'exe', FILES: false }],
     });
     const path = Array.from({ length: 8 }, (_, index) => String(index).repeat(250)).join('/');
     await service

@@ -131,6 +131,26 @@ const originalRisks = ({
     : [];
 };
 
+/** Extensions of pictures in a format: the source must allow one. */
+const EXTENSIONS_OF_FORMAT = { keep: [], webp: ['webp'], avif: ['avif'], jpeg: ['jpg', 'jpeg'] } as const;
+
+/** A format in which no picture may be stored. */
+const formatRisks = ({ key, settings }: SourceConfig): readonly SettingRisk[] => {
+  const { uploadImages, extensions, imageExtensions } = settings;
+  const { format = 'keep' } = uploadImages ?? {};
+  const [wanted, ...others] = EXTENSIONS_OF_FORMAT[format];
+  const takesPictures = imageExtensions.some((one) => one !== 'svg' && extensions.includes(one));
+  if (wanted === undefined || !takesPictures) return [];
+  if ([wanted, ...others].some((one) => extensions.includes(one))) return [];
+  return [
+    {
+      key: `sources.${key}.uploadImages.format`,
+      text: `stores pictures as ${format}, which extensions do not allow: uploads of pictures are refused`,
+      fix: `Add "${wanted}" to extensions.`,
+    },
+  ];
+};
+
 /** What is risky about where single sources lie. Looks at local roots. */
 export const sourceRisks = (source: SourceConfig): readonly SettingRisk[] => {
   const { key, storageAdapter, adapterOptions } = source;
@@ -139,6 +159,7 @@ export const sourceRisks = (source: SourceConfig): readonly SettingRisk[] => {
     ...rootRisks(source),
     ...unusedOptionsRisks(source),
     ...originalRisks(source),
+    ...formatRisks(source),
     ...(storageAdapter === 's3' ? s3Risks(key, options) : []),
     ...timeoutRisks(key, storageAdapter, options),
   ];
