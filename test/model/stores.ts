@@ -265,10 +265,13 @@ const startBucket = async (faults?: Faults): Promise<Stores> => {
       ...(local.sources?.['two'] === undefined ? {} : { two: local.sources['two'] }),
     },
     outsideChanges: () =>
-      changedBeside(bucket.keys, async (Key) => {
-        const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.name, Key }));
-        return Body?.transformToString();
-      }),
+      changedBeside(
+        () => bucket.keys(),
+        async (Key) => {
+          const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.name, Key }));
+          return Body?.transformToString();
+        },
+      ),
     stop: async () => {
       bucket.client.destroy();
       await proxy.close();
@@ -294,8 +297,9 @@ const startContainer = async (faults?: Faults): Promise<Stores> => {
       ...(local.sources?.['two'] === undefined ? {} : { two: local.sources['two'] }),
     },
     outsideChanges: () =>
-      changedBeside(container.keys, async (key) =>
-        (await container.client.getBlobClient(key).downloadToBuffer()).toString(),
+      changedBeside(
+        () => container.keys(),
+        async (key) => (await container.client.getBlobClient(key).downloadToBuffer()).toString(),
       ),
     stop: async () => {
       await proxy.close();
