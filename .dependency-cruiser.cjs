@@ -51,7 +51,7 @@ module.exports = {
       '^src/adapter-support/temporary-folder\\.ts$',
     ]),
     only('trash', '^src/trash/', ['^src/(storage|concurrency|errors|log)/']),
-    only('quotas', '^src/quotas/', ['^src/(storage|state|concurrency|errors|log)/']),
+    only('quotas', '^src/quotas/', ['^src/(storage|state|concurrency|errors|content|log)/']),
     only('state', '^src/state/', ['^src/(concurrency|errors|log)/']),
     only('events', '^src/events/', ['^src/(concurrency|errors|log|remote|state)/', '^src/config/']),
     only('network', '^src/network/', []),

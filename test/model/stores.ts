@@ -266,7 +266,7 @@ const startBucket = async (faults?: Faults): Promise<Stores> => {
     },
     outsideChanges: () =>
       changedBeside(
-        () => bucket.keys(),
+        (prefix) => bucket.keys(prefix),
         async (Key) => {
           const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.name, Key }));
           return Body?.transformToString();
@@ -298,7 +298,7 @@ const startContainer = async (faults?: Faults): Promise<Stores> => {
     },
     outsideChanges: () =>
       changedBeside(
-        () => container.keys(),
+        (prefix) => container.keys(prefix),
         async (key) => (await container.client.getBlobClient(key).downloadToBuffer()).toString(),
       ),
     stop: async () => {
