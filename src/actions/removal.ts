@@ -136,9 +136,10 @@ export interface Putting {
 }
 
 /**
- * Gives a file its name by `put`, which says create-only where nothing may have it: within the quota of the source, and with the trash for what it replaces.
- * Every new content of a file comes this way. What may replace a file waits for those that move it or replace it: no
- * version is lost between them, also where the store cannot tell versions apart, and the difference is counted once.
+ * Gives a file its name by `put`, which says create-only where nothing may have it: within the quota of the
+ * source, and with the trash for what it replaces. Every new content of a file comes this way. What may
+ * replace a file waits for those that move it or replace it: no version is lost between them, also where the
+ * store cannot tell versions apart, and the difference is counted once.
  * @throws QuotaExceededError; what `put` throws; errors of the store
  */
 export const putting = async <Stored>(

@@ -9,9 +9,10 @@ export interface ParseLimits {
 }
 
 /**
- * What one input may cost, whatever its numbers claim. The caller chooses the limits and the error; a parser reports each
- * step before it takes it, and all parsers of what lies inside of each other share one budget. So a small input that
- * stands for much work ends early, and the work is at most linear in what the caller allows.
+ * What one input may cost, whatever its numbers claim. The caller chooses the limits and the error; a parser
+ * reports each step before it takes it, and all parsers of what lies inside of each other share one budget.
+ * So a small input that stands for much work ends early, and the work is at most linear in what the caller
+ * allows.
  */
 export class ParseBudget {
   readonly #limits: ParseLimits;

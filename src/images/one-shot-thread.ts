@@ -9,8 +9,8 @@ const answerOf = <Answer>(worker: Worker): Promise<Answer> =>
   });
 
 /**
- * Does one job in a thread of its own, which ends with it: nothing else stops what a library or a parser is doing, nor
- * frees its memory. Resolves with the thread's only message. The job is copied.
+ * Does one job in a thread of its own, which ends with it: nothing else stops what a library or a parser is
+ * doing, nor frees its memory. Resolves with the thread's only message. The job is copied.
  * @throws BrokenImageError when it fails or takes longer than `seconds`; the signal's reason
  */
 export const runInThread = async <Answer>(

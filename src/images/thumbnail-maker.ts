@@ -52,7 +52,10 @@ export interface ThumbnailMaker {
   ): Promise<Outcome>;
   /** Stops what is being made for the target and forgets what was known. */
   forget(target: Target): Promise<void>;
-  /** The same for all that lies below a folder. Returns the thumbnails there that this process has written of late. */
+  /**
+   * The same for all that lies below a folder. Returns the thumbnails there that this process has written of
+   * late.
+   */
   forgetBelow(folder: Target): Promise<readonly SourcePath[]>;
 }
 

@@ -112,7 +112,10 @@ class TrashView {
     act().catch((error: unknown) => this.#browser.status(error));
   }
 
-  /** Ignores the second half of a double click. Reads the list again after a failure: another person may have been faster. */
+  /**
+   * Ignores the second half of a double click. Reads the list again after a failure: another person may have
+   * been faster.
+   */
   async #once({ id }: TrashItem, act: () => Promise<void>): Promise<void> {
     if (this.#busy.has(id)) return;
     this.#busy.add(id);

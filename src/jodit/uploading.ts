@@ -46,7 +46,10 @@ interface Sent {
   readonly isWhole: boolean;
 }
 
-/** Sends a form and resolves to the response of any program; `undefined` when it was cancelled before it had left. */
+/**
+ * Sends a form and resolves to the response of any program; `undefined` when it was cancelled before it had
+ * left.
+ */
 const send = (
   request: XMLHttpRequest,
   body: unknown,

@@ -139,9 +139,9 @@ export const takeFromTrash = (
 ): Promise<void> => move(storage, record.kind, trashedPath(record), to, { createOnly: true, ...options });
 
 /**
- * The file in the trash where the very file lies at a path too: an earlier restoring was cut off between giving the name and
- * taking away the other one. Where versions go by content, a file of the same content counts as well: nothing
- * is lost by it.
+ * The file in the trash where the very file lies at a path too: an earlier restoring was cut off between
+ * giving the name and taking away the other one. Where versions go by content, a file of the same content
+ * counts as well: nothing is lost by it.
  */
 export const twinOf = async (
   storage: StorageAdapter,

@@ -117,7 +117,8 @@ export interface SourceSearch {
 /**
  * Searches a source until it has found enough, or the budget is spent, but never without coming further. A
  * store that fails on the way ends the search there: whoever goes on meets the failure first.
- * @throws NotFoundError where the folder is missing or the role may list nothing in it, errors of the store, the signal's reason
+ * @throws NotFoundError where the folder is missing or the role may list nothing in it, errors of the store,
+ *   the signal's reason
  */
 export const searchSource = async (
   open: OpenSource,

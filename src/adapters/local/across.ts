@@ -49,8 +49,8 @@ async function* oneChunk(chunk: Buffer): AsyncGenerator<Uint8Array, void, undefi
 
 /**
  * Copies a file to a folder of another file system (a mount inside the root): first under a reserved name
- * beside its target, then in one step to its name, with the rights of the original. A record in the instance's own folder lets the sweep find
- * it when the process is killed. The original stays.
+ * beside its target, then in one step to its name, with the rights of the original. A record in the
+ * instance's own folder lets the sweep find it when the process is killed. The original stays.
  * @returns what was read, and what was made of it
  */
 export const copyAcross = async (

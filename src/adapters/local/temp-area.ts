@@ -20,9 +20,10 @@ export interface TempLease {
 
 /**
  * Where an adapter keeps what has no name yet: `.stowage-tmp/<instance>` in the root or in a volume mounted
- * below it, on the same file system, so that a link or a rename gives a file its name. The instance's name identifies the process, so that
- * the leftovers of a killed one can be told from files in use. The folder is there only while it is used.
- * Where the root may not be written it is a folder of the system's own for temporary files.
+ * below it, on the same file system, so that a link or a rename gives a file its name. The instance's name
+ * identifies the process, so that the leftovers of a killed one can be told from files in use. The folder is
+ * there only while it is used. Where the root may not be written it is a folder of the system's own for
+ * temporary files.
  */
 export class TempArea {
   readonly instance: string;

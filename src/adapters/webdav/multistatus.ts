@@ -60,8 +60,8 @@ const DAV = 'DAV:';
 /** No property that is asked for is longer, and no href can be. */
 const MOST_TEXT = 64 * 1024;
 /**
- * Bytes are those without any tag: the parser keeps what has not ended, names, attributes and comments too. Items are
- * elements.
+ * Bytes are those without any tag: the parser keeps what has not ended, names, attributes and comments too.
+ * Items are elements.
  */
 const LIMITS = { items: 50_000_000, depth: 64, bytes: 256 * 1024 };
 

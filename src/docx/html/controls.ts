@@ -43,8 +43,8 @@ const withText = (element: Element, text: string, style = ''): ElementNode => {
 };
 
 /**
- * What a reader of the page sees of a formula, a list to choose from or a field of text: its words, as an element of text.
- * Undefined for all other elements.
+ * What a reader of the page sees of a formula, a list to choose from or a field of text: its words, as an
+ * element of text. Undefined for all other elements.
  */
 export const contentOfControl = (element: Element): ElementNode | undefined => {
   if (element.namespaceURI === names.NS.MATHML)

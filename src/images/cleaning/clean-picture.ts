@@ -6,8 +6,8 @@ import type { PictureJob } from './messages.ts';
 const MAX_BYTES_NOW = 1024 * 1024;
 
 /**
- * A picture without what is to go: the same buffer when there is nothing to take out. Undefined when only drawing it anew
- * does that.
+ * A picture without what is to go: the same buffer when there is nothing to take out. Undefined when only
+ * drawing it anew does that.
  * @throws BrokenImageError when reading it takes too much
  */
 export const cleanPicture = async (job: PictureJob): Promise<Buffer | undefined> => {

@@ -92,9 +92,9 @@ const behindHeader = (exif: Buffer): Buffer =>
   exif.subarray(HEADER.exec(exif.toString('latin1', 0, 24))?.[0].length ?? 0);
 
 /**
- * A file with nothing but its pixels, which stay as they are: the data is zeroed where it lies, and its items are named
- * free. The same bytes when there is nothing else; undefined when the data does not lie there in one piece, or other
- * data is there.
+ * A file with nothing but its pixels, which stay as they are: the data is zeroed where it lies, and its items
+ * are named free. The same bytes when there is nothing else; undefined when the data does not lie there in
+ * one piece, or other data is there.
  */
 export const heifWithoutMetadata = (
   file: Buffer,

@@ -23,9 +23,9 @@ const segmentAt = (part: Buffer, at: number): Segment | undefined =>
     : { marker: part[at + 1] ?? 0, end: at + 2 + part.readUInt16BE(at + 2) };
 
 /**
- * The beginning of a JPEG file as it were with nothing but EXIF data before its frame, which says how large the picture
- * is: other metadata, such as previews and colour profiles, may take megabytes. Undefined for other files, and where the
- * frame does not come.
+ * The beginning of a JPEG file as it were with nothing but EXIF data before its frame, which says how large
+ * the picture is: other metadata, such as previews and colour profiles, may take megabytes. Undefined for
+ * other files, and where the frame does not come.
  */
 export const withoutLongMetadata = async (beginning: Buffer, read: ReadPart): Promise<Buffer | undefined> => {
   if (beginning.length < MARKER_BYTES || beginning.readUInt16BE(0) !== 0xffd8) return undefined;

@@ -10,11 +10,15 @@ const ACTIVE_NAMESPACES = new Set([
   'http://www.w3.org/1998/Math/MathML',
 ]);
 const SCRIPT_URL = /^[\s\p{Cc}]*(?:java|vb|live)script:/iu;
-/** What may stand inside a document type without giving elements other content or attributes, one after the other. */
+/**
+ * What may stand inside a document type without giving elements other content or attributes, one after the
+ * other.
+ */
 const HARMLESS_DECLARATION =
   /\s+|<!--[\s\S]*?-->|<!ELEMENT\s[^<>%]*>|<!ENTITY\s+[\w.:-]+\s+(?:"[^"&<%]*"|'[^'&<%]*')\s*>/guy;
 /**
- * Of a file of any size: elements, and bytes without a tag, which the parser keeps. Data may have pictures in its text.
+ * Of a file of any size: elements, and bytes without a tag, which the parser keeps. Data may have pictures in
+ * its text.
  */
 const LIMITS = { items: 20_000_000, bytes: 64 * 1024 * 1024 };
 

@@ -65,8 +65,8 @@ export interface StrictHandlers {
 }
 
 /**
- * A parser that refuses what is not well-formed, passes the budget or holds elements of very many attributes. Entities of
- * the document are known only when they stand for a little plain text.
+ * A parser that refuses what is not well-formed, passes the budget or holds elements of very many attributes.
+ * Entities of the document are known only when they stand for a little plain text.
  */
 export const createStrictParser = (budget: ParseBudget, handlers: StrictHandlers = {}): XmlParser => {
   const parser: XmlParser = new SaxesParser({ xmlns: true });

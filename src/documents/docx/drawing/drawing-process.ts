@@ -15,8 +15,8 @@ export type DrawnAnswer = { readonly picture: Picture } | { readonly detail: str
 /** Address space. Node and the library take 700 MB of it before they draw. */
 const MAX_MEMORY_KILOBYTES = 1792 * 1024;
 /**
- * The system bounds what the process takes; where it has no such bound, it runs without. When memory runs out, the kernel
- * ends it before others.
+ * The system bounds what the process takes; where it has no such bound, it runs without. When memory runs
+ * out, the kernel ends it before others.
  */
 const BOUNDED = [
   `ulimit -c 0; ulimit -v ${String(MAX_MEMORY_KILOBYTES)}`,
