@@ -1,16 +1,31 @@
+import { randomInt } from 'node:crypto';
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+
+// Below the ports that systems give to outgoing connections, and for each worker of a run others: a port that was
+// free a moment ago is free when its server begins.
+const FIRST_PORT = 10_000;
+const PORTS_OF_WORKER = 2500;
+const WORKER = Number(process.env['VITEST_POOL_ID'] ?? 0) % 8;
+let next = randomInt(PORTS_OF_WORKER);
 
 /** A port of this machine that nobody uses now. */
 export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    next = (next + 1) % PORTS_OF_WORKER;
+    const port = FIRST_PORT + WORKER * PORTS_OF_WORKER + next;
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 };
 
 /** Ends a process, if it has not ended yet, and waits until it has. */
