@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { InvalidParametersError, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import { type ActionContext, defineAction } from './action.ts';
-import { isOfStore, listingMessages, unreachable } from './listing/each-source.ts';
+import { isOfStore, listingMessages, readOneOf, unreachable } from './listing/each-source.ts';
 import { listingItemSchemaWith } from './listing/item.ts';
 import { openedSource, sourcesFor } from './open-source.ts';
 import type { SearchCursor } from './search/cursor.ts';
@@ -45,7 +45,7 @@ class Search {
     for (const [index, source] of sources.slice(begin).entries()) {
       const isOver = index > 0 && (this.#room === 0 || this.#budget.isSpent(source.settings));
       if (isOver) return { source: source.key, position: undefined };
-      const position = await this.#in(source, index === 0 ? cursor?.position : undefined);
+      const position = await this.#in(source, sources, index === 0 ? cursor?.position : undefined);
       if (position !== undefined) return { source: source.key, position };
     }
     // What came before the cursor has been searched.
@@ -63,15 +63,28 @@ class Search {
   }
 
   /** Returns where to go on in the source. */
-  async #in(source: Source, after: string | undefined): Promise<string | undefined> {
+  async #in(
+    source: Source,
+    sources: readonly Source[],
+    after: string | undefined,
+  ): Promise<string | undefined> {
     const { signal, log } = this.#context;
     const search = this.#search;
     try {
-      const open = await openedSource(this.#context, source);
-      open.access.require(SEARCH_KEY, search.path);
-      const wanted = { search, after, room: this.#room, budget: this.#budget, signal };
-      const { found, position, unreadable } = await searchSource(open, wanted);
-      this.#lists.push(...(await foundItems(this.#context, open, found, search.mods.details ?? false)));
+      const { found, position, unreadable, items } = await readOneOf(
+        sources,
+        source,
+        this.#context,
+        async (limited) => {
+          const open = await openedSource(this.#context, source);
+          open.access.require(SEARCH_KEY, search.path);
+          const wanted = { search, after, room: this.#room, budget: this.#budget, signal: limited };
+          const answer = await searchSource(open, wanted);
+          const details = search.mods.details ?? false;
+          return { ...answer, items: await foundItems(this.#context, open, answer.found, details) };
+        },
+      );
+      this.#lists.push(...items);
       this.#found += found.length;
       this.#searched += 1;
       if (unreadable > 0)

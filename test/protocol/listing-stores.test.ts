@@ -53,6 +53,19 @@ const items = async (service: Service, fields: Fields = {}): Promise<readonly Re
 
 const YEAR_2026 = Date.UTC(2026, 6);
 
+/** A server that accepts connections and never answers. Returns its port. */
+const startSilentServer = async (): Promise<number> => {
+  const server = createServer();
+  const sockets: Socket[] = [];
+  server.on('connection', (socket) => sockets.push(socket.on('error', () => undefined)));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+};
+
 describe('listings of stores', () => {
   it('leaves out what the store does not tell', async () => {
     const told: readonly Entry[] = [
@@ -128,15 +141,7 @@ describe('listings of stores', () => {
   });
 
   it('leaves out sources whose servers accept and never answer, and waits for one that is only slow', async () => {
-    const server = createServer();
-    const sockets: Socket[] = [];
-    server.on('connection', (socket) => sockets.push(socket.on('error', () => undefined)));
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    onTestFinished(() => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    });
-    const { port } = server.address() as AddressInfo;
+    const port = await startSilentServer();
     const [host, user] = ['127.0.0.1', { username: 'u', password: 'p' }];
     const keys = { accessKeyId: 'a', secretAccessKey: 'b' };
     const slow = listOnly(async function* () {
@@ -167,6 +172,26 @@ describe('listings of stores', () => {
       expect(data['messages']).toEqual(['s3', 'ftp', 'dav', 'other'].map(unreachable));
     }
   }, 30_000);
+
+  it.each(['filesSearch', 'trashList'])(
+    'leaves out a source whose server keeps silent: %s',
+    async (action) => {
+      const url = `http://127.0.0.1:${await startSilentServer()}/`;
+      const webdav = { url, username: 'u', password: 'p' };
+      const sources = { before: {}, silent: { storageAdapter: 'webdav', webdav }, after: {} };
+      const service = await startService({ createThumb: false, trash: {}, sources });
+      for (const source of ['before', 'after']) {
+        await service.upload([['files[0]', 'cat.txt', 'a']], { source });
+        if (action === 'trashList') await service.call('fileRemove', { source, name: 'cat.txt' });
+      }
+      const { status, data } = await service.call(action, { query: 'cat' });
+      expect(status).toBe(200);
+      const found = (data['items'] as readonly { readonly source: string }[]).map(({ source }) => source);
+      expect(found.toSorted()).toEqual(['after', 'before']);
+      expect(data['messages']).toEqual(['The source "silent" cannot be reached now.']);
+    },
+    30_000,
+  );
 
   it('stops scanning when the client leaves', async () => {
     let pages = 0;

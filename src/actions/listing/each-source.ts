@@ -85,6 +85,54 @@ const listOne = async <Result>(
   }
 };
 
+/**
+ * Asks the store of a source for a sign of life. Costs one request.
+ * @throws StorageTimeoutError when there is none in three seconds, any error of the store
+ */
+const requireAnswer = async (context: ActionContext, source: Source, signal: AbortSignal): Promise<void> => {
+  const ask = async (limited: AbortSignal): Promise<void> => {
+    const { storage } = await orAborted(openedSource(context, source), limited);
+    const options = { signal: limited };
+    await orAborted<unknown>(storage.checkRoot?.(options) ?? storage.stat(SourcePath.root, options), limited);
+  };
+  const silent = (): Error => new StorageTimeoutError({ detail: 'the store keeps silent' });
+  await inTimeLimit(PATIENCE_MS, signal, ask, silent);
+};
+
+/**
+ * Runs what reads the store of one of several sources. When that takes long, the store is asked for a sign of
+ * life, and without one the work is left, its signal aborted, so that the others need not wait.
+ * @throws as `work`; StorageTimeoutError, any error of the store
+ */
+export const readOneOf = async <Result>(
+  sources: readonly Source[],
+  source: Source,
+  context: ActionContext,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> => {
+  if (sources.length === 1) return work(context.signal);
+  const leaving = new AbortController();
+  const running = work(AbortSignal.any([context.signal, leaving.signal]));
+  // Its failure is met where it is waited for.
+  running.catch(() => undefined);
+  const patience = new TimeLimit(PATIENCE_MS, context.signal);
+  try {
+    return await orAborted(running, patience.signal);
+  } catch (error) {
+    if (!patience.isOver) throw error;
+  } finally {
+    patience.dispose();
+  }
+  const asking = requireAnswer(context, source, context.signal).then(
+    () => running,
+    (error: unknown) => {
+      leaving.abort(error);
+      throw error;
+    },
+  );
+  return Promise.race([running, asking]);
+};
+
 /** The listings of one request, source by source. */
 class Listings<Result> {
   readonly results = new Map<Source, Result>();
@@ -158,17 +206,7 @@ class Listings<Result> {
 
   /** A large folder may take its time: the store is asked for a sign of life. */
   async #awaitOrLeave(source: Source, running: Promise<void>): Promise<void> {
-    const ask = async (signal: AbortSignal): Promise<void> => {
-      const { storage } = await orAborted(openedSource(this.#context, source), signal);
-      const root = SourcePath.root;
-      const asked = storage.checkRoot?.({ signal }) ?? storage.stat(root, { signal });
-      await orAborted(
-        asked.then(() => undefined),
-        signal,
-      );
-    };
-    const silent = (): Error => new StorageTimeoutError({ detail: 'the store keeps silent' });
-    const asking = inTimeLimit(PATIENCE_MS, this.#signal, ask, silent).then(
+    const asking = requireAnswer(this.#context, source, this.#signal).then(
       () => running,
       (error: unknown) => {
         if (this.#signal.aborted) throw error;

@@ -3,7 +3,7 @@ import { sourceField } from '../../parameters/fields.ts';
 import type { Source } from '../../sources/source.ts';
 import { trashContents, type TrashRecord } from '../../trash/trash.ts';
 import { type ActionContext, defineAction, forBoth } from '../action.ts';
-import { isOfStore, listingMessages, unreachable } from '../listing/each-source.ts';
+import { isOfStore, listingMessages, readOneOf, unreachable } from '../listing/each-source.ts';
 import { countField } from '../listing/fields.ts';
 import { openedSource, sourcesFor, type OpenSource } from '../open-source.ts';
 import { tendTrash, trashPolicyOf } from '../removal.ts';
@@ -43,13 +43,22 @@ class Trashes {
     return failed.map(unreachable);
   }
 
+  async #begin(source: Source, signal: AbortSignal) {
+    const open = await openedSource(this.#context, source);
+    tendTrash(this.#context, open);
+    const records = trashContents(open.storage, { signal });
+    return { open, records, first: await records.next() };
+  }
+
   async *#visibleIn(source: Source): AsyncGenerator<Found, void, undefined> {
     const { signal, log } = this.#context;
     if (trashPolicyOf(source.settings) === undefined) return;
     try {
-      const open = await openedSource(this.#context, source);
-      tendTrash(this.#context, open);
-      for await (const record of trashContents(open.storage, { signal })) {
+      const { open, records, first } = await readOneOf(this.#sources, source, this.#context, (limited) =>
+        this.#begin(source, limited),
+      );
+      for (let next = first; next.done !== true; next = await records.next()) {
+        const record = next.value;
         if (await isAllowed(this.#context, open, record, KEYS)) yield { open, record };
       }
     } catch (error) {
