@@ -14,17 +14,18 @@ export interface RuledActions {
   readonly ruleKeys: RuleKeys;
 }
 
-/** The actions that change something and that the configured rules allow to a role, at some item. */
+/** The actions that change something and that the configured rules allow to a role, at some item of a folder. */
 const changesOf = (
   { config: { sources }, actions }: RuledActions,
   rules: RuleBook,
   role: string,
+  folder = SourcePath.root,
 ): readonly string[] => {
   const access = rules.forRole(role);
   const hasTrash = sources.some((source) => trashPolicyOf(source.settings) !== undefined);
   return [...actions.values()]
     .filter(({ name }) => hasTrash || !accessKeyOf(name).startsWith('TRASH_'))
-    .filter(({ name, changes }) => changes && mayAllowAction(access, actions, name, SourcePath.root))
+    .filter(({ name, changes }) => changes && mayAllowAction(access, actions, name, folder))
     .map(({ name }) => name);
 };
 
@@ -46,20 +47,29 @@ export const openActions = (ruled: RuledActions, hooks: ConnectorHooks): readonl
 /** What only those who write may do. A role that has neither is meant to read. */
 const MEANT_TO_READ = ['fileUpload', 'fileRemove'];
 
+/** More folders would delay the start. */
+const MOST_FOLDERS = 20;
+
 /** Rules that deny uploading and removing, and forget other ways to change files. */
 export const halfDenied = (ruled: RuledActions): readonly SettingRisk[] => {
   const { accessControl, defaultRole } = ruled.config.settings;
-  const named = accessControl.flatMap(({ role }) => (role === undefined || role === '*' ? [] : [role]));
   const rules = rulesOf(ruled);
-  return [...new Set([defaultRole, ...named])].flatMap((role) => {
-    const allowed = changesOf(ruled, rules, role);
-    if (allowed.length === 0 || MEANT_TO_READ.some((name) => allowed.includes(name))) return [];
-    return [
-      {
-        key: 'accessControl',
-        text: `the role "${role}" may neither upload nor remove files, and yet change them by: ${allowed.join(', ')}`,
-        fix: 'Write "CHANGE": false for roles that only read.',
-      },
-    ];
+  const named = (key: 'role' | 'path'): readonly string[] =>
+    accessControl.flatMap(({ [key]: one }) => (one === undefined || one === '*' ? [] : [one]));
+  const folders = [...new Set(['', ...named('path')])].slice(0, MOST_FOLDERS);
+  return [...new Set([defaultRole, ...named('role')])].flatMap((role) => {
+    for (const folder of folders) {
+      const allowed = changesOf(ruled, rules, role, SourcePath.parse(folder));
+      if (allowed.length === 0 || MEANT_TO_READ.some((name) => allowed.includes(name))) continue;
+      const where = folder === '' ? '' : ` in "${folder}"`;
+      return [
+        {
+          key: 'accessControl',
+          text: `the role "${role}" may neither upload nor remove files${where}, and yet change them by: ${allowed.join(', ')}`,
+          fix: 'Write "CHANGE": false for roles that only read.',
+        },
+      ];
+    }
+    return [];
   });
 };

@@ -51,8 +51,8 @@ const ruleShape = z
       .union([z.string(), z.array(z.string())])
       // Read as an extension, it would match no file.
       .refine(
-        (texts) => [texts].flat().every((text) => text === '*' || !/[*?]/u.test(text)),
-        'must be extensions such as "pdf", without wildcards',
+        (texts) => [texts].flat().every((text) => text === '*' || !/[*?;|/]/u.test(text)),
+        'must be extensions such as "pdf", without wildcards, and several between commas or in a list',
       )
       .optional(),
   })

@@ -62,6 +62,7 @@ const problemOfRoot = (root: unknown, adapter: string, isRequired: boolean): str
   if (root === undefined) return isRequired ? `is required with storageAdapter "${adapter}"` : undefined;
   if (typeof root !== 'string' || adapter !== 'local') return undefined;
   if (root === '') return 'must not be empty';
+  if (root !== root.trim()) return 'must not begin or end with white space';
   if (/^[~$]/u.test(root))
     return `must be a directory, not ${JSON.stringify(root)}: "~" and variables are known to shells only; write the whole path, or { "env": "NAME" }`;
   if (/^(?:file:|[a-z][a-z\d+.-]+:\/\/)/iu.test(root))

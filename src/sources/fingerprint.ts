@@ -36,6 +36,7 @@ export const fingerprintOf = (sources: object, skips?: RegExp): string | undefin
       hash.update('}');
     } else if (value instanceof Uint8Array) hash.update('bytes').update(value);
     else if (typeof value === 'string') hash.update(JSON.stringify(value));
+    else if (value instanceof URL || value instanceof Date) hash.update(JSON.stringify(value));
     else if (typeof value === 'function') hash.update('function');
     else if (typeof value === 'object' && value !== null) hash.update(Object.prototype.toString.call(value));
     else hash.update(`${typeof value} ${String(value)}`);

@@ -79,6 +79,21 @@ describe('a plausible and wrong setting', () => {
       () => ({ accessControl: [{ extensions: ['*.pdf'], FILE_REMOVE: false }] }),
       /^accessControl\.0\.extensions: must be extensions .*wildcard/u,
     ],
+    [
+      'extensions between other signs',
+      () => ({ accessControl: [{ extensions: 'html;js', FILE_UPLOAD: false }] }),
+      /^accessControl\.0\.extensions: must be extensions .*commas/u,
+    ],
+    [
+      'a type in a rule',
+      () => ({ accessControl: [{ extensions: 'image/png', FILES: false }] }),
+      /extensions: /u,
+    ],
+    [
+      'white space around a root',
+      () => withSource({ root: `${folder}/photos\n` }),
+      /^sources\.photos\.root: must not begin or end with white space/u,
+    ],
     ['a misspelt directive', () => ({ serveCacheControl: 'maxage=3600' }), /^serveCacheControl: must be/u],
   ])('is refused with the way out: %s', async (_case, config, problem) => {
     const { problems } = await start(config());
@@ -176,6 +191,11 @@ describe('a plausible and wrong setting', () => {
       /^sources\.photos\.root: .*holds package\.json.*everybody can download it/u,
     ],
     ['the whole disk', () => withSource({ root: '/' }), /^sources\.photos\.root: .*whole file system/u],
+    [
+      'what the system is configured with',
+      () => withSource({ root: '/etc/ssl' }),
+      /\.root: .*operating system/u,
+    ],
     ['a home', () => withSource({ root: homedir() }), /^sources\.photos\.root: /u],
     [
       'where the service runs',
@@ -240,6 +260,21 @@ describe('a plausible and wrong setting', () => {
       /^accessControl\.0\.path: .*Write "\/private"/u,
     ],
     [
+      'the root in a rule',
+      () => ({ accessControl: [{ path: join(folder, 'photos/private'), FILES: false }] }),
+      /^accessControl\.0\.path: .*Write "\/private"/u,
+    ],
+    [
+      'a link in a rule',
+      () => ({ accessControl: [{ path: '/file/photos/private', FILES: false }] }),
+      /^accessControl\.0\.path: .*Write "\/private"/u,
+    ],
+    [
+      'a source with a colon in a rule',
+      () => ({ accessControl: [{ path: 'photos:/private', FILES: false }] }),
+      /^accessControl\.0\.path: .*Write "\/private"/u,
+    ],
+    [
       'two roles in one',
       () => ({ accessControl: [{ role: 'editor,admin', FILES: false }] }),
       /^accessControl\.0\.role: .*one role/u,
@@ -273,6 +308,11 @@ describe('a plausible and wrong setting', () => {
       'readers who may edit pictures',
       () => ({ accessControl: [{ FILE_UPLOAD: false, FILE_REMOVE: false }] }),
       /^accessControl: the role "guest" may neither upload.*imageSave.*"CHANGE": false/u,
+    ],
+    [
+      'readers of one folder who may edit its pictures',
+      () => ({ accessControl: [{ path: '/archive', FILE_UPLOAD: false, FILE_REMOVE: false }] }),
+      /^accessControl: the role "guest" may neither upload nor remove files in "\/archive".*imageSave/u,
     ],
   ])('is accepted with a line in the log: %s', async (_case, config, warning) => {
     const hooks = 'auth' in config() ? {} : member;
@@ -316,6 +356,15 @@ describe('a plausible and wrong setting', () => {
           storageAdapter: 's3',
           s3: { ...s3, credentials: key, endpoint: 'https://media.example.com', forcePathStyle: true },
         }),
+    ],
+    [
+      'readers of one folder',
+      () => ({
+        accessControl: [
+          { extensions: 'pdf, PNG', FILE_MOVE: true },
+          { path: '/archive', CHANGE: false },
+        ],
+      }),
     ],
     [
       'a rule about one action after the one about all',

@@ -124,6 +124,8 @@ describe('the tenant cache', () => {
 
   it.each([
     ['a secret', { s3: { secretAccessKey: 'one' } }, { s3: { secretAccessKey: 'two' } }],
+    ['an address', { at: new URL('https://a.example') }, { at: new URL('https://b.example') }],
+    ['a time', { since: new Date(1) }, { since: new Date(2) }],
     ['bytes', { ca: Buffer.from('one') }, { ca: Buffer.from('two') }],
     ['a number as text', { quality: 1 }, { quality: '1' }],
     ['a shorter list', { a: ['b'], c: ['d'] }, { a: ['b', 'c', 'd'] }],

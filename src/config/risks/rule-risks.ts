@@ -93,12 +93,26 @@ const roleProblem = (
   ];
 };
 
-/** A source that a path of a rule seems to begin with. A folder of that name makes the path right. */
-const isSourceName = (first: string, sources: readonly SourceConfig[]): boolean =>
-  sources.some(({ key, name }) => key === first || name === first) &&
-  !sources.some(
-    ({ storageAdapter, root }) => storageAdapter === 'local' && existsSync(join(root ?? '', first)),
+/** How a source is called elsewhere: by its name, in links, and on disk. */
+const namesOf = ({ key, name, storageAdapter, root }: SourceConfig): readonly (readonly string[])[] => [
+  ...[key, name, `${key}:`].map((one) => [one]),
+  ['file', key],
+  storageAdapter === 'local' ? (root ?? '').split(/[\\/]/u).filter((segment) => segment !== '') : [],
+];
+
+/** The name of a source that a path of a rule seems to begin with. A folder of that name makes it right. */
+const sourceIn = (
+  folder: readonly string[],
+  sources: readonly SourceConfig[],
+): readonly string[] | undefined => {
+  const isFolder = sources.some(
+    ({ storageAdapter, root }) => storageAdapter === 'local' && existsSync(join(root ?? '', folder[0] ?? '')),
   );
+  if (isFolder) return undefined;
+  return sources
+    .flatMap(namesOf)
+    .find((name) => name.length > 0 && name.every((segment, index) => segment === folder[index]));
+};
 
 const risksOf = (
   rules: readonly ReadRule[],
@@ -122,12 +136,12 @@ const risksOf = (
     const problem = roleProblem(role, earlier, roles);
     if (problem !== undefined) add(`${at}.role`, ...problem);
   }
-  const [first = '', ...rest] = folder;
-  if (isSourceName(first, sources))
+  const source = sourceIn(folder, sources);
+  if (source !== undefined)
     add(
       `${at}.path`,
-      `begins with the name of the source "${first}", and paths of rules begin below the root of a source`,
-      `Write "/${rest.join('/')}", unless the source has a folder "${first}".`,
+      `begins with a source, "${source.join('/')}", and paths of rules begin below the root of a source`,
+      `Write "/${folder.slice(source.length).join('/')}", unless the source has a folder "${source[0] ?? ''}".`,
     );
   const later = rules.findIndex((other, number) => number > index && isOverruledBy(rule, other));
   if (later !== -1)

@@ -8,7 +8,8 @@ import type { SettingRisk } from './risk.ts';
 /** Entries of folders of programs, which folders of pictures and documents do not have. */
 const OF_PROGRAMS = ['package.json', 'node_modules', '.git', '.env', 'stowage.json', 'composer.json'];
 
-const OF_SYSTEM = /^\/(?:bin|boot|dev|etc|home|lib\w*|opt|proc|root|sbin|sys|usr|var)$/u;
+const OF_SYSTEM =
+  /^\/(?:(?:dev|home|lib\w*|opt|root|usr|var)$|(?:bin|boot|etc|proc|sbin|sys)(?:\/|$)|(?:.*\/)?\.(?:aws|gnupg|ssh)(?:\/|$))/u;
 
 /** Variables of other programs, variables that are not set, wildcards, and drives of Windows. */
 const UNREAD =
