@@ -5,7 +5,7 @@ import type { Source } from '../sources/source.ts';
 import type { Entry, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Icon } from './icon.ts';
-import { isMadeOf, versionOf, type ThumbnailCache, type Target } from './thumbnail-cache.ts';
+import { isKnownBroken, isMadeOf, versionOf, type ThumbnailCache, type Target } from './thumbnail-cache.ts';
 import type { MakingRequest, Outcome, ThumbnailMaker } from './thumbnail-maker.ts';
 import { createPlanner, specOf, type Plan, type Planner } from './thumbnail-plan.ts';
 import type { SvgGenerator } from './thumbnails.ts';
@@ -105,11 +105,6 @@ const targetOf = ({ storage, thumbs }: FolderContext, name: string): Target => (
 const isFresh = (context: FolderContext, name: string, entry: Entry): boolean => {
   const made = context.existing.get(name);
   return made !== undefined && isMadeOf(context.cache, targetOf(context, name), made, entry);
-};
-
-const isKnownBroken = (cache: ThumbnailCache, target: Target, entry: Entry): boolean => {
-  const row = cache.find(target);
-  return row?.outcome === 'broken' && row.version === versionOf(entry);
 };
 
 const draw = async (context: FolderContext, generator: SvgGenerator, entry: Entry): Promise<string> => {

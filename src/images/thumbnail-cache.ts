@@ -101,3 +101,9 @@ export const isMadeOf = (cache: ThumbnailCache, target: Target, made: Entry, ite
   if (isOurs && made.changedAt !== undefined && made.changedAt === item.changedAt) return false;
   return made.modifiedAt >= item.modifiedAt && (made.changedAt ?? 0) >= (item.changedAt ?? 0);
 };
+
+/** Whether this version of an item has been found not to be drawable of late. */
+export const isKnownBroken = (cache: ThumbnailCache, target: Target, item: Entry): boolean => {
+  const row = cache.find(target);
+  return row?.outcome === 'broken' && row.version === versionOf(item);
+};

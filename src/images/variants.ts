@@ -6,7 +6,7 @@ import type { Entry, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { type PictureSize, sizeWithin, type ThumbnailSpec } from './engine.ts';
 import { readExisting } from './folder-view.ts';
-import { isMadeOf, type Target, type ThumbnailCache } from './thumbnail-cache.ts';
+import { isKnownBroken, isMadeOf, type Target, type ThumbnailCache } from './thumbnail-cache.ts';
 import type { MakingRequest, ThumbnailMaker } from './thumbnail-maker.ts';
 import { variantNameOf } from './thumbnail-name.ts';
 import type { Thumbnails, Variants } from './thumbnails.ts';
@@ -114,7 +114,10 @@ const present = async (
   const request = { since: context.cache.turn(), signal };
   const variants = entries.map((entry) => variantOf(found, entry));
   const fresh = await freshOf(context, found, variants, signal);
-  const missing = variants.filter((variant) => !fresh.has(variant)).slice(0, quota);
+  // What cannot be drawn must not take the quota of what can.
+  const isMissing = (variant: Variant): boolean =>
+    !fresh.has(variant) && !isKnownBroken(context.cache, variant.target, variant.entry);
+  const missing = variants.filter(isMissing).slice(0, quota);
   const outcomes = await Promise.all(missing.map((variant) => make(context, found.folder, variant, request)));
   const made = missing.filter((_, index) => outcomes[index] === 'made');
   const names = new Map([...fresh, ...made].map(({ entry, target }) => [entry, target.path.name]));

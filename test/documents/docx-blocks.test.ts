@@ -119,6 +119,28 @@ describe('blocks', () => {
       expect(valueOf(one, 'w:shd', 'w:fill')).toBe('ffeeee');
     }
   });
+
+  it('a frame around a list is one frame', async () => {
+    const html = `<p>before</p><div style="border:2px solid #f00;padding:8px;background:#fee"><p>Note</p>
+      <ul><li>one</li><li>two<ol><li>deep</li></ol></li></ul><p>end</p></div><p>after</p>`;
+    const { paragraphs, tables, body } = await convert(html);
+    expect(body.children.map(({ name }) => name)).toEqual(['w:p', 'w:tbl', 'w:p', 'w:sectPr']);
+    expect(paragraphs.map(textIn)).toEqual(['before', 'after']);
+    const [box] = tables as [Xml];
+    expect(all(box, 'w:tc')).toHaveLength(1);
+    expect(all(box, 'w:p').map(textIn)).toEqual(['Note', 'one', 'two', 'deep', 'end']);
+    expect(all(box, 'w:p').map((one) => valueOf(one, 'w:ilvl'))).toEqual([
+      undefined,
+      '0',
+      '0',
+      '1',
+      undefined,
+    ]);
+    expect(all(box, 'w:pBdr')).toEqual([]);
+    expect(first(box, 'w:left').attributes).toMatchObject({ 'w:val': 'single', 'w:color': 'ff0000' });
+    expect(valueOf(box, 'w:shd', 'w:fill')).toBe('ffeeee');
+    expect(valueOf(box, 'w:cantSplit')).not.toBe(true);
+  });
 });
 
 describe('lists', () => {

@@ -175,6 +175,20 @@ describe('imageVariant', () => {
     );
   });
 
+  it('is made behind pictures that cannot be drawn', async () => {
+    const presets = { card: PRESETS.card, wide: PRESETS.wide };
+    const started = await startImages({
+      imagePresets: presets,
+      safeThumbsCountInOneTime: 2,
+      createThumb: false,
+    });
+    const png = await quarters().png().toBuffer();
+    const broken = png.subarray(0, 60);
+    await started.service.source('files').put({ 'a.png': broken, 'b.png': broken, 'c.png': png });
+    for (let listings = 0; listings < 3; listings += 1) await listed(started);
+    expect(Object.keys((await listed(started))[2]?.variants ?? {})).toEqual(['card', 'wide']);
+  });
+
   it('is made of every preset, also beyond as many as may be made at once', async () => {
     const presets = { card: PRESETS.card, wide: PRESETS.wide };
     const started = await startImages({

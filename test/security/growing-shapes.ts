@@ -1,3 +1,4 @@
+import { deflateSync } from 'node:zlib';
 import { chunk } from '../images/containers.ts';
 import { quarters } from '../images/pictures.ts';
 
@@ -30,6 +31,11 @@ export const xmlShapes: Readonly<Record<string, Shape>> = {
   'blanks in a document type': repeated(' ', '<!DOCTYPE a [<!ENTITY', ']><a/>'),
   'deep elements': nested('<a>', '</a>'),
   'deep elements of names spaces': nested('<n:a xmlns:n="u">', '</n:a>'),
+  'elements of a name space far above': repeated(
+    '<n:b/>',
+    `<n:a xmlns:n="u">${'<a>'.repeat(250)}`,
+    `${'</a>'.repeat(250)}</n:a>`,
+  ),
   'many elements': repeated('<a x="1"/>', '<a>', '</a>'),
   'one element of many attributes': (bytes) =>
     `<a ${Array.from({ length: bytes / 8 }, (_, index) => `b${String(index)}=""`).join(' ')}/>`,
@@ -42,6 +48,7 @@ export const svgShapes: Readonly<Record<string, Shape>> = {
   'deep groups': nested('<g>', '</g>', SVG, '</svg>'),
   'many groups': repeated('<g/>', SVG, '</svg>'),
   'braces of CSS that do not close': style(repeated('@media print{')),
+  'many style sheets': repeated('<style>a{b:c}</style>', SVG, '</svg>'),
   'rules of CSS': style(repeated('a{b:c}')),
   'at-rules of CSS': style(repeated('@x{}')),
   'comments of CSS that do not end': style(repeated('/*')),
@@ -170,6 +177,7 @@ const bmp = (bytes: number): Buffer => {
 
 export const pictureShapes: Readonly<Record<string, Shape>> = {
   'PNG: tiny chunks': pngWith('tEXt', 'a\0b'),
+  'PNG: packed texts of one letter each': pngWith('zTXt', `a\0\0${deflateSync('b').toString('latin1')}`),
   'PNG: empty chunks': pngWith('abCd', ''),
   'PNG: chunks with EXIF data': pngWith('abCd', 'II*\0\x08\0\0\0'),
   'PNG: a profile in a text': async (bytes) => {

@@ -6,6 +6,7 @@ import { placeNames } from './links.ts';
 import { insideBlock, LIST_INDENT, MARKER_INDENT, topContext, type BlockContext } from './block-context.ts';
 import { BlockStack } from './block-stack.ts';
 import { locateChildren, type FlowParts } from './flow-parts.ts';
+import { boxTable, needsTable } from './framed-box.ts';
 import { LineCollector } from './inline-text.ts';
 import { linkTarget } from './links.ts';
 import { standIn } from './stand-in.ts';
@@ -102,6 +103,8 @@ export class FlowBuilder {
     const { tag } = located.node;
     if (tag === 'hr') this.#addRule(style, context);
     else if (tag === 'table') this.#addTable(located, style, context);
+    else if (link === undefined && needsTable(located.node, style, context))
+      this.#addBox(located, style, context);
     else {
       const inner = this.#innerContext(located, style, context);
       this.#addChildren(located, style, inner, link);
@@ -173,6 +176,11 @@ export class FlowBuilder {
       this.#endParagraph(inner);
     }
     if (table !== undefined) this.#stack.addTable(table, () => this.#paragraph(context, []));
+  }
+
+  #addBox(located: Located, style: Style, context: BlockContext): void {
+    const table = boxTable(style, context, (width) => this.#readCell(located, style, width));
+    this.#stack.addTable(table, () => this.#paragraph(context, []));
   }
 
   /** Reads a cell as a page of its own, without the space above its first and below its last paragraph. */

@@ -120,6 +120,8 @@ export interface TableCell {
 
 export interface TableRow {
   readonly isHeader: boolean;
+  /** Whether it may go on on the next page. */
+  readonly splits: boolean;
   /** Points, a minimum. */
   readonly height: number | undefined;
 }

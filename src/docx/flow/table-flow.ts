@@ -104,7 +104,8 @@ export const buildTable = (
     kind: 'table',
     rows: grid.rows.map((row) => {
       const height = pointsOf(row.style.height);
-      return { isHeader: row.isHeader, height: height && Math.min(height, MAX_ROW, 0.9 * parts.pageHeight) };
+      const shown = height && Math.min(height, MAX_ROW, 0.9 * parts.pageHeight);
+      return { isHeader: row.isHeader, splits: false, height: shown };
     }),
     cells: mergeCells(cells),
     columnWidths: widths,

@@ -80,7 +80,7 @@ const writeTable = (block: TableBlock): Table => {
       const height = rows[index]?.height;
       return new TableRow({
         children,
-        cantSplit: true,
+        cantSplit: rows[index]?.splits !== true,
         ...(rows[index]?.isHeader === true ? { tableHeader: true } : {}),
         ...(height === undefined ? {} : { height: { value: twips(height), rule: 'atLeast' } }),
       });

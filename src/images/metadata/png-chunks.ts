@@ -63,23 +63,23 @@ export const readPngText = (kind: string, content: Buffer): PngText | undefined 
   return { keyword, text, isPacked: content[start] !== 0 };
 };
 
-/** The texts of a file that is whole or a beginning. */
-const textsOf = (file: Buffer, budget: ParseBudget): readonly (PngText & PngChunk)[] =>
-  [...pngChunks(file, budget)].flatMap((chunk) => {
-    const text = readPngText(chunk.kind, file.subarray(chunk.start + HEAD_BYTES, chunk.end - 4));
-    return text === undefined ? [] : [{ ...text, ...chunk }];
-  });
+/** Where the chunks of text lie in a file that is whole or a beginning. */
+const textChunks = (file: Buffer, budget: ParseBudget): readonly PngChunk[] =>
+  [...pngChunks(file, budget)].filter(({ kind }) => TEXTS.has(kind));
 
-/** Whether texts are longer together than they may be. Unpacks them only where that could be so. */
-const areLong = async (texts: readonly PngText[]): Promise<boolean> => {
-  const most = texts.reduce(
-    (sum, { text, isPacked }) => sum + text.length * (isPacked ? MOST_OF_A_BYTE : 1),
+/** Whether texts are longer together than they may be. Looks into them only where that could be so. */
+const areLong = async (file: Buffer, chunks: readonly PngChunk[]): Promise<boolean> => {
+  const most = chunks.reduce(
+    (sum, { kind, start, end }) => sum + (end - start) * (kind === 'tEXt' ? 1 : MOST_OF_A_BYTE),
     0,
   );
   if (most <= MAX_TEXT_BYTES) return false;
-  if (texts.length > MAX_TEXTS) return true;
+  if (chunks.length > MAX_TEXTS) return true;
   let left = MAX_TEXT_BYTES;
-  for (const { text, isPacked } of texts) {
+  for (const { kind, start, end } of chunks) {
+    const found = readPngText(kind, file.subarray(start + HEAD_BYTES, end - 4));
+    if (found === undefined) continue;
+    const { text, isPacked } = found;
     try {
       left -= isPacked ? (await unpack(text, { maxOutputLength: Math.max(1, left) })).length : text.length;
     } catch {
@@ -97,9 +97,14 @@ const areLong = async (texts: readonly PngText[]): Promise<boolean> => {
  */
 export const withoutLongTexts = async (file: Buffer, budget: ParseBudget): Promise<Buffer> => {
   if (!file.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return file;
-  const texts = textsOf(file, budget);
-  if (!(await areLong(texts))) return file;
-  const starts = [0, ...texts.map(({ end }) => end)];
-  const ends = [...texts.map(({ start }) => start), file.length];
-  return Buffer.concat(starts.map((start, index) => file.subarray(start, ends[index])));
+  const texts = textChunks(file, budget);
+  if (!(await areLong(file, texts))) return file;
+  const parts: Buffer[] = [];
+  let behind = 0;
+  for (const { start, end } of texts) {
+    // As a rule one follows the other.
+    if (start > behind) parts.push(file.subarray(behind, start));
+    behind = end;
+  }
+  return Buffer.concat([...parts, file.subarray(behind)]);
 };

@@ -8,6 +8,8 @@ import { blankLocationInXmp } from './xmp-location.ts';
 const SIGNATURE_BYTES = 8;
 /** All compressed texts of a file together; what passes it is dropped. */
 const MAX_INFLATED_BYTES = 2 * 1024 * 1024;
+/** What unpacking a text of one letter costs as well. */
+const LEAST_INFLATED_BYTES = 4 * 1024;
 const XMP_KEYWORD = 'XML:com.adobe.xmp';
 const RAW_PROFILE = /^raw profile type /iu;
 /**
@@ -46,12 +48,14 @@ const encodeChunk = (kind: string, content: Buffer): Buffer => {
 };
 
 const inflate = (packed: Buffer, texts: { left: number }): Buffer | undefined => {
+  const most = texts.left;
+  if (most <= 0) return undefined;
+  texts.left -= Math.max(LEAST_INFLATED_BYTES, packed.length);
   try {
-    const text = inflateSync(packed, { maxOutputLength: Math.max(1, texts.left) });
-    texts.left -= text.length;
+    const text = inflateSync(packed, { maxOutputLength: most });
+    texts.left = Math.min(texts.left, most - text.length);
     return text;
   } catch {
-    texts.left -= Math.min(texts.left, packed.length);
     return undefined;
   }
 };

@@ -11,7 +11,7 @@ export const XML_NAMESPACE = 'http://www.w3.org/XML/1998/namespace';
 export type XmlParser = SaxesParser<{ xmlns: true }>;
 
 /** Bytes that are parsed before other requests go on: some milliseconds of work. */
-const BYTES_PER_TURN = 128 * 1024;
+const BYTES_PER_TURN = 32 * 1024;
 /** The parser keeps all attributes of an element until its start tag ends, and handles them in one go. */
 const MAX_ATTRIBUTES = 1000;
 
