@@ -120,8 +120,11 @@ interface Envelope {
   };
 }
 
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** Other programs also answer `success` and `data`, the latter perhaps null. */
 const isEnvelope = (value: unknown): value is Envelope =>
-  typeof value === 'object' && value !== null && 'success' in value && 'data' in value;
+  isObject(value) && 'success' in value && 'data' in value && isObject(value.data);
 
 const isJson = (response: Response): boolean =>
   response.headers.get('content-type')?.startsWith('application/json') === true;

@@ -6,8 +6,11 @@ export const readableStatuses: readonly number[] = [
   ...Array.from({ length: 200 }, (_, index) => 400 + index),
 ];
 
-const isEnvelope = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && 'success' in value && 'data' in value;
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** Whether a value has the form of an answer; those of other programs may have `data` that is null. */
+export const isEnvelope = (value: unknown): boolean =>
+  isObject(value) && 'success' in value && 'data' in value && isObject(value.data);
 
 /** What an error of another program says: problem details, messages of gateways and frameworks. */
 const wordsOf = (value: unknown): string | undefined => {

@@ -1,4 +1,4 @@
-import { envelopeText, parsed } from './answers.ts';
+import { envelopeText, isEnvelope, parsed } from './answers.ts';
 import type { Calls } from './calls.ts';
 import type { HeadersOption, UploadAnswer, Uploader } from './editor.ts';
 import { type LargeFiles, together } from './large-files.ts';
@@ -24,8 +24,7 @@ const namesIn = (form: unknown): readonly string[] =>
     ? [...form.values()].flatMap((value) => (value instanceof File ? [value.name] : []))
     : [];
 
-const isAnswer = (value: unknown): value is UploadAnswer =>
-  typeof value === 'object' && value !== null && 'success' in value && 'data' in value;
+const isAnswer = (value: unknown): value is UploadAnswer => isEnvelope(value);
 
 const failed = (...messages: readonly string[]): UploadAnswer => ({ success: false, data: { messages } });
 

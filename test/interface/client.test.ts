@@ -73,7 +73,14 @@ describe('the client', () => {
     await expect(client.fileDownload({ name: 'a.txt' })).rejects.toMatchObject({ code: 502, messages: [] });
   });
 
-  it.each(['', '{"success":fal'])('knows that JSON which was cut short is no answer: %j', async (body) => {
+  const foreign = [
+    '',
+    '{"success":fal',
+    'null',
+    '{"success":false,"data":null}',
+    '{"success":true,"data":null}',
+  ];
+  it.each(foreign)('knows that JSON of somebody else is no answer: %j', async (body) => {
     const page = await startProxy((_, response) =>
       response.writeHead(503, { 'content-type': 'application/json' }).end(body),
     );
