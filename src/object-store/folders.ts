@@ -13,7 +13,6 @@ import { isKeyTooLong } from './keys.ts';
 import { hasBelow } from './lookup.ts';
 import type { ListedObject, ObjectFacts, Objects, ObjectToRemove } from './objects.ts';
 import { Remover } from './remove-objects.ts';
-import { requireFree } from './transfers.ts';
 
 const COPIES_AT_ONCE = 16;
 // Where the service cannot tell versions apart, what other processes replace between the last look and the
@@ -176,7 +175,10 @@ export class Folders {
     const { key: from, size = 0, etag, storageClass } = object;
     const to = transfer.to + from.slice(transfer.from.length);
     if (isKeyTooLong(to)) throw new UnsafePathError('The path is too long.');
-    const isCheckedFree = await requireFree(this.#objects, to, options);
+    // The folder was made for this copy: one look shows what others have put into it since.
+    const isCheckedFree = !this.#objects.decides.copy;
+    if (isCheckedFree && (await this.#objects.find(to, options)) !== undefined)
+      throw new AlreadyExistsError();
     try {
       const copy = { from, to, size, etag, storageClass, createOnly: true, isCheckedFree };
       const made = await this.#objects.copy(copy, options);

@@ -71,7 +71,7 @@ export interface Copy {
   readonly storageClass: string | undefined;
   /** Refuse a taken key, as far as the service decides that for copies. */
   readonly createOnly: boolean;
-  /** What `requireFree` returned for the target. */
+  /** Whether the target was just looked at, and nothing had its key. */
   readonly isCheckedFree: boolean;
 }
 

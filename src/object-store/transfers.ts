@@ -1,20 +1,22 @@
 import { AlreadyExistsError, ChangedMeanwhileError, StorageDeniedError } from '../errors/errors.ts';
 import type { OperationOptions } from '../storage/adapter.ts';
 import { originalMayStay } from '../storage/move-tree.ts';
+import { firstKey } from './lookup.ts';
 import { PART_BYTES, type Objects } from './objects.ts';
 
 /**
  * To be called before a create-only copy: looks where the service does not decide by itself. Returns whether
- * it has looked.
+ * it has looked. One wrong answer must not cost an object, so a listing is asked as well.
  * @throws AlreadyExistsError
  */
 export const requireFree = async (
-  objects: Pick<Objects, 'decides' | 'find'>,
+  objects: Pick<Objects, 'decides' | 'find' | 'pages'>,
   key: string,
   options: OperationOptions,
 ): Promise<boolean> => {
   if (objects.decides.copy) return false;
-  if ((await objects.find(key, options)) !== undefined) throw new AlreadyExistsError();
+  const [found, first] = await Promise.all([objects.find(key, options), firstKey(objects, key, options)]);
+  if (found !== undefined || first === key) throw new AlreadyExistsError();
   return true;
 };
 

@@ -195,10 +195,30 @@ for (const [what, start, runs] of services) {
       await put('f/a.txt', 'a');
       proxy.reset();
       await mover.moveFile(at('f/a.txt'), at('f/b.txt'), { createOnly: true });
-      const questions = { ListObjectsV2: 1, HeadObject: service.decides ? 1 : 2 };
+      const asked = service.decides ? 1 : 2;
+      const questions = { ListObjectsV2: asked, HeadObject: asked };
       expect(proxy.counts()).toEqual({ ...questions, CopyObject: 1, DeleteObject: 1 });
       expect(await contents('f')).toEqual({ 'b.txt': 'a' });
     });
+
+    it.each(['moveFile', 'copyFile'] as const)(
+      '%s replaces nothing that one answer says is not there',
+      async (verb) => {
+        const { mover, put, contents } = openStores();
+        await put('f/a.txt', 'mine');
+        await put('f/b.txt', 'theirs');
+        // Of the source first, and then of the target.
+        proxy.fail({
+          operation: 'HeadObject',
+          effect: { kind: 'answer', status: 404 },
+          from: 2,
+          times: 1,
+        });
+        const giving = mover[verb](at('f/a.txt'), at('f/b.txt'), { createOnly: true });
+        await expect(giving).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+        expect(await contents('f')).toEqual({ 'a.txt': 'mine', 'b.txt': 'theirs' });
+      },
+    );
 
     it('a replacing move whose source cannot be removed leaves both names their content', async () => {
       const { mover, put, contents } = openStores();

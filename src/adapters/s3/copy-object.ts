@@ -96,7 +96,10 @@ export class Copier {
 
   #requireFree(key: string, options: OperationOptions): Promise<boolean> {
     const decides = { copy: this.isDecided, remove: false };
-    return requireFree({ decides, find: (...asked) => this.#bucket.find(...asked) }, key, options);
+    const bucket = this.#bucket;
+    const find: Bucket['find'] = (...asked) => bucket.find(...asked);
+    const pages: Bucket['pages'] = (...asked) => bucket.pages(...asked);
+    return requireFree({ decides, find, pages }, key, options);
   }
 
   /**
