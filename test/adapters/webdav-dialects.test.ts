@@ -157,6 +157,24 @@ describe('dialects of WebDAV', () => {
     expect(stub.text('a.txt')).toBe('first');
   });
 
+  it('one answer that nothing has a name does not cost the file that has it, even where MOVE ignores Overwrite', async () => {
+    const { stub, adapter, put } = await open({});
+    await put('a.txt', 'mine');
+    await put('b.txt', 'theirs');
+    let asked = 0;
+    stub.dialect = {
+      overwrites: ['MOVE'],
+      instead: ({ method, url = '' }) => {
+        if (method !== 'PROPFIND' || !url.endsWith('/b.txt')) return undefined;
+        asked += 1;
+        return asked === 1 ? { status: 404 } : undefined;
+      },
+    };
+    const moving = adapter.moveFile(at('a.txt'), at('b.txt'), { createOnly: true });
+    await expect(moving).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    expect([stub.text('a.txt'), stub.text('b.txt')]).toEqual(['mine', 'theirs']);
+  });
+
   it('a name that is given up while others find out that the server reserves names is free again', async () => {
     const { stub, put } = await open({});
     const steps = new EventEmitter();

@@ -32,15 +32,15 @@ export class Store {
   readonly reservations: Reservations;
   readonly leftovers: Leftovers;
   readonly letterCase: LetterCase;
-  readonly #base: Resources;
-  readonly #prefix: SourcePath;
-  readonly #locks: NameLocks = createNameLocks();
-  #ready: Promise<void> | undefined;
   /**
    * The server was seen to refuse a MOVE with `Overwrite: F`. Some do not know it, and would even replace a
    * folder.
    */
-  #knowsOverwrite = false;
+  knowsOverwrite = false;
+  readonly #base: Resources;
+  readonly #prefix: SourcePath;
+  readonly #locks: NameLocks = createNameLocks();
+  #ready: Promise<void> | undefined;
 
   /**
    * `base` is the collection of `url`; `resources` the same, or a folder `prefix` below it, made when it is
@@ -155,12 +155,12 @@ export class Store {
       const move = { from, to, kind: 'file', signal } as const;
       if (options.derived === true && !isNew && isSuccess(await this.#move({ ...move, overwrite: 'T' })))
         return;
-      if (!this.#knowsOverwrite || decomposed(to.name) !== undefined)
+      if (!this.knowsOverwrite || decomposed(to.name) !== undefined)
         requireFree(await this.find(to, { signal }));
       const status = await this.intoFolder(to, { signal }, () => this.#move({ ...move, overwrite: 'F' }));
       if (isSuccess(status)) return;
       const found = await this.find(to, { signal });
-      if (found !== undefined && status === 412) this.#knowsOverwrite = true;
+      if (found !== undefined && status === 412) this.knowsOverwrite = true;
       requireFree(found);
       const mayReplace = !isNew && (status === 412 || MAY_PASS.has(status));
       // Servers that remove a target before they move refuse each other's steps; the content is whole then.

@@ -195,9 +195,11 @@ export const transferFile = async (
     if (isNew) throw new AlreadyExistsError();
     return;
   }
-  if (method === 'MOVE') return store.giveName(from, to, options);
-  const found = await store.find(to, options);
+  // Where `Overwrite: F` may not be obeyed, one wrong answer to the look of `giveName` must not cost a file.
+  const looks = method === 'COPY' || (isNew && !store.knowsOverwrite);
+  const found = looks ? await store.find(to, options) : undefined;
   if (found !== undefined && (isNew || found.kind === 'folder')) throw conflict();
+  if (method === 'MOVE') return store.giveName(from, to, options);
   await withTemp(store, to.parent, 'file', async (temp) => {
     await copyTo(store, { from, temp }, 'file', options);
     await store.giveName(temp, to, options);
