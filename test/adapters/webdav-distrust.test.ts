@@ -535,6 +535,27 @@ describe('a folder on WebDAV that is removed only while it is empty', () => {
     await expect(adapter.removeEmptyFolder(at('f'))).rejects.toMatchObject({ code: 'NOT_EMPTY' });
     expect(stub.paths).toEqual(['f/', 'f/new.txt']);
   });
+
+  it('comes back under a number when its name was given meanwhile, and one answer says that it is not there', async () => {
+    const { stub, adapter } = await open({});
+    stub.plant('f', undefined);
+    let [isHidden, asked] = [false, 0];
+    stub.dialect = {
+      instead: ({ method, url = '', headers }) => {
+        if (method === 'MOVE' && !isHidden) {
+          isHidden = true;
+          stub.plant('f/new.txt', 'new');
+          return undefined;
+        }
+        if (method !== 'PROPFIND' || !/\.tmp\/?$/u.test(url)) return undefined;
+        if (headers.depth === '1') stub.plant('f', undefined);
+        else asked += 1;
+        return asked === 1 ? { status: 404 } : undefined;
+      },
+    };
+    await expect(adapter.removeEmptyFolder(at('f'))).rejects.toMatchObject({ code: 'NOT_EMPTY' });
+    expect(stub.paths).toEqual(['f (1)/', 'f (1)/new.txt', 'f/']);
+  });
 });
 
 it('a WebDAV server that ignores If-Match mixes no versions of a file', async () => {

@@ -1,8 +1,11 @@
+import { folderCopyNames } from '../../content/numbered-names.ts';
 import { AlreadyExistsError, NotEmptyError } from '../../errors/errors.ts';
 import { isStale, isTempName, newAsideName } from '../../remote-store/temporary-names.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Store } from './store.ts';
+
+const MOST_NAMES = 1000;
 
 /** All that the server reports counts, also what listings leave out. @throws NotEmptyError */
 const requireEmpty = async (
@@ -19,10 +22,24 @@ const requireEmpty = async (
   }
 };
 
+/** Gives a hidden folder its name again, or a numbered one where others have taken the name meanwhile. */
+const giveBack = async (store: Store, hidden: SourcePath, path: SourcePath): Promise<boolean> => {
+  const names = folderCopyNames(path.name);
+  for (let number = 0; number < MOST_NAMES; number += 1) {
+    try {
+      await store.giveFolderName(hidden, path.parent.below(names.at(number)), {});
+      return true;
+    } catch (error) {
+      if (!(error instanceof AlreadyExistsError)) throw error;
+    }
+  }
+  return false;
+};
+
 /**
  * Removes a folder that holds nothing. DELETE removes all that a folder holds, and a file may come into it
  * after the look. So the folder gets a hidden name first, under which nothing can come into it, and is looked
- * at again. What has come in between gets the folder's old name back.
+ * at again. What has come in between gets the folder's old name back, or a numbered one.
  * @throws NotEmptyError
  */
 export const removeEmptyFolder = async (
@@ -34,13 +51,9 @@ export const removeEmptyFolder = async (
   // Never taken for a leftover: after a kill in between the content is still there.
   const hidden = path.parent.below(newAsideName());
   const showAgain = async (): Promise<boolean> => {
-    const isHidden = await store.resources.exists(hidden, {});
-    const showing = isHidden ? store.giveFolderName(hidden, path, {}) : Promise.resolve();
-    return showing.then(
-      () => true,
-      // Its name was given meanwhile: the folder stays hidden.
-      (error: unknown) => error instanceof AlreadyExistsError,
-    );
+    // A single answer that nothing is there is not believed: nothing would ever show the folder again.
+    const isHidden = (await store.resources.exists(hidden, {})) || (await store.resources.exists(hidden, {}));
+    return !isHidden || giveBack(store, hidden, path);
   };
   try {
     await store.hideFolder(path, hidden, options);
