@@ -126,7 +126,7 @@ export const createConnector = <Native>(
   const statics = createSourceGroup(config.sources, { factories, log, sweeps: !onlyLooks });
   if (!onlyLooks) void openAtStart(statics, log);
   const tenants = createTenantCache(settings, log);
-  const rulesFor = createRulesFor(hooks, ruleKeys, compileRules(settings.accessControl, ruleKeys));
+  const rulesFor = createRulesFor(hooks, ruleKeys, compileRules(settings.accessControl, ruleKeys), log);
   const { state, redis } = createState(settings, log);
   const stageInMemory = createMemoryStaging(settings.imageMemory / UPLOADS_SHARE);
   const services = createServices(settings, hooks, state, log);

@@ -1,11 +1,12 @@
 import { compileRules, type RuleBook, type RuleKeys } from './access/access.ts';
-import { type AccessRule, loadAccessRules } from './config/access-rules.ts';
+import { type AccessRule, loadAccessRules, unknownKeyWarnings } from './config/access-rules.ts';
 import { hintAt, mustBe, problemAt, unknownKey } from './config/problems.ts';
 import type { SourcesInput } from './config/types.ts';
 import { ConfigError, InternalError } from './errors/errors.ts';
 import type { ServiceEvent } from './events/event.ts';
 import type { HookRequest, Identity } from './http/message.ts';
 import type { SvgGenerator } from './images/thumbnails.ts';
+import type { Logger } from './log/logger.ts';
 
 /**
  * What `resolveSources` returns for a tenant: its key in the cache and its sources, written as in a
@@ -118,17 +119,27 @@ export const checkHooks = (hooks: ConnectorHooks): void => {
   if (problems.length > 0) throw new ConfigError(problems);
 };
 
+/** So many faults of the rules of a hook are told, each once. */
+const MOST_TOLD = 100;
+
 /**
  * Gives the rules in force for a request: the hook's, else the configured ones. A list that the hook returns
- * again is checked and compiled once, as long as it says the same.
+ * again is checked and compiled once, as long as it says the same. Keys that no action has are told the log.
  * @throws whatever the hook throws; ConfigError for rules that are not valid.
  */
 export const createRulesFor = (
   hooks: ConnectorHooks,
   keys: RuleKeys,
   configured: RuleBook,
+  log: Pick<Logger, 'warn'>,
 ): ((request: HookRequest, identity: Identity) => Promise<RuleBook>) => {
   const compiled = new WeakMap<object, { readonly text: string; readonly rules: RuleBook }>();
+  const told = new Set<string>();
+  const tell = (warning: string): void => {
+    if (told.has(warning) || told.size === MOST_TOLD) return;
+    told.add(warning);
+    log.warn(warning);
+  };
   return async (request, identity) => {
     if (hooks.accessControl === undefined) return configured;
     const list = await hooks.accessControl(request, identity);
@@ -136,7 +147,9 @@ export const createRulesFor = (
     const text = JSON.stringify(list, (_key, value: unknown) => value ?? null);
     const known = isObject(list) ? compiled.get(list) : undefined;
     if (known?.text === text) return known.rules;
-    const rules = compileRules(loadAccessRules(list), keys);
+    const loaded = loadAccessRules(list);
+    unknownKeyWarnings(loaded, keys.keys()).forEach(tell);
+    const rules = compileRules(loaded, keys);
     compiled.set(list, { text, rules });
     return rules;
   };

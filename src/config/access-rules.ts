@@ -100,19 +100,40 @@ export const ruleKeyProblems = (rules: unknown, prefix: readonly PropertyKey[]):
 export const isUnknownRuleKey = (key: PropertyKey | undefined): boolean =>
   typeof key === 'string' && !isRuleKey(key);
 
-/** A key without a value allows what it was meant to deny: in code that is a forgotten or misspelt value. */
+const valuelessProblem = (key: string, value: unknown): string | undefined => {
+  if (ACTION_KEY.test(key))
+    return value === undefined || value === null ? 'must be true or false' : undefined;
+  // A database has null where a rule says nothing.
+  return value === undefined ? 'must be a text, or left out where the rule is for all' : undefined;
+};
+
+/**
+ * A key without a value allows what it was meant to deny, or everywhere what was meant for one folder: in code
+ * that is a forgotten or misspelt value.
+ */
 const valuelessKeys = (rules: unknown, prefix: readonly PropertyKey[]): readonly string[] =>
   (Array.isArray(rules) ? rules : []).flatMap((rule: unknown, index) =>
-    Object.entries(isPlainObject(rule) ? rule : {})
-      .filter(([key, value]) => ACTION_KEY.test(key) && (value === null || value === undefined))
-      .map(([key, value]) =>
-        problemAt([...prefix, index, key], `must be true or false, not ${String(value)}`),
-      ),
+    Object.entries(isPlainObject(rule) ? rule : {}).flatMap(([key, value]) => {
+      const problem = valuelessProblem(key, value);
+      return problem === undefined
+        ? []
+        : [problemAt([...prefix, index, key], `${problem}, not ${String(value)}`)];
+    }),
   );
+
+/** What to say of keys that no action has: they decide nothing. */
+export const unknownKeyWarnings = (
+  rules: readonly AccessRule[],
+  actionKeys: Iterable<string>,
+): readonly string[] => {
+  const keys = new Set(rules.flatMap((rule) => Object.keys(rule)));
+  for (const key of [...accessRuleKeys, ...actionKeys]) keys.delete(key);
+  return [...keys].map((key) => `accessControl: no action has the key ${key}.`);
+};
 
 /**
  * Rules that a host computed in code, checked as those of the configuration are. There null and undefined are
- * no values for keys of actions.
+ * no values for keys of actions, and undefined is none for any key.
  * @throws ConfigError with every problem.
  */
 export const loadAccessRules = (input: unknown): readonly AccessRule[] => {

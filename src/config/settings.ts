@@ -259,7 +259,7 @@ export const settingsShape = {
     cacheControl.optional(),
     source(
       '`Cache-Control` of served files. Default: browsers ask each time whether a file has changed; `public` ' +
-        'sources may be kept by shared caches, all others not.',
+        'sources may be kept by shared caches, all others not: there `private` is added where it is missing.',
     ),
   ),
   signedUrlLifetime: setting(

@@ -1,3 +1,4 @@
+import { unknownKeyWarnings } from './access-rules.ts';
 import { DEFAULT_BASEURL } from './environment.ts';
 import type { ConnectorConfig, SourceConfig } from './types.ts';
 
@@ -101,8 +102,6 @@ export const configWarnings = (
     );
   }
   warnings.push(...tokenWarnings(config), ...publicWarnings(config));
-  const keys = new Set(accessControl.flatMap((rule) => Object.keys(rule)));
-  for (const key of ['role', 'path', 'extensions', ...(actionKeys ?? keys)]) keys.delete(key);
-  for (const key of keys) warnings.push(`accessControl: no action has the key ${key}.`);
+  if (actionKeys !== undefined) warnings.push(...unknownKeyWarnings(accessControl, actionKeys));
   return warnings;
 };

@@ -47,11 +47,12 @@ describe('hooks', () => {
 });
 
 describe('accessControl', () => {
+  const sources = {
+    files: { title: 'Files', baseurl: 'https://files.test/', storageAdapter: 'memory' },
+  };
+
   it('counts as it is at every request, also when the host changes the list that it returns', async () => {
     const rules: AccessRule[] = [];
-    const sources = {
-      files: { title: 'Files', baseurl: 'https://files.test/', storageAdapter: 'memory' },
-    };
     const router = createRouter({ sources }, { accessControl: () => rules }, { logger });
     const list = async (): Promise<number> => (await router.fetch(new Request('http://a/files'))).status;
     expect(await list()).toBe(200);
@@ -64,9 +65,6 @@ describe('accessControl', () => {
 
   it('is refused where a key of an action has no value: that would allow', async () => {
     const told: unknown[] = [];
-    const sources = {
-      files: { title: 'Files', baseurl: 'https://files.test/', storageAdapter: 'memory' },
-    };
     for (const value of [undefined, null]) {
       const rules = [{ FILE_REMOVE: false }, { FILE_REMOVE: value }] as unknown as AccessRule[];
       const error = (_message: string, fields?: object): void => void told.push(fields);
@@ -84,5 +82,33 @@ describe('accessControl', () => {
     expect(inspect(told, { depth: 5 })).toMatch(
       /accessControl\.1\.FILE_REMOVE: must be true or false, not null/u,
     );
+  });
+
+  it('is refused where it is for an undefined folder, role or type: that would be for all of them', async () => {
+    let rules: unknown;
+    const router = createRouter({ sources }, { accessControl: () => rules as AccessRule[] }, { logger });
+    const status = async (narrowed: object): Promise<number> => {
+      rules = [{ FILES: false }, { ...narrowed, FILES: true }];
+      return (await router.fetch(new Request('http://a/files'))).status;
+    };
+    for (const key of ['path', 'role', 'extensions']) expect(await status({ [key]: undefined })).toBe(500);
+    // As a database has what a rule says nothing about.
+    expect(await status({ path: null, role: null, extensions: null })).toBe(200);
+    await router.close();
+  });
+
+  it('has a line in the log for every key that no action has, once', async () => {
+    const told: string[] = [];
+    const warn = (message: string): void => void told.push(message);
+    const router = createRouter(
+      { sources },
+      { accessControl: () => [{ CHANGES: false }, { FILES: true }, { FOLDER_TREE: false }] },
+      { logger: { ...logger, warn } },
+    );
+    for (let times = 0; times < 2; times += 1) await router.fetch(new Request('http://a/files'));
+    expect(told.filter((line) => line.startsWith('accessControl'))).toEqual([
+      'accessControl: no action has the key CHANGES.',
+    ]);
+    await router.close();
   });
 });

@@ -154,6 +154,27 @@ describe('public files', () => {
     expect(response.headers.get('cache-control')).toBe('public, max-age=60');
   });
 
+  it.each(['protected', 'signed'])(
+    'of %s sources are kept by no shared cache, whatever the source says',
+    async (serve) => {
+      const wanted = {
+        'max-age=60': 'private, max-age=60',
+        'no-store': 'no-store',
+        'max-age=9, Private': 'max-age=9, Private',
+      };
+      for (const [serveCacheControl, sent] of Object.entries(wanted)) {
+        const service = await startService({
+          signingSecret: 'k'.repeat(32),
+          sources: { files: { serve, serveCacheControl, baseurl: undefined } },
+        });
+        await service.source('files').put({ 'a.txt': 'hello' });
+        const { data } = await service.call('filesSearch', { query: 'a' });
+        const [{ url = '' } = {}] = data['items'] as { url?: string }[];
+        expect((await fetch(new URL(url, service.url))).headers.get('cache-control')).toBe(sent);
+      }
+    },
+  );
+
   it('need neither a role nor POST', async () => {
     const denied = (): never => {
       throw new HttpError(401, 'Who are you?');
