@@ -1,4 +1,5 @@
 import { asksForChange } from '../actions/action.ts';
+import type { Actions } from '../actions/registry.ts';
 import type { SourceSet } from '../sources/source.ts';
 import { type TextBounds, textBoundsOf } from '../parameters/text-bounds.ts';
 import { createActionContext, createAdmission, holderOf } from './action-context.ts';
@@ -62,22 +63,22 @@ const noteReader = (
 /** Notes for the log what the request is about, as far as its parameters say. */
 const describeInput = (
   about: RequestFacts,
-  { actionName, parameters, uploads }: RequestInput,
+  { actionName = '', parameters, uploads }: RequestInput,
   sources: SourceSet,
+  actions: Actions,
 ): void => {
   const text = (name: string): string => {
     const value = parameters[name];
     return typeof value === 'string' ? value.slice(0, 300) : '';
   };
-  if (actionName !== undefined) about.action = actionName.slice(0, 100);
+  if (actionName !== '') about.action = actionName.slice(0, 100);
   about.source = text('source');
   const [first] = uploads;
   const names = [text('path').replaceAll(/^\/+|\/+$/gu, ''), text('name') || (first?.filename ?? '')];
   about.item = text('from') || names.filter((part) => part !== '').join('/');
-  if (first === undefined) return;
-  // Uploads go into one source; its name is asked for first.
-  about.source ||= sources.all[0]?.name ?? '';
-  about.files = uploads.length;
+  // What changes something does so in one source; listings may be of all.
+  if (actions.get(actionName)?.changes === true) about.source ||= sources.all[0]?.name ?? '';
+  if (first !== undefined) about.files = uploads.length;
 };
 
 /** The eight steps of the protocol, in their order. */
@@ -121,7 +122,7 @@ const answer = async (
   const receiving = { sources, access, actions, stage, times, admit, quotas, holdSources, bounds };
   const input = await readInput(request, target, receiving, scope);
 
-  describeInput(scope.about, input, sources);
+  describeInput(scope.about, input, sources, actions);
 
   // 7. Whether they may.
   requireAccess(access, actions, input);

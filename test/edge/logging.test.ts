@@ -128,7 +128,14 @@ describe('the log of requests', () => {
 
   it('has a line for each, where that is asked for', async () => {
     expect(await linesOf(true)).toMatchObject([
-      { ...known, message: 'Changed.', action: 'folderCreate', item: 'trip', status: 200 },
+      {
+        ...known,
+        source: 'files',
+        message: 'Changed.',
+        action: 'folderCreate',
+        item: 'trip',
+        status: 200,
+      },
       {
         ...known,
         message: 'Answered.',
@@ -157,7 +164,7 @@ describe('the log of requests', () => {
     await app.close();
     expect(lines.filter(({ message }) => message === 'Changed.')).toMatchObject([
       { action: 'fileUpload', source: 'files', item: 'a.txt', files: 2 },
-      { action: 'fileRename', item: 'a.txt' },
+      { action: 'fileRename', source: 'files', item: 'a.txt' },
     ]);
   });
 
