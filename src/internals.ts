@@ -110,7 +110,7 @@ export { pause } from './remote-store/backoff.ts';
 export { passBody } from './remote-store/body.ts';
 export { createConnectionSlots } from './remote-store/connection-slots.ts';
 export { SharedListings } from './remote-store/shared-listings.ts';
-export { createQuotas } from './quotas/shared-quotas.ts';
+export { createQuotas } from './quotas/quotas.ts';
 export { createRemoteFetcher } from './remote/fetcher.ts';
 export { createSourceGroup } from './sources/source-group.ts';
 export { TenantCache } from './sources/tenants.ts';

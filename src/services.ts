@@ -13,7 +13,7 @@ import { createThumbnails } from './images/create-thumbnails.ts';
 import { createImageEditor } from './images/image-editor.ts';
 import { createImagePool } from './images/image-pool.ts';
 import { createPictureSizes } from './images/picture-sizes.ts';
-import { createQuotas } from './quotas/shared-quotas.ts';
+import { createQuotas } from './quotas/quotas.ts';
 import { createRemoteFetcher } from './remote/fetcher.ts';
 import { createLocationLocks } from './storage/location-locks.ts';
 import type { State } from './state/state.ts';

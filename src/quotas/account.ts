@@ -2,11 +2,12 @@ import { humanSize } from '../content/human-size.ts';
 import { QuotaExceededError } from '../errors/errors.ts';
 import type { Measure } from '../storage/measure.ts';
 
-const HOUR_MS = 60 * 60_000;
-/** After a count during which something changed: what changed may be counted twice. */
+const RECOUNT_MS = 15 * 60_000;
+/** After a count beside which something changed: what changed may be in the figure twice. */
 const SOON_MS = 5 * 60_000;
-/** What a process says that has died is believed for so long; a living one says it again before. */
-export const BELIEVED_MS = 60_000;
+/** A reservation that its process has not renewed for so long is one of a dead process. */
+export const RESERVATION_TTL_MS = 60_000;
+const NOTHING: Measure = { bytes: 0, files: 0 };
 
 /** What a source may hold; see the setting `quota`. */
 export interface QuotaLimits {
@@ -14,39 +15,47 @@ export interface QuotaLimits {
   readonly files?: number | undefined;
 }
 
-interface Reservation extends Measure {
-  readonly until: number;
-  /** For a file whose bytes are still to come: nothing of it is stored. */
-  readonly isKept?: boolean | undefined;
+/** What a change takes while it is under way. */
+export interface Need extends Measure {
+  /** The change gives something another path: it may move behind the walk of a count, which misses it then. */
+  readonly isMove?: boolean | undefined;
 }
 
-/** Room that is kept for a file whose bytes are still to come. */
-export interface KeptRoom {
+interface Reservation extends Need {
+  readonly until: number;
+  /** The `counts` of the account when the change began. */
+  readonly counts: number;
+}
+
+/** What one process has reserved. */
+export interface OwnReservation {
   readonly id: string;
   /** Of the source. */
   readonly key: string;
-  readonly need: Measure;
+  readonly need: Need;
 }
 
+/** Room that is kept for a file whose bytes are still to come. */
+export type KeptRoom = OwnReservation;
+
 interface Counting {
+  /** Of its reservation, which takes nothing and ends with the count. */
   readonly id: string;
-  readonly until: number;
-  /** What was added since it began; what has left is not taken off. */
+  /** What was added since the count began; what has left is not taken off. */
   readonly added: Measure;
-  readonly isDisturbed: boolean;
-  /** Whether something got another path meanwhile: it may have moved behind the walk, which has not seen it. */
   readonly hasMoves: boolean;
 }
 
 /** What is known of one source, by all who share it. Forgetting it costs another count. JSON. */
 export interface Account {
-  /** Absent until it has been counted. */
+  /** Absent until the source has been counted. */
   readonly used?: Measure | undefined;
-  readonly countedAt: number;
-  /** When it is to be counted again. */
+  /** How many counts have ended. */
+  readonly counts: number;
+  /** When the source is to be counted again. */
   readonly dueAt: number;
   readonly counting?: Counting | undefined;
-  /** What is about to be stored, by id. */
+  /** What is under way, by id. */
   readonly reserved: Readonly<Record<string, Reservation>>;
 }
 
@@ -61,35 +70,94 @@ const plus = (one: Measure, other: Measure): Measure => ({
 });
 
 /** What replaces something larger makes room when it is stored, not before. */
-const atLeastNothing = ({ bytes, files }: Measure): Measure => ({
-  bytes: Math.max(0, bytes),
-  files: Math.max(0, files),
+const atLeastNothing = (change: Measure): Measure => largerOf(change, NOTHING);
+
+/** The source has changed in a way that no figure tells: the next use counts it. */
+export const markStale = (account: Account, now: number): Account => ({
+  ...account,
+  dueAt: Math.min(account.dueAt, now),
 });
 
+/** Reserves what a change needs, in place of what the id has reserved before. */
+export const withReserved = (
+  { counting, reserved, ...account }: Account,
+  id: string,
+  { bytes, files, isMove }: Need,
+  now: number,
+  counts = account.counts,
+): Account => ({
+  ...account,
+  counting: counting && { ...counting, hasMoves: counting.hasMoves || isMove === true },
+  reserved: { ...reserved, [id]: { bytes, files, isMove, counts, until: now + RESERVATION_TTL_MS } },
+});
+
+/** Renews the reservations of one process. What was forgotten of them is reserved again. */
+export const renewed = (account: Account, own: readonly OwnReservation[], now: number): Account =>
+  own.reduce(
+    (sum, { id, need }) => withReserved(sum, id, need, now, account.reserved[id]?.counts ?? -1),
+    account,
+  );
+
 /**
- * The account as it is now. What dead processes had reserved may be stored: it counts as that, and another
- * count is due. What they only kept is not stored.
+ * Ends the change with this id, which has added so much or, with negative figures, removed it. A count that
+ * has run beside the change may know of it: then the figure is rounded up, and another count comes soon.
  */
-export const accountAt = (account: Account | undefined, now: number): Account => {
-  if (account === undefined) return { countedAt: 0, dueAt: 0, reserved: {} };
-  const { used, counting, reserved } = account;
-  const dead = Object.entries(reserved).filter(([, { until }]) => until <= now);
-  const isCountDead = counting !== undefined && counting.until <= now;
-  if (dead.length === 0 && !isCountDead) return account;
-  const ids = new Set(dead.map(([id]) => id));
-  const maybeStored = dead.filter(([, { isKept }]) => isKept !== true);
+export const settled = (account: Account, id: string, change: Measure, now: number): Account => {
+  const { [id]: own, ...reserved } = account.reserved;
+  const { used, counts } = account;
+  const counting = account.counting?.id === id ? undefined : account.counting;
+  const added = atLeastNothing(change);
+  const isKnown = own?.counts === counts;
   return {
-    ...account,
-    used: used && maybeStored.reduce((sum, [, need]) => plus(sum, atLeastNothing(need)), used),
-    counting: isCountDead ? undefined : counting,
-    dueAt: maybeStored.length > 0 || isCountDead ? 0 : account.dueAt,
-    reserved: Object.fromEntries(Object.entries(reserved).filter(([id]) => !ids.has(id))),
+    counts,
+    reserved,
+    used: used && plus(used, isKnown ? change : added),
+    counting: counting && { ...counting, added: plus(counting.added, added) },
+    dueAt: isKnown && !counting ? account.dueAt : Math.min(account.dueAt, now + SOON_MS),
   };
 };
 
-/** What is stored, and what is about to be. */
-export const takenOf = ({ used, reserved }: Account): Measure | undefined =>
-  used && Object.values(reserved).reduce<Measure>((sum, need) => plus(sum, atLeastNothing(need)), used);
+/**
+ * The account as it is now, for a process that has reserved what `own` names. What dead processes had
+ * reserved counts as stored, and another count is due.
+ */
+export const accountAt = (account: Account, own: ReadonlyMap<string, unknown>, now: number): Account =>
+  Object.entries(account.reserved)
+    .filter(([id, { until }]) => until <= now && !own.has(id))
+    .reduce((rest, [id, need]) => markStale(settled(rest, id, need, now), now), account);
+
+/** Begins a count when one is due and none is running. */
+export const withCountIfDue = (account: Account, id: string, now: number): Account => {
+  const isDue = account.used === undefined || now >= account.dueAt;
+  if (!isDue || account.counting !== undefined) return account;
+  const hasMoves = Object.values(account.reserved).some(({ isMove }) => isMove);
+  const counting = { id, added: NOTHING, hasMoves };
+  return withReserved({ ...account, counting, dueAt: now + RECOUNT_MS }, id, NOTHING, now);
+};
+
+/** Ends a count. Without a finding, or when it has taken so long that others count, it says nothing. */
+export const counted = (account: Account, id: string, found: Measure | undefined, now: number): Account => {
+  const { counting, used, counts, dueAt } = account;
+  if (counting?.id !== id) return account;
+  const rest = settled(account, id, NOTHING, now);
+  if (found === undefined) return { ...rest, dueAt: now + SOON_MS };
+  // What came meanwhile may be in the count already, and what has moved may be missing.
+  const sum = plus(found, counting.added);
+  return {
+    ...rest,
+    used: counting.hasMoves && used !== undefined ? largerOf(used, sum) : sum,
+    counts: counts + 1,
+    dueAt: Math.max(dueAt, now + SOON_MS),
+  };
+};
+
+/** What is stored and what is about to be, without the reservation with this id; undefined before a count. */
+export const takenOf = ({ used, reserved }: Account, id: string | undefined): Measure | undefined =>
+  used &&
+  Object.entries(reserved).reduce<Measure>(
+    (sum, [other, need]) => (other === id ? sum : plus(sum, atLeastNothing(need))),
+    used,
+  );
 
 /** Whether so much more is within the limits. What takes nothing always is. */
 export const fits = (
@@ -120,95 +188,4 @@ export const doesNotFit = (
   return left >= need.bytes || taken === undefined
     ? notEnoughRoom(undefined, left)
     : notEnoughRoom(bytes, left);
-};
-
-/** What changes with every count: a removal that was begun in another epoch may be in the count already. */
-export const epochOf = ({ counting, countedAt }: Account): string => counting?.id ?? String(countedAt);
-
-/**
- * Something was stored, or has left, what began in this epoch. What leaves is believed only where no count
- * can know of it: too much is better than too little, and another count comes soon.
- */
-export const withAdded = (account: Account, change: Measure, epoch: string, now: number): Account => {
-  const { used, counting } = account;
-  const isCertain = counting === undefined && epochOf(account) === epoch;
-  const sure = isCertain ? change : atLeastNothing(change);
-  return {
-    ...account,
-    used: used && plus(used, sure),
-    counting: counting && { ...counting, added: plus(counting.added, sure), isDisturbed: true },
-    dueAt: isCertain ? account.dueAt : Math.min(account.dueAt, now + SOON_MS),
-  };
-};
-
-export const withReserved = (
-  account: Account,
-  id: string,
-  { bytes, files }: Measure,
-  now: number,
-  isKept?: true,
-): Account => ({
-  ...account,
-  reserved: { ...account.reserved, [id]: { bytes, files, until: now + BELIEVED_MS, isKept } },
-});
-
-export const withoutReserved = (account: Account, id: string): Account => {
-  const { [id]: _gone, ...reserved } = account.reserved;
-  return { ...account, reserved };
-};
-
-/** Whatever these ids have reserved, or count, goes on. */
-export const renewed = (account: Account, ids: ReadonlySet<string>, now: number): Account => {
-  const until = now + BELIEVED_MS;
-  const { counting, reserved } = account;
-  const kept = Object.entries(reserved).map(
-    ([id, one]) => [id, ids.has(id) ? { ...one, until } : one] as const,
-  );
-  return {
-    ...account,
-    counting: counting && ids.has(counting.id) ? { ...counting, until } : counting,
-    reserved: Object.fromEntries(kept),
-  };
-};
-
-/** Begins a count when one is due and nobody counts. */
-export const withCountIfDue = (account: Account, id: string, now: number): Account => {
-  const isDue = account.used === undefined || now >= account.dueAt;
-  if (!isDue || account.counting !== undefined) return account;
-  const added = { bytes: 0, files: 0 };
-  const counting = { id, until: now + BELIEVED_MS, added, isDisturbed: false, hasMoves: false };
-  return { ...account, counting, dueAt: now + SOON_MS };
-};
-
-/** Something is about to get another path. */
-export const withMove = (account: Account): Account =>
-  account.counting === undefined
-    ? account
-    : { ...account, counting: { ...account.counting, isDisturbed: true, hasMoves: true } };
-
-/** Something has got another path, which was begun in this epoch: a count that was running may not know of it. */
-export const afterMove = (account: Account, epoch: string, now: number): Account =>
-  epochOf(account) === epoch
-    ? account
-    : withMove({ ...account, dueAt: Math.min(account.dueAt, now + SOON_MS) });
-
-/** Somebody has opened the store anew, or something has left it that nobody has measured. */
-export const doubted = (account: Account, now: number, isCertain: boolean): Account => ({
-  ...account,
-  // A count that runs may have seen what has left.
-  counting: account.counting && isCertain ? { ...account.counting, isDisturbed: true } : account.counting,
-  dueAt: isCertain ? now : Math.min(account.dueAt, account.countedAt + SOON_MS),
-});
-
-/** Ends a count. Without a finding, or when it has taken so long that others count, it says nothing. */
-export const counted = (account: Account, id: string, found: Measure | undefined, now: number): Account => {
-  const { counting } = account;
-  if (counting?.id !== id) return account;
-  if (found === undefined) return { ...account, counting: undefined };
-  const isStoring = Object.values(account.reserved).some(({ isKept }) => isKept !== true);
-  const isCalm = !counting.isDisturbed && !isStoring;
-  // What came meanwhile may be in the count already, and what has moved may be missing.
-  const sum = plus(found, counting.added);
-  const used = counting.hasMoves && account.used !== undefined ? largerOf(account.used, sum) : sum;
-  return { ...account, used, counting: undefined, countedAt: now, dueAt: now + (isCalm ? HOUR_MS : SOON_MS) };
 };

@@ -232,6 +232,6 @@ export const createResumableUploads = (
     milliseconds: hours * 60 * 60 * 1000,
   };
   const uploads = new UnfinishedUploads(directory, limits, (id) => quotas.release(id));
-  quotas.recallFrom(() => uploads.rooms());
+  quotas.restoreFrom(() => uploads.rooms());
   return new ResumableUploads(uploads, log);
 };

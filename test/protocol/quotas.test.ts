@@ -35,6 +35,19 @@ const createSecond = (service: Service, quota: object): Promise<Service> =>
 const quotaOf = async (service: Service, source = ''): Promise<unknown> =>
   (await service.call('permissions', { source })).data['quota'];
 
+/** A promise, and what resolves it. */
+const gateOf = (): readonly [Promise<void>, () => void] => {
+  let open = (): void => undefined;
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  return [gate, open];
+};
+
+const isThereNow = async (storage: StorageAdapter, path: SourcePath): Promise<boolean> => {
+  for await (const page of storage.list(path.parent))
+    if (page.some(({ name }) => name === path.name)) return true;
+  return false;
+};
+
 const refused = ({ status, data }: Answer): unknown[] => [status, data['error']];
 const QUOTA = [413, 'QUOTA_EXCEEDED'];
 
@@ -97,46 +110,59 @@ describe('quota', () => {
     expect(begun).toBe(1);
   });
 
-  it('still counts what moved behind the walk of another count', async () => {
-    const storage = new MemoryAdapter();
-    const [from, to] = ['a/1.txt', 'z/1.txt'].map((path) => SourcePath.parse(path));
-    if (from === undefined || to === undefined) throw new Error('There are two paths.');
-    await storage.makeFolder(from.parent);
-    await storage.makeFolder(to.parent);
-    await storage.write(from, Readable.from([text(100)]));
-    let arrived = (): void => undefined;
-    let goOn = (): void => undefined;
-    const isThere = new Promise<void>((resolve) => (arrived = resolve));
-    const gate = new Promise<void>((resolve) => (goOn = resolve));
-    let isHeld = false;
-    const list: StorageAdapter['list'] = async function* (folder, options) {
-      if (isHeld && folder.equals(from.parent)) {
-        arrived();
-        await gate;
-      }
-      yield* storage.list(folder, options);
-    };
-    const held: StorageAdapter = Object.create(storage, {
-      list: { value: list },
-      makeFolder: { value: storage.makeFolder.bind(storage) },
-    });
-    const quotas = createQuotas(createEmbeddedState('').documents, silent);
-    const limits = { bytes: 1000 };
-    const none = { derivedName: undefined, ignores: () => false, hold: () => () => undefined };
-    const target = { key: 'files', storage: held, limits, ...none };
-    const { signal } = new AbortController();
-    expect(await quotas.usage(target, signal)).toEqual({ bytes: 100, files: 1 });
-    await quotas.forget('files');
-    isHeld = true;
-    await quotas.usage(target, signal);
-    await isThere;
-    await quotas.moving('files', () => storage.moveFile(from, to));
-    goOn();
-    // What does not fit in waits for the count.
-    const more = { bytes: 1000, files: 1 };
-    expect(await quotas.usage(target, signal, more)).toEqual({ bytes: 100, files: 1 });
-    await quotas.close();
-  });
+  it.each(['before', 'during'])(
+    'still counts what moved behind the walk of a count, when the move begins %s it',
+    async (begins) => {
+      const storage = new MemoryAdapter();
+      const [from, to] = ['a/1.txt', 'z/1.txt'].map((path) => SourcePath.parse(path));
+      if (from === undefined || to === undefined) throw new Error('There are two paths.');
+      await storage.makeFolder(from.parent);
+      await storage.makeFolder(to.parent);
+      await storage.write(from, Readable.from([text(100)]));
+      const [isThere, arrived] = gateOf();
+      const [gate, goOn] = gateOf();
+      const [isMoved, moved] = gateOf();
+      let isHeld = false;
+      const list: StorageAdapter['list'] = async function* (folder, options) {
+        if (isHeld && folder.equals(from.parent)) {
+          arrived();
+          await gate;
+        }
+        yield* storage.list(folder, options);
+      };
+      const held: StorageAdapter = Object.create(storage, {
+        list: { value: list },
+        makeFolder: { value: storage.makeFolder.bind(storage) },
+      });
+      const quotas = createQuotas(createEmbeddedState('').documents, silent);
+      const limits = { bytes: 1000 };
+      const none = { derivedName: undefined, ignores: () => false, hold: () => () => undefined };
+      const target = { key: 'files', storage: held, limits, ...none };
+      const { signal } = new AbortController();
+      expect(await quotas.usage(target, signal)).toEqual({ bytes: 100, files: 1 });
+      await quotas.forget('files');
+      isHeld = true;
+      const move = (): Promise<void> =>
+        quotas.moving('files', async () => {
+          await isThere;
+          await storage.moveFile(from, to);
+          if (begins === 'before') await isMoved;
+        });
+      const early = begins === 'before' ? move() : undefined;
+      await quotas.usage(target, signal);
+      await isThere;
+      if (early === undefined) await move();
+      else await expect.poll(() => isThereNow(storage, to)).toBe(true);
+      goOn();
+      // What does not fit in waits for the count.
+      const more = { bytes: 1000, files: 1 };
+      expect(await quotas.usage(target, signal, more)).toEqual({ bytes: 100, files: 1 });
+      moved();
+      await early;
+      expect(await quotas.usage(target, signal, more)).toEqual({ bytes: 100, files: 1 });
+      await quotas.close();
+    },
+  );
 
   const small = SourcePath.root.child('b.txt');
   /** A store with files of 900 and 50 bytes, whose listings go through `list`. */
