@@ -38,7 +38,8 @@ const factoriesOf = (own: Readonly<Record<string, StorageFactory>> | undefined):
     ['webdav', createWebdavFactory()],
   ]);
 
-const UNGUARDED =
+/** The warning about a service that is open to all. */
+export const UNGUARDED =
   'Neither access rules nor a checkAuthentication hook are set: everybody who reaches this service may write.';
 
 /** What strangers may change, and what rules leave open for roles that are meant to read. */

@@ -32,12 +32,3 @@ export const installedVersion = async (name: string): Promise<string | undefined
   }
   return 'unknown';
 };
-
-/**
- * The versions of optional packages that this one works with, as its own manifest has them. That lies beside
- * `dist`, where the bundles are.
- */
-export const neededVersions = async (): Promise<Readonly<Record<string, string>>> => {
-  const text = await readFile(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { readonly peerDependencies: Record<string, string> }).peerDependencies;
-};

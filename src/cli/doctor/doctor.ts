@@ -16,7 +16,7 @@ import { checkBaseurl, checkServing, type Addresses } from './public-address.ts'
 import { checkPageInside, checkService } from './service-checks.ts';
 import { checkOverlaps, checkSettings } from './settings-checks.ts';
 import { checkOwnSettings, createUnguarded } from './own-settings.ts';
-import { findFolder, probeStore } from './store-probe.ts';
+import { findFolder, probeStore, type Probe } from './store-probe.ts';
 
 /** What the command line says. */
 export interface DoctorOptions {
@@ -70,41 +70,18 @@ const probeAll = async (
       const source = group.find(config.name);
       if (source === undefined) return new Findings();
       return inTimeLimit(SOURCE_MS, signal, async (bounded) => {
-        const findings = await probeStore(
-          config,
-          source,
-          async (probe, found) => {
-            const scope = { findings: found, signal: bounded };
-            if (config.settings.serve !== 'off') await checkServing(app, config, probe, scope);
-            if (config.baseurl !== undefined) await checkBaseurl(config, { app, probe, addresses }, scope);
-          },
-          bounded,
-        );
+        const whileThere = async (probe: Probe, found: Findings): Promise<void> => {
+          const search = { app, config, probe, findings: found, signal: bounded };
+          if (config.settings.serve !== 'off') await checkServing(search);
+          if (config.baseurl !== undefined) await checkBaseurl(search, addresses);
+        };
+        const findings = await probeStore(config, source, whileThere, bounded);
         const isSound = findings.all.some(({ check, level }) => check === 'store' && level === 'ok');
         if (isSound && !bounded.aborted) await checkOwnSettings(unguarded, config, findings);
         return findings;
       });
     }),
   );
-
-/** The sources that can be opened without making anything. */
-const findSources = async ({
-  config,
-}: CheckedConfiguration): Promise<{
-  readonly sources: readonly SourceConfig[];
-  readonly missing: readonly Findings[];
-}> => {
-  const looked = await Promise.all(
-    config.sources.map(async (source) => {
-      const findings = new Findings(source.name);
-      return { source, findings, isThere: await findFolder(source, findings) };
-    }),
-  );
-  return {
-    sources: looked.filter(({ isThere }) => isThere).map(({ source }) => source),
-    missing: looked.map(({ findings }) => findings),
-  };
-};
 
 /** The definition with these sources alone; those of the environment stay as they are. */
 const withSources = (
@@ -127,8 +104,14 @@ const examine = async (
   const { page, service } = question;
   const around = new Findings();
   const { settings, sources: all } = checked.config;
-  const { sources, missing } = await findSources(checked);
-  const found = [...(await checkSettings(definition, checked, question.file)), ...missing];
+  const found = [await checkSettings(definition, checked, question.file)];
+  // The others would be made.
+  const sources: SourceConfig[] = [];
+  for (const source of all) {
+    const findings = new Findings(source.name);
+    if (await findFolder(source, findings)) sources.push(source);
+    found.push(findings);
+  }
   if (sources.length > 0 || all.length === 0) {
     const log = createSilentLogger();
     const seen = withSources(definition, sources);
@@ -145,11 +128,12 @@ const examine = async (
       await Promise.all([connector.close(), unguarded.close()]);
     }
   }
-  found.push(...(await checkMachine(checked.config, signal)));
+  found.push(await checkMachine(checked.config));
   if (service !== undefined) {
     const largest = Math.max(0, ...all.map(({ settings: own }) => own.maxUploadFileSize));
     const formSize = question.formSize ?? Math.min(largest, MOST_FORM_BYTES);
-    await checkService({ url: service, settings, formSize }, page, around, signal);
+    const { onlyPOST } = settings;
+    await checkService({ url: service, onlyPOST, formSize, findings: around, signal }, page);
   }
   return [...found, around];
 };

@@ -39,6 +39,10 @@ export class Findings {
   broken(check: string, text: string, fix: string): void {
     this.all.push({ check, level: 'broken', source: this.#source, text, fix });
   }
+
+  leftBehind(name: string): void {
+    this.risk('left-behind', `${name} is left in the root of the source`, 'Remove it by hand.');
+  }
 }
 
 const oneLine = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/gu, ' ').trim();

@@ -89,7 +89,6 @@ export const checkOwnSettings = async (
       'Look at extensions, countInChunk and excludeDirectoryNames.',
     );
   const removed = await ask(fetch, `fileRemove?${source}&name=${encodeURIComponent(stored)}`);
-  if (!removed.success)
-    findings.risk('left-behind', `${stored} is left in the root of the source`, 'Remove it by hand.');
+  if (!removed.success) findings.leftBehind(stored);
   else if (isListed === true) findings.ok('settings.upload', 'the service takes uploads and shows them');
 };

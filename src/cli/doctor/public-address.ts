@@ -12,24 +12,21 @@ export interface Addresses {
   readonly page?: string | undefined;
 }
 
+/** What is looked for, where, and what is said about it. */
+export interface Search {
+  readonly app: Pick<App, 'fetch' | 'urlFor'>;
+  readonly config: SourceConfig;
+  readonly probe: Probe;
+  readonly findings: Findings;
+  readonly signal: AbortSignal;
+}
+
 const REQUEST_MS = 10_000;
 
 /** A request that cannot hang. Redirects are answers: a login page in place of a file must show. */
 export const ask = (url: URL | string, signal: AbortSignal, init: RequestInit = {}): Promise<Response> =>
-  fetch(url, {
-    redirect: 'manual',
-    ...init,
-    // It also ends the reading of the answer.
-    signal: new TimeLimit(REQUEST_MS, signal).signal,
-  });
-
-/** Where the files of a source are for browsers; undefined: only a path, and nobody said of which host. */
-const linkOf = ({ baseurl }: SourceConfig, probe: Probe, { service, page }: Addresses): URL | undefined => {
-  if (baseurl === undefined) return undefined;
-  const base = baseurl.startsWith('/') ? (page ?? service?.origin) : undefined;
-  if (baseurl.startsWith('/') && base === undefined) return undefined;
-  return new URL(`${baseurl}${probe.name}`, base);
-};
+  // The limit also ends the reading of the answer.
+  fetch(url, { redirect: 'manual', ...init, signal: new TimeLimit(REQUEST_MS, signal).signal });
 
 const START = 500;
 
@@ -45,48 +42,52 @@ const beginningOf = async (response: Response): Promise<string> => {
   return text.slice(0, START);
 };
 
-const fixOfStatus = (status: number, { key, storageAdapter }: SourceConfig): string => {
-  if (status === 401 || status === 403)
-    return ['s3', 'azure', 'gcs'].includes(storageAdapter)
-      ? `Let the service serve the files: remove sources.${key}.baseurl and set "serve": "public" (docs/serving.md).`
-      : 'Let the web server read the folder: its user needs the right to enter it and all folders above.';
+/** Where the files of a source are for browsers; undefined: only a path, and of no known host. */
+const linkOf = (
+  { app, config: { name, baseurl = '' }, probe }: Search,
+  { service, page }: Addresses,
+): URL | undefined => {
+  const base = page ?? service?.origin;
+  if (baseurl.startsWith('/') && base === undefined) return undefined;
+  const url = new URL(`${baseurl}${probe.name}`, base);
+  // A source whose links are signed.
+  url.search = new URL(app.urlFor(name, probe.name), 'http://doctor.invalid/').search;
+  return url;
+};
+
+const fixOf = (status: number, text: string, { key, storageAdapter }: SourceConfig): string => {
+  const name = `sources.${key}.baseurl`;
+  if (status === 200)
+    return /^\s*</u.test(text)
+      ? `A page answers there: correct ${name}, or serve the files before the routes of the page.`
+      : `Correct ${name}: it leads to other files.`;
   if (status === 404)
-    return (
-      'Point the web server to the root of the source (nginx: alias, with slashes at both ends), or correct ' +
-      `sources.${key}.baseurl.`
-    );
+    return `Point the web server to the root of the source (nginx: alias, with slashes at both ends), or correct ${name}.`;
   if (status >= 300 && status < 400)
-    return `Write the address after the redirect into sources.${key}.baseurl, without a login before it.`;
-  return `Look into the log of the web server behind sources.${key}.baseurl.`;
+    return `Write the address after the redirect into ${name}, without a login before it.`;
+  if (status !== 401 && status !== 403) return `Look into the log of the web server behind ${name}.`;
+  return ['s3', 'azure', 'gcs'].includes(storageAdapter)
+    ? `Let the service serve the files: remove ${name} and set "serve": "public" (docs/serving.md).`
+    : 'Let the web server read the folder: its user needs the right to enter it and all folders above.';
 };
 
 const checkAnswer = async (
+  url: URL,
   response: Response,
-  { url, probe, config }: { readonly url: URL; readonly probe: Probe; readonly config: SourceConfig },
-  findings: Findings,
+  { config, probe, findings }: Search,
 ): Promise<void> => {
+  const { status, headers } = response;
   const text = await beginningOf(response);
-  const isRefusal = response.status === 401 || response.status === 403;
-  if (isRefusal && config.settings.serve === 'protected')
-    return findings.ok('baseurl', `${config.baseurl ?? ''} refuses strangers`);
   const at = `${url.origin}${url.pathname}`;
-  if (response.status !== 200)
-    return findings.broken(
-      'baseurl',
-      `${at} answers ${String(response.status)} for a file that is there`,
-      fixOfStatus(response.status, config),
-    );
-  if (text !== probe.content)
-    return findings.broken(
-      'baseurl',
-      `${at} answers with something else than the file`,
-      /^\s*</u.test(text)
-        ? `A page answers there: correct sources.${config.key}.baseurl, or serve the files before the routes of ` +
-            'the page.'
-        : `Correct sources.${config.key}.baseurl: it leads to other files.`,
-    );
+  if ((status === 401 || status === 403) && config.settings.serve === 'protected')
+    return findings.ok('baseurl', `${config.baseurl ?? ''} refuses strangers`);
+  if (status !== 200 || text !== probe.content) {
+    const answer =
+      status === 200 ? 'with something else than the file' : `${String(status)} for a file that is there`;
+    return findings.broken('baseurl', `${at} answers ${answer}`, fixOf(status, text, config));
+  }
   findings.ok('baseurl', `browsers can read files at ${config.baseurl ?? at}`);
-  if (response.headers.get('x-content-type-options') !== 'nosniff')
+  if (headers.get('x-content-type-options') !== 'nosniff')
     findings.risk(
       'baseurl.nosniff',
       'files come without X-Content-Type-Options: uploads may run as scripts',
@@ -94,14 +95,14 @@ const checkAnswer = async (
     );
 };
 
-const checkPage = (url: URL, response: Response, page: string, findings: Findings): void => {
+const checkPage = (url: URL, { headers }: Response, page: string, findings: Findings): void => {
   if (page.startsWith('https:') && url.protocol === 'http:')
     findings.broken(
       'baseurl.mixed',
       `browsers do not load ${url.origin} in a page of ${page}: it is not https`,
       'Serve the files over https, and write https into baseurl.',
     );
-  const allowed = response.headers.get('access-control-allow-origin');
+  const allowed = headers.get('access-control-allow-origin');
   if (url.origin === page || allowed === '*' || allowed === page) return;
   findings.risk(
     'baseurl.cors',
@@ -111,27 +112,19 @@ const checkPage = (url: URL, response: Response, page: string, findings: Finding
 };
 
 /** Reads the probe where browsers will look for it. */
-export const checkBaseurl = async (
-  config: SourceConfig,
-  {
-    app,
-    probe,
-    addresses,
-  }: { readonly app: Pick<App, 'fetch' | 'urlFor'>; readonly probe: Probe; readonly addresses: Addresses },
-  { findings, signal }: { readonly findings: Findings; readonly signal: AbortSignal },
-): Promise<void> => {
-  const url = linkOf(config, probe, addresses);
+export const checkBaseurl = async (search: Search, addresses: Addresses): Promise<void> => {
+  const { config, findings, signal } = search;
+  const url = linkOf(search, addresses);
   if (url === undefined)
     return findings.risk(
       'baseurl',
       `whether ${config.baseurl ?? ''} leads to the files is not known: it is a path`,
       'Run again with --page-origin https://the-site-of-the-pages',
     );
-  url.search = signatureOf(app, config.name, probe);
   const { page } = addresses;
   try {
     const response = await ask(url, signal, page === undefined ? {} : { headers: { origin: page } });
-    await checkAnswer(response, { url, probe, config }, findings);
+    await checkAnswer(url, response, search);
     if (page !== undefined) checkPage(url, response, page, findings);
   } catch (error) {
     signal.throwIfAborted();
@@ -143,72 +136,50 @@ export const checkBaseurl = async (
   }
 };
 
-/** What stands after a link of a source whose links are signed. */
-const signatureOf = (app: Pick<App, 'fetch' | 'urlFor'>, name: string, probe: Probe): string =>
-  new URL(app.urlFor(name, probe.name), 'http://doctor.invalid/').search;
+/** Whether strangers get a file that the service serves, as its settings promise. */
+export const checkServing = async (search: Search): Promise<void> => {
+  const { app, config, probe, findings, signal } = search;
+  const { name, settings } = config;
+  const url = new URL(`/file/${encodeURIComponent(name)}/${probe.name}`, 'http://doctor.invalid/');
+  url.search = new URL(app.urlFor(name, probe.name), url).search;
+  const response = await app.fetch(new Request(url, { signal }));
+  const { status, headers } = response;
+  const text = await beginningOf(response);
+  if (settings.serve === 'protected' && (status === 401 || status === 403))
+    return findings.ok('serve', 'the service serves the files, and refuses strangers');
+  if (status === 302 && settings.delivery === 'redirect')
+    return checkRedirect(headers.get('location') ?? '', search);
+  if (status === 200 && settings.delivery.startsWith('x-'))
+    return findings.ok('serve', `the web server is asked to send the files (${settings.delivery})`);
+  if (status === 200 && text === probe.content) return reportServed(config, findings);
+  findings.broken(
+    'serve',
+    `the service answers ${String(status)} for a file that is there`,
+    settings.delivery === 'redirect' && status === 501
+      ? 'npm install @aws-sdk/s3-request-presigner'
+      : 'Look at the access rules: stowage explain ROLE fileDownload /',
+  );
+};
+
+const checkRedirect = async (location: string, { probe, findings, signal }: Search): Promise<void> => {
+  const reached = await ask(location, signal).then(beginningOf).catch(reasonOf);
+  signal.throwIfAborted();
+  if (reached === probe.content)
+    return findings.ok('serve', 'the service redirects to the bucket, which answers');
+  findings.broken(
+    'serve',
+    `the redirect to the bucket leads to something else: ${reached.slice(0, 80)}`,
+    'Allow the key to read the objects, or set "delivery": "stream".',
+  );
+};
 
 /** The bytes came from the service, which may not be what was asked for. */
-const reportServed = (storageAdapter: string, delivery: string, findings: Findings): void => {
-  if (delivery !== 'redirect' || !['azure', 'gcs'].includes(storageAdapter))
+const reportServed = ({ storageAdapter, settings }: SourceConfig, findings: Findings): void => {
+  if (settings.delivery !== 'redirect' || !['azure', 'gcs'].includes(storageAdapter))
     return findings.ok('serve', 'the service serves the files');
   findings.risk(
     'serve',
     'the service sends the files itself: its credentials cannot sign URLs',
     `Give it credentials that can sign, or set "delivery": "stream" (docs/${storageAdapter}.md).`,
   );
-};
-
-/** Whether strangers get a file that the service serves, as its settings promise. */
-export const checkServing = async (
-  app: Pick<App, 'fetch' | 'urlFor'>,
-  { name, storageAdapter, settings: { serve, delivery } }: SourceConfig,
-  probe: Probe,
-  { findings, signal }: { readonly findings: Findings; readonly signal: AbortSignal },
-): Promise<void> => {
-  const url = new URL(`/file/${encodeURIComponent(name)}/${probe.name}`, 'http://doctor.invalid/');
-  url.search = signatureOf(app, name, probe);
-  const response = await app.fetch(new Request(url, { signal }));
-  const { status, headers } = response;
-  if (serve === 'protected' && (status === 401 || status === 403)) {
-    await response.body?.cancel();
-    return findings.ok('serve', 'the service serves the files, and refuses strangers');
-  }
-  if (status === 302 && delivery === 'redirect') return checkRedirect(headers, probe, { findings, signal });
-  if (status === 200 && delivery.startsWith('x-'))
-    return findings.ok('serve', `the web server is asked to send the files (${delivery})`);
-  if (status === 200 && (await beginningOf(response)) === probe.content)
-    return reportServed(storageAdapter, delivery, findings);
-  await response.body?.cancel().catch(() => undefined);
-  findings.broken(
-    'serve',
-    `the service answers ${String(status)} for a file that is there`,
-    delivery === 'redirect' && status === 501
-      ? 'npm install @aws-sdk/s3-request-presigner'
-      : 'Look at the access rules: stowage explain ROLE fileDownload /',
-  );
-};
-
-const checkRedirect = async (
-  headers: Headers,
-  probe: Probe,
-  { findings, signal }: { readonly findings: Findings; readonly signal: AbortSignal },
-): Promise<void> => {
-  const location = headers.get('location') ?? '';
-  try {
-    const response = await ask(location, signal);
-    const isSame = (await beginningOf(response)) === probe.content;
-    if (isSame) return findings.ok('serve', 'the service redirects to the bucket, which answers');
-    findings.broken(
-      'serve',
-      `the redirect to the bucket answers ${String(response.status)}`,
-      'Allow the key to read the objects, or set "delivery": "stream".',
-    );
-  } catch (error) {
-    signal.throwIfAborted();
-    findings.broken(
-      'serve',
-      `the redirect to the bucket does not answer: ${reasonOf(error)}`,
-      'Set "delivery": "stream": browsers may not reach the endpoint either.',
-    );
-  }
 };

@@ -1,19 +1,18 @@
 import type { App } from '../../app.ts';
-import type { Settings } from '../../config/settings.ts';
 import { readVersion } from '../../version.ts';
 import { reasonOf, type Findings } from './finding.ts';
 import { ask } from './public-address.ts';
 
-/** The running service, as browsers reach it. */
+/** The running service, as browsers reach it, and what is said about it. */
 export interface RunningService {
   /** With a slash at the end. */
   readonly url: URL;
-  readonly settings: Settings;
+  readonly onlyPOST: boolean;
   /** Bytes of the form that must get through. */
   readonly formSize: number;
+  readonly findings: Findings;
+  readonly signal: AbortSignal;
 }
-
-const inMegabytes = (bytes: number): string => `${String(Math.ceil(bytes / 1024 ** 2))} MB`;
 
 /** What answers in place of the service. */
 const describeStranger = (status: number, text: string): readonly [text: string, fix: string] => {
@@ -46,46 +45,46 @@ const describeStranger = (status: number, text: string): readonly [text: string,
 const isPing = (status: number, text: string): boolean =>
   status === 200 && /^\{"success":true\}\s*$/u.test(text);
 
-const checkPing = async (
-  { url, settings }: RunningService,
-  { findings, signal }: { readonly findings: Findings; readonly signal: AbortSignal },
-): Promise<boolean> => {
-  const ping = new URL('ping', url);
-  const response = await ask(ping, signal, { method: settings.onlyPOST ? 'POST' : 'GET' });
-  const text = (await response.text()).slice(0, 2000);
-  if (!isPing(response.status, text)) {
-    findings.broken('service', ...describeStranger(response.status, text));
+const checkPing = async ({ url, onlyPOST, findings, signal }: RunningService): Promise<boolean> => {
+  const { status, headers, ...response } = await askPing(url, signal, { method: onlyPOST ? 'POST' : 'GET' });
+  if (!isPing(status, response.text)) {
+    findings.broken('service', ...describeStranger(status, response.text));
     return false;
   }
-  const version = response.headers.get('x-app-version');
-  if (version !== null && version !== readVersion())
+  const [there, here] = [headers.get('x-app-version'), readVersion()];
+  if (there !== null && there !== here)
     findings.risk(
       'service.version',
-      `version ${version} runs there, and this is ${readVersion()}`,
+      `version ${there} runs there, and this is ${here}`,
       'Restart the service after updates.',
     );
   findings.ok('service', `the service answers at ${url.href}`);
   return true;
 };
 
+const askPing = async (
+  url: URL,
+  signal: AbortSignal,
+  init: RequestInit,
+): Promise<{ readonly status: number; readonly headers: Headers; readonly text: string }> => {
+  const response = await ask(new URL('ping', url), signal, init);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+};
+
 /** Sends a form that no action gets to see. */
-const checkFormSize = async (
-  { url, formSize }: RunningService,
-  { findings, signal }: { readonly findings: Findings; readonly signal: AbortSignal },
-): Promise<void> => {
-  const size = inMegabytes(formSize);
-  const fix = `nginx: client_max_body_size ${String(Math.ceil((formSize * 1.2) / 1024 ** 2))}m; proxy_request_buffering off;`;
+const checkFormSize = async ({ url, formSize, findings, signal }: RunningService): Promise<void> => {
+  const megabytes = formSize / 1024 ** 2;
+  const form = `a form of ${String(Math.ceil(megabytes))} MB`;
+  const fix = `nginx: client_max_body_size ${String(Math.ceil(megabytes * 1.2))}m; proxy_request_buffering off;`;
   const body = new FormData();
   body.set('files[0]', new Blob([new Uint8Array(formSize)]), 'doctor.bin');
   try {
-    const response = await ask(new URL('ping', url), signal, { method: 'POST', body });
-    const text = await response.text();
-    if (isPing(response.status, text)) findings.ok('service.form', `forms of ${size} get through`);
-    else
-      findings.broken('service.form', `a form of ${size} is answered with ${String(response.status)}`, fix);
+    const { status, text } = await askPing(url, signal, { method: 'POST', body });
+    if (isPing(status, text)) findings.ok('service.form', `${form} gets through`);
+    else findings.broken('service.form', `${form} is answered with ${String(status)}`, fix);
   } catch (error) {
     signal.throwIfAborted();
-    findings.broken('service.form', `a form of ${size} does not get through: ${reasonOf(error)}`, fix);
+    findings.broken('service.form', `${form} does not get through: ${reasonOf(error)}`, fix);
   }
 };
 
@@ -121,7 +120,7 @@ const preflight = (page: string): RequestInit => ({
 
 /** Whether a page may use a service that is not known to run. */
 export const checkPageInside = async (
-  app: Pick<App, 'fetch' | 'urlFor'>,
+  app: Pick<App, 'fetch'>,
   page: string,
   findings: Findings,
 ): Promise<void> => {
@@ -130,11 +129,7 @@ export const checkPageInside = async (
   checkPreflight(response, page, false, findings);
 };
 
-const checkPageAt = async (
-  { url }: RunningService,
-  page: string,
-  { findings, signal }: { readonly findings: Findings; readonly signal: AbortSignal },
-): Promise<void> => {
+const checkPageAt = async ({ url, findings, signal }: RunningService, page: string): Promise<void> => {
   if (page.startsWith('https:') && url.protocol === 'http:')
     findings.broken(
       'service.mixed',
@@ -147,24 +142,15 @@ const checkPageAt = async (
   checkPreflight(response, page, true, findings);
 };
 
-/** Asks the running service, through whatever stands before it. Nothing is stored. */
-export const checkService = async (
-  service: RunningService,
-  page: string | undefined,
-  findings: Findings,
-  signal: AbortSignal,
-): Promise<void> => {
-  const scope = { findings, signal };
+/** Asks the running service, through what stands before it. Nothing is stored. */
+export const checkService = async (service: RunningService, page: string | undefined): Promise<void> => {
   try {
-    if (!(await checkPing(service, scope))) return;
-    if (page !== undefined) await checkPageAt(service, page, scope);
-    await checkFormSize(service, scope);
+    if (!(await checkPing(service))) return;
+    if (page !== undefined) await checkPageAt(service, page);
+    await checkFormSize(service);
   } catch (error) {
-    signal.throwIfAborted();
-    findings.broken(
-      'service',
-      `${service.url.href} does not answer: ${reasonOf(error)}`,
-      'Start the service, or correct --url.',
-    );
+    service.signal.throwIfAborted();
+    const text = `${service.url.href} does not answer: ${reasonOf(error)}`;
+    service.findings.broken('service', text, 'Start the service, or correct --url.');
   }
 };

@@ -1,8 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { CheckedConfiguration } from '../../checked-configuration.ts';
+import { UNGUARDED, type CheckedConfiguration } from '../../checked-configuration.ts';
 import { isPlainObject, type PlainObject } from '../../config/plain-values.ts';
-import { publicWarnings } from '../../config/warnings.ts';
 import type { ServiceDefinition } from '../../app.ts';
 import { openActions } from '../../open-actions.ts';
 import { overlapsOf } from '../../sources/open-at-start.ts';
@@ -27,39 +26,33 @@ const checkStrangers = (
   );
 };
 
-/** What the start says of settings, each with its fix. */
-const checkRisks = ({ risks, unused }: CheckedConfiguration, findings: Findings): void => {
+/** What the start says of settings. */
+const checkRisks = ({ warnings, risks, unused }: CheckedConfiguration, findings: Findings): void => {
+  // Strangers have a check of their own.
+  for (const warning of warnings)
+    if (warning !== UNGUARDED)
+      findings.risk('settings', warning, 'Correct this setting; docs/configuration.md explains it.');
   for (const { key, text, fix, isOfStrangers } of risks)
     if (isOfStrangers !== true) findings.risk('settings', `${key}: ${text}`, fix);
   if (unused.length > 0)
     findings.note('settings', `accepted for compatibility, without effect: ${unused.join(', ')}`);
 };
 
-/** Whether pages of other sites may act with the cookies of their visitors. */
+/** Whether pages of other sites may act with the cookies of their visitors; of tokens the start says so. */
 const checkSites = (
   { hooks = {} }: ServiceDefinition,
   { config: { settings } }: CheckedConfiguration,
   findings: Findings,
 ): void => {
-  const { auth, allowCrossOrigin, allowedOrigins, refuseCrossSite, onlyPOST } = settings;
-  const isOpen = allowCrossOrigin && allowedOrigins === null && hooks.allowedOrigins === undefined;
-  if (isOpen)
-    findings.risk(
-      'sites.origins',
-      'pages of every site may use the service, with the cookies of their visitors',
-      'List the sites of your pages: "allowedOrigins": ["https://www.example.com"]',
-    );
-  const hasCookies =
-    hooks.checkAuthentication !== undefined || auth?.header !== undefined || auth?.jwt?.cookie !== undefined;
-  if (!hasCookies) return;
-  if (!refuseCrossSite)
+  const { auth, refuseCrossSite } = settings;
+  if (hooks.checkAuthentication === undefined && auth?.header === undefined) return;
+  if (refuseCrossSite) findings.ok('sites.cross-site', 'requests of pages of other sites are refused');
+  else
     findings.risk(
       'sites.cross-site',
       'where users log in with cookies, pages of other sites may act in their name',
       'Set "refuseCrossSite": true',
     );
-  else if (!onlyPOST && !isOpen)
-    findings.ok('sites.cross-site', 'requests of pages of other sites are refused');
 };
 
 /** Keys whose texts are secrets, of all stores, also of those that a host has registered. */
@@ -70,11 +63,7 @@ const SECRET_KEYS =
 const LOGIN_IN_ADDRESS = /^[a-z][a-z\d+.-]*:\/\/[^/@\s]*:[^/@\s]+@/iu;
 
 /** The dotted keys of secrets that stand in the configuration itself. */
-export const secretsIn = (
-  value: unknown,
-  path: readonly string[] = [],
-  isSecret = false,
-): readonly string[] => {
+const secretsIn = (value: unknown, path: readonly string[] = [], isSecret = false): readonly string[] => {
   if (typeof value === 'string')
     return value !== '' && (isSecret || LOGIN_IN_ADDRESS.test(value)) ? [path.join('.')] : [];
   if (Array.isArray(value))
@@ -109,46 +98,6 @@ const checkSecrets = async (
       `chmod o-rwx ${file} (or { "env": "NAME" } or { "file": "/run/secrets/name" } in place of the text)`,
     );
   findings.ok('secrets', `secrets stand in ${file}, which others cannot read`);
-};
-
-const ACTIVE_TYPES = ['html', 'htm', 'xhtml', 'js', 'mjs'];
-
-/** What the settings of single sources allow. */
-const checkSources = ({ config: { sources, settings } }: CheckedConfiguration): readonly Findings[] =>
-  sources.map(({ name, key, baseurl, settings: own, withoutEffect }) => {
-    const findings = new Findings(name);
-    const active = ACTIVE_TYPES.filter((type) => own.extensions.includes(type));
-    if (baseurl !== undefined && active.length > 0)
-      findings.risk(
-        'extensions',
-        `uploads of ${active.join(', ')} run on the domain of baseurl`,
-        `List only what is needed: "sources.${key}.extensions": ["jpg", "png", "pdf"]`,
-      );
-    if (withoutEffect.length > 0)
-      findings.risk(
-        'settings',
-        `without effect in a source: ${withoutEffect.join(', ')}`,
-        'Write it at the top of the configuration.',
-      );
-    const { signingSecret } = settings;
-    if (own.serve === 'signed' && signingSecret !== undefined)
-      findings.ok('signing', 'links are signed, with a key of at least 32 bytes');
-    return findings;
-  });
-
-const checkRules = ({ config, ruleKeys }: CheckedConfiguration, findings: Findings): void => {
-  const { settings } = config;
-  for (const text of publicWarnings(config))
-    findings.risk('rules.public', text, 'Set "serve": "protected" or "signed" (docs/serving.md).');
-  const known = new Set(['role', 'path', 'extensions', ...ruleKeys.keys()]);
-  const keys = new Set(settings.accessControl.flatMap((rule) => Object.keys(rule)));
-  for (const key of keys)
-    if (!known.has(key))
-      findings.risk(
-        'rules',
-        `accessControl names an action that does not exist: ${key}`,
-        `Correct or remove ${key}.`,
-      );
 };
 
 /** Whether what one source forbids can be reached through another. */
@@ -190,13 +139,12 @@ export const checkSettings = async (
   definition: ServiceDefinition,
   checked: CheckedConfiguration,
   file: string | undefined,
-): Promise<readonly Findings[]> => {
+): Promise<Findings> => {
   const findings = new Findings();
   checkStrangers(definition, checked, findings);
   checkSites(definition, checked, findings);
   checkRisks(checked, findings);
-  checkRules(checked, findings);
   checkConfigurationFile(checked, file, findings);
   await checkSecrets(definition, file, findings);
-  return [findings, ...checkSources(checked)];
+  return findings;
 };
