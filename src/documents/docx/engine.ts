@@ -2,6 +2,7 @@ import type { DocxPage } from '../../docx/convert.ts';
 import { DocumentFailedError, DocumentLimitError, ShuttingDownError } from '../../errors/errors.ts';
 import { requireInstalled } from '../../errors/optional-package.ts';
 import { createTaskQueue } from '../../concurrency/task-queue.ts';
+import { WarmPool } from '../../concurrency/warm-pool.ts';
 import { createSharpLoader } from '../../images/sharp-library.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { RemoteFetcher } from '../../remote/remote.ts';
@@ -9,10 +10,10 @@ import { startDocumentClock, type DocumentClock } from '../document-clock.ts';
 import { createDocumentResources } from '../document-resources.ts';
 import type { DocumentJob } from '../documents.ts';
 import { isSizeChosen, pageSizeOf, type PageSetup } from '../page-setup.ts';
+import { ConverterThread } from './converter-thread.ts';
 import { Drawings } from './drawing/drawings.ts';
 import type { DocxLimits } from './limits.ts';
 import { createResourceLoader } from './resource-loader.ts';
-import { ThreadPool } from './thread-pool.ts';
 
 const PARALLEL_PICTURES = 2;
 
@@ -47,7 +48,7 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
   const lanes = createTaskQueue({ capacity, maxWaiting, maxWaitMs });
   const pictureLanes = createTaskQueue({ capacity: PARALLEL_PICTURES, maxWaiting: 1000, maxWaitMs });
   const sharp = createSharpLoader();
-  const pool = new ThreadPool(limits.maxHeapMb, limits.idleMs);
+  const pool = new WarmPool(() => new ConverterThread(limits.maxHeapMb), limits.idleMs);
   const drawings = new Drawings(limits);
   const closing = new AbortController();
 
@@ -64,16 +65,13 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
       signal,
       log,
     });
-    const thread = pool.take();
-    try {
-      const bytes = await deadline.race(thread.convert(job.html, docxPage(job.page), load));
-      pool.giveBack(thread);
-      return bytes;
-    } catch (error) {
-      // It may be busy for ever, or half-way through something.
-      await thread.end();
-      throw error;
-    }
+    return pool.use((thread) =>
+      deadline.race(thread.convert(job.html, docxPage(job.page), load)).catch(async (error: unknown) => {
+        // It may be busy for ever, or half-way through something.
+        await thread.end();
+        throw error;
+      }),
+    );
   };
 
   const convertWithin = async (job: DocumentJob): Promise<Uint8Array> => {
@@ -99,8 +97,7 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
     },
     close: async () => {
       closing.abort();
-      drawings.close();
-      await pool.close();
+      await Promise.all([drawings.close(), pool.close()]);
     },
   };
 };

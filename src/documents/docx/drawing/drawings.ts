@@ -1,5 +1,6 @@
+import { WarmPool } from '../../../concurrency/warm-pool.ts';
 import { BrokenImageError } from '../../../errors/errors.ts';
-import { startDeadline, type Deadline } from '../../../remote/deadline.ts';
+import { startDeadline } from '../../../remote/deadline.ts';
 import type { Picture } from '../../../docx/convert.ts';
 import { DrawingProcess, type DrawingOrder } from './drawing-process.ts';
 
@@ -9,14 +10,14 @@ export interface DrawingLimits {
   readonly idleMs: number;
 }
 
-/** Draws SVG files. Keeps its processes warm; there are as many as callers draw at a time. */
+/** Draws SVG files. There are as many processes as callers draw at a time. */
 export class Drawings {
-  readonly #limits: DrawingLimits;
-  readonly #idle = new Map<DrawingProcess, NodeJS.Timeout>();
-  readonly #busy = new Set<DrawingProcess>();
+  readonly #drawMs: number;
+  readonly #pool: WarmPool<DrawingProcess>;
 
-  constructor(limits: DrawingLimits) {
-    this.#limits = limits;
+  constructor({ drawMs, idleMs }: DrawingLimits) {
+    this.#drawMs = drawMs;
+    this.#pool = new WarmPool(() => new DrawingProcess(), idleMs);
   }
 
   /**
@@ -26,53 +27,30 @@ export class Drawings {
   async draw(order: DrawingOrder, signal: AbortSignal): Promise<Picture> {
     signal.throwIfAborted();
     const late = (): Error => new BrokenImageError('The drawing takes too long.');
-    const deadline = startDeadline(this.#limits.drawMs, signal, late);
-    const worker = this.#take();
+    const deadline = startDeadline(this.#drawMs, signal, late);
+    const drawBy = async (worker: DrawingProcess): Promise<Picture> => {
+      try {
+        return await deadline.race(worker.draw(order));
+      } finally {
+        // One that was given up on is still busy with it.
+        if (deadline.signal.aborted) worker.end();
+      }
+    };
     try {
-      return await this.#drawBy(worker, order, deadline).catch((error: unknown) => {
-        if (worker.isUsable || deadline.signal.aborted) throw error;
-        // It died while it was idle, or of this drawing; one more try will show.
-        return this.#drawBy(new DrawingProcess(), order, deadline);
-      });
+      return await this.#pool.use((worker) =>
+        drawBy(worker).catch((error: unknown) => {
+          if (worker.isUsable || deadline.signal.aborted) throw error;
+          // It died while it was idle, or of this drawing; one more try will show.
+          return this.#pool.use(drawBy);
+        }),
+      );
     } finally {
       deadline.end();
     }
   }
 
   /** Ends all processes. */
-  close(): void {
-    for (const timer of this.#idle.values()) clearTimeout(timer);
-    for (const worker of [...this.#idle.keys(), ...this.#busy]) worker.end();
-    this.#idle.clear();
-  }
-
-  async #drawBy(worker: DrawingProcess, order: DrawingOrder, deadline: Deadline): Promise<Picture> {
-    this.#busy.add(worker);
-    try {
-      return await deadline.race(worker.draw(order));
-    } finally {
-      // One that was given up on is still busy with it.
-      if (deadline.signal.aborted) worker.end();
-      this.#busy.delete(worker);
-      this.#giveBack(worker);
-    }
-  }
-
-  #take(): DrawingProcess {
-    for (const [worker, timer] of this.#idle) {
-      clearTimeout(timer);
-      this.#idle.delete(worker);
-      if (worker.isUsable) return worker;
-    }
-    return new DrawingProcess();
-  }
-
-  #giveBack(worker: DrawingProcess): void {
-    if (!worker.isUsable) return;
-    const retire = (): void => {
-      this.#idle.delete(worker);
-      worker.end();
-    };
-    this.#idle.set(worker, setTimeout(retire, this.#limits.idleMs).unref());
+  close(): Promise<void> {
+    return this.#pool.close();
   }
 }
