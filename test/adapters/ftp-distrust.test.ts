@@ -206,6 +206,78 @@ describe('answers that the ftp adapter does not trust', () => {
   });
 });
 
+describe('transfers of the ftp adapter', () => {
+  const endings = [
+    ['426 broken off', 'STORAGE_UNAVAILABLE'],
+    ['451 disk error', 'STORAGE_UNAVAILABLE'],
+    ['552 full', 'STORAGE_FULL'],
+    ['', 'STORAGE_UNAVAILABLE'],
+  ] as const;
+
+  it.each(endings)('a listing that ends with "%s" is not taken for whole', async (ending, code) => {
+    const { store } = await start({ listing: LISTED, ending });
+    expect(await failureOf(namesIn(store))).toMatchObject({ code });
+  });
+
+  it.each(endings)(
+    'a download that ends with "%s" fails, though its length is right',
+    async (ending, code) => {
+      const script = (verb: string) => (verb === 'MLST' ? FILE : undefined);
+      const { store } = await start({ content: Buffer.from('abc'), ending, script });
+      const { stream } = await store.read(at('a.txt'));
+      expect(await failureOf(buffer(stream))).toMatchObject({ code });
+    },
+  );
+
+  it.each(endings)('an upload that ends with "%s" gets no name', async (ending, code) => {
+    const { store, stub } = await start({ ending });
+    expect(await failureOf(store.write(at('a.txt'), contentOf('abc')))).toMatchObject({ code });
+    expect(stub.heard.some((line) => line.startsWith('RNTO'))).toBe(false);
+  });
+
+  it('an upload whose data connection breaks fails as its answer says, on a connection that goes on', async () => {
+    const { store, stub } = await start({ ending: '552 full', resets: true });
+    const content = Readable.from([Buffer.alloc(8_000_000)], { objectMode: false });
+    expect(await failureOf(store.write(at('a.txt'), content))).toMatchObject({ code: 'STORAGE_FULL' });
+    expect((await store.stat(SourcePath.root)).kind).toBe('folder');
+    expect(stub.made()).toBe(1);
+  });
+
+  it('content that fails leaves nothing of itself, and its error', async () => {
+    const script = (verb: string, path: string) =>
+      verb === 'MLST' && path.endsWith('.tmp') ? FILE : undefined;
+    const { store, stub } = await start({ script });
+    const content = Readable.from(
+      (async function* () {
+        yield Buffer.from('abc');
+        await Promise.resolve();
+        throw new Error('the sender has left');
+      })(),
+    );
+    await expect(store.write(at('a.txt'), content)).rejects.toThrow('the sender has left');
+    expect(stub.heard.some((line) => line.startsWith('RNTO'))).toBe(false);
+    expect(stub.heard.some((line) => /^DELE \/\..*\.tmp$/u.test(line))).toBe(true);
+  });
+
+  it('parts of a file are read one after another on one connection', async () => {
+    const content = Buffer.alloc(4_000_000, 'stowage');
+    const script = (verb: string) => {
+      if (verb === 'REST') return '502 no';
+      return verb === 'MLST' ? FILE.replace('size=3', `size=${String(content.length)}`) : undefined;
+    };
+    const { store, stub } = await start({ content, script }, { connections: 1 });
+    for (const range of [
+      { start: 7, end: 13 },
+      { start: 14, end: 20 },
+      { start: content.length - 3, end: content.length - 1 },
+    ]) {
+      const { stream } = await store.read(at('a.bin'), { range });
+      expect(await buffer(stream)).toEqual(content.subarray(range.start, range.end + 1));
+    }
+    expect(stub.made()).toBe(1);
+  });
+});
+
 describe('connections of the ftp adapter', () => {
   it('that a server has closed meanwhile are replaced, unless something was changed', async () => {
     let isLeaving = '';

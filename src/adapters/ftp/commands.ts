@@ -1,6 +1,6 @@
 import type { FTPResponse } from 'basic-ftp';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { FtpConnection, Received, Wanted } from './connection.ts';
+import type { FtpConnection, Part, Received } from './connection.ts';
 import { codeOf, errorOf, isFinalRefusal, isUnknownCommand } from './errors.ts';
 
 /** Where a CWD has led: `link` to somewhere else, `closed` nowhere. */
@@ -88,13 +88,36 @@ export class Commands {
     return folderIn((await this.answerIfKnown('PWD'))?.message);
   }
 
-  /** Has the server send something, until the signal aborts. */
-  async receive(text: string, path: SourcePath, wanted: Wanted): Promise<Received> {
-    const received = await this.#look(text, path, () => this.connection.receive(text, wanted));
-    const leave = (): void => void received.body.destroy(this.signal?.reason as Error);
-    this.signal?.addEventListener('abort', leave, { once: true });
-    void received.ended.finally(() => this.signal?.removeEventListener('abort', leave));
-    return received;
+  /** What the server sends of the folder that was entered last. */
+  list(text: string, folder: SourcePath): Promise<string> {
+    return this.#look(text, folder, () => this.connection.list(text));
+  }
+
+  /** Has the server send a file. What it has accepted goes on until its reader leaves. */
+  receive(path: SourcePath, whole: string, part: Part): Promise<Received> {
+    return this.#look('RETR', path, () => this.connection.receive(whole, part));
+  }
+
+  /** Stores content; returns its length. @throws what the content throws, errorOf, the signal's reason */
+  async store(path: SourcePath, whole: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
+    let size = 0;
+    let failure: readonly [unknown] | undefined;
+    // The file ends where content fails, so that the connection goes on; the caller removes it.
+    const sent = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
+      try {
+        for await (const chunk of chunks) {
+          size += chunk.byteLength;
+          yield chunk;
+        }
+      } catch (error) {
+        failure = [error];
+      }
+    };
+    this.signal?.throwIfAborted();
+    this.hasChanged = true;
+    await this.#look('STOR', path, () => this.connection.send(whole, sent()));
+    if (failure !== undefined) throw failure[0];
+    return size;
   }
 
   async #look<T>(text: string, path: SourcePath | undefined, work: () => Promise<T>): Promise<T> {

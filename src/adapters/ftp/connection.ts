@@ -1,28 +1,31 @@
-import { PassThrough, type Readable } from 'node:stream';
+import { PassThrough, Readable, Writable } from 'node:stream';
 import type { Socket } from 'node:net';
-import { TLSSocket, type ConnectionOptions } from 'node:tls';
-import type { Client, FTPResponse } from 'basic-ftp';
+import { TLSSocket } from 'node:tls';
+import type { Client, FTPResponse, RawListParser } from 'basic-ftp';
 import { loadOptional } from '../../adapter-support/optional-package.ts';
-import { StorageDeniedError } from '../../errors/errors.ts';
+import { orAborted } from '../../concurrency/or-aborted.ts';
 import type { PooledConnection } from '../../remote-store/connection-pool.ts';
-import { inTime, LostConnectionError, SilenceError } from '../../remote-store/lost-connection.ts';
-import { DataLostError, openData, portIn, receiveAll, secureData, sendAll } from './data.ts';
-import { codeOf } from './errors.ts';
-import { logIn, tlsOptionsOf } from './login.ts';
+import { inTime, LostConnectionError } from '../../remote-store/lost-connection.ts';
+import { createDataStrategy } from './data-connection.ts';
+import { codeOf, errorOf, isFinalRefusal } from './errors.ts';
+import { logIn } from './login.ts';
 import type { FtpOptions } from './options.ts';
-import { watchReplies } from './replies.ts';
 
 /** How long a transfer that was broken off may take to be answered, before its connection is given up. */
 const SETTLE_MS = 5000;
+/** Characters of one answer that are kept until it is whole. */
+const LONGEST_ANSWER = 64 * 1024;
+/** Bytes of a listing, which is held whole: some 600,000 entries. */
+const LONGEST_LISTING = 64 * 1024 * 1024;
+/** Bytes of a file that are kept for a slow reader: smaller ones free their connection without it. */
+const READ_AHEAD = 256 * 1024;
 
-/** What a download takes of a file, and how far it runs ahead of its reader. */
-export interface Wanted {
-  /** First byte. Default: 0. */
-  readonly offset?: number;
-  /** Bytes. Default: all. */
-  readonly length?: number;
-  /** Bytes that are kept for a slow reader. */
-  readonly ahead: number;
+/** What a download takes of a file. */
+export interface Part {
+  /** First byte. */
+  readonly offset: number;
+  /** Bytes; Infinity: all that follow. */
+  readonly length: number;
 }
 
 /** What a server sends. `ended` resolves when the connection is free again; it never rejects. */
@@ -37,20 +40,35 @@ export class FtpConnection implements PooledConnection {
   wasUsed = false;
   /** Whether the server may know MLSD and MLST. */
   hasFacts = true;
+  /** The library's parser for lines of LIST. */
+  readonly parseLine: RawListParser;
   readonly #client: Client;
-  readonly #silenceMs: number;
-  readonly #tls: ConnectionOptions | undefined;
-  #session: Buffer | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #isAsked = true;
-  #isOpen = true;
-  /** Until it refuses, the server is asked by EPSV. */
-  #isExtended = true;
+  /** The last command has its last answer. */
+  #isAnswered = true;
+  #listing = '';
 
-  private constructor(client: Client, options: FtpOptions) {
+  private constructor(client: Client) {
     this.#client = client;
-    this.#silenceMs = options.timeout * 1000;
-    this.#tls = options.tls ? tlsOptionsOf(options) : undefined;
+    this.parseLine = client.parseList;
+    client.parseList = (text) => {
+      this.#listing = text;
+      return [];
+    };
+    const openData = createDataStrategy();
+    client.prepareTransfer = async (ftp) => {
+      const reply = await openData(ftp);
+      this.#isAnswered = false;
+      return reply;
+    };
+    const { ftp } = client;
+    const handle = ftp.handle.bind(ftp);
+    ftp.handle = (command, heard) =>
+      handle(command, (reply, task) => {
+        this.#isAnswered ||= reply instanceof Error || (reply.code >= 200 && reply.code < 300);
+        heard(reply, task);
+      });
   }
 
   /**
@@ -60,95 +78,97 @@ export class FtpConnection implements PooledConnection {
   static async open(options: FtpOptions, signal: AbortSignal): Promise<FtpConnection> {
     const { Client: FtpClient } = await loadOptional('FTP storage', 'basic-ftp', () => import('basic-ftp'));
     signal.throwIfAborted();
-    // The library's own time limit counts any packet as an answer.
-    const client = new FtpClient(0);
-    const connection = new FtpConnection(client, options);
-    const watch = (socket: Socket): void => {
-      // TLS 1.2 has its session by now, 1.3 only later.
-      if (socket instanceof TLSSocket) connection.#session = socket.getSession();
-      socket.on('session', (session: Buffer) => (connection.#session = session));
-      watchReplies(
-        socket,
-        () => connection.#isAsked,
-        (reason) => connection.#end(reason),
-      );
-    };
+    const timeoutMs = options.timeout * 1000;
+    const client = new FtpClient(timeoutMs, { maxListingBytes: LONGEST_LISTING });
+    const connection = new FtpConnection(client);
     try {
-      connection.hasFacts = await logIn(client, options, { signal, watch });
+      const login = logIn(client, options, (socket) => connection.#watch(socket));
+      connection.hasFacts = await inTime(orAborted(login, signal), timeoutMs);
       connection.#isAsked = false;
       return connection;
     } catch (error) {
       connection.close();
-      throw error;
+      throw errorOf('the login', error);
     }
   }
 
   get isOpen(): boolean {
-    return this.#isOpen && !this.#client.closed;
-  }
-
-  /** The library, for the listings of other kinds that it understands. */
-  get client(): Client {
-    return this.#client;
+    return !this.#client.closed;
   }
 
   close(): void {
-    this.#end(new LostConnectionError('the connection was closed'));
+    this.#end('the connection was closed');
   }
 
   /**
    * Sends commands, each after the answer to the one before, and returns the last answer. Nothing is sent twice.
-   * @throws what the server refused with, as the library tells it; SilenceError, LostConnectionError
+   * @throws what the server refused with, as the library tells it; LostConnectionError
    */
   command(...texts: readonly string[]): Promise<FTPResponse> {
     return this.#inTurn(async () => {
       let reply: FTPResponse = { code: 0, message: '' };
-      for (const text of texts) reply = await this.#ask(text);
+      for (const text of texts) reply = await this.#client.ftp.request(text);
       return reply;
     });
   }
 
-  /** Has the server send something. It has accepted the command when this resolves. @throws as command */
-  receive(text: string, { offset = 0, length = Number.POSITIVE_INFINITY, ahead }: Wanted): Promise<Received> {
-    const body = new PassThrough({ readableHighWaterMark: ahead });
+  /** What MLSD or LIST sends, once the server has confirmed that it is whole. @throws as command */
+  list(command: string): Promise<string> {
+    return this.#inTurn(async () => {
+      this.#client.availableListCommands = [command];
+      await this.#transfer(() => this.#client.list());
+      return this.#listing;
+    });
+  }
+
+  /** Has the server send a file. It has accepted the command when this resolves. @throws as command */
+  receive(path: string, { offset, length }: Part): Promise<Received> {
+    const body = new PassThrough({ readableHighWaterMark: READ_AHEAD });
     body.on('error', () => undefined);
     return new Promise((resolve, reject) => {
-      const accept = (): void => resolve({ body, ended });
+      const download = async (start: number): Promise<void> => {
+        const sink = passPart(body, { offset: offset - start, length });
+        sink.once('pipe', () => resolve({ body, ended }));
+        await this.#transfer(() => this.#client.downloadTo(sink, path, start));
+      };
       const transfer = this.#inTurn(() =>
-        this.#transfer(text, offset, async (data, skip) => {
-          accept();
-          return receiveAll(data, body, { skip, length }, this.#silenceMs);
+        download(offset).catch((error: unknown) => {
+          // Not every server goes on from the midst of a file.
+          if (offset === 0 || !isFinalRefusal(error)) throw error;
+          return download(0);
         }),
       );
       // The end of a file is believed when the server has confirmed it.
       const ended = transfer.then(
         () => void body.end(),
         (error: Error) => {
-          body.destroy(error);
+          // A part that is whole is left before the server's end of it.
+          if (!body.writableEnded) body.destroy(error);
           reject(error);
         },
       );
     });
   }
 
-  /** Sends content; returns its length. The signal ends it also while the server takes nothing. */
-  send(text: string, chunks: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<number> {
-    return this.#inTurn(async () => {
-      let size = 0;
-      let leave = (): void => this.close();
-      const abort = (): void => leave();
-      signal?.addEventListener('abort', abort, { once: true });
-      try {
-        await this.#transfer(text, 0, async (data) => {
-          leave = () => void data.destroy();
-          size = await sendAll(data, chunks, this.#silenceMs);
-          return true;
-        });
-        return size;
-      } finally {
-        signal?.removeEventListener('abort', abort);
-      }
-    });
+  /** Sends content, whose errors are the caller's. @throws as command */
+  send(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    const content = Readable.from(this.#onceSecured(chunks), { objectMode: false });
+    const sending = this.#inTurn(() => this.#transfer(() => this.#client.uploadFrom(content, path)));
+    return sending.finally(() => void content.destroy());
+  }
+
+  /**
+   * The library takes a resumed session for a handshake that is done: the end of a file without bytes would
+   * overtake the handshake, or its last packet.
+   */
+  async *#onceSecured(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+    const data = this.#client.ftp.dataSocket;
+    if (data instanceof TLSSocket) {
+      if (data.getFinished() === undefined)
+        await new Promise((resolve) => data.once('secureConnect', resolve).once('close', resolve));
+      await new Promise((resolve) => data.write('', resolve));
+    }
+    yield* chunks;
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -158,13 +178,10 @@ export class FtpConnection implements PooledConnection {
       try {
         return await work();
       } catch (error) {
-        // Nobody knows what its next answer would belong to.
-        if (error instanceof SilenceError) this.#end(error);
+        if (codeOf(error) !== 421) throw error;
         // The server says good-bye.
-        if (codeOf(error) === 421) this.#end(new LostConnectionError('the server ends the connection'));
-        throw codeOf(error) === 421
-          ? new LostConnectionError('the server ends the connection', { cause: error })
-          : error;
+        this.#end('the server ends the connection');
+        throw new LostConnectionError('the server ends the connection', { cause: error });
       } finally {
         this.#isAsked = false;
       }
@@ -174,114 +191,80 @@ export class FtpConnection implements PooledConnection {
     return turn;
   }
 
-  async #ask(text: string): Promise<FTPResponse> {
-    requireOneLine(text);
-    return inTime(this.#client.ftp.request(text), this.#silenceMs);
-  }
-
-  async #openData(): Promise<Socket> {
-    const control = this.#client.ftp.socket;
-    if (this.#isExtended) {
-      try {
-        const { message } = await this.#ask('EPSV');
-        return await openData(control, portIn(message), this.#silenceMs);
-      } catch (error) {
-        if (codeOf(error) === undefined) throw error;
-        this.#isExtended = false;
-      }
-    }
-    const { message } = await this.#ask('PASV');
-    return openData(control, portIn(message), this.#silenceMs);
-  }
-
-  /**
-   * Runs a command with a data connection: `move` is called when the server has accepted the command, and
-   * returns whether it has seen the data to its end. What the server answers at last decides.
-   */
-  async #transfer(
-    text: string,
-    offset: number,
-    move: (data: Socket, skip: number) => Promise<boolean>,
-  ): Promise<void> {
-    requireOneLine(text);
-    let data = await this.#openData();
-    let ended: Promise<unknown> = Promise.resolve();
+  /** Runs a transfer. One that was broken off is answered too, and what the server refuses it with says why. */
+  async #transfer(work: () => Promise<unknown>): Promise<void> {
     try {
-      const skip = offset === 0 || (await this.#restartAt(offset)) ? 0 : offset;
-      const transfer = this.#begin(text);
-      ended = transfer.ended;
-      await inTime(Promise.race([transfer.accepted, ended]), this.#silenceMs);
-      if (this.#tls !== undefined) data = await this.#secure(data, this.#tls);
-      ended.catch(() => data.destroy());
-      if (await move(data, skip)) return await inTime(ended, this.#silenceMs).then(() => undefined);
-      await this.#breakOff(data, ended);
+      await work();
     } catch (error) {
-      const refusal = await this.#breakOff(data, ended);
-      throw error instanceof DataLostError && refusal !== undefined ? refusal : error;
+      if (this.#isAnswered) throw error;
+      const refusal = await this.#settle();
+      throw refusal ?? error;
     }
-  }
-
-  /** Whether the server goes on from that byte. */
-  async #restartAt(offset: number): Promise<boolean> {
-    try {
-      return (await this.#ask(`REST ${String(offset)}`)).code === 350;
-    } catch (error) {
-      if (codeOf(error) === undefined) throw error;
-      return false;
-    }
-  }
-
-  #begin(text: string): { readonly accepted: Promise<void>; readonly ended: Promise<FTPResponse> } {
-    let accept = (): void => undefined;
-    const accepted = new Promise<void>((resolve) => (accept = resolve));
-    const ended = this.#client.ftp.handle(text, (reply, task) => {
-      if (reply instanceof Error) task.reject(reply);
-      else if (reply.code < 200) accept();
-      else if (reply.code < 300) task.resolve(reply);
-      else task.reject(new LostConnectionError(`an answer of another kind: ${String(reply.code)}`));
-    }) as Promise<FTPResponse>;
-    ended.catch(() => undefined);
-    return { accepted, ended };
-  }
-
-  /** Ends a transfer in its midst; returns a refusal. */
-  async #breakOff(data: Socket, ended: Promise<unknown>): Promise<unknown> {
-    data.destroy();
-    const refusal = await this.#settle(ended);
-    // Servers forget a session of TLS 1.2 with it, and take no data without one.
-    const control = this.#client.ftp.socket;
-    if (control instanceof TLSSocket && control.getProtocol() === 'TLSv1.2')
-      this.#end(new LostConnectionError('a transfer in TLS 1.2 was broken off'));
-    return refusal;
   }
 
   /** Waits for the answer to what was broken off; returns a refusal. Without an answer the connection ends. */
-  async #settle(ended: Promise<unknown>): Promise<unknown> {
+  async #settle(): Promise<unknown> {
+    const { ftp } = this.#client;
     try {
-      await inTime(ended, Math.min(SETTLE_MS, this.#silenceMs));
+      const answer = ftp.handle(undefined, (reply, task) => {
+        if (reply instanceof Error) task.reject(reply);
+        else if (reply.code >= 200) task.resolve(reply);
+      });
+      await inTime(answer, Math.min(SETTLE_MS, ftp.timeout));
       return undefined;
     } catch (error) {
       if (codeOf(error) !== undefined) return error;
-      this.#end(new LostConnectionError('a transfer that was broken off was not answered'));
+      this.#end('a transfer that was broken off was not answered');
       return undefined;
+    } finally {
+      // Servers forget a session of TLS 1.2 with it, and take no data without one.
+      if (ftp.socket instanceof TLSSocket && ftp.socket.getProtocol() === 'TLSv1.2')
+        this.#end('a transfer in TLS 1.2 was broken off');
     }
   }
 
-  /** Servers want the session of the control connection, or the newest of it, which nobody else can have. */
-  async #secure(data: Socket, tls: ConnectionOptions): Promise<Socket> {
-    const secure = await secureData(data, { ...tls, session: this.#session }, this.#silenceMs);
-    secure.on('session', (session) => (this.#session = session));
-    return secure;
+  /**
+   * Passes answers on to the library in whole lines: it takes the end of a packet for the end of a line, which
+   * a slow network can put anywhere. An answer to no command, or one that does not end, ends the connection:
+   * what came after it would be taken for the answer to something else.
+   */
+  #watch(socket: Socket): void {
+    const listeners = socket.listeners('data') as ((text: string) => void)[];
+    for (const listener of listeners) socket.off('data', listener);
+    let rest = '';
+    socket.on('data', (chunk: Buffer | string) => {
+      if (!this.#isAsked) return this.#end('the server has said what it was not asked for');
+      rest += chunk.toString();
+      if (rest.length > LONGEST_ANSWER) return this.#end('an answer of the server does not end');
+      const length = rest.lastIndexOf('\n') + 1;
+      const lines = rest.slice(0, length);
+      rest = rest.slice(length);
+      if (lines !== '') for (const listener of listeners) listener.call(socket, lines);
+    });
   }
 
-  #end(reason: Error): void {
-    if (!this.#isOpen) return;
-    this.#isOpen = false;
-    this.#client.ftp.closeWithError(reason);
+  #end(reason: string): void {
+    this.#client.ftp.closeWithError(new LostConnectionError(reason));
   }
 }
 
-/** What ends a command would begin another one. */
-const requireOneLine = (text: string): void => {
-  if (/[\r\n\0]/u.test(text)) throw new StorageDeniedError({ detail: 'a line break or NUL in a command' });
+/** Passes a part of what is written on to a body, as fast as that takes it, and leaves when it is whole. */
+const passPart = (body: PassThrough, { offset, length }: Part): Writable => {
+  let [before, missing] = [offset, length];
+  const sink = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      const part = chunk.subarray(Math.min(before, chunk.length)).subarray(0, missing);
+      before -= Math.min(before, chunk.length);
+      missing -= part.length;
+      const hasRoom = body.write(part);
+      if (missing <= 0) {
+        body.end();
+        sink.destroy();
+      } else if (hasRoom) done();
+      else body.once('drain', done);
+    },
+  });
+  // The reader leaves.
+  body.once('close', () => void sink.destroy());
+  return sink;
 };

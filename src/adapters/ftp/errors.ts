@@ -6,6 +6,7 @@ import {
   UnsafeNameError,
   UnsupportedError,
 } from '../../errors/errors.ts';
+import { SilenceError } from '../../remote-store/lost-connection.ts';
 import { errorOfRefusal, refusalOf, type RefusalMeanings } from '../../remote-store/paths/refusals.ts';
 
 /** Replies of RFC 959 that mean more than a failure. What 550 means, a look afterwards shows. */
@@ -42,5 +43,10 @@ export const isFinalRefusal = (error: unknown): boolean => {
  */
 export const isPlainRefusal = (error: unknown): boolean => [521, 550, 553].includes(codeOf(error) ?? 0);
 
+/** The library's error for a server that says nothing. */
+export const isSilence = (error: unknown): boolean =>
+  error instanceof Error && /^Timeout \(/u.test(error.message);
+
 /** @see errorOfRefusal */
-export const errorOf = (asked: string, error: unknown): StowageError => errorOfRefusal(byCode, asked, error);
+export const errorOf = (asked: string, error: unknown): StowageError =>
+  errorOfRefusal(byCode, asked, isSilence(error) ? new SilenceError('no answer in time') : error);

@@ -1,10 +1,12 @@
-import { StringDecoder } from 'node:string_decoder';
+import { setImmediate } from 'node:timers/promises';
 import type { FileInfo } from 'basic-ftp';
-import { StorageUnavailableError } from '../../errors/errors.ts';
 import { ROOT, type Found, type ListedEntry } from '../../remote-store/paths/session.ts';
 
 /** Characters of one line: a name has 255 bytes, facts have less. */
 const LONGEST = 8192;
+
+/** Lines that are read at a time. */
+const PAGE = 1000;
 
 /** A length in bytes; undefined for anything but digits. */
 export const sizeIn = (text: string | undefined): number | undefined =>
@@ -93,36 +95,22 @@ export const entryOfText = (
   };
 };
 
-/** The lines of a listing, in the packets that they come in. @throws StorageUnavailableError for an endless one */
-export async function* linesOf(
-  body: AsyncIterable<Buffer>,
-): AsyncGenerator<readonly string[], void, undefined> {
-  const decoder = new StringDecoder('utf8');
-  let rest = '';
-  for await (const chunk of body) {
-    const lines = (rest + decoder.write(chunk)).split('\n');
-    rest = lines.pop() ?? '';
-    if (rest.length > LONGEST)
-      throw new StorageUnavailableError({ detail: 'a line of a listing does not end' });
-    const whole = lines.map((line) => line.replace(/\r$/u, '')).filter((line) => line.length <= LONGEST);
-    if (whole.length > 0) yield whole;
-  }
-  const last = rest + decoder.end();
-  if (last !== '') yield [last.replace(/\r$/u, '')];
-}
+/** The lines of a listing. */
+export const linesOf = (text: string): readonly string[] => text.split(/\r?\n/u).filter(Boolean);
 
 /**
- * The entries of a listing, in the packets that they come in. A line that is not understood stands for
- * something that is left out. @throws what `parse` throws, where it understands no line at all
+ * The entries of a listing, some at a time so that others get their turn. A line that is not understood stands
+ * for something that is left out. @throws what `parse` throws, where it understands no line at all
  */
 export async function* entriesIn(
-  body: AsyncIterable<Buffer>,
+  text: string,
   parse: (line: string) => ListedEntry | undefined,
 ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
   let isUnderstood = false;
   const problems: Error[] = [];
   const entryIn = (line: string): readonly ListedEntry[] => {
     try {
+      if (line.length > LONGEST) throw new Error('a line of a listing is too long');
       const entry = parse(line);
       isUnderstood ||= line.trim() !== '';
       return entry === undefined ? [] : [entry];
@@ -131,9 +119,11 @@ export async function* entriesIn(
       return [{ written: line, found: { ...ROOT, kind: 'other' } }];
     }
   };
-  for await (const lines of linesOf(body)) {
-    const page = lines.flatMap(entryIn);
+  const lines = linesOf(text);
+  for (let start = 0; start < lines.length; start += PAGE) {
+    const page = lines.slice(start, start + PAGE).flatMap(entryIn);
     if (page.length > 0) yield page;
+    await setImmediate();
   }
   const [problem] = problems;
   if (problem !== undefined && !isUnderstood) throw problem;

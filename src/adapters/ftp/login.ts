@@ -1,8 +1,8 @@
 import { isIP, type Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import type { Client } from 'basic-ftp';
-import { StorageDeniedError, StorageTimeoutError, StorageUnavailableError } from '../../errors/errors.ts';
-import { codeOf } from './errors.ts';
+import { StorageDeniedError, StorageUnavailableError } from '../../errors/errors.ts';
+import { codeOf, isSilence } from './errors.ts';
 import type { FtpOptions } from './options.ts';
 
 /** How TLS is spoken, on both connections. */
@@ -21,6 +21,7 @@ const step = async <T>(running: Promise<T>, refused: (code: number) => Error): P
   } catch (error) {
     const code = codeOf(error);
     if (code !== undefined) throw refused(code);
+    if (isSilence(error)) throw error;
     const { message, code: system } = error as NodeJS.ErrnoException;
     // Messages of TLS name the host.
     const reason = typeof system === 'string' ? system : message;
@@ -49,7 +50,11 @@ const denied = (code: number): Error => {
     : new StorageDeniedError({ detail, cause });
 };
 
-const run = async (
+/**
+ * Connects and logs in. `watch` gets each control socket before it says anything. Returns whether the server may
+ * know MLSD and MLST. @throws StorageUnavailableError, StorageDeniedError, and what the library throws
+ */
+export const logIn = async (
   client: Client,
   options: FtpOptions,
   watch: (socket: Socket) => void,
@@ -81,31 +86,4 @@ const run = async (
   const hasFacts = features.code >= 300 || /^ *MLST/imu.test(features.message);
   if (hasFacts) await client.sendIgnoringError('OPTS MLST type;size;modify;');
   return hasFacts;
-};
-
-/**
- * Connects and logs in, all within the time limit. `watch` gets each control socket before it says anything.
- * Returns whether the server may know MLSD and MLST.
- */
-export const logIn = async (
-  client: Client,
-  options: FtpOptions,
-  { signal, watch }: { readonly signal: AbortSignal; readonly watch: (socket: Socket) => void },
-): Promise<boolean> => {
-  let timer: NodeJS.Timeout | undefined;
-  let leave = (): void => undefined;
-  try {
-    const given = new Promise<never>((_, reject) => {
-      const late = new StorageTimeoutError({ detail: 'the login was not answered in time' });
-      timer = setTimeout(() => reject(late), options.timeout * 1000);
-      leave = () => reject(signal.reason as Error);
-      signal.addEventListener('abort', leave, { once: true });
-    });
-    const running = run(client, options, watch);
-    running.catch(() => undefined);
-    return await Promise.race([running, given]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', leave);
-  }
 };

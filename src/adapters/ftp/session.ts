@@ -10,11 +10,10 @@ import {
 } from '../../remote-store/paths/session.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { Commands, type Entered } from './commands.ts';
-import type { FtpConnection, Received, Wanted } from './connection.ts';
-import type { Dialect } from './dialect.ts';
+import type { FtpConnection, Part, Received } from './connection.ts';
 import { codeOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
 import { foundFrom, showsLink, sizeIn, shownByStat, timeIn } from './listing.ts';
-import { Listings } from './listings.ts';
+import { Listings, type Dialect } from './listings.ts';
 
 const FILE: Found = { ...ROOT, kind: 'file' };
 
@@ -89,35 +88,30 @@ export class Session implements PathSession {
   ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
     // A folder that goes with all it holds: some servers show links as what they lead to.
     const links = whole === undefined ? new Set() : await this.#listings.links(folder, whole);
-    const { pages } = await this.list(folder, whole);
-    for await (const page of pages)
+    for await (const page of await this.list(folder, whole))
       yield page.map((entry) =>
         links.has(entry.written) ? { ...entry, found: { ...entry.found, kind: 'other' } } : entry,
       );
   }
 
-  /** Has the server list a folder. `ended`: the connection is free again, whatever the reader does. */
+  /** Has the server list a folder. The connection is free before the first page is read. */
   async list(
     folder: SourcePath,
     whole = this.pathOf(folder),
-  ): Promise<{ readonly pages: AsyncIterable<readonly ListedEntry[]>; readonly ended: Promise<void> }> {
+  ): Promise<AsyncIterable<readonly ListedEntry[]>> {
     if ((await this.#commands.enter(whole)) !== 'real')
       throw new NotFoundError({ detail: 'no folder, or behind a link' });
-    const { body, ended } = await this.#listings.open(folder);
-    return { pages: this.#listings.entries(body, folder), ended };
+    return this.#listings.entries(folder);
   }
 
   /** Has the server send a file. */
-  retrieve(path: SourcePath, wanted: Wanted): Promise<Received> {
-    return this.#commands.receive(`RETR ${this.pathOf(path)}`, path, wanted);
+  retrieve(path: SourcePath, part: Part): Promise<Received> {
+    return this.#commands.receive(path, this.pathOf(path), part);
   }
 
-  /** Stores content; returns how many bytes it had. @throws what the content throws, and errors as they are */
+  /** Stores content; returns how many bytes it had. @throws what the content throws */
   store(path: SourcePath, chunks: AsyncIterable<Uint8Array>): Promise<number> {
-    const { signal } = this.#commands;
-    signal?.throwIfAborted();
-    this.#commands.hasChanged = true;
-    return this.connection.send(`STOR ${this.pathOf(path)}`, chunks, signal);
+    return this.#commands.store(path, this.pathOf(path), chunks);
   }
 
   /** What the server says of a file that was just stored; undefined where it has none. */
@@ -207,9 +201,8 @@ export class Session implements PathSession {
   }
 
   async #listed(whole: string, path: SourcePath): Promise<Found | undefined> {
-    const { body } = await this.#listings.open(path.parent);
     let found: Found | undefined;
-    for await (const page of this.#listings.entries(body, path.parent))
+    for await (const page of await this.#listings.entries(path.parent))
       found ??= page.find(({ written }) => written === nameOf(whole))?.found;
     return found;
   }
@@ -232,9 +225,7 @@ export class Session implements PathSession {
     const shown = await this.#statOf(whole);
     if (shown !== 'others') return shown === 'link';
     const name = nameOf(whole);
-    let isLink = false;
-    for await (const line of this.#listings.lines(path.parent)) isLink ||= showsLink(line, name);
-    return isLink;
+    return (await this.#listings.lines(path.parent)).some((line) => showsLink(line, name));
   }
 
   async #statOf(whole: string): Promise<ReturnType<typeof shownByStat>> {

@@ -19,15 +19,11 @@ import { consumeContent } from '../../storage/content.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { Commands } from './commands.ts';
 import { FtpConnection } from './connection.ts';
-import { DataLostError } from './data.ts';
-import type { Dialect } from './dialect.ts';
 import { codeOf, errorOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
 import { isRefusedConnection } from './login.ts';
+import type { Dialect } from './listings.ts';
 import type { FtpOptions } from './options.ts';
 import { Session, type SessionContext } from './session.ts';
-
-/** Bytes of a file that are kept for a slow reader: smaller ones free their connection without it. */
-const READ_AHEAD = 256 * 1024;
 
 /** What operations share on an FTP server: connections, the root, and its own way of each step. */
 export class Store extends PathStore<Session> {
@@ -68,21 +64,18 @@ export class Store extends PathStore<Session> {
     });
   }
 
-  /** The connection is free again when the server has sent all, or 16 MB wait for the reader. */
+  /** The connection is free again before the first page is read. */
   async *entries(
     folder: SourcePath,
     options: OperationOptions,
   ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
-    const { pages } = await this.#lend(options, 'take', async (session, release) => {
+    yield* await this.run(options, async (session) => {
       if ((await this.stat(session, folder)).kind === 'file') throw new WrongKindError();
-      const listing = await session.list(folder);
-      void listing.ended.finally(release);
-      return listing;
+      return session.list(folder);
     });
-    yield* pages;
   }
 
-  /** As listings: the connection is free again when the server has sent all, less what waits for the reader. */
+  /** The connection is free again when the server has sent all, less what waits for the reader. */
   read(path: SourcePath, options: ReadOptions): Promise<ReadResult> {
     return this.#lend(options, 'takeForReading', async (session, release) => {
       const stat = await this.stat(session, path);
@@ -92,8 +85,10 @@ export class Store extends PathStore<Session> {
       await this.learnCase(session, path, options);
       const { start, end } = options.range ?? { start: 0, end: undefined };
       const length = end === undefined ? stat.size : end - start + 1;
-      const part = options.range === undefined || length === undefined ? {} : { offset: start, length };
-      const { body, ended } = await session.retrieve(path, { ...part, ahead: READ_AHEAD });
+      // What ends with the file is left to end by itself.
+      const isWhole = length === undefined || start + length === stat.size;
+      const part = { offset: start, length: isWhole ? Number.POSITIVE_INFINITY : length };
+      const { body, ended } = await session.retrieve(path, part);
       void ended.finally(release);
       const failure = (error: unknown): Error => errorOf(`read /${path.toString()}`, error);
       return { stat, stream: passBody(body, { length, signal: options.signal, failure }) };
@@ -101,15 +96,7 @@ export class Store extends PathStore<Session> {
   }
 
   async writeNew(session: Session, path: SourcePath, chunks: AsyncIterable<Uint8Array>): Promise<Found> {
-    let contentError: unknown;
-    const size = await session
-      .store(
-        path,
-        noting(chunks, (error) => (contentError = error)),
-      )
-      .catch((error: unknown) => {
-        throw error === contentError ? error : errorOf(`STOR /${path.toString()}`, error);
-      });
+    const size = await session.store(path, chunks);
     const found = await session.stored(path);
     if (found === undefined) throw new NotFoundError({ detail: 'the folder of the upload is gone' });
     if ((found.size ?? size) !== size)
@@ -240,23 +227,9 @@ export class Store extends PathStore<Session> {
 const missingRoot = (cause?: unknown): Error =>
   new StorageUnavailableError({ detail: 'the directory of the source is missing', cause });
 
-/** Whether a control connection was lost, rather than one for data. */
+/** Whether a connection was lost. */
 const isLost = (error: unknown): boolean =>
   error instanceof StorageUnavailableError &&
   error.cause instanceof Error &&
   !(error.cause instanceof StowageError) &&
-  !(error.cause instanceof DataLostError) &&
   codeOf(error) === undefined;
-
-/** The same chunks; `failed` hears of an error of theirs, which is not the server's. */
-async function* noting(
-  chunks: AsyncIterable<Uint8Array>,
-  failed: (error: unknown) => void,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  try {
-    yield* chunks;
-  } catch (error) {
-    failed(error);
-    throw error;
-  }
-}

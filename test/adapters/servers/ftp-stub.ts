@@ -14,6 +14,10 @@ export interface StubOptions {
   readonly listing?: string | (() => string);
   /** What RETR sends. */
   readonly content?: Buffer;
+  /** What ends transfers, instead of 226; '' closes the control connection. */
+  readonly ending?: string;
+  /** Resets the data connection of an upload at its first byte. */
+  readonly resets?: boolean;
   readonly certificate?: { readonly key: string; readonly cert: string };
   /** Sends answers byte by byte. */
   readonly dribbles?: boolean;
@@ -98,6 +102,10 @@ export const startFtpStub = async (options: StubOptions = {}): Promise<FtpStub> 
       if (options.dribbles === true) saying = saying.then(() => dribble(`${text}\r\n`));
       else socket.write(`${text}\r\n`);
     };
+    const finish = (usual: string): void => {
+      if (options.ending === '') socket.destroy();
+      else say(options.ending ?? usual);
+    };
     let incoming: Promise<Socket> | undefined;
     const awaitData = (from: Server): void => {
       incoming = once(from, 'connection').then(([one]) => one as Socket);
@@ -113,15 +121,18 @@ export const startFtpStub = async (options: StubOptions = {}): Promise<FtpStub> 
     const sendData = async (bytes: Buffer | string): Promise<void> => {
       const to = await incoming;
       say('150 coming');
-      to?.on('error', () => undefined).end(bytes, () => say('226 all'));
+      to?.on('error', () => undefined).end(bytes, () => finish('226 all'));
     };
     const takeData = async (): Promise<void> => {
       const from = await incoming;
       say('150 go');
-      from
-        ?.on('error', () => undefined)
-        .resume()
-        .on('end', () => say('226 stored'));
+      from?.on('error', () => undefined).on('end', () => finish('226 stored'));
+      if (options.resets === true)
+        from?.once('data', () => {
+          from.resetAndDestroy();
+          finish('226 stored');
+        });
+      else from?.resume();
     };
     const secure = (): void => {
       say('234 go');
