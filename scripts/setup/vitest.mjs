@@ -10,6 +10,8 @@ const CRASHED = {
   failures: ['The tests ended without a report.'],
 };
 
+const OUTSIDE = 'An error outside of any test; see above.';
+
 const readReport = async (file) => {
   try {
     return JSON.parse(await readFile(file, 'utf8'));
@@ -84,20 +86,24 @@ export const runTests = async (node, args) => {
   if (failed.length === 0) {
     const counts = countsOf(files);
     // Errors outside of any test, such as an unhandled rejection, fail the run without failing a test.
-    if (status !== 0) counts.failures.push('An error outside of any test; see above.');
+    if (status !== 0) counts.failures.push(OUTSIDE);
     return { ...counts, failed: counts.failures.length, onlyAlone: [] };
   }
 
   process.stdout.write(`\nOnce more, alone, on Node ${node.version}: ${failed.join(', ')}\n`);
-  const again = await runOnce(node, ['--maxWorkers=1', ...failed]);
-  const { files: alone } = again;
+  const { status: statusAlone, files: alone } = await runOnce(node, ['--maxWorkers=1', ...failed]);
   if (alone === undefined)
     return { ...CRASHED, failures: [...failuresOf(files), ...CRASHED.failures], onlyAlone: [] };
   const counts = countsOf([...files.filter(({ name }) => !failed.includes(name)), ...alone]);
   const still = new Set(failedFiles(alone).map(({ name }) => name));
   const onlyAlone = failuresOf(files.filter(({ name }) => !still.has(name)));
   const found = onlyAlone.filter((failure) => NO_SECOND_TRY.test(failure));
-  const failures = [...counts.failures, ...found.map((failure) => `at the first try: ${failure}`)];
+  const outside = statusAlone !== 0 && still.size === 0 ? [OUTSIDE] : [];
+  const failures = [
+    ...counts.failures,
+    ...outside,
+    ...found.map((failure) => `at the first try: ${failure}`),
+  ];
   return {
     ...counts,
     // Counted as failures.

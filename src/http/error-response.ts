@@ -7,6 +7,7 @@ import {
   languageOf,
   messagesIn,
   nothingUploaded,
+  toldIn,
   type Language,
 } from '../errors/languages/languages.ts';
 import { type ErrorCode, type ErrorDetails, errorTable } from '../errors/table.ts';
@@ -180,6 +181,13 @@ const wordingOf = (failure: Failure, request: HookRequest, scope: ErrorScope): W
   if (failure.isHosts) return { messages: [...failure.messages, ...more], headers: {} };
   return { messages: [...messagesIn(language, failure), ...more], headers };
 };
+
+/** What an answer tells beside its data, in the language of the client. */
+export const toldMessages = (
+  messages: readonly string[],
+  request: HookRequest,
+  scope: ErrorScope,
+): readonly string[] => toldIn(languageFor(request, scope)?.language ?? 'en', messages);
 
 /** How an error is told to the client of a request, in its language. */
 export const toldFailure = (error: unknown, request: HookRequest, scope: ErrorScope): ToldFailure => {

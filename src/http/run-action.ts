@@ -94,13 +94,24 @@ export const answerWhole = async (
   }
 };
 
+/** How answers are told to a client. */
+interface Wording {
+  readonly failure: (error: unknown) => ToldFailure;
+  readonly messages: (texts: readonly string[]) => readonly string[];
+}
+
+const worded = <Result extends object>(result: Result, { messages: told }: Wording): Result => {
+  const messages: unknown = 'messages' in result ? result.messages : undefined;
+  return Array.isArray(messages) ? { ...result, messages: told(messages as string[]) } : result;
+};
+
 /** Checks the parameters, runs the action and turns its result into an answer. */
 export const runAction = async (
   action: Action,
   context: ActionContext,
   input: RequestInput,
   request: HookRequest,
-  tell: (error: unknown) => ToldFailure,
+  wording: Wording,
 ): Promise<ConnectorResponse> => {
   let parameters: unknown;
   try {
@@ -115,7 +126,8 @@ export const runAction = async (
   return answerWhole(
     async () => {
       const result = await action.run(context, parameters);
-      return result instanceof ManyAnswer ? manyResults(result, tell, context.log) : result;
+      if (result instanceof ManyAnswer) return manyResults(result, wording.failure, context.log);
+      return worded(result, wording);
     },
     request,
     context.services.turns,

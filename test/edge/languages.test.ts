@@ -94,6 +94,24 @@ const ask = async (
   return { response, messages: data.messages, details: data.details };
 };
 
+describe('the language of what has been done', () => {
+  it.each([
+    ['de', 'Die Datei „a.svg“ wurde hochgeladen. Skripte', 'Der Ordner „f“ wurde angelegt.'],
+    ['fi', 'The file "a.svg" was uploaded. Scripts', 'The folder "f" was created.'],
+  ])('is %s', async (language, uploaded, created) => {
+    const service = await startService();
+    const headers = { 'accept-language': language };
+    const said = async (action: string, body: BodyInit): Promise<string | undefined> => {
+      const answer = await fetch(`${service.url}/${action}`, { method: 'POST', headers, body });
+      expect(answer.status).toBe(200);
+      return ((await answer.json()) as { data: { messages: string[] } }).data.messages[0];
+    };
+    const drawing = '<svg xmlns="http://www.w3.org/2000/svg"><script>a()</script></svg>';
+    expect(await said('fileUpload', formOf([['files[0]', 'a.svg', drawing]]))).toContain(uploaded);
+    expect(await said('folderCreate', new URLSearchParams({ name: 'f' }))).toBe(created);
+  });
+});
+
 describe('the language of errors', () => {
   it.each([
     ['?language=de', undefined, 'de', 'Die Datei „a.txt“ ist zu groß: Erlaubt sind höchstens 1KB.'],

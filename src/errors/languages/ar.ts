@@ -130,5 +130,10 @@ export const arabic: Catalogue = {
     'The folder holds something that cannot leave its source.': 'يحتوي المجلد على شيء لا يمكنه مغادرة مصدره.',
     'The item is called "{name}" now.': 'اسم العنصر الآن «{name}».',
     'This upload is not known here, or has expired.': 'هذا الرفع غير معروف هنا أو انتهت صلاحيته.',
+    'The file "{name}" was uploaded.': 'تم رفع الملف «{name}».',
+    'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.':
+      'تم رفع الملف «{name}». أُزيلت منه نصوص برمجية أو مراجع أو أجزاء أخرى غير مسموح بها في الرسومات.',
+    'The folder "{name}" was created.': 'تم إنشاء المجلد «{name}».',
+    'The source "{name}" cannot be reached now.': 'لا يمكن الوصول إلى المصدر «{name}» الآن.',
   },
 };

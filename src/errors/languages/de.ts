@@ -133,5 +133,10 @@ export const german: Catalogue = {
       'Der Ordner enthält etwas, das seine Quelle nicht verlassen darf.',
     'The item is called "{name}" now.': 'Der Eintrag heißt jetzt „{name}“.',
     'This upload is not known here, or has expired.': 'Dieser Upload ist hier nicht bekannt oder abgelaufen.',
+    'The file "{name}" was uploaded.': 'Die Datei „{name}“ wurde hochgeladen.',
+    'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.':
+      'Die Datei „{name}“ wurde hochgeladen. Skripte, Verweise oder andere Teile, die in Zeichnungen nicht erlaubt sind, wurden aus ihr entfernt.',
+    'The folder "{name}" was created.': 'Der Ordner „{name}“ wurde angelegt.',
+    'The source "{name}" cannot be reached now.': 'Die Quelle „{name}“ ist zurzeit nicht erreichbar.',
   },
 };

@@ -132,5 +132,10 @@ export const spanish: Catalogue = {
       'La carpeta contiene algo que no puede salir de su fuente.',
     'The item is called "{name}" now.': 'El elemento se llama ahora «{name}».',
     'This upload is not known here, or has expired.': 'Esta subida no se conoce aquí o ha caducado.',
+    'The file "{name}" was uploaded.': 'El archivo «{name}» se ha subido.',
+    'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.':
+      'El archivo «{name}» se ha subido. Se han eliminado de él scripts, referencias u otras partes que no se permiten en los dibujos.',
+    'The folder "{name}" was created.': 'La carpeta «{name}» se ha creado.',
+    'The source "{name}" cannot be reached now.': 'Ahora no se puede acceder a la fuente «{name}».',
   },
 };

@@ -135,5 +135,10 @@ export const french: Catalogue = {
       'Le dossier contient quelque chose qui ne peut pas quitter sa source.',
     'The item is called "{name}" now.': 'L’élément s’appelle maintenant « {name} ».',
     'This upload is not known here, or has expired.': 'Cet envoi n’est pas connu ici ou a expiré.',
+    'The file "{name}" was uploaded.': 'Le fichier « {name} » a été envoyé.',
+    'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.':
+      'Le fichier « {name} » a été envoyé. Des scripts, des références ou d’autres parties non autorisées dans les dessins en ont été retirés.',
+    'The folder "{name}" was created.': 'Le dossier « {name} » a été créé.',
+    'The source "{name}" cannot be reached now.': 'La source « {name} » est inaccessible pour le moment.',
   },
 };

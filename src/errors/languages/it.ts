@@ -132,5 +132,10 @@ export const italian: Catalogue = {
       'La cartella contiene qualcosa che non può lasciare la sua sorgente.',
     'The item is called "{name}" now.': 'L’elemento ora si chiama «{name}».',
     'This upload is not known here, or has expired.': 'Questo caricamento non è noto qui o è scaduto.',
+    'The file "{name}" was uploaded.': 'Il file «{name}» è stato caricato.',
+    'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.':
+      'Il file «{name}» è stato caricato. Ne sono stati rimossi script, riferimenti o altre parti non consentite nei disegni.',
+    'The folder "{name}" was created.': 'La cartella «{name}» è stata creata.',
+    'The source "{name}" cannot be reached now.': 'La sorgente «{name}» non è raggiungibile al momento.',
   },
 };

@@ -131,5 +131,10 @@ export const japanese: Catalogue = {
       'フォルダーにソースの外へ出せないものが含まれています。',
     'The item is called "{name}" now.': '項目の名前は現在「{name}」です。',
     'This upload is not known here, or has expired.': 'このアップロードは存在しないか、期限切れです。',
+    'The file "{name}" was uploaded.': 'ファイル「{name}」をアップロードしました。',
+    'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.':
+      'ファイル「{name}」をアップロードしました。図形ファイルで許可されていないスクリプト、参照などの部分は削除されました。',
+    'The folder "{name}" was created.': 'フォルダー「{name}」を作成しました。',
+    'The source "{name}" cannot be reached now.': 'ソース「{name}」には現在接続できません。',
   },
 };

@@ -78,6 +78,12 @@ export const messagesIn = (
   return [parameters === undefined ? general[code] : `${general[code]} (${String(parameters)})`];
 };
 
+/** What an answer tells beside its data, in a language; in English where there is no phrase for it. */
+export const toldIn = (language: Language, messages: readonly string[]): readonly string[] => {
+  const { phrases }: Catalogue = catalogues[language];
+  return phrases === undefined ? messages : messages.map((text) => translated(phrases, text) ?? text);
+};
+
 /** What is said beside the error of a form with several files: which one it is about, as it was sent. */
 export const nothingUploaded = (language: Language, details: StowageError['details'] = {}): string => {
   const { nothingUploaded: plain, nothingUploadedBecause: because }: Catalogue = catalogues[language];

@@ -134,5 +134,10 @@ export const dutch: Catalogue = {
       'De map bevat iets dat zijn bron niet mag verlaten.',
     'The item is called "{name}" now.': 'Het onderdeel heet nu "{name}".',
     'This upload is not known here, or has expired.': 'Deze upload is hier niet bekend of is verlopen.',
+    'The file "{name}" was uploaded.': 'Het bestand “{name}” is geüpload.',
+    'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.':
+      'Het bestand “{name}” is geüpload. Scripts, verwijzingen of andere delen die in tekeningen niet zijn toegestaan, zijn eruit verwijderd.',
+    'The folder "{name}" was created.': 'De map “{name}” is gemaakt.',
+    'The source "{name}" cannot be reached now.': 'De bron “{name}” is nu niet bereikbaar.',
   },
 };

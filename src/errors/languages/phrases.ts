@@ -1,7 +1,7 @@
 import { filled } from '../table.ts';
 
 /**
- * English texts that say more exactly than the error table what is wrong. Those without a full stop stand
+ * English texts that say more exactly than the error table what is wrong, and what a success came to. Those without a full stop stand
  * behind the name of a parameter, or behind one of the words for it. Values stand in braces: `{most}`.
  */
 const english = [
@@ -72,6 +72,10 @@ const english = [
   'The folder holds something that cannot leave its source.',
   'The item is called "{name}" now.',
   'This upload is not known here, or has expired.',
+  'The file "{name}" was uploaded.',
+  'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.',
+  'The folder "{name}" was created.',
+  'The source "{name}" cannot be reached now.',
 ] as const;
 
 /** The same texts in another language. */

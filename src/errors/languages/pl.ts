@@ -132,5 +132,10 @@ export const polish: Catalogue = {
       'Folder zawiera coś, co nie może opuścić swojego źródła.',
     'The item is called "{name}" now.': 'Element nazywa się teraz „{name}”.',
     'This upload is not known here, or has expired.': 'To przesyłanie nie jest tu znane lub wygasło.',
+    'The file "{name}" was uploaded.': 'Plik „{name}” został przesłany.',
+    'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.':
+      'Plik „{name}” został przesłany. Usunięto z niego skrypty, odwołania lub inne części niedozwolone w rysunkach.',
+    'The folder "{name}" was created.': 'Folder „{name}” został utworzony.',
+    'The source "{name}" cannot be reached now.': 'Źródło „{name}” jest teraz niedostępne.',
   },
 };

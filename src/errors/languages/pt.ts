@@ -132,5 +132,10 @@ export const portuguese: Catalogue = {
       'A pasta contém algo que não pode sair da sua fonte.',
     'The item is called "{name}" now.': 'O item agora se chama "{name}".',
     'This upload is not known here, or has expired.': 'Este envio não é conhecido aqui ou expirou.',
+    'The file "{name}" was uploaded.': 'O arquivo “{name}” foi enviado.',
+    'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.':
+      'O arquivo “{name}” foi enviado. Scripts, referências ou outras partes não permitidas em desenhos foram removidos dele.',
+    'The folder "{name}" was created.': 'A pasta “{name}” foi criada.',
+    'The source "{name}" cannot be reached now.': 'A fonte “{name}” está inacessível no momento.',
   },
 };

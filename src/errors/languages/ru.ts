@@ -132,5 +132,10 @@ export const russian: Catalogue = {
       'В папке есть то, что не может покинуть свой источник.',
     'The item is called "{name}" now.': 'Элемент теперь называется «{name}».',
     'This upload is not known here, or has expired.': 'Эта загрузка здесь неизвестна или истекла.',
+    'The file "{name}" was uploaded.': 'Файл «{name}» загружен.',
+    'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.':
+      'Файл «{name}» загружен. Из него удалены скрипты, ссылки или другие части, которые не разрешены в рисунках.',
+    'The folder "{name}" was created.': 'Папка «{name}» создана.',
+    'The source "{name}" cannot be reached now.': 'Источник «{name}» сейчас недоступен.',
   },
 };

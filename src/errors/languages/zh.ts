@@ -128,5 +128,10 @@ export const chinese: Catalogue = {
     'The folder holds something that cannot leave its source.': '文件夹包含不能离开其来源的内容。',
     'The item is called "{name}" now.': '该项目现在名为“{name}”。',
     'This upload is not known here, or has expired.': '此处不存在这个上传，或它已过期。',
+    'The file "{name}" was uploaded.': '文件“{name}”已上传。',
+    'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.':
+      '文件“{name}”已上传。其中的脚本、引用或其他图形文件中不允许的内容已被删除。',
+    'The folder "{name}" was created.': '文件夹“{name}”已创建。',
+    'The source "{name}" cannot be reached now.': '文件源“{name}”目前无法访问。',
   },
 };
