@@ -183,7 +183,7 @@ export const settingsShape = {
     ),
   ),
   defaultRole: setting(
-    z.string().default('guest'),
+    z.string().min(1).default('guest'),
     global('Role of every request when there is no `checkAuthentication` hook.'),
   ),
   auth: setting(

@@ -16,6 +16,7 @@ import { errorEnvelope, jsonResponse } from './envelope.ts';
 import type { ToldFailure } from './many-results.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
+import type { ClientWording } from './run-action.ts';
 
 /**
  * What a failed hook means for its request: an `HttpError` stays, anything else is an internal error. That
@@ -182,19 +183,18 @@ const wordingOf = (failure: Failure, request: HookRequest, scope: ErrorScope): W
   return { messages: [...messagesIn(language, failure), ...more], headers };
 };
 
-/** What an answer tells beside its data, in the language of the client. */
-export const toldMessages = (
-  messages: readonly string[],
-  request: HookRequest,
-  scope: ErrorScope,
-): readonly string[] => toldIn(languageFor(request, scope)?.language ?? 'en', messages);
-
 /** How an error is told to the client of a request, in its language. */
-export const toldFailure = (error: unknown, request: HookRequest, scope: ErrorScope): ToldFailure => {
+const toldFailure = (error: unknown, request: HookRequest, scope: ErrorScope): ToldFailure => {
   const failure = describe(error);
   const { code, status } = failure;
   return { code, status, messages: wordingOf(failure, request, scope).messages };
 };
+
+/** How the client of a request is told what failed and, beside data, what was done: in its language. */
+export const clientWording = (request: HookRequest, scope: ErrorScope): ClientWording => ({
+  failure: (error) => toldFailure(error, request, scope),
+  messages: (texts) => toldIn(languageFor(request, scope)?.language ?? 'en', texts),
+});
 
 const forEditor = (
   editor: Editor,

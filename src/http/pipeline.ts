@@ -13,7 +13,7 @@ import {
 } from './cors.ts';
 import type { PipelineDependencies } from './dependencies.ts';
 import { pingResponse } from './envelope.ts';
-import { createErrorResponder, toldFailure, toldMessages } from './error-response.ts';
+import { clientWording, createErrorResponder } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse, Handle, RequestOutcome } from './message.ts';
 import { readInput, type RequestInput } from './read-input.ts';
 import { type RequestFacts, RequestScope } from './request-scope.ts';
@@ -134,10 +134,7 @@ const answer = async (
   if (settings.refuseCrossSite && isChange) refuseUnknownSender(request, cors);
   const context = createActionContext(dependencies, { access, lease, scope }, input.uploads, request);
   scope.isChange = isChange;
-  return runAction(action, context, input, request, {
-    failure: (error) => toldFailure(error, request, scope),
-    messages: (texts) => toldMessages(texts, request, scope),
-  });
+  return runAction(action, context, input, request, clientWording(request, scope));
 };
 
 /** Writes down what was changed, and with `logRequests` also what was only looked at. */

@@ -10,13 +10,13 @@ import type { RequestScope } from './request-scope.ts';
 import { segmentsOf } from './served-path.ts';
 
 const identityFrom = (result: unknown): Identity => {
-  if (typeof result === 'string') return { role: result };
-  if (typeof result === 'object' && result !== null && 'role' in result) {
-    const { role, subject }: { role: unknown; subject?: unknown } = result;
-    if (typeof role === 'string' && (subject === undefined || typeof subject === 'string'))
-      return { role, subject };
-  }
-  throw new InternalError({ detail: `checkAuthentication returned ${typeof result}, not a role` });
+  const given = typeof result === 'object' && result !== null && 'role' in result ? result : { role: result };
+  const { role, subject }: { role: unknown; subject?: unknown } = given;
+  // The empty text is what a host has of users who are not logged in.
+  const isRole = typeof role === 'string' && role.trim() !== '';
+  if (isRole && (subject === undefined || typeof subject === 'string')) return { role, subject };
+  const what = role === '' ? 'an empty text' : typeof result;
+  throw new InternalError({ detail: `checkAuthentication returned ${what}, not a role` });
 };
 
 /** Where the request has come to: what was cut from its URL, and what a mount has left in it. */

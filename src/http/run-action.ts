@@ -95,12 +95,12 @@ export const answerWhole = async (
 };
 
 /** How answers are told to a client. */
-interface Wording {
+export interface ClientWording {
   readonly failure: (error: unknown) => ToldFailure;
   readonly messages: (texts: readonly string[]) => readonly string[];
 }
 
-const worded = <Result extends object>(result: Result, { messages: told }: Wording): Result => {
+const worded = <Result extends object>(result: Result, { messages: told }: ClientWording): Result => {
   const messages: unknown = 'messages' in result ? result.messages : undefined;
   return Array.isArray(messages) ? { ...result, messages: told(messages as string[]) } : result;
 };
@@ -111,7 +111,7 @@ export const runAction = async (
   context: ActionContext,
   input: RequestInput,
   request: HookRequest,
-  wording: Wording,
+  wording: ClientWording,
 ): Promise<ConnectorResponse> => {
   let parameters: unknown;
   try {

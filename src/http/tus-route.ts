@@ -11,7 +11,7 @@ import { createActionContext, createAdmission, type Granted } from './action-con
 import { handOn } from './body/hand-on.ts';
 import { answerOptions, type CorsVerdict, refuseCrossSite } from './cors.ts';
 import type { PipelineDependencies } from './dependencies.ts';
-import { toldFailure } from './error-response.ts';
+import { clientWording } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
 import { authorize, leaseSources } from './requester.ts';
@@ -124,8 +124,7 @@ const serviceFor = (
       const actionName = 'fileUpload';
       const input = { actionName, parameters: { source, path }, uploads: context.uploads };
       const action = findAction(dependencies.actions, actionName);
-      const tell = (error: unknown) => toldFailure(error, request, scope);
-      const { body } = await runAction(action, context, input, request, tell);
+      const { body } = await runAction(action, context, input, request, clientWording(request, scope));
       if (typeof body !== 'string')
         throw new InternalError({ detail: 'the answer of an upload is not text' });
       return body;

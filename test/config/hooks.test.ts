@@ -46,6 +46,19 @@ describe('hooks', () => {
   });
 });
 
+describe('checkAuthentication', () => {
+  it.each(['', ' ', { role: '' }, { role: 'member', subject: 5 }, undefined])(
+    'lets nobody in with what is no role: %j',
+    async (given) => {
+      const sources = { files: { title: 'Files', baseurl: 'https://files.test/', storageAdapter: 'memory' } };
+      const hooks = { checkAuthentication: () => given } as ConnectorHooks;
+      const router = createRouter({ sources }, hooks, { logger });
+      expect((await router.fetch(new Request('http://a/files'))).status).toBe(500);
+      await router.close();
+    },
+  );
+});
+
 describe('accessControl', () => {
   const sources = {
     files: { title: 'Files', baseurl: 'https://files.test/', storageAdapter: 'memory' },
