@@ -237,6 +237,25 @@ describe('denied places', () => {
     expect((await service.upload([['files[0]', 'a.exe', 'x']])).status).toBe(403);
   });
 
+  it.each([
+    ['fileMove', { from: 'a.txt', path: 'closed' }],
+    ['fileCopy', { from: 'a.txt', path: 'closed' }],
+    ['fileRename', { path: 'closed', name: 'a.md', newname: 'b.md' }],
+  ])('keep what rules about single files deny there from coming: %s', async (action, fields) => {
+    const key = action.replace('file', 'FILE_').toUpperCase();
+    const service = await startService({
+      extensions: ['txt', 'md'],
+      accessControl: [
+        { path: '/closed', extensions: 'txt', [key]: false },
+        { path: '/closed/b.md', [key]: false },
+      ],
+    });
+    await service.source('files').put({ 'a.txt': 'a', 'closed/a.md': 'a' });
+    const before = await service.source('files').paths();
+    expect((await service.call(action, fields)).status).toBe(403);
+    expect(await service.source('files').paths()).toEqual(before);
+  });
+
   it('judges what a folder holds where it goes, also under a shorter name', async () => {
     const service = await startService({
       accessControl: [{ path: '/a/x', FOLDER_RENAME: false, FOLDER_MOVE: false }],

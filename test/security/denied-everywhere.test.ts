@@ -254,6 +254,29 @@ describe('links in answers', () => {
     },
   );
 
+  it('of protected sources open by the rules of who follows them, however they were learnt', async () => {
+    const service = await startService(
+      {
+        imagePresets: { card: { width: 10 } },
+        sources: { files: { baseurl: undefined, serve: 'protected' } },
+      },
+      {
+        checkAuthentication: ({ headers }) => headers['x-role'] ?? '[]',
+        accessControl: (_request, { role }) => JSON.parse(role) as AccessRule[],
+      },
+    );
+    await service.source('files').put({ 'd/a.png': await quarters().png().toBuffer() });
+    const follow = async (link: string, rules: readonly AccessRule[]): Promise<number> =>
+      (await fetch(`${service.url}/file/files/d/${link}`, { headers: asking(rules) })).status;
+    const links = ['a.png', '_thumbs/a.png', '_thumbs/card/a.png'];
+    const opened = (rules: readonly AccessRule[]): Promise<readonly number[]> =>
+      Promise.all(links.map((link) => follow(link, rules)));
+    expect(await opened([])).toEqual([200, 200, 200]);
+    expect(await opened([{ path: '/d', IMAGE_VARIANT: false }])).toEqual([200, 200, 403]);
+    expect(await opened([{ path: '/d', FILE_DOWNLOAD: false }])).toEqual([403, 403, 403]);
+    expect(await opened([{ extensions: 'png', READ: false }])).toEqual([403, 403, 403]);
+  });
+
   it('show denied files by the icons of their kinds', async () => {
     const service = await startService({
       signingSecret: 'k'.repeat(40),
