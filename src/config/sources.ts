@@ -110,6 +110,9 @@ const checkStorage = (
   return { problems: [...problems, ...wrong] };
 };
 
+/** Stores whose files have no URLs that expire. */
+const WITHOUT_URLS = ['local', 'memory', 'sftp', 'ftp', 'webdav'];
+
 /** What a source lacks to have its files served. */
 const servingProblems = (
   where: readonly string[],
@@ -125,6 +128,11 @@ const servingProblems = (
     add('serveCacheControl', `must not be for shared caches where serve is "${serve}": use private`);
   if (delivery.startsWith('x-') && storageAdapter !== 'local')
     add('delivery', `"${delivery}" is for local sources: web servers send files of their own disk`);
+  if (delivery === 'redirect' && serve !== 'off' && WITHOUT_URLS.includes(storageAdapter))
+    add(
+      'delivery',
+      `"redirect" is for stores that give URLs of their own, and "${storageAdapter}" gives none`,
+    );
   if (delivery === 'x-accel-redirect' && deliveryPrefix === undefined)
     add('deliveryPrefix', 'is required: the internal location of nginx, such as /internal/photos/');
   return problems;

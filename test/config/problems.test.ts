@@ -337,6 +337,14 @@ describe('a source whose files the service serves', () => {
       ],
     ],
     [
+      'a redirect to a store without URLs',
+      { serve: 'public', delivery: 'redirect' },
+      [
+        'sources.photos.delivery: "redirect" is for stores that give URLs of their own, and "local" gives none',
+      ],
+    ],
+    ['a redirect where nothing is served', { delivery: 'redirect' }, []],
+    [
       'a store elsewhere that a web server should send from',
       { serve: 'public', delivery: 'x-sendfile', storageAdapter: 's3', s3: { bucket: 'b' }, root: undefined },
       [
