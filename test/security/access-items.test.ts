@@ -1,5 +1,6 @@
 import { symlink, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { AccessRule } from 'stowage';
 import { describe, expect, it } from 'vitest';
 import { startService, type Fields, type Service } from '../protocol/service.ts';
 
@@ -243,12 +244,10 @@ describe('denied places', () => {
     ['fileRename', { path: 'closed', name: 'a.md', newname: 'b.md' }],
   ])('keep what rules about single files deny there from coming: %s', async (action, fields) => {
     const key = action.replace('file', 'FILE_').toUpperCase();
+    const denied = (rule: object): AccessRule => ({ ...rule, [key]: false });
     const service = await startService({
       extensions: ['txt', 'md'],
-      accessControl: [
-        { path: '/closed', extensions: 'txt', [key]: false },
-        { path: '/closed/b.md', [key]: false },
-      ],
+      accessControl: [denied({ path: '/closed', extensions: 'txt' }), denied({ path: '/closed/b.md' })],
     });
     await service.source('files').put({ 'a.txt': 'a', 'closed/a.md': 'a' });
     const before = await service.source('files').paths();
