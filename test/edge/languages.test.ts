@@ -41,6 +41,10 @@ describe('the phrases of a language', () => {
       Object.keys(catalogues).filter((language) => language !== 'en'),
     );
     for (const [language, texts] of phrases) {
+      expect([language, Object.keys(texts).sort()]).toEqual([
+        language,
+        Object.keys(phrases[0]?.[1] ?? {}).sort(),
+      ]);
       for (const [english, text] of Object.entries<string>(texts)) {
         expect([language, english, placeholders(text)]).toEqual([language, english, placeholders(english)]);
         expect([english, text.trim()]).not.toEqual([english, '']);

@@ -1,36 +1,39 @@
-import { arabic } from './ar.ts';
+import ar from './ar.json' with { type: 'json' };
+import de from './de.json' with { type: 'json' };
+import es from './es.json' with { type: 'json' };
+import fr from './fr.json' with { type: 'json' };
+import it from './it.json' with { type: 'json' };
+import ja from './ja.json' with { type: 'json' };
+import nl from './nl.json' with { type: 'json' };
+import pl from './pl.json' with { type: 'json' };
+import pt from './pt.json' with { type: 'json' };
+import ru from './ru.json' with { type: 'json' };
+import zh from './zh.json' with { type: 'json' };
 import { type Catalogue, english } from './catalogue.ts';
-import { german } from './de.ts';
-import { spanish } from './es.ts';
-import { french } from './fr.ts';
-import { italian } from './it.ts';
-import { japanese } from './ja.ts';
-import { dutch } from './nl.ts';
 import { translated } from './phrases.ts';
-import { polish } from './pl.ts';
-import { portuguese } from './pt.ts';
-import { russian } from './ru.ts';
-import { chinese } from './zh.ts';
 import { type DetailedCode, filled } from '../table.ts';
 import type { StowageError } from '../errors.ts';
 
-/** Every language that messages come in, by its primary subtag. */
-export const catalogues = {
-  en: english,
-  de: german,
-  fr: french,
-  es: spanish,
-  it: italian,
-  pt: portuguese,
-  nl: dutch,
-  pl: polish,
-  ru: russian,
-  zh: chinese,
-  ja: japanese,
-  ar: arabic,
-} as const satisfies Readonly<Record<string, Catalogue>>;
+/** The languages of messages, by their primary subtags. */
+const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'ru', 'zh', 'ja', 'ar'] as const;
 
-export type Language = keyof typeof catalogues;
+export type Language = (typeof languages)[number];
+
+/** The messages of each language. The compiler rejects a language that lacks a message. */
+export const catalogues: Readonly<Record<Language, Catalogue>> = {
+  en: english,
+  de,
+  fr,
+  es,
+  it,
+  pt,
+  nl,
+  pl,
+  ru,
+  zh,
+  ja,
+  ar,
+};
 
 /** Longest tag that is looked at, blanks included. */
 const MOST_TAG_UNITS = 100;
@@ -38,7 +41,7 @@ const MOST_TAG_UNITS = 100;
 /** The language of a tag such as `de-AT`, or of `de_AT` as editors write it, where messages come in it. */
 export const languageOf = (tag: string): Language | undefined => {
   const [primary = ''] = tag.slice(0, MOST_TAG_UNITS).trim().toLowerCase().split(/[-_]/u, 1);
-  return (Object.keys(catalogues) as Language[]).find((language) => language === primary);
+  return languages.find((language) => language === primary);
 };
 
 /** Most languages of a header that are looked at. */
@@ -65,7 +68,7 @@ export const messagesIn = (
   language: Language,
   { code, messages, details = {} }: Pick<StowageError, 'code' | 'messages' | 'details'>,
 ): readonly string[] => {
-  const { messages: general, detailed, phrases }: Catalogue = catalogues[language];
+  const { messages: general, detailed, phrases } = catalogues[language];
   const template = code in detailed ? detailed[code as DetailedCode] : undefined;
   const exact = template === undefined ? undefined : filled(template, details);
   if (phrases === undefined) {
@@ -86,7 +89,7 @@ export const toldIn = (language: Language, messages: readonly string[]): readonl
 
 /** What is said beside the error of a form with several files: which one it is about, as it was sent. */
 export const nothingUploaded = (language: Language, details: StowageError['details'] = {}): string => {
-  const { nothingUploaded: plain, nothingUploadedBecause: because }: Catalogue = catalogues[language];
+  const { nothingUploaded: plain, nothingUploadedBecause: because } = catalogues[language];
   const { file: name = details['name'] } = details;
   return filled(because, name === undefined ? {} : { name }) ?? plain;
 };

@@ -1,21 +1,14 @@
-import { arabic } from './ar.ts';
-import { chinese } from './zh.ts';
-import { english } from './en.ts';
-import { french } from './fr.ts';
-import { german } from './de.ts';
-import { russian } from './ru.ts';
-import { spanish } from './es.ts';
+import ar from './ar.json' with { type: 'json' };
+import de from './de.json' with { type: 'json' };
+import en from './en.json' with { type: 'json' };
+import es from './es.json' with { type: 'json' };
+import fr from './fr.json' with { type: 'json' };
+import ru from './ru.json' with { type: 'json' };
+import zh from './zh.json' with { type: 'json' };
 import type { Texts } from './texts.ts';
 
-const byLanguage: Readonly<Record<string, Texts>> = {
-  ar: arabic,
-  de: german,
-  en: english,
-  es: spanish,
-  fr: french,
-  ru: russian,
-  zh: chinese,
-};
+/** The compiler rejects a language that lacks a text. */
+const byLanguage: Readonly<Record<string, Texts>> = { ar, de, en, es, fr, ru, zh };
 
 /**
  * The language of a page that names none, as Jodit finds it: the page's own, else the browser's. Servers,
@@ -29,4 +22,4 @@ export const languageOfPage = (wanted: string | undefined): string => {
 
 /** The texts for a language tag, as Jodit (`zh_cn`) or browsers (`de-AT`) write it; English for others. */
 export const textsFor = (language: string): Texts =>
-  byLanguage[language.toLowerCase().split(/[-_]/u, 1)[0] ?? ''] ?? english;
+  byLanguage[language.toLowerCase().split(/[-_]/u, 1)[0] ?? ''] ?? en;

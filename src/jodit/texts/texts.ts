@@ -51,7 +51,8 @@ export interface SearchTexts {
 export interface Texts {
   /** Of `Intl`: plural rules, numbers, times. */
   readonly locale: string;
-  readonly direction: 'ltr' | 'rtl';
+  /** Of the attribute `dir`: `ltr` or `rtl`. */
+  readonly direction: string;
   readonly unreachable: string;
   readonly foreignAnswer: string;
   readonly noAnswer: string;
