@@ -24,6 +24,8 @@ const formatted = async (text: string, name: string): Promise<string> => {
 const withSamples = [
   'README.md',
   'docs/deployment.md',
+  'docs/hooks.md',
+  'docs/installation.md',
   'docs/login.md',
   'docs/react.md',
   ...(await readdir(new URL('docs/start/', root))).map((name) => `docs/start/${name}`),

@@ -240,6 +240,8 @@ describe('the documents', () => {
     'docs/clients.md',
     'docs/configuration.md',
     'docs/deployment.md',
+    'docs/hooks.md',
+    'docs/installation.md',
     'docs/jodit.md',
     ...readdirSync(join(root, 'docs/start')).map((name) => `docs/start/${name}`),
   ])('lead to files that exist: %s', async (name) => {
