@@ -52,3 +52,11 @@ it('the pages of rooms name files that are there', async () => {
   }
   expect(missing).toEqual([]);
 });
+
+it('the recipes for contributors name files that are there', async () => {
+  const named = [
+    ...(await textOf('CONTRIBUTING.md')).matchAll(/`((?:src|test|scripts|docs)\/[\w./-]+)`/gu),
+  ].map(([, path = '']) => path);
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
