@@ -60,3 +60,16 @@ it('the recipes for contributors name files that are there', async () => {
   expect(named.length).toBeGreaterThan(30);
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
+
+it('decisions are short pages of one form, and the index lists them', async () => {
+  const index = await textOf('docs/decisions/README.md');
+  const files = (await readdir(join(root, 'docs/decisions'))).filter((file) => file !== 'README.md');
+  for (const file of files) {
+    const text = await textOf(`docs/decisions/${file}`);
+    const [, title = ''] = /^# (.+)$/mu.exec(text) ?? [];
+    expect(index).toContain(`[${title}](${file})`);
+    const headings = [...text.matchAll(/^## (.+)$/gmu)].map(([, heading]) => heading);
+    expect([file, headings]).toEqual([file, ['Context', 'Decision', 'Consequences']]);
+    expect(text.split('\n').length, file).toBeLessThanOrEqual(41);
+  }
+});
