@@ -43,7 +43,7 @@ const exists = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // EPERM: somebody else's process, so it is there.
+    // EPERM: the process of another user, so it is there.
     return systemCode(error) !== 'ESRCH';
   }
 };

@@ -33,7 +33,7 @@ const ensurePrivateFolder = async (): Promise<string> => {
   const foreign =
     process.getuid !== undefined && (found.uid !== process.getuid() || (found.mode & 0o077) !== 0);
   if (!found.isDirectory() || foreign) {
-    throw new StorageDeniedError({ detail: 'the folder for temporary files belongs to somebody else' });
+    throw new StorageDeniedError({ detail: 'the folder for temporary files belongs to another user' });
   }
   return folder;
 };
@@ -64,7 +64,9 @@ const createFile = async (): Promise<{ handle: FileHandle; path: string; folder:
   }
 };
 
-/** Opens an empty private temporary file that has no name any more: it goes with its handle, or the process. */
+/**
+ * Opens an empty private temporary file that has no name any more: it goes with its handle, or the process.
+ */
 export const openUnnamed = async (): Promise<FileHandle> => {
   const { handle, path, folder } = await createFile();
   await removeFile(path, folder);

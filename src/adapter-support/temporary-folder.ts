@@ -11,14 +11,16 @@ import { isLeftOver, readProcessMark } from './process-mark.ts';
 export const makeTemporaryFolder = async (prefix: string): Promise<string> =>
   mkdtemp(join(tmpdir(), `${prefix}${await readProcessMark()}-`));
 
-/** Of a folder that only this user can change: in another one, a link could take the place of a sub-folder. */
+/**
+ * Of a folder that only this user can change: in another one, a link could take the place of a sub-folder.
+ */
 const isOwn = (found: Stats): boolean =>
   found.isDirectory() &&
   (process.getuid === undefined || (found.uid === process.getuid() && (found.mode & 0o077) === 0));
 
 /**
  * Removes the folders of this prefix, made by this user, whose processes were killed. Never throws: what
- * resists is no reason not to go on.
+ * resists does not stop the work.
  */
 export const sweepTemporaryFolders = async (prefix: string): Promise<void> => {
   const names = await readdir(tmpdir()).catch(() => []);

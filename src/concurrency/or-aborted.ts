@@ -11,7 +11,7 @@ export const orAborted = <Value>(
     const leave = (): void => reject(signal.reason as Error);
     if (signal.aborted) leave();
     signal.addEventListener('abort', leave, { once: true });
-    // Also after an abort: whoever left must not make its failure an unhandled one.
+    // Also after an abort: a caller that has left must not make its failure an unhandled one.
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
   });
 };

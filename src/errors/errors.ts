@@ -53,7 +53,7 @@ export class StowageError extends Error {
     return this.#details;
   }
 
-  /** Adds values that whoever threw the error did not know; those that are there stay. */
+  /** Adds values that the thrower did not know; those that are there stay. */
   addDetails(details: ErrorDetails): void {
     this.#details = { ...details, ...this.#details };
   }

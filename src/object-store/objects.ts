@@ -35,7 +35,7 @@ export interface PageOptions {
   readonly after?: string;
 }
 
-/** An object, or a range of it, on its way. `length`: bytes of this answer. Whoever has it owns the body. */
+/** An object, or a range of it, on its way. `length`: bytes of this answer. The caller owns the body. */
 export interface Download {
   readonly facts: ObjectFacts;
   readonly length: number | undefined;
@@ -87,7 +87,10 @@ export interface NotRemoved {
   readonly code: string;
 }
 
-/** What a failed listing means: a bucket that is missing is an outage, since the root of a source always exists. */
+/**
+ * What a failed listing means: a bucket that is missing is an outage, since the root of a source always
+ * exists.
+ */
 export const listingFailure = (error: unknown): unknown =>
   error instanceof NotFoundError
     ? new StorageUnavailableError({ detail: 'there is no such bucket', cause: error })

@@ -4,7 +4,7 @@ import { createConnectionSlots } from './connection-slots.ts';
 
 /** A connection that outlives the operations that use it. */
 export interface PooledConnection {
-  /** False once it was closed, lost, or left in a state that nobody else can use. */
+  /** False once it was closed, lost, or left in a state that others cannot use. */
   readonly isOpen: boolean;
   /** Ends it and all that waits on it. May be called several times; never throws. */
   close(): void;
@@ -35,7 +35,7 @@ interface Member<Connection> {
   idle: NodeJS.Timeout | undefined;
 }
 
-/** A connection in use. Whoever holds it gives it back, once. */
+/** A connection in use. Its holder gives it back, once. */
 export interface Lease<Connection> {
   readonly connection: Connection;
   readonly release: () => void;
@@ -48,7 +48,7 @@ const CLOSED = 'the store was closed';
 
 /**
  * A bounded number of connections to one server, opened when they are needed, shared as `perConnection` says,
- * and closed when nobody has used them for a while. Lost ones are forgotten; the next user opens another.
+ * and closed when they were not used for a while. Lost ones are forgotten; the next user opens another.
  */
 export class ConnectionPool<Connection extends PooledConnection> {
   readonly #options: PoolOptions<Connection>;
@@ -66,7 +66,7 @@ export class ConnectionPool<Connection extends PooledConnection> {
     this.#readers = createConnectionSlots({ ...limits, connections: readers });
   }
 
-  /** Runs `work` with a connection. Nobody may take another one inside of it: all could wait for all. */
+  /** Runs `work` with a connection. `work` must not take another one: all could wait for all. */
   async use<T>(signal: AbortSignal | undefined, work: (connection: Connection) => Promise<T>): Promise<T> {
     const { connection, release } = await this.take(signal);
     try {
@@ -123,7 +123,7 @@ export class ConnectionPool<Connection extends PooledConnection> {
           release();
           throw error;
         }
-        // Its place stays taken: whoever wanted it waits for one of the others.
+        // Its slot stays taken: the caller waits for one of the others.
         setTimeout(release, REFUSED_MS).unref();
       }
     }

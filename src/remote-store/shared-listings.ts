@@ -84,7 +84,7 @@ export class SharedListings {
     };
   }
 
-  /** Nobody else joins a listing of a folder above or below what has changed, in whichever store it runs. */
+  /** No caller joins a listing of a folder above or below what has changed, in whichever store it runs. */
   #close(changed: StoreLocation): void {
     for (const running of this.#running)
       if (containsLocation(running, changed) || containsLocation(changed, running))
@@ -122,7 +122,7 @@ export class SharedListings {
       settle = resolve;
       fail = reject;
     });
-    // Whoever waits learns of a failure; without anybody it is only that of the first reader.
+    // Waiting callers learn of a failure; without any it is only that of the first reader.
     outcome.catch(() => undefined);
     const running = { storage, path, outcome };
     this.#running.add(running);

@@ -14,11 +14,11 @@ export const newTempName = (): string => {
   return `.${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}.tmp`;
 };
 
-/** A temporary name for something that must not be lost: nobody ever takes it for a leftover. */
+/** A temporary name for something that must not be lost: it is never taken for a leftover. */
 export const newAsideName = (): string => `.${randomUUID()}.tmp`;
 
 /**
- * Whether something temporary is a day old, so that nobody can be using it any more. Of content and copies
+ * Whether something temporary is a day old, so that it cannot be in use any more. Of content and copies
  * the name says when they began: servers may give a copy the time of its original. Reservations are folders
  * that were just made, so their time counts, by the server's clock.
  */

@@ -77,7 +77,7 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
     for (const name of names) if (name.endsWith(UNFINISHED)) await rm(join(folder, name), { force: true });
     return names.filter((name) => ENTRY.test(name)).sort();
   })();
-  // Reported by whoever needs it.
+  // Reported by the operation that needs it.
   loading.catch(() => undefined);
 
   const write = async (name: string, value: unknown): Promise<void> => {
@@ -122,7 +122,7 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
         const value = parsed(text);
         const id = name.slice(0, -'.json'.length);
         if (value !== undefined) return { id, addedAt: timeOf(name), value };
-        // Somebody has removed or damaged it.
+        // It was removed or damaged.
         await drop(names, name);
       }
       return undefined;

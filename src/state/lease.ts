@@ -8,13 +8,13 @@ interface Holding {
 
 /** Something that one of several does at a time. */
 export interface Lease {
-  /** Takes it, or keeps it, for so long. False: somebody else has it. */
+  /** Takes it, or keeps it, for so long. False: another instance has it. */
   claim(milliseconds: number): Promise<boolean>;
-  /** Gives it back; nothing happens when somebody else has it. */
+  /** Gives it back; nothing happens when another instance has it. */
   release(): Promise<void>;
 }
 
-/** The lease of this name, which ends by itself when whoever has it says nothing more. */
+/** The lease of this name, which ends by itself when its holder does not renew it. */
 export const createLease = (documents: Documents, key: string): Lease => {
   const owner = randomUUID();
   let isHeld = false;

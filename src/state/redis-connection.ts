@@ -23,15 +23,15 @@ export interface RedisConnection {
 const connect = async (url: string, log: Logger): Promise<Redis> => {
   const { Redis } = await importOptional('The setting redis', 'ioredis', () => import('ioredis'));
   // A request must not wait for a connection that is lost, and what was sent over one may have been done:
-  // whoever sent it decides what that means.
+  // its sender decides what that means.
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 1,
     connectTimeout: 2000,
     commandTimeout: 1000,
-    // It was the one that takes writes; the address may lead to another one by now. About a script Redis 6 says so
-    // in the middle of its message.
+    // It was the one that takes writes; the address may lead to another one by now. About a script Redis 6
+    // says so in the middle of its message.
     reconnectOnError: ({ message }) => /\bREADONLY\b/u.test(message),
   });
   let isLost = false;

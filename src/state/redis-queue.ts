@@ -62,7 +62,7 @@ class RedisQueue implements DurableQueue {
         this.#head = { id: entry.id, text };
         return entry;
       }
-      // Somebody has damaged it.
+      // It is damaged.
       await redis.eval(REMOVE, 1, this.#key, text);
       text = await redis.lindex(this.#key, 0);
     }

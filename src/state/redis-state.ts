@@ -20,7 +20,7 @@ const MOST_ATTEMPTS = 100;
 
 const createRedisDocuments = (connection: RedisConnection): Documents => {
   const locks = createNameLocks();
-  /** @throws BusyError when Redis does not answer: whoever asked may come again */
+  /** @throws BusyError when Redis does not answer: the client may try again */
   const run = async (
     script: string,
     key: string,

@@ -2,7 +2,7 @@ import type { DurableQueue } from './file-queue.ts';
 
 /**
  * Changes a small document, and gives what it says besides. Pure, and quick: it may be asked again when
- * somebody else was faster. An undefined document is none.
+ * another writer was faster. An undefined document is none.
  * @param now milliseconds since 1970, by one clock for all who share the document
  */
 export type DocumentChange<Document, Result> = (
@@ -10,7 +10,7 @@ export type DocumentChange<Document, Result> = (
   now: number,
 ) => readonly [Document | undefined, Result];
 
-/** Small JSON documents by key. One that nobody has changed for long may be forgotten. */
+/** Small JSON documents by key. One that has not changed for long may be forgotten. */
 export interface Documents {
   /** One step: no other change comes between. @throws where the documents cannot be reached */
   change<Document, Result>(key: string, change: DocumentChange<Document, Result>): Promise<Result>;

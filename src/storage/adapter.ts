@@ -109,10 +109,10 @@ export interface TemporaryUrlOptions extends OperationOptions {
   readonly disposition: string;
 }
 
-/** A file being read. Whoever receives it owns the stream: reads it to its end or destroys it. */
+/** A file being read. The caller owns the stream: reads it to its end or destroys it. */
 export interface ReadResult {
   readonly stat: Stat;
-  /** All the content, where the store has read it already. Whoever takes it leaves `stream` alone. */
+  /** All the content, where the store has read it already. A caller that uses it leaves `stream` alone. */
   readonly bytes?: Uint8Array | undefined;
   readonly stream: Readable;
 }
@@ -148,7 +148,7 @@ export interface WriteOptions extends PutOptions {
 
 /**
  * Content that has arrived and has no name yet. It is invisible until `commit`, which may be tried again with
- * another name after AlreadyExistsError. Whoever holds it ends it by a successful `commit` or by `discard`.
+ * another name after AlreadyExistsError. The caller ends it by a successful `commit` or by `discard`.
  */
 export interface StagedFile {
   readonly size: number;
@@ -177,7 +177,7 @@ export interface StorageAdapter {
 
   /**
    * Where the root of this store lies in its backend. Two stores with the same `backend` share entries when
-   * one `root` is, or contains, the other. Undefined: nobody else reaches the entries, or it is not known.
+   * one `root` is, or contains, the other. Undefined: no other store reaches the entries, or it is not known.
    * Never shown to clients.
    */
   readonly identity?: StoreIdentity | undefined;
@@ -284,7 +284,9 @@ export interface StorageAdapter {
    */
   temporaryUrl?(path: SourcePath, options: TemporaryUrlOptions): Promise<string | undefined>;
 
-  /** Optional: takes content in before its name is decided. Else the port spools to a local temporary file. */
+  /**
+   * Optional: takes content in before its name is decided. Else the port spools to a local temporary file.
+   */
   stage?(content: Readable, options?: StageOptions): Promise<StagedFile>;
 
   /** Frees connections and temporary files. Operations after it may fail. */

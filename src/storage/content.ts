@@ -30,7 +30,7 @@ async function* checkedChunks(
 
 /**
  * Lets an adapter use a content that it owns: `use` gets the chunks, in order and checked for length. From
- * the call on, errors of the content are caught even while nobody reads, and the content is destroyed on
+ * the call on, errors of the content are caught even while it is not read, and the content is destroyed on
  * every way out.
  * @throws the signal's reason when it aborted the reading; otherwise what the content or `use` threw, as it
  *   is

@@ -45,7 +45,7 @@ export interface CopiedFile {
   readonly to: SourcePath;
   /** As it was when it was read. */
   readonly source: Stat;
-  /** As it was stored; undefined when somebody may have replaced it before that was known. */
+  /** As it was stored; undefined when another writer may have replaced it before that was known. */
   readonly copy: Stat | undefined;
 }
 

@@ -15,7 +15,7 @@ export interface Entry {
   readonly etag?: string | undefined;
   /**
    * Milliseconds since 1970 of the last change of anything about the entry, its name and its times too, which
-   * nobody can set; absent where the store does not report it.
+   * no program can set; absent where the store does not report it.
    */
   readonly changedAt?: number | undefined;
 }

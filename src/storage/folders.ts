@@ -15,7 +15,7 @@ export interface WalkedEntry {
 export interface WalkOptions extends ListOptions {
   /** False for a folder that is not walked into. Default: all are. */
   readonly enters?: (path: SourcePath, entry: Entry) => boolean;
-  /** Leaves out folders below that vanish meanwhile, or that the store lets nobody read. */
+  /** Leaves out folders below that vanish meanwhile, or that the store does not allow to read. */
   readonly isTolerant?: boolean;
 }
 

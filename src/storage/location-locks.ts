@@ -13,8 +13,8 @@ const LONGEST_WAIT_MS = 60_000;
  */
 export interface LocationLocks {
   /**
-   * Holds all of the locations, which are waited for together: nobody waits while holding one. Whoever has
-   * waited looks again: what was there before may be gone.
+   * Holds all of the locations, which are waited for together: no caller waits while holding one. A caller
+   * that has waited looks again: what was there before may be gone.
    * @throws the signal's reason while waiting, BusyError when too many wait or after a minute, and what `work`
    *   throws
    */
@@ -67,7 +67,7 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
       let end = (): void => undefined;
       const holder = { locations, ended: new Promise<void>((resolve) => (end = resolve)) };
       // Nothing may be awaited between the last look and this: of several that have waited for one, all would
-      // find nobody.
+      // find no holder.
       const enter = (): void => void holders.add(holder);
       if (hasWaited) await waitFor(locations, signal, enter);
       else enter();

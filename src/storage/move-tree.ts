@@ -33,7 +33,7 @@ export interface MoveTreeOptions extends CopyTreeOptions {
    */
   readonly derivedOf?: ((item: SourcePath) => readonly SourcePath[]) | undefined;
   /**
-   * Whether a removal and a look after it that both find nothing prove that somebody else has taken the
+   * Whether a removal and a look after it that both find nothing prove that another writer has taken the
    * original, so that the copy is withdrawn. Default: false, since a store whose first answer was lost may
    * find nothing when it is asked again.
    */
@@ -45,8 +45,8 @@ type Removal =
   'removed' | 'missed' | 'changed' | { readonly refusal: unknown } | { readonly unknown: unknown };
 
 /**
- * Removes the original if the copy is still there and neither has changed. No signal: whoever began to remove
- * goes on.
+ * Removes the original if the copy is still there and neither has changed. No signal: a move that began to
+ * remove goes on.
  */
 const removeOriginal = async (
   from: StorageAdapter,
@@ -138,7 +138,7 @@ const isGone = ({ storage, path }: StoreLocation): Promise<boolean> =>
 interface RemovedOriginals {
   /** The refusal of the store, if it came before anything was removed, so that the copy can be withdrawn. */
   readonly refusal?: unknown;
-  /** Somebody else took every file, and no copy is left. */
+  /** Another writer took every file, and no copy is left. */
   readonly isAllTaken: boolean;
 }
 
@@ -167,7 +167,7 @@ const removeOriginals = async (
       if (!isFirst) await limiter.add(async () => void (await remove(file)));
       else {
         isFirst = false;
-        // By itself: a store that lets nobody remove anything shows it here, with nothing lost.
+        // By itself: a store that refuses every removal shows it here, with nothing lost.
         const removal = await remove(file);
         const source = { storage: from, path: file.from };
         if (typeof removal === 'object' && 'refusal' in removal && (await isSeen(source)))
@@ -230,7 +230,7 @@ const removeCopied = async (
   }
   if (removed.isAllTaken) {
     await withdrawCopy(to.storage, { folders: copied.folders, files: () => [] });
-    throw new ChangedMeanwhileError({ detail: 'somebody else took everything in the folder' });
+    throw new ChangedMeanwhileError({ detail: 'another writer took everything in the folder' });
   }
   if (stayed.cause === undefined) await removeFolders(from.storage, plan, derivedOf, stayed);
   if (countOf(stayed) > 0) throw new MovedInPartError({ message: messageOf(stayed), cause: stayed.cause });

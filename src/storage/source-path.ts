@@ -36,7 +36,7 @@ const segmentProblem = (segment: string): string | undefined => {
 export const isSegment = (name: string): boolean =>
   name !== '' && name !== '.' && name !== '..' && !name.includes('/') && segmentProblem(name) === undefined;
 
-/** In NFC; undefined for what is no segment in any form. */
+/** In NFC; undefined for text that is not a segment in any form. */
 const normalized = (text: string): string | undefined =>
   text.length > MAX_SEGMENT_UNITS || text.split(/\P{M}+/u).some((marks) => marks.length > MAX_MARKS)
     ? undefined

@@ -6,7 +6,7 @@ import type { Entry, OperationOptions, StorageAdapter } from './adapter.ts';
 import type { SourcePath } from './source-path.ts';
 import { byKey, firstOf, keyOf } from './walk-order.ts';
 
-/** What whoever walks wants of one folder. */
+/** What the caller of a walk wants of one folder. */
 export interface FolderView {
   /** Whether the walk goes into a sub-folder. */
   readonly enters: (entry: Entry) => boolean;
@@ -27,10 +27,10 @@ export interface TreeWalkOptions extends OperationOptions {
   readonly words: readonly string[];
   /** Names of folders that are never entered: a store that leaves them out early saves much. */
   readonly never?: RegExp | undefined;
-  /** Whoever asks needs no more reported entries than so many. */
+  /** The caller needs no more reported entries than so many. */
   readonly most: number;
   readonly view: (folder: SourcePath) => FolderView;
-  /** Called for each folder that is left out because the store lets nobody read it. */
+  /** Called for each folder that is left out because the store does not allow to read it. */
   readonly onUnreadable?: (() => void) | undefined;
 }
 
@@ -256,7 +256,7 @@ async function* walkFolderByFolder(
  * All that lies below a folder, each folder before what it holds, in an order that is always the same; in the
  * store's own way where it has one, else folder by folder, some of them ahead. Memory: the folders beside
  * those on the way, and `most` wanted entries of each folder on the way. A folder that vanishes meanwhile, or
- * that nobody may read, is left out.
+ * that may not be read, is left out.
  * @throws NotFoundError, WrongKindError for the folder itself
  */
 export async function* walkTree(

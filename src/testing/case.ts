@@ -17,7 +17,7 @@ export interface StoreUnderTest {
   readonly plant?: (rawName: string) => Promise<void>;
 }
 
-/** What a store may promise beyond the contract. Nobody but the suite asks for it. */
+/** What a store may promise beyond the contract. Only the suite asks for it. */
 export interface StorePromises {
   /** Folders can be empty and exist by themselves. Default: true. */
   readonly emptyFolders?: boolean;

@@ -51,7 +51,7 @@ const mark = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
  */
 export const eraseId = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
   await mark(storage, id);
-  // Made by the trash under a name that nobody could guess: what is in it belongs to the id.
+  // Made by the trash under a name that cannot be guessed: what is in it belongs to the id.
   await storage.removeFolder(trashPaths.items(id)).catch(ignoreMissing);
   await storage.removeFile(trashPaths.record(id)).catch(ignoreMissing);
   await storage.removeFile(trashPaths.erased(id)).catch(ignoreMissing);

@@ -8,7 +8,7 @@ const HOUR_MS = 60 * 60 * 1000;
 /** What is known of the trash of one store. Forgetting it costs another sweep. */
 interface Knowledge {
   sweptAt: number;
-  /** Bytes in the trash; undefined while nobody needs to know them. */
+  /** Bytes in the trash; undefined while they are not needed. */
   bytes: number | undefined;
   /** Bytes that have come since the running sweep has begun. */
   arrived: number;

@@ -13,7 +13,7 @@ export interface TrashPolicy {
   readonly maxBytes?: number | undefined;
 }
 
-/** The ids in the trash, the newest first. What else somebody has put there is left alone. */
+/** The ids in the trash, the newest first. Other entries there are left alone. */
 export const listIds = async (
   storage: StorageAdapter,
   { signal }: OperationOptions,

@@ -39,7 +39,8 @@ const move = (
     : storage.moveFile(from, to, options);
 
 /**
- * Writes the record, and then lets `bring` bring the item. When the store refuses that, the record goes again.
+ * Writes the record, and then lets `bring` bring the item. When the store refuses that, the record goes
+ * again.
  */
 const enter = async (
   storage: StorageAdapter,
@@ -74,8 +75,8 @@ export const putIntoTrash = (
   options: OperationOptions,
 ): Promise<TrashRecord> =>
   enter(storage, item, { ...by, replaced: false }, options, (target) =>
-    // Nobody else knows the new folder, and a move that may replace is one step where one that may only
-    // create is two.
+    // Only this operation knows the new folder, and a move that may replace is one step where one that may
+    // only create is two.
     move(storage, item.kind, item.path, target, { signal: options.signal }),
   );
 
@@ -118,7 +119,7 @@ export async function* trashContents(
   }
 }
 
-/** The folder of an id, which whoever takes something out of the trash holds. */
+/** The folder of an id, which an operation that takes something out of the trash holds. */
 export const trashLocation = (storage: StorageAdapter, { id }: TrashRecord): StoreLocation => ({
   storage,
   path: trashPaths.of(id),
@@ -129,7 +130,7 @@ export const trashedPath = ({ id, path }: TrashRecord): SourcePath => trashPaths
 
 /**
  * Moves something out of the trash, create-only; its record stays for `leaveTrash`.
- * @throws AlreadyExistsError; NotFoundError when somebody else was faster
+ * @throws AlreadyExistsError; NotFoundError when another operation was faster
  */
 export const takeFromTrash = (
   storage: StorageAdapter,

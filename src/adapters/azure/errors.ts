@@ -42,7 +42,7 @@ const rows: readonly (readonly [codes: readonly string[], make: MakeError])[] = 
   [['RequestBodyTooLarge', 'BlockCountExceedsLimit'], (facts) => new StorageFullError(facts)],
   [['OperationTimedOut', 'ETIMEDOUT'], (facts) => new StorageTimeoutError(facts)],
   [
-    // Whoever has completed an upload under the same name has dropped the blocks of this one.
+    // A client that has completed an upload under the same name has dropped the blocks of this one.
     ['ServerBusy', 'InvalidBlockList', 'InvalidBlobOrBlock', 'PendingCopyOperation'],
     (facts) => new BusyError(facts),
   ],

@@ -14,7 +14,7 @@ export interface GcsRequest {
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: readonly Uint8Array[];
-  /** Statuses that are no refusal, besides 2xx. */
+  /** Statuses that are not refusals, besides 2xx. */
   readonly allowed?: readonly number[];
 }
 

@@ -4,7 +4,7 @@ import { parseGcsOptions, type GcsOptions } from './options.ts';
 
 /**
  * Makes stores in buckets of Google Cloud Storage; `storageAdapter: "gcs"`. Needs the npm package
- * `google-auth-library` at the first request, unless it asks as nobody.
+ * `google-auth-library` at the first request, unless the source is anonymous.
  */
 export const createGcsFactory = (): StorageFactory<GcsOptions> => {
   const listings = new SharedListings();

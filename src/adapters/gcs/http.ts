@@ -12,7 +12,7 @@ export interface Sent {
   readonly signal: AbortSignal | undefined;
 }
 
-/** An answer of any status. Whoever has it reads or destroys the body. */
+/** An answer of any status. The caller reads or destroys the body. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;

@@ -47,7 +47,7 @@ const loginOf = (reading: GoogleAuth, signing: GoogleAuth, ms: number): Login =>
   sign: async (text) => Buffer.from(await orRefused(signing.sign(text), ms), 'base64'),
 });
 
-const nobody: Login = {
+const anonymousLogin: Login = {
   headers: async () => ({}),
   email: async () => undefined,
   sign: () => Promise.reject(noCredentials()),
@@ -56,7 +56,7 @@ const nobody: Login = {
 /** @throws UnsupportedError where the package is not installed */
 export const openLogin = async (options: GcsOptions): Promise<Login> => {
   const { anonymous, credentialsFile, projectId, timeout } = options;
-  if (anonymous) return nobody;
+  if (anonymous) return anonymousLogin;
   const { GoogleAuth: Auth } = await loadOptional(
     'Google Cloud storage',
     'google-auth-library',

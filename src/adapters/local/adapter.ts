@@ -122,7 +122,7 @@ export class LocalAdapter implements StorageAdapter {
         kept?.files.keep(kept.root, path, { stats, result, openedAt });
         return result;
       }
-      // Not beyond the reported size: a file that somebody else is appending to must not yield more than
+      // Not beyond the reported size: a file that another program is appending to must not yield more than
       // its size.
       const { start, end } = options.range ?? { start: 0, end: (stat.size ?? 0) - 1 };
       const stream = new FileStream({ fd, start, end }, this.#store.memory);

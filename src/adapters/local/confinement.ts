@@ -111,8 +111,8 @@ class UnheldRoot implements OpenFolder {
 
 /**
  * Opens folders segment by segment, each through the handle of the one before (`/proc/self/fd/N/name` is what
- * openat(N, name) is in C), none through a link. Whoever swaps a folder for a link, before, between or after,
- * changes only what the name means, not what is open.
+ * openat(N, name) is in C), none through a link. A program that swaps a folder for a link, before, between or
+ * after, changes only what the name means, not what is open.
  */
 export class HandleConfinement implements Confinement {
   readonly holds = true;

@@ -106,7 +106,7 @@ const chooseConfinement = async (root: string, wanted: LocalOptions['confinement
   return handles ? new HandleConfinement(root) : new PathConfinement(root);
 };
 
-/** Nobody waits for it: leftovers are in nobody's way. `stop` waits for the sweep that runs. */
+/** No request waits for it: leftovers are in no request's way. `stop` waits for the sweep that runs. */
 const sweepNowAndThen = (
   root: string,
   walker: FolderWalker,

@@ -85,7 +85,7 @@ class FileWriter {
       () => {
         if (this.#flushing === flushing) this.#flushing = undefined;
       },
-      // Stays, for whoever finishes.
+      // Stays, for the caller that finishes.
       () => undefined,
     );
   }

@@ -38,7 +38,7 @@ export class ReadMemory {
     return spare === undefined ? Buffer.allocUnsafeSlow(bytes) : Buffer.from(spare, 0, bytes);
   }
 
-  /** Takes memory of a buffer that nobody uses any more. */
+  /** Takes memory of a buffer that is not in use any more. */
   reuse(memory: ArrayBufferLike): void {
     if (memory.byteLength === MOST_AT_ONCE && this.#spare.length < MOST_SPARE) this.#spare.push(memory);
   }

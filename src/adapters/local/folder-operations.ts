@@ -101,8 +101,8 @@ const removeTaken = async (
 };
 
 /**
- * The folder first leaves the view in one step, then is removed at leisure: nobody sees half of it, and what
- * a kill leaves is swept at the next start. Where it cannot be moved it is removed where it is.
+ * The folder first leaves the view in one step, then is removed at leisure: half of it is never seen, and
+ * what a kill leaves is swept at the next start. Where it cannot be moved it is removed where it is.
  * @see StorageAdapter.removeFolder
  */
 export const removeFolder = async (

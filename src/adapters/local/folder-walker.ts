@@ -156,7 +156,7 @@ export class FolderWalker {
 
   async #make(parent: OpenFolder, name: string): Promise<void> {
     await makeDirectory(parent.at(name), 0o777).catch((error: unknown) => {
-      // Somebody else was quicker; what it is shows when it is opened.
+      // Another operation was quicker; what it is shows when it is opened.
       if (systemCode(error) !== 'EEXIST') throw error;
     });
     await flushFolder(parent);

@@ -92,7 +92,7 @@ const statNames = (
     const step = (): void => {
       if (failure === undefined && signal?.aborted === true) failure = signal.reason as Error;
       while (failure === undefined && running < IN_FLIGHT && next < names.length) ask(next++);
-      // Only when nothing is under way any more: whoever waits closes the folder's handle.
+      // Only when nothing is under way any more: the waiting caller closes the folder's handle.
       if (running > 0) return;
       if (failure === undefined) resolve(found);
       else reject(failure);

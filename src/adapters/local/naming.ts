@@ -78,8 +78,8 @@ export const linkNew = async (from: Name, target: Name): Promise<'linked' | 'mov
 };
 
 /**
- * Moves a file of our own, which nobody else touches, to a name that nothing has. The file system decides: of
- * many at the same time exactly one succeeds.
+ * Moves a file of our own, which no other operation touches, to a name that nothing has. The file system
+ * decides: of many at the same time exactly one succeeds.
  * @throws the system's EEXIST when the name is taken by anything, a link to nowhere included; EXDEV when it
  *   is on another file system
  */
@@ -99,7 +99,8 @@ export const nameNewFile = async (from: Name, target: Name): Promise<void> => {
 
 /**
  * After a link was made to a file whose old name could then not be removed: removes the new name, if the file
- * has another one. Returns whether the new name is the only one: the old name is gone, and the file has moved.
+ * has another one. Returns whether the new name is the only one: the old name is gone, and the file has
+ * moved.
  * @param error why the old name was not removed
  */
 export const withdrawLink = async (
@@ -148,7 +149,7 @@ export const nameFile = async (
 /**
  * Moves a folder to a name that nothing has. Making the folder takes the name; the moved one then replaces it
  * while it is empty.
- * @throws AlreadyExistsError, also when somebody puts something into the new folder in between; EXDEV of the
+ * @throws AlreadyExistsError, also when another program fills the new folder in between; EXDEV of the
  *   system
  */
 export const nameFolder = async (from: Name, folder: OpenFolder, name: string): Promise<void> => {
@@ -179,7 +180,7 @@ export const lockKey = async (folder: OpenFolder, name: string): Promise<string>
 };
 
 /**
- * Gives what was taken away its name again, or a numbered one when somebody has taken the name meanwhile:
+ * Gives what was taken away its name again, or a numbered one when the name was taken meanwhile:
  * nothing that was stored is dropped.
  */
 export const putBack = async (taken: Name, folder: OpenFolder, name: string): Promise<void> => {

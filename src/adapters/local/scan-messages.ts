@@ -39,7 +39,7 @@ export interface TreePage {
   readonly times: Float64Array;
   readonly changeTimes: Float64Array;
   readonly seen: number;
-  /** Folders that nobody may read. */
+  /** Folders that may not be read. */
   readonly unreadable: number;
   /** Where the walk goes on; undefined in the midst of a folder, and nothing is found yet. */
   readonly position: string | undefined;
@@ -58,7 +58,7 @@ export interface ScanPage {
   readonly sizes: Float64Array | undefined;
   readonly times: Float64Array | undefined;
   readonly changeTimes: Float64Array | undefined;
-  /** Joined by spaces, an empty one for a folder; undefined where nobody has asked for them. */
+  /** Joined by spaces, an empty one for a folder; undefined where they were not asked for. */
   readonly versions: string | undefined;
   /** With the last page: entries of the whole folder that are left out. */
   readonly omitted: number;

@@ -11,7 +11,9 @@ const WAITING_LISTINGS = 256;
 /** A folder with many readers must not keep those of other roots waiting. */
 const SHARE = { slots: OPEN_LISTINGS - 4, waiting: WAITING_LISTINGS / 2 };
 const IDLE_MS = 60_000;
-/** Its objects live for a page. A young generation that grows with the work would hold tens of MB for nothing. */
+/**
+ * Its objects live for a page. A young generation that grows with the work would hold tens of MB for nothing.
+ */
 const YOUNG_MB = 6;
 
 /** The folder that a listing is about. */
@@ -83,7 +85,7 @@ export class ScanThread {
 
   /**
    * What a walk finds, one page read ahead. It counts as a listing. Errors are those of `scan`; folders below
-   * that are gone or that nobody may read are none.
+   * that are gone or may not be read are none.
    */
   async *walk(
     target: WalkTarget,

@@ -171,8 +171,8 @@ const buffersOf = (answer: ScanAnswer): ArrayBuffer[] => {
 
 /**
  * The scanning thread of the local adapter: reads big folders with synchronous calls, which cost a fraction
- * of asynchronous ones and block nobody here. Takes the pages of many listings in turns, as they are asked
- * for.
+ * of asynchronous ones and block no request here. Takes the pages of many listings in turns, as they are
+ * asked for.
  */
 const serve = (port: MessagePort): void => {
   const jobs = new Map<number, ScanJob | TreeScan>();

@@ -71,7 +71,7 @@ const openByPaths = ({ root, diskNames }: FolderToScan): ScannedFolder => {
 };
 
 /**
- * Opens a folder for the scanning thread, none on the way through a link. Whoever gets it closes it.
+ * Opens a folder for the scanning thread, none on the way through a link. The caller closes it.
  * @throws errors of the system
  */
 export const openScanned = (folder: FolderToScan): ScannedFolder =>

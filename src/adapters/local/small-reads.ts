@@ -64,7 +64,7 @@ const tryToRead = (path: string, into: Filled): Read | undefined => {
   try {
     return readFile(path, into);
   } catch {
-    // Whoever reads it in the other way learns why.
+    // A caller that reads it in the other way learns why.
     return undefined;
   }
 };

@@ -135,7 +135,7 @@ export class TempArea {
     await makeUnlessThere(root, TEMP_PREFIX, 0o777);
     const area = await this.#confinement.openChild(root, TEMP_PREFIX);
     try {
-      // Nobody else looks into unfinished files.
+      // No other program looks into unfinished files.
       await makeUnlessThere(area, this.instance, 0o700);
       return await this.#confinement.openChild(area, this.instance);
     } finally {

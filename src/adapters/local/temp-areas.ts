@@ -39,7 +39,7 @@ const confinedBelow = (walker: FolderWalker, path: SourcePath): Confinement => (
 
 /**
  * The temporary areas of a store: one in its root and one in each volume that is mounted below it, so that a
- * link or a rename gives a file its name there too, and a small root is no limit for a big volume.
+ * link or a rename gives a file its name there too, and a small root does not limit a big volume.
  */
 export class TempAreas {
   readonly instance: string;

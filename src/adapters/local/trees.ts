@@ -94,7 +94,7 @@ const copyFiles = async (
 
 /**
  * Copies all that can be seen in one open folder into another, empty one. Links and special files are left
- * out, wherever they come from: every folder is entered and every file opened by handles. Whoever calls takes
+ * out, wherever they come from: every folder is entered and every file opened by handles. The caller takes
  * away what a failure leaves.
  */
 export const copyTree = async (

@@ -32,7 +32,7 @@ const makeNode = (modifiedAt: number): FolderNode => ({ kind: 'folder', children
 
 /**
  * Folders and files as nested maps. Every method is synchronous: what it does happens in one step for
- * everybody. Entries are paid for from the budget here, bytes of files by whoever makes them; both are given
+ * everybody. Entries are paid for from the budget here, bytes of files by their writers; both are given
  * back here.
  */
 export class Tree {

@@ -85,8 +85,8 @@ export const writtenVersion = (etag: string, { match }: Support): string =>
 
 /**
  * Metadata by which a write recognises its own object after its answer was lost: a random text. ETags cannot
- * do that, as they are no digest of the content under a key of a key service, and equal for an equal content
- * of somebody else.
+ * do that, as they are not a digest of the content under a key of a key service, and equal for an equal
+ * content of another writer.
  */
 const WRITE_MARK = 'stowage-write';
 

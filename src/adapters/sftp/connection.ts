@@ -45,7 +45,7 @@ const configOf = async (
     username,
     hostVerifier,
     readyTimeout: timeout * 1000,
-    // A connection that nobody answers on is noticed also while nothing is asked.
+    // A connection without answers is noticed also while nothing is asked.
     keepaliveInterval: Math.max(1000, timeout * 500),
     keepaliveCountMax: 3,
     ...(password === undefined ? {} : { password, tryKeyboard: true }),

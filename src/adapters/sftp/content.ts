@@ -54,7 +54,7 @@ export async function* readAhead(
     const length = Math.min(PIECE, end - next);
     if (length <= 0) return;
     const piece = readPiece(session, file, next, length);
-    // Whoever leaves early does not wait for the rest.
+    // A caller that leaves early does not wait for the rest.
     piece.catch(() => undefined);
     pieces.push(piece);
     next += length;

@@ -31,7 +31,7 @@ const throwConflict = async (session: Session, to: SourcePath, error: unknown): 
 
 /**
  * Gives content its name by a link, which the server makes only where nothing has that name, and removes the
- * temporary one. Nobody sees anything but the whole content. @throws AlreadyExistsError
+ * temporary one. Only the whole content is ever seen. @throws AlreadyExistsError
  */
 export const giveNewName = async (store: Store, session: Session, names: Names): Promise<void> => {
   const { from, to } = names;
@@ -92,7 +92,7 @@ export const moveToNewName = async (
       store.decidesNames = true;
       return;
     } catch (error) {
-      // After a lost answer nobody knows what has the name: nothing is removed.
+      // After a lost answer it is not known what has the name: nothing is removed.
       const isRefused = error instanceof UnsupportedError || statusOf(error) !== undefined;
       if (isRefused) await giveNameBack(session, to, kind).catch(() => undefined);
       if (!(error instanceof UnsupportedError)) throw error;

@@ -54,7 +54,7 @@ export const openFile = async (store: Store, path: SourcePath, options: ReadOpti
       signal: options.signal,
       failure: (error) => errorOf(`read /${path.toString()}`, error),
     });
-    // Also when nobody has begun to read.
+    // Also when reading has not begun.
     stream.once('close', () => {
       body.destroy();
       void session

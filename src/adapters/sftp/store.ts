@@ -31,7 +31,7 @@ interface Attributes {
 }
 
 const requireFolder = (attributes: Attributes): void => {
-  if (!attributes.isDirectory()) throw new StorageUnavailableError({ detail: 'directory is no folder' });
+  if (!attributes.isDirectory()) throw new StorageUnavailableError({ detail: 'directory is not a folder' });
 };
 
 /** What operations share on an SFTP server: connections, the root, and its own way of each step. */

@@ -28,7 +28,7 @@ export interface DavRequest extends Asked {
   readonly patience?: number;
 }
 
-/** An answer of any status. Its body is read or dropped by whoever asked. */
+/** An answer of any status. The caller reads or drops its body. */
 export interface DavAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -40,7 +40,7 @@ const MAY_WAIT = 1000;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 307, 308]);
 /** Safe to send again after a lost connection; PUT goes to a name of its own. */
 const REPEATABLE: ReadonlySet<string> = new Set(['PROPFIND', 'GET', 'HEAD', 'PUT']);
-/** The server goes on with these when they are broken off, and nobody would know what it has done. */
+/** The server goes on with these when they are broken off, and it would not be known what it has done. */
 const UNBROKEN: ReadonlySet<string> = new Set(['MKCOL', 'MOVE', 'COPY', 'DELETE']);
 
 /** Reads what is left of a small answer, so that its connection can be used again. */

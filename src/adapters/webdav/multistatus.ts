@@ -41,7 +41,7 @@ export const statOf = (name: string, response: DavResponse): Stat =>
       };
 
 /**
- * The body of an answer as it was before some proxy packed it, asked or not. Whoever destroys it destroys the
+ * The body of an answer as it was before some proxy packed it, asked or not. Destroying it destroys the
  * body of the answer too.
  */
 export const decodedBody = ({ headers, body }: Pick<DavAnswer, 'headers' | 'body'>): Readable => {
@@ -160,7 +160,8 @@ class ResponseBuilder {
 /**
  * Reads a multistatus while it arrives, in batches of responses. Document types are refused and entities
  * unknown, so nothing expands.
- * @throws CorruptError for what is not a well-formed multistatus, is longer than `mostBytes` or passes the budget
+ * @throws CorruptError for what is not a well-formed multistatus, is longer than `mostBytes` or passes the
+ * budget
  */
 export async function* readMultistatus(
   chunks: AsyncIterable<Uint8Array>,

@@ -71,7 +71,7 @@ const contentOf = (
     signal: asked.signal,
     failure: (error) => client.failure(asked, error),
   });
-  // Also when nobody has begun to read.
+  // Also when reading has not begun.
   stream.once('close', () => body.destroy());
   return stream;
 };

@@ -19,9 +19,9 @@ const MARGIN_MS = 30_000;
 
 /**
  * Lets processes decide who creates a name. On common servers `Overwrite: F` is a look and then a move, and
- * two processes may both look before one of them moves; making a folder is one step. So whoever wants to
- * create a name makes a hidden folder first that reserves it, and removes it afterwards: two requests, and
- * two more for the first name.
+ * two processes may both look before one of them moves; making a folder is one step. So an operation that
+ * wants to create a name makes a hidden folder first that reserves it, and removes it afterwards: two
+ * requests, and two more for the first name.
  *
  * What a killed process has left blocks its name until it is older than any holder can live, by the server's
  * clock. Where the server makes one folder twice, makes none, or does not report its age, names are not
@@ -32,7 +32,7 @@ export class Reservations {
   readonly #leftovers: Leftovers;
   /** Longest time that a holder works. */
   readonly #holdMs: number;
-  /** The age from which on nobody can be holding it any more, whatever is still on its way to the server. */
+  /** The age from which on it cannot be in use any more, whatever is still on its way to the server. */
   readonly #staleMs: number;
   /** Whether the server reserves names; undefined until the first one. */
   #works: boolean | undefined;
@@ -85,7 +85,7 @@ export class Reservations {
     for (let attempt = 1; this.#works !== false; attempt += 1) {
       const since = Date.now();
       const status = await this.#make(folder, options).catch((error: unknown) => {
-        // It may have been made; nobody knows whose it is then, so it is removed like that of a killed
+        // It may have been made; its owner is not known then, so it is removed like that of a killed
         // process.
         this.#leftovers.later(since + this.#staleMs, () => this.#removeStale(folder));
         throw error;

@@ -20,7 +20,7 @@ import { isSuccess } from './propfind.ts';
 import type { Outcome, Resources } from './resources.ts';
 import { removeTemporary } from './temporary.ts';
 
-/** Refused while somebody else replaces the same file or works in the same folder, perhaps. */
+/** Refused, perhaps while another client replaces the same file or works in the same folder. */
 const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 423, 500]);
 /** What servers answer for a missing parent folder, besides other things. */
 const MAY_LACK_PARENT: ReadonlySet<number> = new Set([403, 404, 405, 409, 500, 502]);
@@ -135,7 +135,7 @@ export class Store {
       await this.ensureFolder(to.parent, options);
     const status = await send();
     if (!MAY_LACK_PARENT.has(status) || to.parent.isRoot) return status;
-    // Somebody else may have made it meanwhile.
+    // Another client may have made it meanwhile.
     const mayBeThereNow = status === 404 || status === 409 || status === 500;
     return (await this.ensureFolder(to.parent, options)) || mayBeThereNow ? send() : status;
   }
@@ -184,7 +184,7 @@ export class Store {
       const move = { from, to, kind: 'folder', overwrite: 'F', signal } as const;
       const status = await this.intoFolder(to, { signal }, () => this.#move(move));
       if (isSuccess(status)) return;
-      // Whoever moves to a name that was given in between may get any answer.
+      // A move to a name that was given in between may get any answer.
       if (status === 412 || !(await isFree())) throw new AlreadyExistsError();
       throw errorOfStatus({ method: 'MOVE', path: from }, status);
     });
@@ -234,8 +234,8 @@ export class Store {
   }
 
   /**
-   * Runs what gives a name while nobody else does: in this process, and, when the name must be new, in any
-   * other.
+   * Runs what gives a name while no other operation does: in this process, and, when the name must be new, in
+   * any other.
    */
   #locked(
     to: SourcePath,

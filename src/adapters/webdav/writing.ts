@@ -78,7 +78,7 @@ const sendTo = async (
   return written;
 };
 
-/** Content goes to a temporary name first, and from there over its target: nobody ever sees a part of it. */
+/** Content goes to a temporary name first, and from there over its target: a part of it is never seen. */
 const putFile = async (
   store: Store,
   path: SourcePath,

@@ -86,8 +86,8 @@ const showAgain = (store: Store, { from, to }: Names): Promise<boolean> => {
 };
 
 /**
- * Gives a folder a hidden name. When the answer is lost, a look shows whether the folder has it. A rename that
- * takes effect only afterwards is undone.
+ * Gives a folder a hidden name. When the answer is lost, a look shows whether the folder has it. A rename
+ * that takes effect only afterwards is undone.
  */
 const hide = async (store: Store, { from, to }: Names, options: OperationOptions): Promise<void> => {
   let isAsked = false;
@@ -122,7 +122,7 @@ export const removeFolder = async (
   const hidden = path.parent.below(newTempName());
   await hide(store, { from: path, to: hidden }, options);
   try {
-    // It is removed for everybody by now: nobody can break that off any more.
+    // It is removed for everybody by now: that cannot be broken off any more.
     await store.run({}, (session) => unlessGone(removeTree(session, hidden, session.pathOf(hidden))));
   } catch (error) {
     const names = { from: hidden, to: path };

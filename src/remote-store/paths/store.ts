@@ -46,7 +46,10 @@ export abstract class PathStore<Session extends PathSession> {
   abstract readonly decidesNames: boolean;
   /** Runs the requests of an operation on one connection. Never inside of each other. */
   abstract run<T>(options: OperationOptions, work: (session: Session) => Promise<T>): Promise<T>;
-  /** The entries of a folder, for a reader who takes as long as it likes. @throws NotFoundError, WrongKindError */
+  /**
+   * The entries of a folder, for a reader who takes as long as it likes. @throws NotFoundError,
+   * WrongKindError
+   */
   abstract entries(
     folder: SourcePath,
     options: OperationOptions,
@@ -86,7 +89,9 @@ export abstract class PathStore<Session extends PathSession> {
     await this.letterCase.requireOwnNames(path, writes, () => this.tryLetterCase({ signal }));
   }
 
-  /** Finds out about letter case with a folder made for it. It stays unknown where the login may make none. */
+  /**
+   * Finds out about letter case with a folder made for it. It stays unknown where the login may make none.
+   */
   async tryLetterCase(options: OperationOptions): Promise<void> {
     const temp = SourcePath.root.below(newTempName());
     try {
@@ -102,7 +107,8 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /**
-   * Runs what changes an entry while nobody else in this process does. Several in the order of their names.
+   * Runs what changes an entry while no other operation of this process does. Several in the order of their
+   * names.
    */
   async lock<T>(
     paths: SourcePath | readonly SourcePath[],
@@ -124,9 +130,9 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /**
-   * Moves a file to a name that another file has, where the server's rename does not replace: the other one is
-   * moved aside for a moment. Whatever fails, it is back when the lock of the name is given back, or as soon as
-   * the server can be reached again.
+   * Moves a file to a name that another file has, where the server's rename does not replace: the other one
+   * is moved aside for a moment. Whatever fails, it is back when the lock of the name is given back, or as
+   * soon as the server can be reached again.
    */
   async moveByAside(session: Session, { from, to }: Names): Promise<void> {
     const aside = to.parent.below(newAsideName());
@@ -139,8 +145,8 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /**
-   * Gives a file that was moved aside its name again. It is removed where the new file has the name after all,
-   * and stays aside where another one has it.
+   * Gives a file that was moved aside its name again. It is removed where the new file has the name after
+   * all, and stays aside where another one has it.
    */
   async #bringBack(to: SourcePath): Promise<void> {
     const moved = this.#asides.get(to.toString());

@@ -107,13 +107,13 @@ export const faultTheme: Theme = {
           await expectError(transfer(broken, at('tree'), at(target)), StorageUnavailableError);
           const after = await snapshotOf(adapter);
           assert.deepEqual(below(after, 'tree'), before);
-          // Nobody knows whose it is, so nobody may remove it.
+          // Its owner is not known, so it must not be removed.
           assert.ok(below(after, target).filter((line) => !line.endsWith('/')).length <= 1);
         }
       },
     },
     {
-      name: 'a moved folder that the store lets nobody empty is whole at its source, and no copy remains',
+      name: 'a moved folder that the store does not let be emptied is whole at its source, and no copy remains',
       check: async (context) => {
         await plantTree(context);
         const broken = faulty(context.adapter, {

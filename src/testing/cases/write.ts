@@ -129,7 +129,7 @@ export const writeTheme: Theme = {
         if (adapter.capabilities.atomicCreate) {
           assert.equal(winners.length, 1, `${winners.length} writers were told that they made the file`);
           await expectBytes(adapter, at('f/prize.bin'), makeBytes(40_000, winners[0]));
-        } else assert.ok(winners.length >= 1, 'nobody made the file');
+        } else assert.ok(winners.length >= 1, 'no writer made the file');
         for (const outcome of outcomes) {
           if (outcome.status === 'rejected')
             await expectError(Promise.reject(outcome.reason as Error), AlreadyExistsError);
