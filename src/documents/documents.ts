@@ -28,7 +28,7 @@ export type ReadOwn = (
   options: { readonly maxBytes: number; readonly signal: AbortSignal },
 ) => Promise<Resource | undefined>;
 
-/** A conversion that somebody waits for. */
+/** A conversion that a request waits for. */
 export interface DocumentJob {
   /** A whole page or a piece of one. Never trusted. */
   readonly html: string;

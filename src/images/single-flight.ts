@@ -39,7 +39,7 @@ export const createSingleFlight = <Result>(): SingleFlight<Result> => {
   ): Flight<Result> => {
     const controller = new AbortController();
     const landing = work(controller.signal).finally(() => flights.delete(key));
-    // When every caller has left, nobody hears how it ended.
+    // When every caller has left, its end is not reported.
     landing.catch(nothing);
     const flight: Flight<Result> = { version, controller, landing, waiters: 0 };
     flights.set(key, flight);

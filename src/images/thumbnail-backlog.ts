@@ -12,7 +12,7 @@ export interface Backlog {
 
 /** Waiting pieces; each is a folder. */
 const MAX_WAITING = 100;
-/** Whoever lists a folder goes on to its next page, or asks for its pictures. */
+/** The client that lists a folder goes on to its next page, or asks for its pictures. */
 const QUIET_MS = 2000;
 
 interface Piece {

@@ -23,7 +23,7 @@ export interface CachedOutcome {
 export interface ThumbnailCache {
   /** Names a target, unique over all stores. */
   keyOf(target: Target): string;
-  /** The order of now: rows of a later turn are news to whoever asks. */
+  /** The order of now: rows of a later turn are new to the caller. */
   turn(): number;
   find(target: Target): CachedOutcome | undefined;
   note(

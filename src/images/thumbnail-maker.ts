@@ -86,7 +86,7 @@ const store = async (
 ): Promise<Outcome> => {
   try {
     const stream = Readable.from([content], { objectMode: false });
-    // Nobody can put a folder into a thumbnail folder.
+    // Clients cannot put a folder into a thumbnail folder.
     const options = { size: content.length, derived: true, signal };
     const { modifiedAt } = await target.storage.write(target.path, stream, options);
     cache.note(target, { version, outcome: 'made', modifiedAt });
@@ -145,8 +145,8 @@ const forgetBelow = async (context: MakerContext, folder: Target): Promise<reado
 };
 
 /**
- * Drops what was stored when its item was replaced meanwhile, perhaps by another program or instance: it is newer
- * than the item, and would count as fresh for ever.
+ * Drops what was stored when its item was replaced meanwhile, perhaps by another program or instance: it is
+ * newer than the item, and would count as fresh for ever.
  */
 const unlessReplaced = async (
   { cache, log }: MakerContext,

@@ -35,7 +35,7 @@ const converted = async (opened: OpenedPicture): Promise<Picture> => {
 /**
  * Makes a picture one that word processors show: PNG, JPEG and GIF stay as they are, everything else is
  * converted. Drawings are not for here.
- * @throws BrokenImageError when the bytes are no picture, or one beyond the limits
+ * @throws BrokenImageError when the bytes are not a picture, or one beyond the limits
  */
 export const preparePicture = (sharp: SharpLibrary, bytes: Buffer, maxPixels: number): Promise<Picture> =>
   asBroken(async () => {

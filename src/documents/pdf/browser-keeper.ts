@@ -116,7 +116,7 @@ export class BrowserKeeper {
 
   #retire(slot: Slot): void {
     if (this.#current === slot) this.#current = undefined;
-    // One that died while nobody used it still has files.
+    // One that died while it was idle still has files.
     if (slot.running === 0) void this.#end(slot);
   }
 

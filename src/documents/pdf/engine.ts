@@ -58,7 +58,7 @@ const createLauncher = ({ browser, log }: PdfEngineParts): (() => Promise<Starte
     if (!sandboxed && !warned) {
       warned = true;
       log.warn(
-        'The browser that prints PDF files runs without its sandbox: whoever breaks out of a page has the ' +
+        'The browser that prints PDF files runs without its sandbox: a page that breaks out of it has the ' +
           'rights of this service. Run the service as another user than root, or see documents.browserSandbox.',
       );
     }
@@ -86,7 +86,7 @@ const printWithin = async (parts: PrinterParts, job: DocumentJob): Promise<Uint8
     return pdf;
   } finally {
     deadline.end();
-    // What still loads is for nobody any more.
+    // What still loads is not needed any more.
     deadline.abort(new DocumentFailedError());
   }
 };

@@ -44,7 +44,7 @@ const described = (path: string): BrowserExecutable => ({
 });
 
 /**
- * Whether nobody but this user can have put a file where it is: the package unpacks into the folder that all
+ * Whether only this user can have put a file where it is: the package unpacks into the folder that all
  * users share.
  */
 const isOwn = async (path: string): Promise<boolean> => {

@@ -66,7 +66,7 @@ export const guardPage = async (page: Page, html: string, resources: DocumentRes
   await page.setJavaScriptEnabled(false);
   await page.setRequestInterception(true);
   page.on('request', (request) => {
-    // Fails when the page is closed meanwhile: then nobody waits for an answer any more.
+    // Fails when the page is closed meanwhile: then no request waits for an answer any more.
     answer(request).catch(() => undefined);
   });
 };

@@ -10,7 +10,7 @@ import {
   type PageSetup,
 } from '../page-setup.ts';
 
-/** White space around the text where nobody says otherwise: 15 mm. */
+/** White space around the text by default: 15 mm. */
 export const MARGIN = (15 * 72) / 25.4;
 /** Of the letters of headers and footers, in points. */
 const LETTER = 9;

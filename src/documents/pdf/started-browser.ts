@@ -95,8 +95,8 @@ export const startBrowser = async (
     const browser = await puppeteer.launch({
       executablePath: executable.path,
       headless: executable.headless,
-      // A pipe, not a port: nobody else on the machine can talk to the browser, and it ends when this process
-      // is killed.
+      // A pipe, not a port: no other program of the machine can talk to the browser, and it ends when this
+      // process is killed.
       pipe: true,
       userDataDir: profile,
       args: [...ARGS, ...(sandboxed ? [] : ['--no-sandbox'])],
@@ -114,7 +114,7 @@ export const startBrowser = async (
 
 /**
  * A browser that is killed resets its pipes, and the library has stopped to listen by then: an error that
- * nobody hears would end the whole service. Its connection reports that the browser is gone.
+ * is not handled would end the whole service. Its connection reports that the browser is gone.
  */
 const hearPipes = (browser: Browser): void => {
   for (const pipe of browser.process()?.stdio ?? []) pipe?.on('error', () => undefined);

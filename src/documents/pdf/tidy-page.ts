@@ -18,7 +18,7 @@ const tidyLinks = (links: readonly PageElement[], documentUrl: string): void => 
     for (const attribute of [...link.attributes].filter(({ localName }) => localName === 'href')) {
       const written = attribute.value.trim();
       if (written.startsWith('#')) continue;
-      // Without a base nobody has said http.
+      // Without a base the page has not said http.
       if (written.startsWith('//') && link.baseURI === documentUrl) attribute.value = `https:${written}`;
       const url = URL.canParse(attribute.value, link.baseURI)
         ? new URL(attribute.value, link.baseURI)

@@ -29,7 +29,7 @@ export interface Selector {
   readonly matches: (located: Located) => boolean;
 }
 
-/** Longer chains are no styling any more. */
+/** Longer chains are not styling any more. */
 const MAX_STEPS = 12;
 
 const PART =

@@ -4,7 +4,7 @@ import { escapeXml } from '../xml-text.ts';
 type Element = DefaultTreeAdapterTypes.Element;
 type Parent = DefaultTreeAdapterTypes.ParentNode;
 
-/** Deeper parts are left out: nobody draws so, and readers of drawings have limits of their own. */
+/** Deeper parts are left out: drawings do not have them, and readers of drawings have limits of their own. */
 const MAX_DEPTH = 100;
 const XML_NAME = /^[A-Za-z_][\w.-]*$/u;
 

@@ -24,8 +24,8 @@ const MAX_NODES = 300_000;
 /** Elements inside elements while parsing. */
 const MAX_OPEN = 10_000;
 /**
- * Deeper elements are taken out and their content stays: nobody sees the difference, and walks over the tree
- * need little stack.
+ * Deeper elements are taken out and their content stays: the difference is not visible, and walks over the
+ * tree need little stack.
  */
 const MAX_DEPTH = 150;
 

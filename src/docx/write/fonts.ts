@@ -18,7 +18,7 @@ const GENERIC: Readonly<Record<string, string>> = {
 /** Word takes no longer names. */
 const MAX_NAME = 31;
 
-/** The font for a CSS `font-family` list: its first name, since nobody knows which ones the reader has. */
+/** The font for a CSS `font-family` list: its first name, since the fonts of the reader are not known. */
 export const fontName = (family: string | undefined): string => {
   for (const part of (family ?? '').split(',')) {
     const name = part

@@ -47,7 +47,7 @@ export const hasTangledExif = async (file: Buffer, budget: ParseBudget): Promise
     for (const header of HEADERS) {
       const portion = file.subarray(from, from + BYTES_PER_TURN + header.length - 1);
       for (let at = portion.indexOf(header); at >= 0; at = portion.indexOf(header, at + 1)) {
-        // What is no EXIF data costs as much as a short one.
+        // Bytes that are not EXIF data cost as much as a short one.
         budget.spendItems();
         if (isTangledAt(file.subarray(from + at), budget)) return true;
       }

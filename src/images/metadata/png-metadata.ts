@@ -116,7 +116,7 @@ const cleanText = (
 
 const cleanChunk = ({ kind, content, whole }: Chunk, spending: Spending): Buffer | undefined => {
   if (kind === 'eXIf') return cleanExif(content, whole, spending.budget);
-  // EXIF data packed, of a draft that nobody follows any more.
+  // EXIF data packed, of a draft that is not in use any more.
   if (kind === 'zxIf') return undefined;
   const text = readPngText(kind, content);
   if (text !== undefined) return cleanText(text, whole, spending);

@@ -102,7 +102,7 @@ const namedBy = ({ uint16, uint32 }: Tiff, { tag, type, value }: TiffEntry): rea
 
 /**
  * Every directory that can be reached from the header, each once. Undefined when there are more than any
- * camera writes. A directory that does not lie inside the bytes is left out: nobody can read it.
+ * camera writes. A directory that does not lie inside the bytes is left out: readers cannot find it either.
  */
 export const directoriesOf = (tiff: Tiff, budget: ParseBudget): readonly TiffDirectory[] | undefined => {
   const found: TiffDirectory[] = [];

@@ -41,7 +41,7 @@ const CONTAINERS: readonly (readonly [reader: string, beginning: RegExp])[] = [
   ['mpeg', /^\u0000\u0000\u0001\u00ba/u],
 ];
 
-/** The decoders that cameras, phones and pages need; the rarer ones are those that nobody looks after. */
+/** The decoders that cameras, phones and pages need; the rarer ones are hardly maintained. */
 const DECODERS =
   'h264,hevc,vp8,vp9,libdav1d,libaom-av1,av1,mpeg4,msmpeg4,msmpeg4v2,mpeg1video,mpeg2video,h263,flv,vp6f,wmv1,wmv2,wmv3,vc1,theora,mjpeg,prores';
 

@@ -13,7 +13,7 @@ import { fetchBeginning, type StoredFile } from './fetch-beginning.ts';
 import { findProgram } from './find-program.ts';
 import { runProgram } from './run-program.ts';
 
-/** Pictures of files that are no pictures themselves, drawn by programs in processes of their own. */
+/** Pictures of files that are not pictures themselves, drawn by programs in processes of their own. */
 export interface Previews {
   /**
    * Runs work that draws: a few at a time, the others wait.

@@ -30,7 +30,7 @@ const KEYFRAMES = /^@(?:-webkit-|-moz-)?keyframes\s+[\w-]+$/iu;
 const IMPORT = /@import\b/iu;
 const FONT_FACE = /^@font-face$/iu;
 
-/** Longer ones are not written by programs; they attack whoever reads them. */
+/** Longer ones are not written by programs; they attack their reader. */
 const MAX_VALUE_LENGTH = 16 * 1024;
 const MAX_PRELUDE_LENGTH = 16 * 1024;
 const MAX_ATTRIBUTE_LENGTH = 64 * 1024;

@@ -11,5 +11,5 @@ process.on('message', ({ svg, maxPixels }: DrawingOrder) => {
   );
 });
 
-// A process that ends by itself waits for the drawing under way; without a parent nobody wants it any more.
+// A process that ends by itself waits for the drawing under way; without a parent it is not wanted any more.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
