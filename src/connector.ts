@@ -146,10 +146,10 @@ export const createConnector = <Native>(
     isMounted: options.isMounted,
     observe: options.observe,
     resolveSources: async (request) => {
-      // Stores would open again, and nobody would close them.
+      // Stores would open again and stay open.
       if (closed !== undefined) throw new ShuttingDownError();
       const lease = await leaseSources(request);
-      // The hook may have taken its time: a store that opens now would be closed by nobody.
+      // The hook may have taken its time: a store that opens now would stay open.
       if (closed !== undefined) {
         lease.release();
         throw new ShuttingDownError();

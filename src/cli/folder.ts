@@ -33,7 +33,8 @@ export const defineFolder = async (folder: string, address: Address): Promise<Se
   const stats = await stat(root).catch(() => undefined);
   if (stats?.isDirectory() !== true) throw new StartError(`There is no folder ${root}.`);
   const name = basename(root) || 'files';
-  // Pages on another port need whole links. A free port, or all addresses, are no link: then paths are given.
+  // Pages on another port need whole links. A free port, or all addresses, do not make a link: then paths are
+  // given.
   const isLocal = isLocalOrigin(urlOf(address));
   const isKnown = address.port !== 0 && !WILDCARDS.includes(address.host);
   return {

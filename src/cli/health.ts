@@ -20,7 +20,7 @@ const answer = (response: ServerResponse, status: number, text: string): void =>
   response.end(text);
 };
 
-/** Runs one work at a time; whoever asks meanwhile gets the same result. */
+/** Runs one work at a time; callers meanwhile get the same result. */
 const shared = <Result>(work: () => Promise<Result>): (() => Promise<Result>) => {
   let running: Promise<Result> | undefined;
   return () => {

@@ -80,7 +80,7 @@ const asDefinition = (file: string, exported: unknown): ServiceDefinition => {
   if (exported === undefined) throw new ConfigError([`${file}: has no default export`]);
   if (!isPlainObject(exported))
     throw new ConfigError([`${file}: its default export ${mustBe('an object', exported)}`]);
-  // Whoever takes the configuration and the hooks checks every key and value of them.
+  // The connector checks every key and value of the configuration and the hooks.
   if (!DEFINITION_KEYS.some((key) => Object.hasOwn(exported, key))) return { config: exported };
   const unknown = Object.keys(exported).filter((key) => !DEFINITION_KEYS.includes(key));
   const problems = [

@@ -71,7 +71,7 @@ const distance = (a: string, b: string): number => {
 };
 
 /**
- * The known key that somebody who wrote `key` probably meant: case, dashes and underscores do not count, and
+ * The known key that `key` probably stands for: case, dashes and underscores do not count, and
  * about every third letter may be wrong. Undefined when none is near.
  */
 const nearestKey = (key: string, known: readonly string[]): string | undefined => {
@@ -91,7 +91,7 @@ export const hintAt = (key: string, known: readonly string[]): string => {
   return near === undefined ? '' : `; did you mean "${near}"?`;
 };
 
-/** A key that nobody knows, with the nearest one that is known. */
+/** An unknown key, with the nearest known one. */
 export const unknownKey = (key: string, known: readonly string[]): string =>
   `is not a known key${hintAt(key, known)}`;
 

@@ -38,7 +38,7 @@ const endOf = (name: string): number => {
  */
 export const extensionOf = (name: string): string | undefined => {
   const end = endOf(name);
-  // Listings ask this several times for each of 100,000 names, so no part is cut out that nobody reads.
+  // Listings ask this several times for each of 100,000 names, so no unused part is cut out.
   const dot = name.lastIndexOf('.', end - 1);
   return dot <= 0 ? undefined : name.slice(dot + 1, end).toLowerCase();
 };

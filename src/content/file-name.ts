@@ -6,7 +6,7 @@ const REPLACEMENT = '_';
 /** UTF-16 units of a longer text that count at each of its ends. */
 const END_UNITS = 512;
 
-// Characters that no one sees: zero-width ones, and those that change the direction in which a name is read.
+// Invisible characters: zero-width ones, and those that change the direction in which a name is read.
 const INVISIBLE = /[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu;
 // Refused by some file system, or with a meaning in URLs and HTML, into which editors put names as they are;
 // then control characters, line separators and halves of characters.
@@ -60,8 +60,8 @@ const fit = (stem: string, tail: string): string => {
 const tailOf = (extension: string): string => (extension === '' ? '' : `.${extension}`);
 
 /**
- * A text of at most 1,024 UTF-16 units: of a longer one its beginning and its end, where the extension is. All
- * that is done with names afterwards takes time by the square of the length.
+ * A text of at most 1,024 UTF-16 units: of a longer one its beginning and its end, where the extension is.
+ * All that is done with names afterwards takes time by the square of the length.
  */
 export const withinBounds = (text: string): string =>
   text.length <= 2 * END_UNITS ? text : text.slice(0, END_UNITS) + text.slice(-END_UNITS);

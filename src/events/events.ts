@@ -11,7 +11,7 @@ export interface Events {
    * @throws what the host throws, to refuse it
    */
   before(event: ServiceEvent): Promise<string | undefined>;
-  /** Reports what has happened. Never throws; whoever hears of it can fail no action. */
+  /** Reports what has happened. Never throws: no listener can fail an action. */
   emit(event: ServiceEvent): Promise<void>;
   /** How each webhook does, in the order of the setting. */
   webhooks(): Promise<readonly WebhookFigures[]>;

@@ -137,7 +137,7 @@ class Webhook implements EventSink {
   /** What this instance is to send now. */
   async #next(): Promise<QueueEntry | undefined> {
     if ((await this.#queue.first()) === undefined || !(await this.#lease.claim(LEASE_MS))) return undefined;
-    // Whoever had the lease may have sent what was the first.
+    // The last holder of the lease may have sent what was the first.
     return this.#queue.first();
   }
 

@@ -40,7 +40,7 @@ export const createActionContext = (
   log,
   holdSources: holderOf(lease),
   atEnd: (work) => scope.atEnd(work),
-  // Made when somebody asks for it: signals are expensive, and many actions have no use for one.
+  // Made at its first use: signals are expensive, and many actions have no use for one.
   get signal() {
     const { signal } = life;
     // Copies of a folder and files of a form listen to it: more than Node's warning expects, each with a
@@ -55,8 +55,8 @@ export const tenantOf = ({ sources }: SourceLease): string | undefined =>
   sources.all.find(({ tenant }) => tenant !== undefined)?.tenant;
 
 /**
- * Counts a request once for each kind of load, as soon as it is known which action it asks for: a form may hold
- * files before it names another action than an upload. @see Admit
+ * Counts a request once for each kind of load, as soon as it is known which action it asks for: a form may
+ * hold files before it names another action than an upload. @see Admit
  */
 export const createAdmission = (
   { actions, rateLimits, clientOf }: PipelineDependencies,

@@ -34,7 +34,7 @@ export interface Identity {
 export interface ParsedBody {
   readonly fields: unknown;
   readonly files: readonly UploadedContent[];
-  /** The host has read a body, or files in it, and kept them where nobody here knows them. */
+  /** The host has read a body, or files in it, and kept them where this service does not find them. */
   readonly isMissing?: boolean | undefined;
 }
 

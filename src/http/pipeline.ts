@@ -47,7 +47,9 @@ const readTarget = (
   return withinMount(target, (name) => name === PING || actions.has(name));
 };
 
-/** Notes what the URL says of who reads the answer: what is refused at the door is refused in its words too. */
+/**
+ * Notes what the URL says of who reads the answer: what is refused at the door is refused in its words too.
+ */
 const noteReader = (
   scope: RequestScope,
   { actions }: PipelineDependencies,
@@ -97,7 +99,7 @@ const answer = async (
   // 1. With onlyPOST, nothing is served by GET.
   refuseGetIfOnlyPost(request, settings.onlyPOST);
 
-  // 2. The health check needs nobody's permission.
+  // 2. The health check needs no permission.
   if (target.action === PING && pingMethods.has(method)) return pingResponse();
 
   // 3. Cross-origin rules; OPTIONS ends here.

@@ -46,7 +46,7 @@ export const leaseConfigured = (
 
 /**
  * The sources that serve a request, with their addresses as it sees them. `ownSegments`: how many at the end
- * of the path are no part of a mount. The lease is the caller's.
+ * of the path are not part of a mount. The lease is the caller's.
  */
 export const leaseSources = async (
   dependencies: PipelineDependencies,

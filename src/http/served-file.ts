@@ -22,7 +22,7 @@ const CONDITIONS = [
 /**
  * A file itself, in place of the eight steps: no action, no parameters, and only protected sources ask who it
  * is. Undefined: the URL may be that of an action.
- * @throws NotFoundError for files of sources that nobody knows
+ * @throws NotFoundError for files of unknown sources
  */
 export const answerFile = async (
   dependencies: PipelineDependencies,
@@ -42,7 +42,7 @@ export const answerFile = async (
     modes.delete('off');
     if (modes.size === 0 || !isOfFileRoute(request, isMounted)) return undefined;
     scope.isFile = true;
-    // Nobody learns which protected sources there are before it is known who asks.
+    // The names of protected sources stay unknown to requests without a role.
     if (modes.has('protected')) await authorize(dependencies, request, scope);
     throw new NotFoundError();
   }

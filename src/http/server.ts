@@ -123,7 +123,7 @@ const listening = (server: Server, { port, host }: ListenOptions): Promise<Addre
     });
   });
 
-/** Says "go on" to a client that waits for it when somebody begins to read its body. */
+/** Says "go on" to a client that waits for it, when the reading of its body begins. */
 const continueWhenRead = (request: IncomingMessage, response: ServerResponse): void => {
   const goOn = (event: string): void => {
     if (event !== 'data' && event !== 'readable') return;
@@ -162,7 +162,7 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
     },
     onRequest,
   );
-  // A client that asks before it sends hears "go on" when somebody begins to read: what is refused before is
+  // A client that asks before it sends hears "go on" when the reading begins: what is refused before is
   // not sent at all.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     continueWhenRead(request, response);

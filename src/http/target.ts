@@ -52,7 +52,7 @@ export const withinMount = ({ action, query }: Target, isAction: (name: string) 
 };
 
 /**
- * How many segments at the end of its path are no part of a mount: that of the action, where the path names
+ * How many segments at the end of its path are not part of a mount: that of the action, where the path names
  * one.
  */
 export const ownSegments = ({ action, prefix }: Target): number =>

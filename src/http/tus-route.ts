@@ -113,7 +113,7 @@ const serviceFor = (
       const { source, path, filename } = file.destination;
       Object.assign(about, { source, item: [path, filename].filter((part) => part !== '').join('/') });
       scope.isChange = true;
-      // Whoever asks may leave: the file is stored, and the answer kept.
+      // The client may leave: the file is stored, and the answer kept.
       const context = createActionContext(
         dependencies,
         granted,

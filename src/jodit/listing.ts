@@ -42,7 +42,7 @@ export const mendListing = ({ dataProvider }: FileBrowser, withDetails: boolean)
 };
 
 /**
- * Goes to the root where a folder cannot be opened: somebody else has renamed or removed it, and Jodit
+ * Goes to the root where a folder cannot be opened: another person has renamed or removed it, and Jodit
  * 4.15.13 leaves an empty tree with nothing to click on.
  */
 export const leaveLostFolders = ({ dataProvider, state }: FileBrowser): void => {

@@ -102,7 +102,7 @@ export const completeInsertedPictures = (
   const addSrcset = async (image: HTMLImageElement, picture: KnownPicture): Promise<void> => {
     const url = image.getAttribute('src');
     const found = await srcsetOf(calls, picture, srcset ?? []);
-    // Somebody may have changed or removed it meanwhile.
+    // It may have been changed or removed meanwhile.
     if (found === undefined || !image.isConnected || image.getAttribute('src') !== url) return;
     image.setAttribute('srcset', found.srcset);
     image.setAttribute('sizes', sizesFor(image, found.width));

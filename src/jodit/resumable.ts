@@ -30,7 +30,7 @@ interface Reply {
 
 type Sendable = Omit<Sending, 'endpoint' | 'fields'>;
 
-/** One request; status 0 where nobody has answered. @throws the signal's reason */
+/** One request; status 0 where no answer has come. @throws the signal's reason */
 const request = (
   method: string,
   url: string,

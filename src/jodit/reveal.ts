@@ -36,7 +36,7 @@ export const createReveal = (browser: FileBrowser): Reveal => {
     state.activeElements = state.elements.filter(
       ({ uniqueHashKey }) => uniqueHashKey === tile.dataset['key'],
     );
-    // Whoever writes in the field already is left there.
+    // A person who writes in the field already is left there.
     if (!(document.activeElement instanceof HTMLInputElement)) tile.focus();
     tile.scrollIntoView({ block: 'nearest' });
   };

@@ -9,7 +9,7 @@ const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 /** Public by its number, yet the inner gateway of every machine in one large cloud. */
 const CLOUD_GATEWAYS = new Set(['168.63.129.16']);
 
-/** Ranges that nobody means when an IPv6 address spells them out. */
+/** Ranges that are not meant when an IPv6 address spells them out. */
 const INNER_RANGES = new Set(['loopback', 'private', 'linkLocal', 'carrierGradeNat']);
 
 /**

@@ -67,7 +67,7 @@ export const boundBody = (body: Readable, bounds: BodyBounds): Readable => {
   const decoders = decodersFor(bounds.encodings);
   const steps = decoders.length === 0 ? [] : [limitTo(bounds.maxWireBytes), ...decoders];
   const limited = limitTo(bounds.maxBytes);
-  // A stream of its own, so that nobody sees an error of the library, not even in `errored`.
+  // A stream of its own, so that errors of the library are not visible, not even in `errored`.
   const content = new PassThrough();
   const fail = (error: unknown): void => {
     content.destroy(bounds.explain(error));

@@ -49,7 +49,7 @@ export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): P
   new Promise((resolve, reject) => {
     const { addresses, accept, signal, post } = options;
     const settings: RequestOptions = {
-      // A connection of its own that nobody keeps.
+      // A connection of its own that is not kept.
       agent: false,
       method: post === undefined ? 'GET' : 'POST',
       lookup: lookupAmong(addresses),

@@ -23,7 +23,7 @@ export interface RemoteFetchOptions {
 }
 
 /**
- * Content that arrives from outside. Whoever receives it owns the stream: reads it to its end or destroys it.
+ * Content that arrives from outside. The caller owns the stream: reads it to its end or destroys it.
  */
 export interface RemoteResource {
   /**

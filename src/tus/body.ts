@@ -9,14 +9,14 @@ export interface Inlet {
   write(chunk: Buffer): Promise<void> | undefined;
   /** Nothing more comes: also after a broken connection, so that all that has come counts. */
   end(): void;
-  /** Drops what nobody has read. */
+  /** Drops the unread rest. */
   destroy(): void;
 }
 
 /** Makes a body that the library may end, cancel or leave alone, whatever the body of the request does. */
 export const createInlet = (): Inlet => {
   const passage = new PassThrough({ highWaterMark: WAITING_BYTES });
-  // A library that has read enough cancels; nobody else needs to know.
+  // A library that has read enough cancels; the request goes on.
   passage.on('error', () => undefined);
   return {
     stream: Readable.toWeb(passage) as ReadableStream<Uint8Array>,

@@ -5,7 +5,7 @@ import { BusyError } from '../errors/errors.ts';
 const MAY_WAIT = 20;
 
 interface Holder {
-  /** Asks whoever holds the lock to end. */
+  /** Asks the holder of the lock to end. */
   readonly interrupt: () => void;
   readonly ended: Promise<void>;
   readonly end: () => void;
@@ -19,7 +19,7 @@ export interface UploadLock {
 }
 
 /**
- * Lets the requests of this process for one upload follow one another. Whoever comes interrupts who was
+ * Lets the requests of this process for one upload follow one another. A new one interrupts the one that was
  * before: a client that comes again has lost the connection of its older request, which may take minutes to
  * notice.
  */

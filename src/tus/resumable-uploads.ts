@@ -104,8 +104,8 @@ export class ResumableUploads {
   }
 
   /**
-   * Answers a request. A file whose bytes are all there is stored once, whoever asks and how often; while
-   * that fails for a reason that may pass, the bytes stay.
+   * Answers a request. A file whose bytes are all there is stored once, however many clients ask and how
+   * often; while that fails for a reason that may pass, the bytes stay.
    * @throws UnsupportedError when the package is not installed; NotFoundError for uploads of others; the
    * errors
    *   of the protocol, and what `check` and `store` throw
@@ -146,7 +146,7 @@ export class ResumableUploads {
       path: PATH,
       datastore: createDataStore(library, { uploads, announced: () => announced, remove }),
       locker: this.#locks,
-      // Bytes that have come count in any case: whoever is interrupted need not be waited for.
+      // Bytes that have come count in any case: an interrupted request need not be waited for.
       lockDrainTimeout: 1,
       generateUrl: (_, { id }) => request.locationOf(id),
       namingFunction: () => randomBytes(20).toString('hex'),
@@ -169,7 +169,7 @@ export class ResumableUploads {
     });
     const response = await server.handleWeb(webRequest(request));
     if (failure === undefined) return response;
-    // Nobody has learnt its address.
+    // The client has not learnt its address.
     if (announced !== undefined) await uploads.remove(announced.id);
     throw asProtocolError(failure.error);
   }

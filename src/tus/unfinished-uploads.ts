@@ -23,7 +23,9 @@ export interface WaitingLimits {
 
 /** The answers of finished uploads are kept for clients that have lost them. */
 const ANSWERS_MS = 60 * 60 * 1000;
-/** An upload without a byte: its client may have lost the answer that told its address, and have begun anew. */
+/**
+ * An upload without a byte: its client may have lost the answer that told its address, and have begun anew.
+ */
 const UNTOUCHED_MS = 60 * 60 * 1000;
 const MOST_ANSWERS = 1000;
 const READ_BYTES = 1 << 18;
@@ -104,7 +106,7 @@ export class UnfinishedUploads {
     requireRoom(waiting, announced, this.#limits.all);
     const { client } = announced;
     const own = waiting.filter((other) => client !== undefined && other.announced.client === client);
-    // Whoever has nothing waiting may begin with what is large.
+    // A client without unfinished uploads may begin a large one.
     if (own.length > 0) requireRoom(own, announced, this.#limits.client);
     const upload = {
       announced,
@@ -272,6 +274,8 @@ export class UnfinishedUploads {
   }
 }
 
-/** The refusal of an upload that is not there, or belongs to somebody else: nobody learns which. */
+/**
+ * The refusal of an upload that does not exist or belongs to another client: the answer does not say which.
+ */
 export const unknownUpload = (): NotFoundError =>
   new NotFoundError('This upload is not known here, or has expired.');

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { KeptRoom } from '../quotas/account.ts';
 
-/** Whose an upload is: nobody else gets to see or continue it. */
+/** The owner of an upload: no other client sees or continues it. */
 export interface Owner {
   /** Of the source that it goes to. */
   readonly tenant: string | undefined;
@@ -26,7 +26,7 @@ export interface AnnouncedUpload {
   /** As the client has sent it: HEAD answers it. */
   readonly metadata: Readonly<Record<string, string | null>>;
   readonly owner: Owner;
-  /** Against whose bounds it counts; undefined where nobody knows who has begun it. */
+  /** The client whose bounds it counts against; undefined where the client is not known. */
   readonly client?: string | undefined;
   readonly destination: Destination;
   /** What the quota of the source keeps for it. */

@@ -77,7 +77,7 @@ const write = async (ask: Questions): Promise<readonly string[]> => {
   requireValid(config);
   const { root } = answer.written;
   if (typeof root === 'string') await mkdir(root, { recursive: true });
-  // Nobody can have made it meanwhile.
+  // No other program can have made it meanwhile.
   await writeFile(FILE, `${JSON.stringify(config, null, 2)}\n`, { flag: 'wx' });
   return [...answer.steps, ...writers.steps];
 };

@@ -12,7 +12,7 @@ const isWide = (network: string): boolean => {
   return bits < (address.kind() === 'ipv4' ? 8 : 7);
 };
 
-/** Headers that every client or proxy sets, to something that is no role. */
+/** Headers that every client or proxy sets, to something that is not a role. */
 const OTHER_HEADERS =
   /^(?:accept(?:-.*)?|authorization|connection|content-.*|cookie|forwarded|host|origin|referer|sec-.*|te|transfer-encoding|upgrade|user-agent|via|x-forwarded-(?:for|host|port|prefix|proto|server)|x-real-ip)$/iu;
 

@@ -198,7 +198,7 @@ class FormReader {
         this.#waiting -= 1;
         if (this.#waiting <= 1) this.#wake?.();
       });
-    // Reported immediately: the parser may wait for a file that nobody reads any more.
+    // Reported immediately: the parser may wait for a file that is not read any more.
     this.#queue.catch((error: unknown) => {
       this.#fail(error as Error);
     });
@@ -207,7 +207,7 @@ class FormReader {
   async #receive(field: string | undefined, content: Readable, filename: string | undefined): Promise<void> {
     if (this.#stop.signal.aborted) return;
     if (field === undefined) throw new BrokenBodyError('A part of the form has no name.');
-    // Browsers send a part with an empty name for a file input that nobody filled.
+    // Browsers send a part with an empty name for an empty file input.
     const upload =
       filename === undefined || filename === ''
         ? undefined

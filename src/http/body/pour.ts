@@ -32,7 +32,7 @@ const readFailure = (cause: unknown): Error =>
 
 /**
  * Reads a body to its end, at the pace of `write`. The body is not destroyed when this fails, only paused:
- * with `node:http` that would destroy the connection that the answer has to go through. Whoever owns the body
+ * with `node:http` that would destroy the connection that the answer has to go through. The owner of the body
  * drains it. Rejects with BrokenBodyError, RequestTimeoutError, what `write` threw, or the signal's reason.
  */
 export const pour = (body: Readable, options: PourOptions): Promise<void> =>

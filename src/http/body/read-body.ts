@@ -66,7 +66,7 @@ const receiveParsed = async (
         const upload = await taker.receive({ field, filename, content, fields: seen });
         if (upload !== undefined) uploads.push(upload);
       } finally {
-        // Read to its end, skipped or refused: nobody else closes it.
+        // Read to its end, skipped or refused: this is its only owner.
         content.destroy();
       }
     }

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** How much of a body that nobody wants is read, so that the client gets round to reading the answer. */
+/** How much of an unwanted body is read, so that the client gets round to reading the answer. */
 export interface DrainLimits {
   readonly bytes: number;
   readonly totalMs: number;

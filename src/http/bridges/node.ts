@@ -142,7 +142,7 @@ const withHostVary = (
 };
 
 /**
- * Sends an answer. `unread`: the client is still sending a body that nobody reads; over HTTP/1 the answer
+ * Sends an answer. `unread`: the client is still sending a body that is not read; over HTTP/1 the answer
  * goes out first, the rest is taken for a while, and then the connection is closed. Rejects when a stream
  * body fails or the client leaves.
  */
