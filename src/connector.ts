@@ -115,7 +115,7 @@ export const createConnector = <Native>(
   given: ConnectorHooks<Native> = {},
   options: ConnectorOptions = {},
 ): Connector => {
-  // What a bridge hands on as `native` is the host's to know.
+  // Only the host knows the type of `native`.
   const hooks = given as ConnectorHooks;
   const { logger = createStderrLogger(), onlyLooks = false } = options;
   const log = createRedactingLogger(logger);

@@ -4,8 +4,8 @@ import type { Spellings } from './spellings.ts';
 
 /**
  * The entries of one listing, each name once: where several spellings of one name lie side by side the
- * composed one counts, which a path reaches. What is not composed waits for the end of the listing. Memory:
- * the composed names that could be written otherwise.
+ * composed one counts, which a path reaches. Names that are not composed wait for the end of the listing.
+ * Memory: the composed names that could be written otherwise.
  */
 export class ListedNames<Item> {
   readonly #folder: SourcePath;

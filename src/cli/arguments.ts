@@ -64,7 +64,7 @@ const parse = (
     return parseArgs({ args: [...words], options: OPTIONS, allowPositionals: true });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    // What follows the first sentence is a hint for arguments that begin with a dash; there are none here.
+    // The text after the first sentence is a hint for arguments that begin with a dash; there are none here.
     throw new UsageError(message.split('. ', 1)[0]);
   }
 };

@@ -1,5 +1,5 @@
 /**
- * What a promise gives, or the signal's reason as soon as that aborts. What the promise stands for goes on,
+ * What a promise gives, or the signal's reason as soon as that aborts. The work of the promise goes on,
  * for others or unheard: it may be shared, or know no signal.
  */
 export const orAborted = <Value>(

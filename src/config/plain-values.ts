@@ -18,7 +18,7 @@ export type KeyTest = (path: readonly string[], key: string) => boolean;
 /**
  * A copy in which no object holds `undefined`, nor `null` under a known key: a key set to null keeps its
  * default, at every depth. Nulls under unknown keys stay, and so do those in lists, so that checks find them.
- * What is neither a plain object nor a list is taken as it is.
+ * Other values are taken as they are.
  */
 export const withoutNulls = (
   value: unknown,

@@ -39,7 +39,9 @@ const ownShape = {
   $schema: ofTheTop,
 };
 
-/** A source as far as its texts may be given by reference. What a registered adapter expects is not known. */
+/**
+ * A source as far as its texts may be given by reference. The options of registered adapters are not known.
+ */
 export const sourceOfReferences = z.object({
   ...settingsShape,
   ...ownShape,
@@ -87,7 +89,7 @@ const checkStorage = (
   { root, storageAdapter: adapter = 'local', ...written }: PlainObject,
   factories: StorageFactories,
 ): CheckedStorage => {
-  // What is not text, or empty, has been reported by the schema.
+  // The schema has reported values that are empty or not text.
   if (typeof adapter !== 'string' || adapter === '') return { problems: [] };
   const factory = factories.get(adapter);
   if (factory === undefined) {

@@ -7,7 +7,7 @@ const ACTIVE_TYPES = ['html', 'htm', 'xhtml', 'xht', 'shtml', 'js', 'mjs', 'xml'
 
 /** The types of a source that an upload can run something with. XML is checked by `sanitizeSvg`. */
 const activeTypes = ({ baseurl, settings: { extensions, sanitizeSvg } }: SourceConfig): readonly string[] => {
-  // What the service serves itself runs nowhere.
+  // Files that the service serves itself run nowhere.
   if (baseurl === undefined) return [];
   const active = ACTIVE_TYPES.filter((type) => extensions.includes(type));
   return sanitizeSvg && active.join() === 'xml' ? [] : active;

@@ -39,7 +39,7 @@ export interface PageLine {
   readonly align: (typeof alignments)[number];
 }
 
-/** The wanted pages. What is undefined may be said by the document's own `@page` rules. */
+/** The wanted pages. The document's own `@page` rules may say the undefined values. */
 export interface PageSetup {
   readonly format?: PaperFormat | undefined;
   readonly orientation?: Orientation | undefined;

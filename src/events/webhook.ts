@@ -196,7 +196,7 @@ class Webhook implements EventSink {
 
 /**
  * Posts events to a receiver, in their order and one at a time, until it answers with 2xx: at least once.
- * What waits lies in the state, and is sent after a restart or by another instance that shares it; one
+ * Waiting events lie in the state, and are sent after a restart or by another instance that shares it; one
  * instance sends at a time. Between attempts it waits from a second to five minutes; what could not be
  * delivered for a day is given up, with a line in the log.
  */

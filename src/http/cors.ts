@@ -184,7 +184,7 @@ export const refuseUnknownSender = (request: HookRequest, cors: CorsVerdict): vo
   if (request.method === 'GET' && !isProven) throw new OriginRefusedError();
 };
 
-/** The headers of an answer with those of its verdict. What its content depends on stays in `Vary`. */
+/** The headers of an answer with those of its verdict. Headers that its content depends on stay in `Vary`. */
 export const withCorsHeaders = (
   headers: Readonly<Record<string, string>>,
   cors: CorsVerdict,

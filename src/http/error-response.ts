@@ -174,7 +174,7 @@ const wordingOf = (failure: Failure, request: HookRequest, scope: ErrorScope): W
   // While a form arrives, more files may follow.
   const ofSeveral = form.files > 1 || (form.files === 1 && !form.isRead);
   // After a failure of the store something may be left that could not be withdrawn; a folder that is missing
-  // is missing for all files. What cannot be read here, as HEIC, is refused before anything is stored.
+  // is missing for all files. Files that cannot be read here, as HEIC, are refused before anything is stored.
   const isRefusal = failure.status < 500 || failure.code === 'UNSUPPORTED';
   const isRefused = isRefusal && failure.status !== 404 && failure.details?.['name'] !== undefined;
   const isOfFile = OF_A_FILE.has(failure.code) || isRefused;

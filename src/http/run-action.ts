@@ -35,7 +35,7 @@ const folderOf = (path: RawValue | undefined): SourcePath => {
 
 /**
  * The access check before an action: refuses when the rules deny it for `path` and all that lies there,
- * whatever the other parameters are. What it lets through, the action checks item by item.
+ * whatever the other parameters are. The action checks requests that pass item by item.
  * @throws AccessDeniedError
  */
 export const requireAccess = (

@@ -18,7 +18,7 @@ export const canReadTokens = (): boolean => isInstalled(() => import.meta.resolv
 const readBounded = async (response: Response): Promise<Uint8Array<ArrayBuffer>> => {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  // What `fetch` gives in Node can be iterated.
+  // A body of `fetch` in Node can be iterated.
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     length += chunk.length;
     if (length > MAX_KEYS_BYTES) throw new Error('the key set is larger than 1 MB');
@@ -123,7 +123,7 @@ export const createTokenRole = (
   const options: Jose.JWTVerifyOptions = {
     algorithms: [...algorithms],
     clockTolerance: TOLERANCE_SECONDS,
-    // What never ends could never be taken back.
+    // A token without an end could never be taken back.
     requiredClaims: ['exp'],
     ...(issuer === undefined ? {} : { issuer }),
     ...(audience === undefined ? {} : { audience }),

@@ -19,8 +19,8 @@ import type { FileReceiver, IncomingFile } from './body/multipart.ts';
 import type { HookRequest } from './message.ts';
 
 /**
- * Stores content without a name, as near to the store as it can, or in memory where it is to be read whole and
- * rarely stored as it is. Owns the content.
+ * Stores content without a name, as near to the store as it can, or in memory where it is to be read whole
+ * and rarely stored as it is. Owns the content.
  */
 export type StageUpload = (
   storage: StorageAdapter,
@@ -29,8 +29,8 @@ export type StageUpload = (
 ) => Promise<StagedFile>;
 
 /**
- * Is told which action a request asks for, perhaps several times, and at last with all its parameters; rejects
- * what its client has asked for too often.
+ * Is told which action a request asks for, perhaps several times, and at last with all its parameters;
+ * rejects what its client has asked for too often.
  */
 export type Admit = (actionName: string | undefined, parameters?: RawParameters) => Promise<void>;
 
@@ -197,7 +197,7 @@ const refuseName = (context: UploadContext, filename: string, fields: ParameterD
 
 /**
  * Refuses all files of a form for `fileUpload` where query or earlier fields name a folder that takes none.
- * What a later field may still change is left to the action.
+ * Checks that a later field may still change are left to the action.
  * @throws AccessDeniedError, NotFoundError, UnsafePathError
  */
 const refuseFolder = async (
@@ -269,7 +269,7 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
     }
     scope.form.files += 1;
     const actionName = context.actionName ?? fields.text('action');
-    // What names no action yet is an upload in any case.
+    // A form that names no action yet is an upload in any case.
     await context.admit(actionName === undefined || actionName === '' ? 'fileUpload' : actionName);
     const isUpload = actionName === 'fileUpload';
     if (isUpload) await refuseFolder(context, fields, checkedFolders);

@@ -128,7 +128,7 @@ const draw = async (context: FolderContext, generator: SvgGenerator, entry: Entr
 
 const showItem = (context: FolderContext, entry: Entry, name: string): View | (() => Promise<View>) => {
   const fallback: View = { kind: 'icon', icon: context.planner.defaultIcon(entry) };
-  // What is inside a folder does not show in its icon, so its date, which changes all the time, does not
+  // The content of a folder does not show in its icon, so its date, which changes all the time, does not
   // count.
   const item = entry.kind === 'folder' ? { ...entry, modifiedAt: undefined, changedAt: undefined } : entry;
   if (isFresh(context, name, item)) return { kind: 'made', name };
@@ -167,7 +167,7 @@ const showPicture = (
     const request = { ...context.request, signal };
     const outcome: Outcome = await context.maker.picture(targetOf(context, name), image, request);
     if (outcome === 'made') return { kind: 'made', name };
-    // What a program would draw is nothing that a page can show as a picture.
+    // A page cannot show a file that a program would draw.
     if (outcome === 'failed' && program === undefined) return { kind: 'self' };
     const icon = await settle(showIcon(context, entry, context.planner.planIcon(entry)));
     return outcome === 'failed' && icon.kind === 'icon' ? { ...icon, isFailure: true } : icon;

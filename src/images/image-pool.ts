@@ -66,7 +66,7 @@ export const createImagePool = ({
 }: ImagePoolOptions = {}): ImagePool => {
   const tasks = Math.max(1, Math.min(availableParallelism(), threads - 1));
   const limits = { edits: EDITS, thumbnails: THUMBNAILS };
-  // What has begun holds its file until it ends: all would hold theirs if each began before one ended.
+  // Work that has begun holds its file until it ends: all would hold theirs if each began before one ended.
   const order = { begun: EDITS, ...limits };
   const fileMemory = Math.max(memory / FILE_SHARE, MAX_PICTURE_BYTES);
   const files: Readonly<Record<'edits' | 'thumbnails', TaskQueue>> = createSharedQueues(

@@ -34,7 +34,7 @@ const pathsOf = (
     .map((kind) => planner.planIcon({ ...unknown, kind }))
     .flatMap((icon) => (icon.kind === 'item' ? [thumbs.below(icon.name)] : []));
   if (plan.kind !== 'picture') return { pictures: [], icons };
-  // What a program draws has no variants.
+  // Files that programs draw have no variants.
   const presets = plan.program === undefined ? Object.entries(settings.imagePresets) : [];
   const variants = presets.map(([preset, { format }]) => {
     const { name } = variantNameOf(path.name, format, settings.imageExtensions);
@@ -75,8 +75,8 @@ const drop = async (context: FollowersContext, location: SourceLocation): Promis
 };
 
 /**
- * Whether the thumbnail is at least as new as its image: only then it, which looks new at its next location, tells
- * the truth.
+ * Whether the thumbnail is at least as new as its image: only then it, which looks new at its next location,
+ * tells the truth.
  */
 const isCurrent = async ({ cache }: FollowersContext, target: Target, image: Entry): Promise<boolean> =>
   isMadeOf(cache, target, await target.storage.stat(target.path), image);
@@ -156,8 +156,8 @@ const removeIfEmpty = async (storage: StorageAdapter, folder: SourcePath): Promi
 };
 
 /**
- * A thumbnail that was stored at the very moment when its folder went has brought the folder back. Removes such
- * thumbnails, and the folders that hold nothing else. Costs nothing where no thumbnail was made of late,
+ * A thumbnail that was stored at the very moment when its folder went has brought the folder back. Removes
+ * such thumbnails, and the folders that hold nothing else. Costs nothing where no thumbnail was made of late,
  * else one request to the store.
  */
 const sweepBelow = async ({ maker }: FollowersContext, location: SourceLocation): Promise<void> => {

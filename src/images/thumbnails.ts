@@ -73,7 +73,7 @@ export interface Thumbnails {
   show(source: Source, folder: SourcePath, entry: Entry, signal: AbortSignal): Promise<Shown>;
   /**
    * For each entry the paths of its variants by preset, relative to the folder; undefined for what is not a
-   * picture. What is missing is made as far as `safeThumbsCountInOneTime` goes; the rest is left out. In a
+   * picture. Missing ones are made as far as `safeThumbsCountInOneTime` goes; the rest is left out. In a
    * source that serves its files nothing is read or made: all have the path under which `variant` is asked.
    * @throws errors of the store
    */
@@ -153,8 +153,8 @@ export type Variants = Readonly<Record<string, string>>;
 export type BatchOutcome = 'made' | 'current' | 'broken' | 'failed';
 
 /**
- * Shows an entry: a stored thumbnail, the markup of an icon, or the entry itself, with `isFailure` when a drawing
- * could not be made or stored now.
+ * Shows an entry: a stored thumbnail, the markup of an icon, or the entry itself, with `isFailure` when a
+ * drawing could not be made or stored now.
  */
 export type Shown =
   | { readonly kind: 'stored'; readonly path: SourcePath }

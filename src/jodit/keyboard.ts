@@ -104,7 +104,7 @@ const describeTiles = (browser: FileBrowser, texts: Texts): void => {
     lastName = wanted?.dataset['name'] ?? lastName;
   };
   let isInUse = false;
-  // What had the focus has gone with the old list.
+  // The element with the focus has gone with the old list.
   const keepFocus = (wanted: HTMLElement | undefined): void => {
     if (isInUse && document.activeElement === document.body) wanted?.focus();
   };

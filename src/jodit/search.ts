@@ -275,7 +275,7 @@ class FolderSearch {
 
 /**
  * Makes the filter of Jodit 4.15.13, which looks through the names of the open folder, a search through all
- * folders and sources, and returns its field. What is found stands where the files of the folder were, as
+ * folders and sources, and returns its field. The results stand where the files of the folder were, as
  * tiles with all that belongs to them. A connector that offers no search, or does not allow it, leaves the
  * field what it was.
  */

@@ -41,7 +41,7 @@ class Allowed {
     return this.#flags.has(source);
   }
 
-  /** Notes an answer to `permissions`. What is allowed in one folder counts for the source. */
+  /** Notes an answer to `permissions`. A right in one folder counts for the source. */
   note(source: string, answer: unknown): void {
     const flags = Object.entries(isRecord(answer) ? answer : {});
     this.hasTrash ||= flags.some(([flag]) => flag === 'allowTrashList');

@@ -134,7 +134,7 @@ class TrashView {
     const { container, state } = this.#browser;
     const { back, toggle } = this.#controls;
     this.#isOpen = true;
-    // What is selected behind the view must not be removed from here.
+    // Files that are selected behind the view must not be removed from here.
     state.activeElements = [];
     this.#offerSources();
     container.classList.add('stowage-browser_trash');

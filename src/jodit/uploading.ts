@@ -70,7 +70,7 @@ const send = (
     };
     request.onerror = () => resolve({ answer: failed(texts.unreachable), isBroken: true, isWhole });
     request.ontimeout = request.onerror;
-    // What has left may be stored: "nothing was stored" would be a guess.
+    // Bytes that have left may be stored: "nothing was stored" would be a guess.
     request.onabort = () =>
       resolve(isWhole ? { answer: failed(texts.uploadStopped), isBroken: false, isWhole } : undefined);
     request.send(body as XMLHttpRequestBodyInit);
@@ -154,8 +154,8 @@ const sendForm: SendForm = async (options, form, running, surroundings) => {
 };
 
 /**
- * Sends a form, its large files each by itself. What fails then is told, and neither that nor a cancellation hides
- * what was stored.
+ * Sends a form, its large files each by itself. A failure then is reported, and neither that nor a
+ * cancellation hides what was stored.
  */
 const sendAll: SendForm = async (options, form, running, surroundings) => {
   const { large, notices } = surroundings;

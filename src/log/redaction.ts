@@ -14,7 +14,7 @@ const SECRET_VALUE =
 const withoutSecrets = (text: string): string =>
   text.replaceAll(URL_PASSWORD, '$1***@').replaceAll(SECRET_VALUE, '$1***');
 
-/** A copy of an error: its name, message, code, stack and causes. What else a library keeps in it stays out. */
+/** A copy of an error: its name, message, code, stack and causes. Other properties stay out. */
 const plainCopy = (error: Error, depth: number): Error => {
   const { name, message, stack, cause } = error;
   const { code, detail } = error as { readonly code?: unknown; readonly detail?: unknown };
@@ -55,8 +55,8 @@ const redacted = (value: unknown, depth: number): unknown => {
 
 /**
  * The one way to a host's logger. Errors of libraries may hold what they were asked for, passwords included:
- * only the names, messages, codes, stacks and causes of errors pass, and no text passes with the password of a
- * URL, a signature or a key in it.
+ * only the names, messages, codes, stacks and causes of errors pass, and no text passes with the password of
+ * a URL, a signature or a key in it.
  */
 export const createRedactingLogger = (logger: Logger): Logger => {
   const at =

@@ -91,9 +91,9 @@ export class Folders {
 
   /**
    * Moves a folder: copies it, and removes the source only after all copies succeeded, exactly the versions
-   * that were copied. What arrives or changes in the source meanwhile stays there. From the first removal on
-   * the signal is ignored, as both folders are half there until the last. When removals fail, the target is
-   * whole and the error names what is left in the source.
+   * that were copied. Objects that arrive or change in the source meanwhile stay there. From the first
+   * removal on the signal is ignored, as both folders are half there until the last. When removals fail, the
+   * target is whole and the error names what is left in the source.
    * @throws MovedInPartError where something stays, AlreadyExistsError, and the errors of copying and
    * removing
    */
@@ -127,7 +127,7 @@ export class Folders {
   }
 
   /**
-   * Removes the object of a folder below which no other key lies. What arrives meanwhile stays.
+   * Removes the object of a folder below which no other key lies. Objects that arrive meanwhile stay.
    * @throws NotEmptyError, NotFoundError
    */
   async removeEmpty(folder: string, options: OperationOptions): Promise<void> {
@@ -212,7 +212,7 @@ export class Folders {
       await this.#removeVersions(remover, to, ({ key, etag }) => made.has(digestOf(key, etag)));
       await this.removeEmpty(to, {});
     } catch {
-      // What remains is a copy, or belongs to others; the caller gets the first failure.
+      // The remaining objects are copies, or belong to others; the caller gets the first failure.
     }
   }
 

@@ -64,7 +64,10 @@ export class Lookup {
     return path.isRoot || hasBelow(this.#objects, this.#keys.ofFolder(path), options);
   }
 
-  /** What lies in a folder, in pages; returns whether the folder is there. Counts what no path can name. */
+  /**
+   * What lies in a folder, in pages; returns whether the folder is there. Counts objects that no path can
+   * name.
+   */
   async *entries(folder: SourcePath, options: ListOptions): AsyncGenerator<readonly Entry[], boolean> {
     const key = this.#keys.ofFolder(folder);
     const names = new ListedNames<Entry>(folder, this.#spellings);

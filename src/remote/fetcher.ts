@@ -21,7 +21,7 @@ export interface RemoteFetcherParts {
 const single = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(', ') : value;
 
-/** Makes every failure one of ours. What the outside said stays in `cause`, for the log. */
+/** Makes every failure one of ours. The words of the outside stay in `cause`, for the log. */
 const explain = (error: unknown, deadline: Deadline): Error => {
   if (error instanceof StowageError) return error;
   if (deadline.signal.aborted && deadline.signal.reason instanceof Error) return deadline.signal.reason;

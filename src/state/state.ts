@@ -18,7 +18,7 @@ export interface Documents {
 
 /**
  * What outlives a request, and with some kinds the process: either of this process alone, or shared by all
- * instances of a service. Who uses it cannot tell which.
+ * instances of a service. Callers cannot tell which.
  */
 export interface State {
   readonly documents: Documents;

@@ -141,7 +141,7 @@ export interface WriteOptions extends PutOptions {
   /**
    * True for content that is derived from other files and can be made again, such as a thumbnail, in a folder
    * that only such content is put into. The store takes the cheapest way: it need not survive a power
-   * failure, nor ask whether a folder has the name. What others see is still whole or not at all.
+   * failure, nor ask whether a folder has the name. Others still see the whole file or none.
    */
   readonly derived?: boolean | undefined;
 }
@@ -216,8 +216,8 @@ export interface StorageAdapter {
   removeFile(path: SourcePath, options?: RemoveFileOptions): Promise<void>;
 
   /**
-   * Removes a folder that holds nothing, not even entries that listings leave out. What arrives in it
-   * meanwhile is never lost: the store decides where it can. @throws NotEmptyError, NotFoundError,
+   * Removes a folder that holds nothing, not even entries that listings leave out. An entry that arrives in
+   * it meanwhile is never lost: the store decides where it can. @throws NotEmptyError, NotFoundError,
    * WrongKindError (a file). The root is refused: StorageDenied.
    */
   removeEmptyFolder(path: SourcePath, options?: OperationOptions): Promise<void>;

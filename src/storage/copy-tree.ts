@@ -109,8 +109,8 @@ export const copyFileTo = (
 
 /**
  * Removes what a copy has made: files that are still as they were stored, then folders that are empty, the
- * deepest first. What others have put or replaced there stays, with its folders. Needs no signal, and never
- * throws: whatever failed first is what matters.
+ * deepest first. Files that others have put or replaced there stay, with their folders. Needs no signal, and
+ * never throws: whatever failed first is what matters.
  */
 export const withdrawCopy = async (
   storage: StorageAdapter,

@@ -89,8 +89,8 @@ interface Moved {
 }
 
 /**
- * Removes a folder that was emptied. What is still in it is counted: it was changed, added, hidden, or cannot
- * be listed.
+ * Removes a folder that was emptied. An entry that is still in it is counted: it was changed, added, hidden,
+ * or cannot be listed.
  */
 const removeEmptied = async (
   storage: StorageAdapter,

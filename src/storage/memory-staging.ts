@@ -14,8 +14,8 @@ export type Stage = (
 /** The part of the memory that one content may take. */
 const SHARE = 4;
 /**
- * Content is copied into blocks of this size. Its chunks would take memory without a bound: a client may send each
- * byte in one of its own, which takes some 200 bytes.
+ * Content is copied into blocks of this size. Its chunks would take memory without a bound: a client may send
+ * each byte in one of its own, which takes some 200 bytes.
  */
 const BLOCK_BYTES = 64 * 1024;
 
@@ -65,7 +65,10 @@ const append = (blocks: Buffer[], size: number, chunk: Uint8Array): void => {
   }
 };
 
-/** The `size` bytes that lie in the blocks, let go block by block and then released, and the rest of the chunks. */
+/**
+ * The `size` bytes that lie in the blocks, let go block by block and then released, and the rest of the
+ * chunks.
+ */
 async function* resumed(
   blocks: Buffer[],
   size: number,
@@ -83,7 +86,7 @@ async function* resumed(
 
 /**
  * Stages content in memory, at most `capacity` bytes at the same time: for what is read whole soon and then
- * dropped, a file would be written, flushed and read for nothing. What is longer than a quarter of the
+ * dropped, a file would be written, flushed and read for nothing. Content longer than a quarter of the
  * capacity, or finds it taken, is staged as all else is.
  */
 export const createMemoryStaging = (capacity: number): Stage => {

@@ -50,7 +50,7 @@ export const segmentOf = (name: string): string | undefined => {
 
 /**
  * A path inside a source. It cannot leave the source's root: it is made only by parsing, holds no `.` or
- * `..`, no backslash, no control or bidirectional character, and is in NFC. What clients send is bounded in
+ * `..`, no backslash, no control or bidirectional character, and is in NFC. Text from clients is bounded in
  * length and depth; what walks find below a folder is not, since a store may hold deeper trees than requests
  * can name.
  */

@@ -18,7 +18,7 @@ export interface FolderView {
 export interface TreeWalkOptions extends OperationOptions {
   /**
    * A position below the folder: names joined by slashes, with one more behind a folder whose contents come
-   * next. What lies there need not exist any more.
+   * next. The entry there need not exist any more.
    */
   readonly after?: string | undefined;
   /** As in `list`. */

@@ -57,7 +57,7 @@ export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeepe
         knowledge.bytes = undefined;
         const { erased, kept } = await sweepTrash(storage, policy, locks, { signal: closing.signal });
         if (erased > 0) onErased();
-        // What has come meanwhile may be counted twice: that costs a sweep, which counts again.
+        // Items that have come meanwhile may be counted twice: that costs a sweep, which counts again.
         if (kept !== undefined) knowledge.bytes = kept + knowledge.arrived;
       }
     } catch (error) {

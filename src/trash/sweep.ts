@@ -32,8 +32,8 @@ export const listIds = async (
 /**
  * Ends what erasing has begun, and removes what is older than the policy allows, what is larger than all of
  * the trash may be, and then the oldest until the rest has room.
- * What has lost its record for another reason stays until it is too old: it may be the only copy, and a store
- * may fail to show a record that is there.
+ * An item that has lost its record for another reason stays until it is too old: it may be the only copy, and
+ * a store may fail to show a record that is there.
  * @returns how many were removed, and the bytes that are kept: undefined where no limit asks for them
  */
 export const sweepTrash = async (
@@ -51,7 +51,7 @@ export const sweepTrash = async (
     if (!isDue && maxBytes !== undefined) {
       // A crash may have left the record of what did not come, or is gone: that takes no room.
       const bytes = (await findRecord(storage, id, { signal }))?.bytes ?? 0;
-      // What has no room in an empty trash must not empty it.
+      // An item that has no room in an empty trash must not empty it.
       const isTooLarge = bytes > maxBytes;
       isFull ||= !isTooLarge && kept + bytes > maxBytes;
       isDue = isTooLarge || isFull;

@@ -56,7 +56,7 @@ const enter = async (
   try {
     await bring(trashPaths.item(id, path.name));
   } catch (error) {
-    // What may still come, or has come in part, could not be reached without its record.
+    // An item that may still come, or has come in part, could not be reached without its record.
     if (isRefusal(error)) await forgetId(storage, id).catch(() => undefined);
     throw error;
   }

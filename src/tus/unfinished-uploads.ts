@@ -153,7 +153,7 @@ export class UnfinishedUploads {
 
   /**
    * Adds bytes behind those that have come, and returns how many there are when all of them are safe on disk.
-   * What has come stays when the content fails. For one caller at a time.
+   * Bytes that have come stay when the content fails. For one caller at a time.
    * @throws the content's own error, StorageFullError and the other errors of a file system
    */
   async append(upload: WaitingUpload, content: AsyncIterable<Uint8Array>, offset: number): Promise<number> {

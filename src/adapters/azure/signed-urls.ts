@@ -8,7 +8,7 @@ import type { AzureClient } from './sdk.ts';
 const KEY_MS = 3_600_000;
 /** The service's clock may be behind ours. */
 const SKEW_MS = 300_000;
-/** Who may not sign is not asked about it for every file. */
+/** An account that may not sign is not asked about it for every file. */
 const REFUSED_MS = 60_000;
 
 /** URLs by which anybody reads a blob for a while. */

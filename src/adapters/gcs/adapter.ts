@@ -12,7 +12,7 @@ import { GcsObjects } from './objects.ts';
 import type { GcsOptions } from './options.ts';
 import { signedUrlOf } from './signed-urls.ts';
 
-/** Who may not sign is not asked about it for every file. */
+/** An account that may not sign is not asked about it for every file. */
 const REFUSED_MS = 60_000;
 
 /** A bucket of Google Cloud Storage as a source. */

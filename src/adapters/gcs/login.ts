@@ -23,7 +23,7 @@ interface LibraryError {
 }
 
 /**
- * Who was asked for a token may be away for a moment, and a file may be unreadable. All else that the library
+ * The issuer of tokens may be away for a moment, and a file may be unreadable. All else that the library
  * throws means that there is no login; it does not say of what kind its errors are.
  */
 const reasonOf = (error: unknown): Error => {

@@ -82,7 +82,7 @@ export class ResumableUpload implements PartedUpload {
   ): Promise<GcsAnswer> {
     const whole = total === undefined ? '*' : String(total);
     const request = (attempt: number): GcsRequest => {
-      // What arrived of an attempt whose answer was lost need not be sent again.
+      // Bytes that arrived in an attempt whose answer was lost need not be sent again.
       const isQuestion = attempt > 1 || from === end;
       const range = isQuestion ? `bytes */${whole}` : `bytes ${from}-${end - 1}/${whole}`;
       const headers = { 'content-range': range };

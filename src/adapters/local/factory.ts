@@ -114,7 +114,7 @@ const sweepNowAndThen = (
 ): { readonly stop: () => Promise<void> } => {
   let running = Promise.resolve();
   const sweep = (): void => {
-    // What resists is logged there. A root that cannot be opened fails whatever is asked of it.
+    // Entries that resist are logged there. A root that cannot be opened fails whatever is asked of it.
     running = running.then(() => sweepLeftovers(root, walker, Date.now(), log)).catch(() => undefined);
   };
   const timer = setInterval(sweep, SWEEP_MS).unref();

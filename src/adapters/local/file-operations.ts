@@ -97,7 +97,7 @@ const linkCurrent = async (from: Name, target: Name): Promise<'linked' | 'moved'
 };
 
 /**
- * Moves a file to a free name: the content has its new name before the old one goes. What replaces the file
+ * Moves a file to a free name: the content has its new name before the old one goes. A file that replaces it
  * in between stays under the old name.
  */
 const moveNew = async (source: Named, target: Named): Promise<void> => {

@@ -90,8 +90,8 @@ const removeTaken = async (
   origin: { readonly folder: OpenFolder; readonly name: string },
 ): Promise<void> => {
   try {
-    // What was taken may have been swapped for a file or link since it was looked at: that is not to be
-    // removed.
+    // The folder that was taken may have been swapped for a file or link since it was looked at: that is not
+    // to be removed.
     await requireFolder(area, taken);
     await removeFlattened(confinement, area, taken);
   } catch (error) {

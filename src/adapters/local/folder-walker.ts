@@ -74,7 +74,7 @@ export class FolderWalker {
         await opened.folder.close();
       }
     } catch (error) {
-      // What is missing may be the root itself, which is another error.
+      // The missing folder may be the root itself, which is another error.
       if (unheld !== undefined) await (await openRoot(this.confinement)).close();
       throw error;
     }

@@ -133,7 +133,7 @@ const describeNames = async (
     if (isSure(seen))
       return [{ name: seen.name, kind: seen.kind ?? 'file', size: undefined, modifiedAt: undefined }];
     const entry = rest.next().value;
-    // What is merely gone is not left out.
+    // An entry that is merely gone is not left out.
     if (entry === undefined && (seen.kind === undefined || seen.raw.includes('\uFFFD'))) omitted += 1;
     return entry === undefined ? [] : [entry];
   });

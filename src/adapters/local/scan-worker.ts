@@ -145,7 +145,7 @@ class ScanJob {
       }
       const entry = lookAtPath(`${folder}/${raw}`, name, this.#withVersions);
       if (entry === undefined) {
-        // What is merely gone is not left out.
+        // An entry that is merely gone is not left out.
         if (kind === UNKNOWN) strange += 1;
         continue;
       }

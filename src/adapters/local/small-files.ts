@@ -109,8 +109,8 @@ export class SmallFiles {
   }
 
   /**
-   * Looks at a path when all that has arrived by now has been read, so that its answers share one look: most of
-   * the cost of one answer. What is asked for after it has begun waits for a look of its own. `real`: where the
+   * Looks at a path when all that has arrived by now has been read, so that its answers share one look: most
+   * of the cost of one answer. A request after it has begun waits for a look of its own. `real`: where the
    * path leads, when that is known.
    */
   #look(at: string, real: string | undefined): Promise<Look> {

@@ -97,7 +97,7 @@ const sweepFolder = async (
 /**
  * Removes what killed processes left in a root and in the volumes mounted below it: staged content,
  * half-removed and half-copied folders, temporary files beside their targets. Files of processes that still
- * run are not touched. What resists is logged; rejects only when the root cannot be opened.
+ * run are not touched. Entries that resist are logged; rejects only when the root cannot be opened.
  */
 export const sweepLeftovers = async (
   root: string,

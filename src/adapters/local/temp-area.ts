@@ -82,7 +82,7 @@ export class TempArea {
     this.#opening = undefined;
     this.#clearing = this.#clearing.then(async () => {
       await (await opening?.catch(() => undefined))?.close();
-      // What cannot be removed is swept at the next start.
+      // A folder that cannot be removed is swept at the next start.
       if (opening !== undefined) await this.#removeFolders().catch(() => undefined);
     });
     return this.#clearing;

@@ -265,8 +265,8 @@ export const emptyFolder = async (
 
 /**
  * Removes an entry of an open folder with all that it holds. Every folder is emptied through its own handle:
- * a link, there from the beginning or swapped in at any moment, is unlinked and never followed. What is gone
- * already is fine.
+ * a link, there from the beginning or swapped in at any moment, is unlinked and never followed. An entry that
+ * is gone already is fine.
  * @param isFolder what the entry was when it was listed; looked at again in any case
  */
 export const removeTree = async (

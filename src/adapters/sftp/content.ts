@@ -132,7 +132,7 @@ const finish = async (
   return { ...found, size };
 };
 
-/** Writes a new file. What has come of it after a failure is the caller's to remove. */
+/** Writes a new file. The caller removes what is left of it after a failure. */
 export const writeNew = (
   session: Session,
   path: SourcePath,

@@ -43,7 +43,7 @@ type Send<Value> = (
 ) => void;
 
 /**
- * The requests of one operation. What only looks is given up when the signal aborts; what changes something
+ * The requests of one operation. Looks are given up when the signal aborts; a request that changes something
  * is waited for, because the server goes on with it.
  */
 export class Session implements PathSession {

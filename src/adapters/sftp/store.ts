@@ -152,7 +152,7 @@ export class Store extends PathStore<Session> {
     return new Session(connection, await orAborted(base, signal), this.spellings, signal);
   }
 
-  /** Where the directory really lies; it may be, or lie below, a link. What lies below it may not. */
+  /** Where the directory really lies; it may be, or lie below, a link. Folders below it may not. */
   async #findBase(connection: SftpConnection): Promise<Base> {
     const asked = this.#directory === '' ? '.' : this.#directory;
     try {

@@ -95,8 +95,8 @@ export class DavClient {
 
   /**
    * Sends a request and follows redirects; to other hosts without the login, and with a `Destination` that
-   * goes along. What makes, copies, moves or removes something is not broken off by the signal once it was
-   * sent.
+   * goes along. A request that makes, copies, moves or removes something is not broken off by the signal once
+   * it was sent.
    * @throws the signal's reason, StorageUnavailableError, StorageTimeoutError, also when no connection has
    * become free for that long; errors of the body's content as they are
    */
@@ -147,7 +147,7 @@ export class DavClient {
         return await this.#once(asked, login);
       } catch (error) {
         const { signal } = asked;
-        // What was sent and is not broken off has a failure of its own.
+        // A request that was sent and is not broken off has a failure of its own.
         if (!UNBROKEN.has(asked.method) || (signal?.aborted === true && error === signal.reason))
           signal?.throwIfAborted();
         if (error instanceof ContentError) throw error.cause;

@@ -66,7 +66,7 @@ const refusal = (): StorageUnavailableError =>
 export const guardedLookup = async (own: URL, target: URL): Promise<LookupFunction> => {
   const host = hostOf(own);
   const found = isIP(host) === 0 ? await resolve(host, { all: true }).catch(() => []) : [{ address: host }];
-  // What is neither public nor this machine counts as a private network.
+  // Addresses that are neither public nor of this machine count as a private network.
   const least = Math.min(3, ...found.map(({ address }) => reachOf(address) || 2));
   if (isIP(hostOf(target)) !== 0 && reachOf(hostOf(target)) < least) throw refusal();
   return (hostname, options, done) => {

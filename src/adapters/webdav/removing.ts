@@ -39,7 +39,7 @@ const giveBack = async (store: Store, hidden: SourcePath, path: SourcePath): Pro
 /**
  * Removes a folder that holds nothing. DELETE removes all that a folder holds, and a file may come into it
  * after the look. So the folder gets a hidden name first, under which nothing can come into it, and is looked
- * at again. What has come in between gets the folder's old name back, or a numbered one.
+ * at again. Entries that have come in between get the folder's old name back, or a numbered one.
  * @throws NotEmptyError
  */
 export const removeEmptyFolder = async (

@@ -23,9 +23,9 @@ const MARGIN_MS = 30_000;
  * wants to create a name makes a hidden folder first that reserves it, and removes it afterwards: two
  * requests, and two more for the first name.
  *
- * What a killed process has left blocks its name until it is older than any holder can live, by the server's
- * clock. Where the server makes one folder twice, makes none, or does not report its age, names are not
- * reserved, and `Overwrite: F` alone decides.
+ * A folder that a killed process has left blocks its name until it is older than any holder can live, by the
+ * server's clock. Where the server makes one folder twice, makes none, or does not report its age, names are
+ * not reserved, and `Overwrite: F` alone decides.
  */
 export class Reservations {
   readonly #resources: Resources;

@@ -84,7 +84,7 @@ const write = async (ask: Questions): Promise<readonly string[]> => {
 
 /**
  * Asks what is needed and writes `stowage.json` into the working directory, and the folder of a local source.
- * What is there is never overwritten. Returns the exit status.
+ * An existing file is never overwritten. Returns the exit status.
  * @throws StartError, ConfigError for answers that no configuration can hold
  */
 export const writeConfiguration = async (isSilent: boolean): Promise<number> => {

@@ -10,7 +10,7 @@ const isOutOfMemory = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
 
 /**
- * A thread that converts one document at a time. What it does cannot hold up the service, and can be stopped
+ * A thread that converts one document at a time. Its work cannot hold up the service, and can be stopped
  * at any moment.
  */
 export class ConverterThread {

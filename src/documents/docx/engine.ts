@@ -85,7 +85,7 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
     } finally {
       closing.signal.removeEventListener('abort', stop);
       deadline.end();
-      // What still loads is not needed any more.
+      // Resources that still load are not needed any more.
       deadline.abort(new DocumentFailedError());
     }
   };

@@ -86,7 +86,7 @@ const printWithin = async (parts: PrinterParts, job: DocumentJob): Promise<Uint8
     return pdf;
   } finally {
     deadline.end();
-    // What still loads is not needed any more.
+    // Resources that still load are not needed any more.
     deadline.abort(new DocumentFailedError());
   }
 };

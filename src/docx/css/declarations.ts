@@ -112,8 +112,8 @@ const shorthands: Readonly<Record<string, (value: string) => readonly Pair[]>> =
 };
 
 /**
- * Reads the inside of a rule or a `style` attribute. What cannot be read is passed over; shorthands come out
- * as their parts.
+ * Reads the inside of a rule or a `style` attribute. Unreadable declarations are passed over; shorthands come
+ * out as their parts.
  */
 export const parseDeclarations = (text: string): readonly Declaration[] =>
   splitOutside(text.replaceAll(/\/\*[\s\S]*?(?:\*\/|$)/gu, ' '), /;/u).flatMap((part) => {

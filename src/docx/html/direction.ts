@@ -15,7 +15,7 @@ export const directionOf = (char: string): LetterDirection => {
 /** Whether any letter of a text runs from right to left. */
 export const hasRightToLeft = (text: string): boolean => RIGHT.test(text);
 
-/** Who has written so much without a letter has no direction. */
+/** A text with so much before its first letter has no direction. */
 const MAX_CHARACTERS = 10_000;
 const MAX_NODES = 10_000;
 

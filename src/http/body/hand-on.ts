@@ -22,8 +22,8 @@ const atLeast = (
 };
 
 /**
- * Hands a body on while the answer to it is made. What has come counts, also when the rest does not come: the
- * reader sees an end then.
+ * Hands a body on while the answer to it is made. Bytes that have come count, also when the rest does not
+ * come: the reader sees an end then.
  * @throws what `answer` throws, else the failure of the body
  */
 export const handOn = async <Answer>(

@@ -51,7 +51,7 @@ const decode = async ({ file, index, memory, chunks, ...seen }: HeicJob): Promis
   if (width !== seen.width || height !== seen.height)
     return { failure: `${String(width)}x${String(height)}, not what its header says` };
   const { data } = await picture.decode();
-  // What the decoder did not fill in stays transparent.
+  // Pixels that the decoder did not fill in stay transparent.
   if (!seen.hasAlpha && data.at(-1) !== 0xff) return { failure: 'smaller than its header says' };
   return { png: pixelPng({ ...seen, data: new Uint8Array(data.buffer) }, chunks) };
 };

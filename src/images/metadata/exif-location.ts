@@ -69,7 +69,7 @@ function* structuresIn(data: Buffer): Generator<number, void, undefined> {
 
 /**
  * Takes the position out of EXIF data, in place: the directory of GPS, all its values, and whatever points to
- * it. What remains keeps its location and its meaning; the length does not change.
+ * it. The rest keeps its location and its meaning; the length does not change.
  *
  * False for what is not EXIF data, and for such as no camera writes: with more directories, or with XMP data
  * twice in one.

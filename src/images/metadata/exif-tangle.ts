@@ -18,7 +18,7 @@ const isTangledAt = (bytes: Buffer, budget: ParseBudget): boolean => {
   if (tiff === undefined) return false;
   const waiting = new Set([tiff.uint32(4)]);
   let pointers = 0;
-  // What is added in the loop is visited too, each once.
+  // Entries that are added in the loop are visited too, each once.
   for (const at of waiting) {
     if (at + 2 > bytes.length) continue;
     const count = Math.min(tiff.uint16(at), Math.floor((bytes.length - at - 2) / ENTRY_BYTES));

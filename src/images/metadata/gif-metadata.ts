@@ -69,7 +69,7 @@ const textOf = (block: Buffer, budget: ParseBudget): Buffer => {
 
 /**
  * A whole GIF file without the position in its XMP data, and without comments and data of applications that
- * say one; the same bytes when there is none. What follows the end is cut off.
+ * say one; the same bytes when there is none. Bytes after the end are cut off.
  */
 export const gifWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
   filtered(file, budget, (block) => {

@@ -133,7 +133,7 @@ const joined = (file: Buffer, chunks: readonly (Buffer | undefined)[]): Buffer =
 
 /**
  * A PNG file without the position in its EXIF and XMP data and in its texts; the same bytes when there is
- * none. A compressed text that cannot be unpacked is dropped. What follows the end is cut off.
+ * none. A compressed text that cannot be unpacked is dropped. Bytes after the end are cut off.
  */
 export const pngWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer => {
   const spending = { budget, texts: { left: MAX_INFLATED_BYTES } };

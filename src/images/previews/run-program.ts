@@ -71,7 +71,7 @@ export const runProgram = (run: ProgramRun, signal: AbortSignal): Promise<Buffer
     const stop = (reason: Error): void => {
       failure ??= reason;
       killGroup(child);
-      // What has left the group may hold them open.
+      // A process that has left the group may hold them open.
       child.stdout?.destroy();
       child.stderr?.destroy();
     };

@@ -168,7 +168,7 @@ const cleanRules = (css: string, nesting: number, onRemoved: OnRemoved): string 
 /**
  * Cleans a style sheet: rules of selectors, `@media`, `@supports`, `@keyframes` and `@font-face` with
  * embedded fonts stay, declaration by declaration; imports, other at-rules and whatever could load or run
- * something go. What is written consists only of pieces that passed a list of allowed characters and
+ * something go. The result consists only of pieces that passed a list of allowed characters and
  * functions, so it does not matter how cleverly the rest was hidden. Sheets, values and selectors that are
  * larger than any program writes go as well.
  */

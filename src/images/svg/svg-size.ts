@@ -55,14 +55,15 @@ const rootOf = (text: string): Attributes | undefined => {
   try {
     for (let at = 0; at < text.length && isRoot; at += PORTION) parser.write(text.slice(at, at + PORTION));
   } catch {
-    // What stands behind the root in the same portion does not count.
+    // Text behind the root in the same portion does not count.
   }
   return root;
 };
 
 /**
- * The size of a drawing in whole pixels: by `width` and `height` of its root, one of them perhaps by the form of
- * its `viewBox`. Undefined when the beginning of the file does not say, as where the page decides. Never throws.
+ * The size of a drawing in whole pixels: by `width` and `height` of its root, one of them perhaps by the form
+ * of its `viewBox`. Undefined when the beginning of the file does not say, as where the page decides. Never
+ * throws.
  */
 export const svgSize = (beginning: Buffer): PictureSize | undefined => {
   const text = textOf(beginning);

@@ -58,7 +58,7 @@ export abstract class PathStore<Session extends PathSession> {
   abstract read(path: SourcePath, options: ReadOptions): Promise<ReadResult>;
   /** @see StorageAdapter.copyFile */
   abstract copyFile(names: Names, options: PutOptions): Promise<void>;
-  /** Writes a new file. What has come of it after a failure is the caller's to remove. */
+  /** Writes a new file. The caller removes what is left of it after a failure. */
   abstract writeNew(
     session: Session,
     path: SourcePath,

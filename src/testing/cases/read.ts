@@ -52,7 +52,7 @@ export const readTheme: Theme = {
           const { size, modifiedAt } = await adapter.stat(at(names[index - 1] ?? ''));
           assert.deepEqual([file.stat.size, file.stat.modifiedAt], [size, modifiedAt]);
         }
-        // What the call before has left lies in the same memory.
+        // The bytes of the call before lie in the same memory.
         const memory = { buffer: undefined };
         for (const index of [4, 1, 3]) {
           const [file] = await adapter.readMany([at(names[index] ?? '')], { bytesUpTo: 5000, memory });
