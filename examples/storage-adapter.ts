@@ -38,7 +38,7 @@ export interface Value {
 /** What keeps the values: Redis, a table, the Map at the end of this file. */
 export interface KeyValueStore {
   get(key: string): Promise<Value | undefined>;
-  /** With `ifAbsent`, false when the key has a value already. Decided by the store, whoever else is writing. */
+  /** With `ifAbsent`, false when the key has a value already. Decided by the store, also among many writers. */
   put(key: string, value: Value, ifAbsent: boolean): Promise<boolean>;
   /** With `version`, false when the key has another one by now. Decided by the store. */
   delete(key: string, version?: string): Promise<boolean>;

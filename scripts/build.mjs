@@ -33,7 +33,7 @@ const service = {
   internals: 'src/internals.ts',
 };
 
-/** Threads and processes: each whole in a file of its own, since nothing of it is shared with whoever starts it. */
+/** Threads and processes: each whole in a file of its own, since nothing of it is shared with the code that starts it. */
 const threads = {
   'scan-worker': 'src/adapters/local/scan-worker.ts',
   'thread-main': 'src/documents/docx/thread-main.ts',

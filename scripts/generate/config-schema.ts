@@ -125,7 +125,7 @@ const sourceSchema = (settings: readonly DocumentedSetting[]): JsonSchema => ({
     whenAdapter('local', 'root'),
     { if: { not: { required: ['storageAdapter'] } }, then: { required: ['root'] } },
   ],
-  // A registered adapter has its options under its own name, which nobody knows here.
+  // A registered adapter has its options under its own name, which is not known here.
   additionalProperties: { type: 'object' },
 });
 
