@@ -4,15 +4,16 @@
  * elsewhere.
  */
 export { compileRules } from './access/access.ts';
-export { accessKeyOf, defineAction, forBoth, neededKeys } from './actions/action.ts';
+export { forBoth } from './view/keys.ts';
+export { accessKeyOf, defineAction, neededKeys } from './actions/action.ts';
 export { FileAnswer } from './actions/file-answer.ts';
 export { compileDateFormat } from './actions/listing/item.ts';
 export { humanSize } from './content/human-size.ts';
 export { entryOrder } from './actions/listing/order.ts';
-export { createNameReservations, takeFreeName } from './actions/naming.ts';
+export { createNameReservations, takeFreeName } from './changes/names.ts';
 export { createActions } from './actions/registry.ts';
 export { ruleKeysOf } from './actions/rule-keys.ts';
-export { isReservedName, requireFreeName, requireReachable } from './actions/reserved.ts';
+export { isReservedName, requireFreeName, requireReachable } from './view/reserved.ts';
 export { ZipStream } from './actions/zip/zip-stream.ts';
 export { processState, readProcessMark } from './adapter-support/process-mark.ts';
 export { spool } from './adapter-support/spool.ts';

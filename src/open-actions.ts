@@ -1,6 +1,6 @@
 import { compileRules, type RuleBook, type RuleKeys } from './access/access.ts';
 import { accessKeyOf, mayAllowAction } from './actions/action.ts';
-import { trashPolicyOf } from './actions/removal.ts';
+import { trashPolicyOf } from './view/trashed.ts';
 import type { Actions } from './actions/registry.ts';
 import type { SettingRisk } from './config/risks/risk.ts';
 import type { ConnectorConfig } from './config/types.ts';

@@ -1,7 +1,7 @@
 import type { ActionServices } from './actions/action.ts';
 import { LargeListings } from './actions/listing/large-listings.ts';
 import { OmittedEntries } from './actions/listing/omitted.ts';
-import { createNameReservations } from './actions/naming.ts';
+import { createNameReservations } from './changes/names.ts';
 import { createSearchCursors } from './actions/search/cursor.ts';
 import { createSearchSlots } from './actions/search/search-source.ts';
 import { createDocuments } from './documents/create-documents.ts';

@@ -1,38 +1,27 @@
 import * as z from 'zod';
 import type { Access } from '../access/access.ts';
+import type { ChangeContext, ChangeServices } from '../changes/context.ts';
 import type { Slots } from '../concurrency/slots.ts';
 import type { Turns } from '../concurrency/turns.ts';
 import type { Documents } from '../documents/documents.ts';
-import type { Events } from '../events/events.ts';
-import type { ImageEditor } from '../images/image-editor.ts';
 import type { PictureSizes } from '../images/picture-sizes.ts';
-import type { Thumbnails } from '../images/thumbnails.ts';
 import type { Links } from '../links/links.ts';
-import type { Logger } from '../log/logger.ts';
 import type { RawParameters } from '../parameters/raw.ts';
-import type { Quotas } from '../quotas/quotas.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
 import type { EntryKind } from '../storage/adapter.ts';
-import type { LocationLocks } from '../storage/location-locks.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { TrashKeeper } from '../trash/keeper.ts';
+import { forBoth, type KeysByKind } from '../view/keys.ts';
 import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';
 import type { LargeListings } from './listing/large-listings.ts';
 import type { SearchCursors } from './search/cursor.ts';
 import type { OmittedEntries } from './listing/omitted.ts';
-import type { NameReservations } from './naming.ts';
-import type { UploadedFile } from './uploaded-file.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
 
 /** Services shared by all requests of one connector. Each is bounded and closed with the connector. */
-export interface ActionServices {
+export interface ActionServices extends ChangeServices {
   readonly links: Links;
-  readonly thumbnails: Thumbnails;
-  readonly images: ImageEditor;
   readonly pictureSizes: PictureSizes;
-  readonly reservations: NameReservations;
-  /** Held by whatever takes entries away from their locations: moves and removals. */
-  readonly locations: LocationLocks;
   readonly largeListings: LargeListings;
   /** Searches take turns: each walks through whole trees. */
   readonly searches: Slots;
@@ -43,41 +32,19 @@ export interface ActionServices {
   /** The only way to fetch what users name. */
   readonly remote: RemoteFetcher;
   readonly documents: Documents;
-  readonly trash: TrashKeeper;
-  readonly events: Events;
-  readonly quotas: Quotas;
-}
-
-/** Who asks. */
-export interface Requester {
-  /** As in `X-Request-Id`. */
-  readonly requestId: string;
-  readonly role: string;
-  /** The user, as far as the host says. */
-  readonly subject: string | undefined;
 }
 
 /** All that an action knows of its request. */
-export interface ActionContext {
+export interface ActionContext extends ChangeContext {
   readonly sources: SourceSet;
   readonly access: Access;
-  readonly requester: Requester;
   /** Files of the form, in the order of arrival, of every field that may hold uploads. */
   readonly uploads: readonly UploadedFile[];
   readonly services: ActionServices;
-  /** The id of the room that is kept for what the request stores. */
-  readonly keptRoom?: string | undefined;
   /** A field of the form that held a file, and is none for uploads. */
   readonly otherField?: string | undefined;
   /** The client asks for the headers of the answer alone. */
   readonly isHead: boolean;
-  /** Aborted when the client goes away or the service stops. */
-  readonly signal: AbortSignal;
-  readonly log: Logger;
-  /**
-   * Keeps the sources open beyond the request; returns the way to give them back, to be called exactly once.
-   */
-  readonly holdSources: () => () => void;
   /**
    * Has something done when the answer has been sent or dropped, or the action has failed. It must not throw.
    */
@@ -99,9 +66,6 @@ export interface FileResult {
 
 /** What an action costs most of, where that is much: `rateLimits` has a limit for each. */
 export type Load = 'uploads' | 'pictures' | 'documents' | 'listings';
-
-/** The access keys that an action needs, by what it acts on: all of a list. */
-export type KeysByKind = Readonly<Record<EntryKind, readonly string[]>>;
 
 /**
  * One action of the protocol. Routes, parameter checks, access keys, permissions and the interface
@@ -146,9 +110,6 @@ const SIGHT: Readonly<Record<EntryKind, string>> = { file: 'FILES', folder: 'FOL
 /** All keys that an action needs for an item: those of what it does, and that of seeing it where it must. */
 export const neededKeys = ({ keys, ofShown = false }: Pick<Action, 'keys' | 'ofShown'>, kind: EntryKind) =>
   ofShown ? [...keys[kind], SIGHT[kind]] : keys[kind];
-
-/** The same keys for files and folders. */
-export const forBoth = (...keys: readonly string[]): KeysByKind => ({ file: keys, folder: keys });
 
 /**
  * Whether the rules may allow the named action for a folder or for something below it: by all its keys for

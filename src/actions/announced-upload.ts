@@ -1,17 +1,11 @@
 import * as z from 'zod';
-import { extensionOf } from '../content/extension.ts';
+import { checkUpload } from '../changes/check-upload.ts';
+import { policyFor } from '../changes/incoming.ts';
+import { keepRoom, type KeptRoom } from '../changes/quota.ts';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
-import type { KeptRoom } from '../quotas/account.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import { openSource } from '../view/open-source.ts';
 import type { ActionContext } from './action.ts';
-import { expectedName, policyFor } from './incoming-picture.ts';
-import { requireFolder } from './item.ts';
-import { newFileName } from './new-name.ts';
-import { openSource } from './open-source.ts';
-import { needOf } from './removal.ts';
-import { quotaOf } from './room.ts';
-import { requireUntaken } from './store-uploads.ts';
-import { fileTooLarge } from './uploaded-file.ts';
 
 /** What is said of a file before its bytes come. */
 export const announcedUploadFields = z.object({
@@ -44,20 +38,9 @@ export const checkAnnounced = async (
   { id, bytes }: { readonly id: string; readonly bytes: number },
 ): Promise<CheckedUpload> => {
   const open = await openSource(context, name);
-  const { source, access } = open;
-  const { settings } = source;
-  const { services, signal } = context;
-  const expected = newFileName(settings, expectedName(settings, filename));
-  access.require('FILE_UPLOAD', path.child(expected), extensionOf(expected));
-  if (bytes > settings.maxUploadFileSize) throw fileTooLarge(filename, settings.maxUploadFileSize);
-  await requireFolder(open, path, signal);
-  if (settings.saveSameFileNameStrategy === 'error') {
-    await requireUntaken(context, open, path, [{ name: expected, sent: filename }]);
-  }
-  const isReplacing = settings.saveSameFileNameStrategy === 'replace';
-  const quota = policyFor(settings, filename) === undefined ? quotaOf(open, context.holdSources) : undefined;
-  const need =
-    quota && isReplacing ? await needOf(context, open, path.child(expected), bytes) : { bytes, files: 1 };
-  const room = quota && (await services.quotas.keep(quota, id, need, signal));
+  const { source } = open;
+  const expected = await checkUpload(context, open, { folder: path, filename, bytes });
+  const isPicture = policyFor(source.settings, filename) !== undefined;
+  const room = isPicture ? undefined : await keepRoom(context, open, path.child(expected), { id, bytes });
   return { source: source.name, tenant: source.tenant, path, filename, room };
 };

@@ -1,27 +1,17 @@
-import { Readable } from 'node:stream';
 import * as z from 'zod';
+import { carryOut } from '../changes/carry-out.ts';
+import { isFree, nameTaken } from '../changes/names.ts';
+import { renamedFileName } from '../changes/new-name.ts';
 import { extensionOf } from '../content/extension.ts';
-import {
-  BrokenImageError,
-  ChangedMeanwhileError,
-  InvalidParametersError,
-  NotFoundError,
-} from '../errors/errors.ts';
+import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
 import { changesNothing, type Edit, MAX_RESULT_PIXELS, type PictureSize } from '../images/engine.ts';
 import { nameField, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
-import type { Stat } from '../storage/adapter.ts';
-import { isSameVersion } from '../storage/same-version.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { stageContent } from '../storage/staging.ts';
+import { requireItem } from '../view/item.ts';
+import { openSource, type OpenSource } from '../view/open-source.ts';
 import { type ActionContext, defineAction } from './action.ts';
-import { announce, report } from './changes.ts';
 import { fitCropBox } from './crop-box.ts';
-import { requireItem } from './item.ts';
 import { writtenLinkOf } from './listing/links.ts';
-import { isFree, nameTaken, storeByStrategy } from './naming.ts';
-import { renamedFileName } from './new-name.ts';
-import { openSource, type OpenSource } from './open-source.ts';
-import { type PutMode, putting } from './removal.ts';
 
 // As JSON and JavaScript write numbers. Small ones come with an exponent (`1e-7`), large ones mean nothing
 // here.
@@ -71,73 +61,15 @@ const imageResultSchema = z.object({
   newPath: z.string().describe('Public URL of the written file.'),
 });
 
-/**
- * Bytes as a new stream: a store destroys the stream that it was given, and a taken name needs a second one.
- */
-const streamOf = (bytes: Buffer): Readable => Readable.from([bytes], { objectMode: false });
-
-interface Edited {
-  readonly context: ActionContext;
-  readonly open: OpenSource;
-  readonly key: string;
-}
-
-/**
- * Replaces the original while it is the version that was edited. Where the store cannot decide that, the
- * result is staged first, and the version is compared immediately before the commit.
- * @throws ChangedMeanwhileError, NotFoundError when the original was removed: then nothing is stored
- */
-const putBack = async (
-  { context: { services, signal }, open: { source, storage } }: Edited,
-  path: SourcePath,
-  version: Stat,
-  bytes: Buffer,
-): Promise<SourcePath> => {
-  if (storage.capabilities.ifMatch && version.etag !== undefined) {
-    await storage.write(path, streamOf(bytes), { size: bytes.length, ifMatch: version.etag, signal });
-  } else {
-    const staged = await stageContent(storage, streamOf(bytes), { near: path.parent, signal });
-    try {
-      if (!isSameVersion(version, await storage.stat(path, { signal }))) throw new ChangedMeanwhileError();
-      await staged.commit(path, { signal });
-    } finally {
-      await staged.discard();
-    }
-  }
-  await services.thumbnails.changed({ source, path });
-  return path;
-};
-
-/** Stores the result under another name, as the strategy of the source decides. */
-const putBeside = async (
-  { context, open, key }: Edited,
-  path: SourcePath,
-  bytes: Buffer,
-): Promise<SourcePath> => {
-  const { source, storage, access } = open;
-  const { services, signal } = context;
-  const { settings } = source;
-  const strategy = settings.saveSameFileNameStrategy;
-  const wanted = { storage, folder: path.parent, name: path.name, strategy, settings, signal };
-  const { stored, replaced } = await storeByStrategy(
-    { ...wanted, reservations: services.reservations },
-    async (target, { createOnly }) => {
-      access.require(key, target, extensionOf(target.name));
-      const write = (how: PutMode): Promise<Stat> =>
-        storage.write(target, streamOf(bytes), { ...how, size: bytes.length, signal });
-      await putting(context, open, target, { bytes: bytes.length, createOnly }, write);
-      return target;
-    },
-  );
-  if (replaced) await services.thumbnails.changed({ source, path: stored });
-  return stored;
-};
-
 /** Where the result goes; undefined: over the original. Refused before anything is read. */
 const requireTarget = async (
-  { context, open, key }: Edited,
-  path: SourcePath,
-  newname: string | undefined,
+  { signal }: ActionContext,
+  open: OpenSource,
+  {
+    key,
+    path,
+    newname,
+  }: { readonly key: string; readonly path: SourcePath; readonly newname: string | undefined },
 ): Promise<SourcePath | undefined> => {
   if (newname === undefined || newname.normalize('NFC') === path.name) return undefined;
   const { settings } = open.source;
@@ -146,8 +78,7 @@ const requireTarget = async (
   const target = path.parent.child(name);
   open.access.require(key, target, extensionOf(name));
   if (settings.saveSameFileNameStrategy === 'error') {
-    const search = { storage: open.storage, signal: context.signal };
-    if (!(await isFree(search, target))) throw nameTaken(name);
+    if (!(await isFree({ storage: open.storage, signal }, target))) throw nameTaken(name);
   }
   return target;
 };
@@ -169,10 +100,8 @@ export const editImage = async (
   const path = input.path.child(input.name);
   const { stat } = await requireItem(context, open, { key, path, kind: 'file' });
   if (extensionOf(path.name) === 'svg') throw new BrokenImageError('SVG images cannot be edited this way.');
-  const edited: Edited = { context, open, key };
-  const target = await requireTarget(edited, path, input.newname);
-  const change = { type: 'image.edited', source: open.source, from: path } as const;
-  await announce(context, { ...change, path: target ?? path });
+  const target = await requireTarget(context, open, { key, path, newname: input.newname });
+  const isOver = target === undefined;
   let version = stat;
   const picture = {
     size: stat.size,
@@ -183,23 +112,25 @@ export const editImage = async (
     },
   };
   let isUnchanged = false;
-  const put = async (bytes: Buffer): Promise<SourcePath> => {
-    if (isUnchanged) return path;
-    return target
-      ? putBeside(edited, target, bytes)
-      : putting(context, open, path, { bytes: bytes.length }, ({ createOnly }) =>
-          createOnly ? Promise.reject(new NotFoundError()) : putBack(edited, path, version, bytes),
-        );
-  };
   const wantedOf = (seen: PictureSize): Edit => {
     const wanted = plan(seen);
-    isUnchanged = target === undefined && changesNothing(wanted, seen);
+    isUnchanged = isOver && changesNothing(wanted, seen);
     return wanted;
   };
-  const store = async (bytes: Buffer) => ({ path: await put(bytes), bytes: bytes.length });
-  const stored = await services.images.edit(picture, wantedOf, store, signal);
-  if (!isUnchanged) await report(context, { ...change, ...stored });
-  return { newPath: writtenLinkOf(services, open, stored.path) };
+  const [stored] = await carryOut(context, {
+    type: 'edit',
+    open,
+    key,
+    path: target ?? path,
+    from: path,
+    isOver,
+    make: (store) => {
+      const put = async (bytes: Buffer): Promise<void> =>
+        isUnchanged ? undefined : store({ content: { bytes, version: isOver ? version : undefined } });
+      return services.images.edit(picture, wantedOf, put, signal);
+    },
+  });
+  return { newPath: writtenLinkOf(services, open, stored?.path ?? path) };
 };
 
 /** Scales an image to exactly the given size. */

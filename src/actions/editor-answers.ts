@@ -1,5 +1,7 @@
 import * as z from 'zod';
+import { isFilesField, type UploadedFile } from '../changes/uploaded-file.ts';
 import { choice } from '../parameters/fields.ts';
+import type { OpenSource } from '../view/open-source.ts';
 import { EditorAnswer } from './file-answer.ts';
 
 const editors = ['ckeditor', 'tinymce', 'editorjs', 'froala'] as const;
@@ -18,6 +20,19 @@ export const editorOf = (responseType: unknown): Editor | undefined =>
 
 /** Whether a form field holds a file as the simple uploads of editors name it. */
 export const isEditorField = (field: string): boolean => /^(?:upload|file|image)(?:\[\d*\])?$/u.test(field);
+
+/**
+ * The uploaded files of a request, in the order of its form; files of other fields are ignored. With an
+ * editor the fields of its simple upload count too.
+ */
+export const filesOf = (
+  { uploads }: { readonly uploads: readonly UploadedFile[] },
+  { source }: OpenSource,
+  editor?: Editor,
+): readonly UploadedFile[] =>
+  uploads.filter(
+    ({ field }) => isFilesField(field, source) || (editor !== undefined && isEditorField(field)),
+  );
 
 /** What editors read of an uploaded file. */
 interface Uploaded {

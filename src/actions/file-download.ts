@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { FileAnswer } from './file-answer.ts';
-import { requireItem } from './item.ts';
+import { requireItem } from '../view/item.ts';
 import { requireOneOrSeveral, severalOf } from './many.ts';
-import { openSource } from './open-source.ts';
+import { openSource } from '../view/open-source.ts';
 import { downloadMany } from './zip/download-many.ts';
 
 // Never the file's own type: a browser must not open it on this origin.

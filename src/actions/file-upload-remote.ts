@@ -1,25 +1,18 @@
 import * as z from 'zod';
+import { carryOut } from '../changes/carry-out.ts';
+import { checkUpload } from '../changes/check-upload.ts';
 import { extensionOf } from '../content/extension.ts';
 import { addressField, pathField, sourceField } from '../parameters/fields.ts';
 import { remoteFileName } from '../remote/remote-file-name.ts';
 import type { StagedFile } from '../storage/adapter.ts';
-import type { SourcePath } from '../storage/source-path.ts';
 import { stageContent } from '../storage/staging.ts';
-import { defineAction, forBoth, type ActionContext } from './action.ts';
+import { forBoth } from '../view/keys.ts';
+import { defineAction, type ActionContext } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
 import { FileTooLargeError } from '../errors/errors.ts';
 import type { EditorAnswer } from './file-answer.ts';
-import { keepThumbnail } from './incoming-picture.ts';
-import { openSource, type OpenSource } from './open-source.ts';
-import { outOfRoom, quotaOf, roomIn } from './room.ts';
-import {
-  checkUploadTarget,
-  prepareUpload,
-  reportUpload,
-  storeUpload,
-  type PlannedUpload,
-  type StoredUpload,
-} from './store-uploads.ts';
+import { openSource, type OpenSource } from '../view/open-source.ts';
+import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import { uploadedItem, uploadedItemSchema } from './uploaded-item.ts';
 
 const KEYS = ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'];
@@ -65,20 +58,6 @@ const fetchStaged = async (
   }
 };
 
-const store = async (
-  context: ActionContext,
-  open: OpenSource,
-  folder: SourcePath,
-  planned: PlannedUpload,
-): Promise<StoredUpload> => {
-  const stored = await storeUpload(context, open, folder, planned);
-  const { path, replaced } = stored;
-  if (replaced) await context.services.thumbnails.changed({ source: open.source, path });
-  await keepThumbnail(context, open, stored, stored.thumbnail);
-  await reportUpload(context, open, stored);
-  return stored;
-};
-
 const run = async (
   context: ActionContext,
   input: RemoteUploadParameters,
@@ -86,27 +65,27 @@ const run = async (
   const open = await openSource(context, input.source);
   const { source, storage } = open;
   const filename = remoteFileName(input.url);
-  await checkUploadTarget(context, open, input.path, filename, KEYS);
+  await checkUpload(context, open, { folder: input.path, filename, keys: KEYS });
   const staged = await fetchStaged(context, open, input);
-  // Cleaning may stage other content than was fetched.
-  const stagedFiles = [staged];
   try {
-    const upload = { field: 'url', filename, staged, stagedIn: storage, near: input.path };
-    const planned = await prepareUpload(context, open, input.path, upload);
-    stagedFiles.push(planned.upload.staged);
-    // Its content may have given it another extension.
-    const { name } = planned;
-    for (const key of KEYS) open.access.require(key, input.path.child(name), extensionOf(name));
-    const stored = await store(context, open, input.path, planned);
-    const { path } = stored;
+    const file = { field: 'url', filename, staged, stagedIn: storage, near: input.path };
+    const stored = await carryOut(context, {
+      type: 'create',
+      open,
+      path: input.path,
+      files: [file],
+      keys: KEYS,
+      isForm: false,
+    });
+    const [path = input.path] = stored.map((one) => one.path);
     return answerFor(input.responseType, {
       baseurl: source.baseurl,
       newfilename: path.toString(),
       isImage: source.settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
-      items: [uploadedItem(context, open, stored)],
+      items: stored.map((one) => uploadedItem(context, open, one)),
     });
   } finally {
-    await Promise.all(stagedFiles.map((file) => file.discard()));
+    await staged.discard();
   }
 };
 

@@ -2,11 +2,12 @@ import * as z from 'zod';
 import { InvalidParametersError } from '../errors/errors.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
-import { answerFor, responseTypeField } from './editor-answers.ts';
+import { answerFor, filesOf, responseTypeField } from './editor-answers.ts';
 import type { EditorAnswer } from './file-answer.ts';
-import { openSource, type OpenSource } from './open-source.ts';
-import { type StoredUpload, uploadInto } from './store-uploads.ts';
-import { filesOf, type UploadedFile } from './uploaded-file.ts';
+import { openSource, type OpenSource } from '../view/open-source.ts';
+import { carryOut } from '../changes/carry-out.ts';
+import type { Stored } from '../changes/change.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { type UploadAnswer, uploadAnswer, uploadAnswerSchema } from './uploaded-item.ts';
 
 const parameters = z.object({
@@ -46,16 +47,23 @@ const requireFiles = (
 };
 
 /** What the answer says of a stored file. */
-const messageOf = ({ path, isReduced }: StoredUpload): string =>
+const messageOf = ({ path, isReduced }: Stored): string =>
   `The file "${path.name}" was uploaded.` +
-  (isReduced
+  (isReduced === true
     ? ' Scripts, references or other parts that are not allowed in drawings were removed from it.'
     : '');
 
 const run = async (context: ActionContext, input: UploadParameters): Promise<UploadAnswer | EditorAnswer> => {
   const open = await openSource(context, input.source);
   const files = requireFiles(context, open, input);
-  const stored = await uploadInto(context, open, input.path, files);
+  const stored = await carryOut(context, {
+    type: 'create',
+    open,
+    path: input.path,
+    files,
+    keys: ['FILE_UPLOAD'],
+    isForm: true,
+  });
   return answerFor(input.responseType, uploadAnswer(context, open, stored, messageOf));
 };
 

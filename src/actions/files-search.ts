@@ -4,7 +4,7 @@ import type { Source } from '../sources/source.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { isOfStore, listingMessages, readOneOf, unreachable } from './listing/each-source.ts';
 import { listingItemSchemaWith } from './listing/item.ts';
-import { openedSource, sourcesFor } from './open-source.ts';
+import { openedSource, sourcesFor } from '../view/open-source.ts';
 import type { SearchCursor } from './search/cursor.ts';
 import { foundItems, type FoundItem } from './search/found-items.ts';
 import { searchParameters, type SearchParameters } from './search/parameters.ts';

@@ -9,8 +9,8 @@ import { listingItems, listingItemSchema } from './listing/item.ts';
 import type { ListingSlot } from './listing/large-listings.ts';
 import { folderLinks } from './listing/links.ts';
 import { readPage } from './listing/page.ts';
-import { visibleEntries } from './listing/visibility.ts';
-import type { OpenSource } from './open-source.ts';
+import { visibleEntries } from '../view/visibility.ts';
+import type { OpenSource } from '../view/open-source.ts';
 
 const totalField = z.int().optional().describe('With `mods[details]`: visible entries of the whole folder.');
 

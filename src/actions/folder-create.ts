@@ -1,12 +1,10 @@
 import * as z from 'zod';
-import { AlreadyExistsError } from '../errors/errors.ts';
+import { carryOut } from '../changes/carry-out.ts';
+import { newFolderName } from '../changes/new-name.ts';
 import { newNameField, pathField, sourceField } from '../parameters/fields.ts';
-import type { SourcePath } from '../storage/source-path.ts';
+import { requireFolder } from '../view/item.ts';
+import { openSource } from '../view/open-source.ts';
 import { defineAction, messagesSchema } from './action.ts';
-import { announce, report } from './changes.ts';
-import { requireFolder } from './item.ts';
-import { newFolderName } from './new-name.ts';
-import { openSource } from './open-source.ts';
 
 /** Creates a folder. Unsafe characters of its name become `_`. */
 export const folderCreateAction = defineAction({
@@ -16,27 +14,11 @@ export const folderCreateAction = defineAction({
   parameters: z.object({ source: sourceField, path: pathField, name: newNameField }),
   result: messagesSchema,
   run: async (context, input) => {
-    const { signal } = context;
     const open = await openSource(context, input.source);
-    const check = (wanted: string): SourcePath => {
-      const path = input.path.child(newFolderName(open.source.settings, wanted));
-      open.access.require('FOLDER_CREATE', path);
-      return path;
-    };
-    const first = check(input.name);
-    await requireFolder(open, input.path, signal);
-    const change = { type: 'folder.created', source: open.source } as const;
-    const changed = await announce(context, { ...change, path: first });
-    const target = changed === undefined ? first : check(changed);
-    const { name } = target;
-    try {
-      await open.storage.makeFolder(target, { signal });
-    } catch (error) {
-      throw error instanceof AlreadyExistsError
-        ? new AlreadyExistsError({ details: { name }, cause: error })
-        : error;
-    }
-    await report(context, { ...change, path: target });
-    return { messages: [`The folder "${name}" was created.`] };
+    const path = input.path.child(newFolderName(open.source.settings, input.name));
+    open.access.require('FOLDER_CREATE', path);
+    await requireFolder(open, input.path, context.signal);
+    const made = await carryOut(context, { type: 'makeFolder', open, path });
+    return { messages: made.map((folder) => `The folder "${folder.path.name}" was created.`) };
   },
 });

@@ -6,8 +6,8 @@ import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from '.
 import { flagField } from './listing/fields.ts';
 import { compareText } from './listing/order.ts';
 import { scanFolder } from './listing/page.ts';
-import { visibleFolders } from './listing/visibility.ts';
-import type { OpenSource } from './open-source.ts';
+import { visibleFolders } from '../view/visibility.ts';
+import type { OpenSource } from '../view/open-source.ts';
 
 const parameters = z.object({
   source: sourceField,

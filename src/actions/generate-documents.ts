@@ -1,5 +1,6 @@
 import { constants } from 'node:buffer';
 import * as z from 'zod';
+import { carryOut } from '../changes/carry-out.ts';
 import { extensionOf } from '../content/extension.ts';
 import { mimeTypeOf } from '../content/mime-type.ts';
 import type { DocumentJob, ReadOwn } from '../documents/documents.ts';
@@ -7,12 +8,12 @@ import { AccessDeniedError, FileTooLargeError, NotFoundError } from '../errors/e
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
 import type { Stat } from '../storage/adapter.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import { type ActionContext, defineAction, type KeysByKind } from './action.ts';
-import { announce, report } from './changes.ts';
+import { type ActionContext, defineAction } from './action.ts';
 import { documentOptionsField, pageSetupOf } from './document-options.ts';
+import type { KeysByKind } from '../view/keys.ts';
 import { MadeFileAnswer } from './file-answer.ts';
-import { findItem } from './item.ts';
-import { openedSource, type OpenSource, sourceFor } from './open-source.ts';
+import { findItem } from '../view/item.ts';
+import { openedSource, type OpenSource, sourceFor } from '../view/open-source.ts';
 import { type DocumentTarget, saveDocument, savedNameField } from './save-document.ts';
 import { type UploadAnswer, uploadAnswerSchema } from './uploaded-item.ts';
 import { filesOfPublicUrl, type PublicFile } from './public-url.ts';
@@ -121,10 +122,15 @@ const made = async (
   name: string,
   make: () => Promise<Uint8Array>,
 ): Promise<Uint8Array> => {
-  const change = { type: 'document.made', path: SourcePath.root.child(name) } as const;
-  await announce(context, change);
-  const document = await make();
-  await report(context, { ...change, bytes: document.length });
+  let document: Uint8Array = new Uint8Array();
+  await carryOut(context, {
+    type: 'document',
+    path: SourcePath.root.child(name),
+    make: async () => {
+      document = await make();
+      return document.length;
+    },
+  });
   return document;
 };
 

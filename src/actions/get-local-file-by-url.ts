@@ -5,8 +5,8 @@ import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
 import { addressField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { defineAction, type ActionContext } from './action.ts';
-import { findItem } from './item.ts';
-import { openedSource } from './open-source.ts';
+import { findItem } from '../view/item.ts';
+import { openedSource } from '../view/open-source.ts';
 import { filesOfPublicUrl, type PublicFile } from './public-url.ts';
 import { entryShownAt } from './shown-entry.ts';
 

@@ -7,8 +7,8 @@ import { mimeTypeOfPicture } from '../images/picture-format.ts';
 import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { StreamedText } from './file-answer.ts';
-import { requireItem } from './item.ts';
-import { openSource } from './open-source.ts';
+import { requireItem } from '../view/item.ts';
+import { openSource } from '../view/open-source.ts';
 
 /** As many bytes of a picture as tell its format. */
 const HEAD_BYTES = 512;

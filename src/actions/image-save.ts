@@ -1,29 +1,20 @@
 import * as z from 'zod';
+import { carryOut } from '../changes/carry-out.ts';
+import { type NewContent, sizeOf } from '../changes/change.ts';
+import { cleanedUpload, pictureOf, policyFor, receiveUpload } from '../changes/incoming.ts';
+import { newFileName } from '../changes/new-name.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { extensionOf } from '../content/extension.ts';
 import { FileTooLargeError, InvalidParametersError, NotFoundError } from '../errors/errors.ts';
 import type { ReceivingPolicy } from '../images/engine.ts';
-import type { DrawnThumbnail } from '../images/thumbnails.ts';
 import { optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import { segmentOf, type SourcePath } from '../storage/source-path.ts';
-import { placeStaged } from '../storage/staging.ts';
+import { findItem, requireFolder, requireKind } from '../view/item.ts';
+import { openSource, type OpenSource } from '../view/open-source.ts';
 import { type ActionContext, defineAction } from './action.ts';
-import { announce, report } from './changes.ts';
-import {
-  type JustStored,
-  keepOriginal,
-  policyFor,
-  keepThumbnail,
-  receiveUpload,
-} from './incoming-picture.ts';
-import { cleanedUpload, pictureOf } from './incoming-policy.ts';
-import { findItem, requireFolder, requireKind } from './item.ts';
+import { filesOf } from './editor-answers.ts';
 import { writtenLinkOf } from './listing/links.ts';
-import { storeByStrategy } from './naming.ts';
-import { newFileName } from './new-name.ts';
-import { openSource, type OpenSource } from './open-source.ts';
-import { type PutMode, putting } from './removal.ts';
 import { requirePictureName, requireSvg, savedImageName } from './saved-image-name.ts';
-import { filesOf, type UploadedFile } from './uploaded-file.ts';
 
 const KEY = 'IMAGE_SAVE';
 const parameters = z.object({
@@ -52,12 +43,10 @@ const requireUpload = (context: ActionContext, open: OpenSource): UploadedFile =
   return upload;
 };
 
-/** What is stored, its name, and what is kept beside it. */
-interface Verified {
-  readonly upload: UploadedFile;
+/** What is stored, and its name. */
+interface Verified extends NewContent {
+  readonly content: UploadedFile;
   readonly name: string;
-  readonly original?: UploadedFile | undefined;
-  readonly thumbnail?: DrawnThumbnail | undefined;
 }
 
 /** A picture as the source wants it. The name follows its format, but that of an existing file stays. */
@@ -70,11 +59,11 @@ const received = async (
 ): Promise<Verified> => {
   const named = { ...upload, filename: name };
   const wanted = overwrite ? ({ ...policy, format: 'keep' } as const) : policy;
-  const { filename, ...rest } = await receiveUpload(context, open, named, wanted);
+  const { upload: content, filename, ...rest } = await receiveUpload(context, open, named, wanted);
   try {
-    return { ...rest, name: overwrite ? name : newFileName(open.source.settings, filename) };
+    return { ...rest, content, name: overwrite ? name : newFileName(open.source.settings, filename) };
   } catch (error) {
-    await rest.upload.staged.discard();
+    await content.staged.discard();
     throw error;
   }
 };
@@ -94,7 +83,7 @@ const verified = async (
   if (policy !== undefined) return received(context, open, upload, policy, target);
   if (extensionOf(name) !== 'svg') await context.services.images.verify(pictureOf(upload), context.signal);
   else if (!open.source.settings.sanitizeSvg) await requireSvg(context, upload);
-  return { upload: await cleanedUpload(context, open, upload, name), name };
+  return { content: await cleanedUpload(context, open, upload, name), name };
 };
 
 /** Whether the picture goes over an existing file: the one that `name` names. */
@@ -114,33 +103,6 @@ const isOverwrite = async (
   }
 };
 
-/** Stores the picture over the file, or under a name that the strategy of the source gives it. */
-const store = async (
-  context: ActionContext,
-  open: OpenSource,
-  upload: UploadedFile,
-  { path, overwrite }: { readonly path: SourcePath; readonly overwrite: boolean },
-): Promise<JustStored> => {
-  const { services, signal } = context;
-  const { source, storage, access } = open;
-  const put = async (target: SourcePath, { createOnly }: PutMode): Promise<Omit<JustStored, 'replaced'>> => {
-    access.require(KEY, target, extensionOf(target.name));
-    const write = async (how: PutMode): Promise<Omit<JustStored, 'replaced'>> => ({
-      path: target,
-      stat: await placeStaged(upload.staged, upload.stagedIn, storage, target, { ...how, signal }),
-    });
-    return putting(context, open, target, { bytes: upload.staged.size, createOnly }, write);
-  };
-  const { settings } = source;
-  const strategy = settings.saveSameFileNameStrategy;
-  const wanted = { storage, folder: path.parent, name: path.name, strategy, settings, signal };
-  const { stored, replaced } = overwrite
-    ? { stored: await put(path, {}), replaced: true }
-    : await storeByStrategy({ ...wanted, reservations: services.reservations }, put);
-  if (replaced) await services.thumbnails.changed({ source, path: stored.path });
-  return { ...stored, replaced };
-};
-
 const run = async (context: ActionContext, input: SaveParameters): Promise<z.output<typeof result>> => {
   const open = await openSource(context, input.source);
   const upload = requireUpload(context, open);
@@ -151,20 +113,22 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
   requirePictureName(open.source.settings, name);
   const overwrite = await isOverwrite(context, open, path, input.name);
   const target = { name: overwrite ? name : newFileName(open.source.settings, name), overwrite };
-  const content = await verified(context, open, upload, target);
+  const made = await verified(context, open, upload, target);
   try {
-    const wanted = { path: input.path.child(content.name), overwrite };
-    const from = input.name === undefined ? undefined : input.path.child(input.name);
-    const { size } = content.upload.staged;
-    const change = { type: 'image.edited', source: open.source, from, bytes: size } as const;
-    await announce(context, { ...change, path: wanted.path });
-    const stored = await store(context, open, content.upload, wanted);
-    await keepOriginal(context, open, stored, content.original);
-    await keepThumbnail(context, open, stored, content.thumbnail);
-    await report(context, { ...change, path: stored.path });
-    return { newPath: writtenLinkOf(context.services, open, stored.path), name: stored.path.name };
+    const [stored] = await carryOut(context, {
+      type: 'edit',
+      open,
+      key: KEY,
+      path: input.path.child(made.name),
+      from: input.name === undefined ? undefined : input.path.child(input.name),
+      bytes: sizeOf(made.content),
+      isOver: overwrite,
+      make: (store) => store(made),
+    });
+    const saved = stored?.path ?? path;
+    return { newPath: writtenLinkOf(context.services, open, saved), name: saved.name };
   } finally {
-    await content.upload.staged.discard();
+    await made.content.staged.discard();
   }
 };
 

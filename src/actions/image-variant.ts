@@ -4,8 +4,8 @@ import { BrokenImageError, BusyError, InvalidParametersError } from '../errors/e
 import { nameField, pathField, sourceField, textField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { FileAnswer } from './file-answer.ts';
-import { requireItem } from './item.ts';
-import { openSource } from './open-source.ts';
+import { requireItem } from '../view/item.ts';
+import { openSource } from '../view/open-source.ts';
 import { safetyHeaders } from './serving/safety.ts';
 
 /**

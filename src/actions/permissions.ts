@@ -5,11 +5,12 @@ import type { Access } from '../access/access.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { accessKeyOf, type Action, type ActionContext, defineAction, forBoth } from './action.ts';
-import { openedSource, sourcesFor } from './open-source.ts';
-import { trashPolicyOf } from './removal.ts';
-import { quotaOf } from './room.ts';
-import { MAX_FORM_PARTS } from './uploaded-file.ts';
+import { forBoth } from '../view/keys.ts';
+import { accessKeyOf, type Action, type ActionContext, defineAction } from './action.ts';
+import { openedSource, sourcesFor } from '../view/open-source.ts';
+import { trashPolicyOf } from '../view/trashed.ts';
+import { quotaOf } from '../changes/quota.ts';
+import { MAX_FORM_PARTS } from '../changes/uploaded-file.ts';
 
 /**
  * The actions that `permissions` reports: those of the protocol in its order, then those that this service

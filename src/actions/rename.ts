@@ -1,10 +1,11 @@
 import * as z from 'zod';
+import { carryOut } from '../changes/carry-out.ts';
+import { newFolderName, renamedName } from '../changes/new-name.ts';
+import { itemKey } from '../changes/rights.ts';
 import { nameField, newNameField, pathField, sourceField } from '../parameters/fields.ts';
+import { findChecked, requireItem, ruleExtension } from '../view/item.ts';
+import { openSource } from '../view/open-source.ts';
 import { defineAction, doneSchema } from './action.ts';
-import { requireItem, ruleExtension } from './item.ts';
-import { newFolderName, renamedName } from './new-name.ts';
-import { openSource } from './open-source.ts';
-import { findChecked, itemKey, relocate } from './relocate.ts';
 
 /**
  * Renames a file, which keeps its extension, or a folder. A name that is taken, its own included, is refused.
@@ -23,8 +24,8 @@ export const fileRenameAction = defineAction({
       open.access.require(itemKey(kind, 'RENAME'), from, ruleExtension(from, kind)),
     );
     const existing = { kind: item.stat.kind, name: input.name };
-    const to = input.path.child(renamedName(open.source.settings, existing, input.newname));
-    await relocate(context, open, { verb: 'RENAME', item, to });
+    const path = input.path.child(renamedName(open.source.settings, existing, input.newname));
+    await carryOut(context, { type: 'rename', from: open, open, item, path });
     return {};
   },
 });
@@ -40,8 +41,8 @@ export const folderRenameAction = defineAction({
     const open = await openSource(context, input.source);
     const from = input.path.child(input.name);
     const item = await requireItem(context, open, { key: 'FOLDER_RENAME', path: from, kind: 'folder' });
-    const to = input.path.child(newFolderName(open.source.settings, input.newname));
-    await relocate(context, open, { verb: 'RENAME', item, to });
+    const path = input.path.child(newFolderName(open.source.settings, input.newname));
+    await carryOut(context, { type: 'rename', from: open, open, item, path });
     return {};
   },
 });

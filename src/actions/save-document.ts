@@ -1,4 +1,6 @@
 import { Readable } from 'node:stream';
+import { carryOut } from '../changes/carry-out.ts';
+import { checkUpload } from '../changes/check-upload.ts';
 import { extensionOf } from '../content/extension.ts';
 import { sanitizeName } from '../content/file-name.ts';
 import { mimeTypeOf } from '../content/mime-type.ts';
@@ -6,10 +8,9 @@ import { optionalTextField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { stageContent } from '../storage/staging.ts';
 import type { ActionContext } from './action.ts';
-import { isFree } from './naming.ts';
-import { openSource } from './open-source.ts';
-import { requireRoomForMore } from './room.ts';
-import { checkUploadTarget, uploadInto } from './store-uploads.ts';
+import { isFree } from '../changes/names.ts';
+import { openSource } from '../view/open-source.ts';
+import { requireRoomForMore } from '../changes/quota.ts';
 import { type UploadAnswer, uploadAnswer } from './uploaded-item.ts';
 
 const UNKNOWN_TYPE = mimeTypeOf('');
@@ -54,7 +55,7 @@ export const saveDocument = async (
   make: () => Promise<Uint8Array>,
 ): Promise<UploadAnswer> => {
   const open = await openSource(context, source);
-  await checkUploadTarget(context, open, path, name, keys);
+  await checkUpload(context, open, { folder: path, filename: name, keys });
   // One that replaces another may be smaller.
   const mayReplace = open.source.settings.saveSameFileNameStrategy === 'replace';
   if (!mayReplace || (await isFree({ storage: open.storage, signal: context.signal }, path.child(name))))
@@ -64,7 +65,14 @@ export const saveDocument = async (
   const staged = await stageContent(storage, content, { near: path, signal: context.signal });
   try {
     const file = { field: 'name', filename: name, staged, stagedIn: storage };
-    const stored = await uploadInto(context, open, path, [file]);
+    const stored = await carryOut(context, {
+      type: 'create',
+      open,
+      path,
+      files: [file],
+      keys: ['FILE_UPLOAD'],
+      isForm: true,
+    });
     return uploadAnswer(context, open, stored, (one) => `The document "${one.path.name}" was saved.`);
   } finally {
     await staged.discard();

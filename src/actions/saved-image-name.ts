@@ -3,9 +3,9 @@ import { extensionOf, splitExtension } from '../content/extension.ts';
 import { sanitizeName } from '../content/file-name.ts';
 import { BrokenImageError } from '../errors/errors.ts';
 import type { ActionContext } from './action.ts';
-import { pictureOf } from './incoming-policy.ts';
-import { newFileName, typeNotAllowed, type NamingSettings } from './new-name.ts';
-import type { UploadedFile } from './uploaded-file.ts';
+import { pictureOf } from '../changes/incoming.ts';
+import { newFileName, typeNotAllowed, type NamingSettings } from '../changes/new-name.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
 
 /** Extensions of pictures, besides what the source counts as images. */
 const PICTURES = new Set('jpg jpeg png gif webp avif bmp ico tif tiff svg'.split(' '));

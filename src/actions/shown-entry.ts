@@ -1,7 +1,7 @@
 import { variantNameOf } from '../images/thumbnail-name.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { OpenSource } from './open-source.ts';
+import type { OpenSource } from '../view/open-source.ts';
 
 /** A link to the thumbnail of an entry, or to its variant by a preset. */
 export interface ShownEntry {

@@ -1,12 +1,12 @@
-import { AlreadyExistsError, IntoItselfError } from '../errors/errors.ts';
+import { IntoItselfError } from '../errors/errors.ts';
 import * as z from 'zod';
 import { itemPathField, pathField, sourceField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/adapter.ts';
-import { containsLocation, isSameLocation } from '../storage/location.ts';
+import { containsLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
 import { requireOneOrSeveral, severalOf } from './many.ts';
-import { openSource, type OpenSource } from './open-source.ts';
+import { openSource, type OpenSource } from '../view/open-source.ts';
 
 /** `source` is where things go; `fromSource`, where they come from, is the same when absent. */
 const twoSourcesShape = {
@@ -59,13 +59,4 @@ export const requireOutside = (
     { storage: to.storage, path: targetFolder },
   );
   if (isInside) throw new IntoItselfError();
-};
-
-/**
- * Refuses to move an item onto itself, also through another source that shows the same entries. @throws
- * AlreadyExistsError
- */
-export const requireElsewhere = ({ from, to }: SourcePair, item: SourcePath, target: SourcePath): void => {
-  if (isSameLocation({ storage: from.storage, path: item }, { storage: to.storage, path: target }))
-    throw new AlreadyExistsError();
 };

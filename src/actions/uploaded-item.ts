@@ -4,8 +4,8 @@ import { mimeTypeOf } from '../content/mime-type.ts';
 import { sourceHeader } from './listing/each-source.ts';
 import { linkOf } from './listing/links.ts';
 import type { ActionContext } from './action.ts';
-import type { OpenSource } from './open-source.ts';
-import type { StoredUpload } from './store-uploads.ts';
+import type { OpenSource } from '../view/open-source.ts';
+import type { Stored } from '../changes/change.ts';
 
 /** A stored file, as answers of uploads describe it. */
 export const uploadedItemSchema = z.object({
@@ -27,7 +27,7 @@ export type UploadedItem = z.output<typeof uploadedItemSchema>;
 export const uploadedItem = (
   { services }: ActionContext,
   open: OpenSource,
-  { path, bytes, seen }: StoredUpload,
+  { path, bytes, seen }: Stored,
 ): UploadedItem => {
   const { name, path: folder } = sourceHeader(open.source, path.parent);
   return {
@@ -56,8 +56,8 @@ export type UploadAnswer = z.output<typeof uploadAnswerSchema>;
 export const uploadAnswer = (
   context: ActionContext,
   open: OpenSource,
-  stored: readonly StoredUpload[],
-  messageOf: (stored: StoredUpload) => string,
+  stored: readonly Stored[],
+  messageOf: (stored: Stored) => string,
 ): UploadAnswer => {
   const { baseurl, settings } = open.source;
   return {

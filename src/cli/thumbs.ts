@@ -2,7 +2,7 @@ import { createThumbnails } from '../images/create-thumbnails.ts';
 import type { BatchOutcome } from '../images/thumbnails.ts';
 import { createImagePool } from '../images/image-pool.ts';
 import { drawingPrograms } from '../images/previews/drawing-program.ts';
-import { reservedNames } from '../actions/reserved.ts';
+import { reservedNames } from '../view/reserved.ts';
 import { checkConfiguration } from '../checked-configuration.ts';
 import { readThreadPoolSize } from '../config/environment.ts';
 import { extensionOf } from '../content/extension.ts';

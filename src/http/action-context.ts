@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Access } from '../access/access.ts';
 import type { ActionContext, Load } from '../actions/action.ts';
-import type { UploadedFile } from '../actions/uploaded-file.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import type { PipelineDependencies } from './dependencies.ts';
 import type { ConnectorRequest, HookRequest } from './message.ts';

@@ -1,5 +1,5 @@
 import { mayAllowAction } from '../actions/action.ts';
-import type { UploadedFile } from '../actions/uploaded-file.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
 import { mergeParameters, parseQuery, type RawParameters } from '../parameters/raw.ts';
 import type { TextBounds } from '../parameters/text-bounds.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { finished, Readable } from 'node:stream';
 import type { Editor } from '../actions/editor-answers.ts';
-import type { UploadedFile } from '../actions/uploaded-file.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
 import type { LogFields, Logger } from '../log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';

@@ -1,5 +1,5 @@
 import { announcedUploadFields, checkAnnounced } from '../actions/announced-upload.ts';
-import type { UploadedFile } from '../actions/uploaded-file.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { InternalError, MethodNotAllowedError } from '../errors/errors.ts';
 import { parseParameters } from '../parameters/parse.ts';
 import { ParameterDraft } from '../parameters/raw.ts';

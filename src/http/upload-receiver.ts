@@ -1,13 +1,13 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
 import type { Access } from '../access/access.ts';
 import { type Action, mayAllowAction } from '../actions/action.ts';
-import { expectedName, policyFor } from '../actions/incoming-picture.ts';
-import { requireFolder } from '../actions/item.ts';
-import { newFileName } from '../actions/new-name.ts';
-import { openedSource, sourceFor } from '../actions/open-source.ts';
+import { uploadName } from '../changes/check-upload.ts';
+import { policyFor } from '../changes/incoming.ts';
+import { requireFolder } from '../view/item.ts';
+import { openedSource, sourceFor } from '../view/open-source.ts';
 import { editorOf, isEditorField, type Editor } from '../actions/editor-answers.ts';
-import { fileTooLarge, isFilesField, naming, type UploadedFile } from '../actions/uploaded-file.ts';
-import { outOfRoom, quotaOf, roomIn } from '../actions/room.ts';
+import { fileTooLarge, isFilesField, withFileName, type UploadedFile } from '../changes/uploaded-file.ts';
+import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import { withinBounds } from '../content/file-name.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
@@ -186,7 +186,7 @@ const refuseName = (context: UploadContext, filename: string, fields: ParameterD
   const { possible } = possibleSources(context, fields);
   const refusals = possible.flatMap(({ settings }) => {
     try {
-      newFileName(settings, expectedName(settings, filename));
+      uploadName(settings, filename);
       return [];
     } catch (error) {
       return [error];
@@ -273,7 +273,7 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
     await context.admit(actionName === undefined || actionName === '' ? 'fileUpload' : actionName);
     const isUpload = actionName === 'fileUpload';
     if (isUpload) await refuseFolder(context, fields, checkedFolders);
-    return naming(filename, async () => {
+    return withFileName(filename, async () => {
       if (isUpload) refuseName(context, filename, fields);
       const { source, most } = locationFor(context, fields);
       const storage = await source.storage();

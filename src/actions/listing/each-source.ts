@@ -6,9 +6,9 @@ import { NotFoundError, StorageTimeoutError, StowageError, WrongKindError } from
 import type { Source } from '../../sources/source.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import type { ActionContext } from '../action.ts';
-import { missing } from '../item.ts';
-import { openedSource, type OpenSource, sourcesFor } from '../open-source.ts';
-import { requireReachable } from '../reserved.ts';
+import { missing } from '../../view/item.ts';
+import { openedSource, type OpenSource, sourcesFor } from '../../view/open-source.ts';
+import { requireReachable } from '../../view/reserved.ts';
 
 /** What both listings say of a source. */
 export const sourceHeaderShape = {

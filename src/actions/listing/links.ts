@@ -2,9 +2,9 @@ import type { Links } from '../../links/links.ts';
 import type { Thumbnails, Variants } from '../../images/thumbnails.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { OpenSource } from '../open-source.ts';
+import type { OpenSource } from '../../view/open-source.ts';
 import { FILE_KEYS, mayOpen, VARIANT_KEYS } from '../serving/keys.ts';
-import { accessTest } from './visibility.ts';
+import { accessTest } from '../../view/visibility.ts';
 
 /** What links are made with. */
 export interface LinkServices {

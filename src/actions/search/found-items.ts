@@ -7,7 +7,7 @@ import { sourceHeader } from '../listing/each-source.ts';
 import { listingItems, type ListingItem } from '../listing/item.ts';
 import { folderLinks, linkOf } from '../listing/links.ts';
 import { lacksVersion, withDetails } from '../listing/page.ts';
-import type { OpenSource } from '../open-source.ts';
+import type { OpenSource } from '../../view/open-source.ts';
 
 /** An item of a listing, and where it lies. */
 export type FoundItem = ListingItem & {

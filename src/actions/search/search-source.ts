@@ -5,10 +5,10 @@ import { extensionOf } from '../../content/extension.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import { walkTree, type FolderView, type FoundEntry, type TreeWalkOptions } from '../../storage/tree-walk.ts';
 import { isOfStore } from '../listing/each-source.ts';
-import { accessTest, isBounded, visibleEntries, visibleFolders } from '../listing/visibility.ts';
-import { missing, requireFolder } from '../item.ts';
-import type { OpenSource } from '../open-source.ts';
-import { reservedPattern } from '../reserved.ts';
+import { accessTest, isBounded, visibleEntries, visibleFolders } from '../../view/visibility.ts';
+import { missing, requireFolder } from '../../view/item.ts';
+import type { OpenSource } from '../../view/open-source.ts';
+import { reservedPattern } from '../../view/reserved.ts';
 import type { SearchParameters } from './parameters.ts';
 
 const SEARCHES_AT_ONCE = 8;

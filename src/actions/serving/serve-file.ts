@@ -16,7 +16,7 @@ import type { Source } from '../../sources/source.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import type { Stat, StorageAdapter } from '../../storage/adapter.ts';
 import { FileAnswer, type HandedOverAnswer } from '../file-answer.ts';
-import { findItem, requireShownFile } from '../item.ts';
+import { findItem, requireShownFile } from '../../view/item.ts';
 import { entryShownBy, type ShownEntry } from '../shown-entry.ts';
 import { handOver } from './delivery.ts';
 import { FILE_KEYS, VARIANT_KEYS } from './keys.ts';

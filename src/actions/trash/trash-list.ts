@@ -1,13 +1,14 @@
 import * as z from 'zod';
+import { tendTrash } from '../../changes/trash.ts';
 import { sourceField } from '../../parameters/fields.ts';
 import type { Source } from '../../sources/source.ts';
-import { trashContents, type TrashRecord } from '../../trash/trash.ts';
-import { type ActionContext, defineAction, forBoth } from '../action.ts';
+import { forBoth } from '../../view/keys.ts';
+import { openedSource, sourcesFor, type OpenSource } from '../../view/open-source.ts';
+import { trashedItems, trashPolicyOf, type TrashRecord } from '../../view/trashed.ts';
+import { type ActionContext, defineAction } from '../action.ts';
 import { isOfStore, listingMessages, readOneOf, unreachable } from '../listing/each-source.ts';
 import { countField } from '../listing/fields.ts';
-import { openedSource, sourcesFor, type OpenSource } from '../open-source.ts';
-import { tendTrash, trashPolicyOf } from '../removal.ts';
-import { isAllowed, trashItem, trashItemSchema } from './item.ts';
+import { trashItem, trashItemSchema } from './item.ts';
 
 const KEYS = forBoth('TRASH_LIST');
 
@@ -46,7 +47,7 @@ class Trashes {
   async #begin(source: Source, signal: AbortSignal) {
     const open = await openedSource(this.#context, source);
     tendTrash(this.#context, open);
-    const records = trashContents(open.storage, { signal });
+    const records = trashedItems({ signal }, open, KEYS);
     return { open, records, first: await records.next() };
   }
 
@@ -57,10 +58,8 @@ class Trashes {
       const { open, records, first } = await readOneOf(this.#sources, source, this.#context, (limited) =>
         this.#begin(source, limited),
       );
-      for (let next = first; next.done !== true; next = await records.next()) {
-        const record = next.value;
-        if (await isAllowed(this.#context, open, record, KEYS)) yield { open, record };
-      }
+      for (let next = first; next.done !== true; next = await records.next())
+        yield { open, record: next.value };
     } catch (error) {
       signal.throwIfAborted();
       if (!isOfStore(error)) throw error;

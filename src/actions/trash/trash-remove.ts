@@ -1,25 +1,12 @@
 import * as z from 'zod';
-import { createLimiter } from '../../concurrency/limiter.ts';
-import { NotFoundError } from '../../errors/errors.ts';
+import { carryOut } from '../../changes/carry-out.ts';
 import { sourceField } from '../../parameters/fields.ts';
 import { SourcePath } from '../../storage/source-path.ts';
-import {
-  eraseFromTrash,
-  findInTrash,
-  trashContents,
-  trashedPath,
-  trashLocation,
-  type TrashRecord,
-} from '../../trash/trash.ts';
-import { type ActionContext, defineAction, doneSchema, type KeysByKind } from '../action.ts';
-import { announce, report } from '../changes.ts';
-import { missing } from '../item.ts';
-import { openSource, type OpenSource } from '../open-source.ts';
-import { freeing } from '../room.ts';
-import { trashPolicyOf } from '../removal.ts';
-import { isAllowed, requireTrashed, trashIdField } from './item.ts';
-
-const AT_ONCE = 8;
+import type { KeysByKind } from '../../view/keys.ts';
+import { openSource } from '../../view/open-source.ts';
+import { requireTrashed, trashedItems, trashPolicyOf } from '../../view/trashed.ts';
+import { defineAction, doneSchema } from '../action.ts';
+import { trashIdField } from './item.ts';
 
 /** To erase something takes the right to remove it. */
 const erasingKeys = (key: string): KeysByKind => ({
@@ -29,25 +16,6 @@ const erasingKeys = (key: string): KeysByKind => ({
 
 const REMOVE_KEYS = erasingKeys('TRASH_REMOVE');
 const EMPTY_KEYS = erasingKeys('TRASH_EMPTY');
-
-/**
- * Removes an item for good, after `ask` has allowed it.
- * @throws NotFoundError when it was restored or removed meanwhile
- */
-const erase = (
-  context: ActionContext,
-  open: OpenSource,
-  record: TrashRecord,
-  ask: () => Promise<unknown>,
-): Promise<void> => {
-  const { storage } = open;
-  const item = { path: trashedPath(record), kind: record.kind };
-  return context.services.locations.hold([trashLocation(storage, record)], context, async () => {
-    if ((await findInTrash(storage, record.id, context)) === undefined) throw missing('file or folder');
-    await ask();
-    await freeing(context, open, item, () => eraseFromTrash(storage, record));
-  });
-};
 
 /** Removes one item of the trash for good. */
 export const trashRemoveAction = defineAction({
@@ -61,13 +29,16 @@ export const trashRemoveAction = defineAction({
   run: async (context, input) => {
     const open = await openSource(context, input.source);
     const record = await requireTrashed(context, open, REMOVE_KEYS, input.id);
-    const { path, bytes } = record;
-    const change = { type: 'trash.removed', source: open.source, path, bytes } as const;
-    await erase(context, open, record, () => announce(context, change));
-    await report(context, change);
+    await carryOut(context, { type: 'erase', open, path: record.path, record });
     return {};
   },
 });
+
+/** A list whose first item has been taken already. */
+async function* all<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGenerator<Item, void, undefined> {
+  yield first;
+  yield* rest;
+}
 
 /** Removes everything in the trash of a source for good of which the role may see and remove every part. */
 export const trashEmptyAction = defineAction({
@@ -81,28 +52,13 @@ export const trashEmptyAction = defineAction({
   result: z.object({ removed: z.int().describe('How many items were removed.') }),
   run: async (context, input) => {
     const open = await openSource(context, input.source);
-    let [removed, bytes] = [0, 0];
-    if (trashPolicyOf(open.source.settings) === undefined) return { removed };
-    const change = { type: 'trash.emptied', source: open.source, path: SourcePath.root } as const;
-    let asked: Promise<unknown> | undefined;
-    const ask = (): Promise<unknown> => (asked ??= announce(context, change));
-    const limiter = createLimiter(AT_ONCE);
-    try {
-      for await (const record of trashContents(open.storage, context)) {
-        await limiter.add(async () => {
-          if (!(await isAllowed(context, open, record, EMPTY_KEYS))) return;
-          try {
-            await erase(context, open, record, ask);
-            removed += 1;
-            bytes += record.bytes;
-          } catch (error) {
-            if (!(error instanceof NotFoundError)) throw error;
-          }
-        });
-      }
-    } finally {
-      await limiter.drain().finally(() => (removed > 0 ? report(context, { ...change, bytes }) : undefined));
-    }
-    return { removed };
+    if (trashPolicyOf(open.source.settings) === undefined) return { removed: 0 };
+    const items = trashedItems(context, open, EMPTY_KEYS);
+    const { value: first } = await items.next();
+    // Where nothing would go, the host is not asked.
+    if (first === undefined) return { removed: 0 };
+    const records = all(first, items);
+    const erased = await carryOut(context, { type: 'emptyTrash', open, path: SourcePath.root, records });
+    return { removed: erased.length };
   },
 });

@@ -1,7 +1,7 @@
 import busboy, { type Busboy } from 'busboy';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { MAX_FORM_PARTS, type UploadedFile } from '../../actions/uploaded-file.ts';
+import { MAX_FORM_PARTS, type UploadedFile } from '../../changes/uploaded-file.ts';
 import {
   BodyTooLargeError,
   BrokenBodyError,

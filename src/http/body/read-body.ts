@@ -1,4 +1,4 @@
-import type { UploadedFile } from '../../actions/uploaded-file.ts';
+import type { UploadedFile } from '../../changes/uploaded-file.ts';
 import { BrokenBodyError } from '../../errors/errors.ts';
 import { fromObject, noParameters, parseUrlencoded, type RawParameters } from '../../parameters/raw.ts';
 import type { TextBounds } from '../../parameters/text-bounds.ts';

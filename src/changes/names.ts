@@ -4,7 +4,7 @@ import { type NumberedNames, uploadNames } from '../content/numbered-names.ts';
 import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { PutOptions, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { reservedNames, type ReservingSettings } from './reserved.ts';
+import { reservedNames, type ReservingSettings } from '../view/reserved.ts';
 
 /** Numbers in use by variants of one name. */
 export type TakenNumbers = ReadonlySet<number>;

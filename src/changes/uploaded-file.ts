@@ -4,9 +4,6 @@ import { FileRefusedByHost, FileTooLargeError, isHttpError, StowageError } from 
 import type { Source } from '../sources/source.ts';
 import type { StagedFile, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { ActionContext } from './action.ts';
-import { isEditorField, type Editor } from './editor-answers.ts';
-import type { OpenSource } from './open-source.ts';
 
 /**
  * A file of a form that has arrived whole and is stored without a name in any source yet. Discarded when
@@ -20,6 +17,8 @@ export interface UploadedFile {
   readonly staged: StagedFile;
   /** Where it is staged: committing into this store costs no second copy. */
   readonly stagedIn: StorageAdapter | undefined;
+  /** What the host wants it to be called, instead. */
+  readonly otherName?: string | undefined;
   /** The folder that it is meant for, as far as the request has named it. */
   readonly near?: SourcePath | undefined;
   /** Cleaning has removed something that a browser would have drawn or run. */
@@ -36,19 +35,6 @@ export const isFilesField = (field: string, { settings }: Source): boolean =>
   field === settings.defaultFilesKey || /^files(?:\[\d*\])?$/u.test(field);
 
 /**
- * The uploaded files of a request, in the order of its form; files of other fields are ignored. With an
- * editor the fields of its simple upload count too.
- */
-export const filesOf = (
-  { uploads }: ActionContext,
-  { source }: OpenSource,
-  editor?: Editor,
-): readonly UploadedFile[] =>
-  uploads.filter(
-    ({ field }) => isFilesField(field, source) || (editor !== undefined && isEditorField(field)),
-  );
-
-/**
  * The refusal of an uploaded file, by the name that the client gave it: of many files people must know which
  * one. `most` in bytes.
  */
@@ -59,7 +45,10 @@ export const fileTooLarge = (filename: string, most: number): FileTooLargeError 
  * Does something with an uploaded file; its failure names the file: of many, people must know which one. Where
  * the failure is about the name that it would have been stored under, `file` is the one that was sent.
  */
-export const naming = async <Result>(filename: string, work: () => Promise<Result>): Promise<Result> => {
+export const withFileName = async <Result>(
+  filename: string,
+  work: () => Promise<Result> | Result,
+): Promise<Result> => {
   try {
     return await work();
   } catch (error) {
@@ -72,3 +61,10 @@ export const naming = async <Result>(filename: string, work: () => Promise<Resul
     throw error;
   }
 };
+
+/** As `withFileName` where the file is one of a form; else its failure says nothing more. */
+export const withFileNameIf = async <Result>(
+  isForm: boolean,
+  filename: string,
+  work: () => Promise<Result> | Result,
+): Promise<Result> => (isForm ? withFileName(filename, work) : work());

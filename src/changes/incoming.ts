@@ -1,19 +1,118 @@
 import { Readable } from 'node:stream';
 import type { Settings } from '../config/settings.ts';
-import { extensionOf } from '../content/extension.ts';
+import { extensionOf, splitExtension } from '../content/extension.ts';
+import { sanitizeName } from '../content/file-name.ts';
 import { ChangedMeanwhileError } from '../errors/errors.ts';
-import type { ReceivingPolicy } from '../images/engine.ts';
+import type { Received, ReceivingPolicy } from '../images/engine.ts';
 import type { PictureFile } from '../images/image-pool.ts';
+import type { DrawnThumbnail } from '../images/thumbnails.ts';
 import type { Entry, ReadResult, Stat } from '../storage/adapter.ts';
 import type { CopyFileOptions, ReplacedContent } from '../storage/copy-tree.ts';
 import type { StoreLocation } from '../storage/location.ts';
 import { isSameVersion } from '../storage/same-version.ts';
 import { stageContent } from '../storage/staging.ts';
-import type { ActionContext } from './action.ts';
-import { expectedName, isHeicName, policyFor } from './incoming-picture.ts';
+import type { OpenSource } from '../view/open-source.ts';
+import type { ChangeContext } from './context.ts';
 import { newFileName, newFolderName } from './new-name.ts';
-import type { OpenSource } from './open-source.ts';
 import { fileTooLarge, type UploadedFile } from './uploaded-file.ts';
+
+/** What is asked of the request, and of the picture engine. */
+type Context = Pick<ChangeContext, 'signal'> & {
+  readonly services: Pick<ChangeContext['services'], 'images' | 'thumbnails'>;
+};
+
+/** Extensions of pictures, besides what the source counts as images. Drawings are cleaned, not decoded. */
+const PICTURES = new Set('jpg jpeg jpe jfif png apng gif webp avif bmp ico tif tiff heic heif'.split(' '));
+
+/** Whether a name says that a file is a HEIC picture, which is never stored as that with `uploadImages`. */
+export const isHeicName = (name: string): boolean => ['heic', 'heif'].includes(extensionOf(name) ?? '');
+
+/** What the source wants of a picture of this name that comes in; undefined for other files. */
+export const policyFor = (
+  { uploadImages, imageExtensions }: Pick<Settings, 'uploadImages' | 'imageExtensions'>,
+  name: string,
+): NonNullable<Settings['uploadImages']> | undefined => {
+  const extension = extensionOf(name) ?? '';
+  if (extension === 'svg') return undefined;
+  return PICTURES.has(extension) || imageExtensions.includes(extension) ? uploadImages : undefined;
+};
+
+/** The name as it was sent, with the extension of the format. */
+const nameFor = (filename: string, extensions: Received['extensions']): string => {
+  const name = sanitizeName(filename);
+  if (extensions.includes(extensionOf(name) ?? '')) return name;
+  const { stem } = splitExtension(name);
+  return stem === '' ? '' : `${stem}.${extensions[0]}`;
+};
+
+/** A picture that came in, in the form that is to be stored. */
+export interface ReceivedUpload {
+  readonly upload: UploadedFile;
+  /** With the extension of its format; not checked yet. */
+  readonly filename: string;
+  readonly seen: Received['size'];
+  /** What was uploaded, when that is kept beside what is stored. */
+  readonly original: UploadedFile | undefined;
+  /** Drawn while its bytes are in memory. */
+  readonly thumbnail: DrawnThumbnail | undefined;
+}
+
+/**
+ * Makes of an uploaded picture what the policy says. What comes out is staged in the source's store, for the
+ * caller to discard; what was uploaded is discarded unless it is kept.
+ * @throws BrokenImageError for what is not a picture or does not decode, UnsupportedError for
+ *   HEIC without the package that reads it
+ */
+export const receiveUpload = async (
+  { services, signal }: Context,
+  { storage, source }: OpenSource,
+  upload: UploadedFile,
+  policy: ReceivingPolicy,
+): Promise<ReceivedUpload> => {
+  const picture: PictureFile = { size: upload.staged.size, open: () => upload.staged.open() };
+  const received = await services.images.receive(
+    picture,
+    policy,
+    async ({ bytes, isChanged, extensions, size }) => {
+      const content = (): Readable => Readable.from([bytes], { objectMode: false });
+      const options = { near: upload.near, signal };
+      const staged = isChanged ? await stageContent(storage, content(), options) : undefined;
+      const filename = nameFor(upload.filename, extensions);
+      try {
+        const thumbnail = await services.thumbnails.draw(source, filename, bytes, signal);
+        return { staged, filename, seen: size, thumbnail };
+      } catch (error) {
+        await staged?.discard();
+        throw error;
+      }
+    },
+    signal,
+  );
+  const { staged, filename, seen, thumbnail } = received;
+  if (staged === undefined) return { upload, filename, seen, original: undefined, thumbnail };
+  const isKept = (source.settings.uploadImages?.keepOriginal ?? false) !== false;
+  if (!isKept) await upload.staged.discard();
+  const stored = { ...upload, staged, stagedIn: storage };
+  return { upload: stored, filename, seen, original: isKept ? upload : undefined, thumbnail };
+};
+
+/**
+ * The name that a picture will probably have when it has come in: the real one follows its content. For
+ * checks before its bytes are there.
+ */
+export const expectedName = (
+  settings: Settings,
+  filename: string,
+  format = settings.uploadImages?.format,
+): string => {
+  const policy = policyFor(settings, filename);
+  const extension = extensionOf(filename) ?? '';
+  if (policy === undefined || extension === 'ico') return filename;
+  const keeps = format === 'keep' || (extension === 'gif' && format !== 'webp');
+  if (keeps && !isHeicName(filename)) return filename;
+  const isJpeg = format === 'keep' || format === 'jpeg';
+  return nameFor(filename, isJpeg ? ['jpg', 'jpeg'] : [format ?? 'jpg']);
+};
 
 /**
  * The name under which an item of another source may enter a source with these settings: the name that an
@@ -59,7 +158,7 @@ async function* atMost(
 
 /** What is stored of a picture that enters: what the policy says, in the format that it has. */
 const receivedPicture = async (
-  { services, signal }: ActionContext,
+  { services, signal }: Context,
   picture: PictureFile,
   policy: ReceivingPolicy,
 ): Promise<ReplacedContent> => {
@@ -79,7 +178,7 @@ const receivedPicture = async (
  * format that they have; all else as it is. Drawings and XML are read once more for it.
  */
 export const incomingContent =
-  (context: ActionContext, settings: Settings): NonNullable<CopyFileOptions['contentFor']> =>
+  (context: Context, settings: Settings): NonNullable<CopyFileOptions['contentFor']> =>
   async ({ stat, stream }, from, target) => {
     const { services, signal } = context;
     const most = settings.maxUploadFileSize;
@@ -126,7 +225,7 @@ export const pictureOf = ({ staged }: UploadedFile): { size: number; open: () =>
  *   show as a page
  */
 export const cleanedUpload = async (
-  { services, signal }: ActionContext,
+  { services, signal }: Context,
   { storage, source }: OpenSource,
   upload: UploadedFile,
   name: string,

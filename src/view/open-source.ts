@@ -2,7 +2,6 @@ import type { Access } from '../access/access.ts';
 import { UnknownSourceError } from '../errors/errors.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
-import type { ActionContext } from './action.ts';
 
 /**
  * The sources that a request names: one, or all of them when it names none. `default` means «none named»
@@ -40,7 +39,7 @@ export interface OpenSource {
 
 /** Opens a source. @throws UnsupportedError when the store's optional package is missing */
 export const openedSource = async (
-  { access }: Pick<ActionContext, 'access'>,
+  { access }: { readonly access: Access },
   source: Source,
 ): Promise<OpenSource> => {
   const storage = await source.storage();
@@ -51,5 +50,7 @@ export const openedSource = async (
  * Opens the named, else the first source.
  * @throws UnknownSourceError; UnsupportedError when the store's optional package is missing
  */
-export const openSource = async (context: ActionContext, name: string | undefined): Promise<OpenSource> =>
-  openedSource(context, sourceFor(context.sources, name));
+export const openSource = async (
+  context: { readonly access: Access; readonly sources: SourceSet },
+  name: string | undefined,
+): Promise<OpenSource> => openedSource(context, sourceFor(context.sources, name));

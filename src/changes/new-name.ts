@@ -9,7 +9,7 @@ import {
 } from '../content/file-name.ts';
 import { TypeNotAllowedError, UnsafeNameError } from '../errors/errors.ts';
 import type { EntryKind } from '../storage/adapter.ts';
-import { requireFreeName, type ReservingSettings } from './reserved.ts';
+import { requireFreeName, type ReservingSettings } from '../view/reserved.ts';
 
 /** The settings that decide about names of files. */
 export type NamingSettings = ReservingSettings & Pick<Settings, 'extensions' | 'forceSingleExtension'>;

@@ -3,7 +3,6 @@ import { extensionOf, hasAllowedExtension } from '../content/extension.ts';
 import { NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { EntryKind, Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { ActionContext } from './action.ts';
 import type { OpenSource } from './open-source.ts';
 import { reservedNames } from './reserved.ts';
 
@@ -81,6 +80,29 @@ export const requireShownFile = (settings: Settings, path: SourcePath): void => 
   if (!isShown) throw missing('file');
 };
 
+/**
+ * Finds an item of either kind. `check` decides by what it is, and by `expected` when nothing is there, so
+ * that a denied request does not learn what exists.
+ * @throws NotFoundError, and what `check` throws
+ */
+export const findChecked = async (
+  open: OpenSource,
+  path: SourcePath,
+  expected: EntryKind,
+  signal: AbortSignal,
+  check: (kind: EntryKind) => void,
+): Promise<Item> => {
+  let item: Item;
+  try {
+    item = await findItem(open, path, signal);
+  } catch (error) {
+    if (error instanceof NotFoundError) check(expected);
+    throw error;
+  }
+  check(item.stat.kind);
+  return item;
+};
+
 /** @throws WrongKindError when the item is not of this kind */
 export const requireKind = (item: Item, kind: EntryKind): void => {
   if (item.stat.kind !== kind) throw new WrongKindError(WRONG_KIND[kind]);
@@ -92,7 +114,7 @@ export const requireKind = (item: Item, kind: EntryKind): void => {
  * @throws AccessDeniedError, NotFoundError, WrongKindError
  */
 export const requireItem = async (
-  context: ActionContext,
+  context: { readonly signal: AbortSignal },
   open: OpenSource,
   wanted: { readonly key: string; readonly path: SourcePath; readonly kind: EntryKind },
 ): Promise<Item> => {

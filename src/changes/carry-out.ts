@@ -1,0 +1,60 @@
+import type { Change, Create, Done, Edit, Passage, Stage, Stored } from './change.ts';
+import { contents } from './contents.ts';
+import type { ChangeContext } from './context.ts';
+import { events } from './events.ts';
+import { hooks } from './hooks.ts';
+import { lock } from './lock.ts';
+import { quota } from './quota.ts';
+import { rights } from './rights.ts';
+import { store } from './store.ts';
+import { thumbnails } from './thumbnails.ts';
+import { trash } from './trash.ts';
+
+/**
+ * What every change passes: rights > lock > contents > hooks > quota > trash > store > thumbnails > events.
+ * Each stage encloses those below it; the two that follow what has happened stand where they begin.
+ */
+const STAGES: readonly Stage[] = [
+  /** Tells what has happened, and nothing else. */
+  events,
+  /** The access rules at the paths themselves. */
+  rights,
+  /** Waits for others that move, replace or remove the same, and looks again. */
+  lock,
+  /** Thumbnails follow their pictures. */
+  thumbnails,
+  /** The access rules for what a folder holds, while nothing else moves it. */
+  contents,
+  /** Asks the host, who may refuse, or give another name: then it begins anew with that. */
+  hooks,
+  /** The room that it takes, or gives back. */
+  quota,
+  /** Keeps what is removed or replaced, and brings it back. */
+  trash,
+  /** Does it. */
+  store,
+];
+
+const pass = (
+  passage: Passage,
+  change: Change,
+  [stage, ...rest]: readonly Stage[],
+): Promise<Change | undefined> =>
+  stage === undefined
+    ? Promise.resolve(undefined)
+    : stage(passage, change, (next) => pass(passage, next, rest));
+
+export function carryOut(context: ChangeContext, change: Create | Edit): Promise<readonly Stored[]>;
+export function carryOut(context: ChangeContext, change: Change): Promise<readonly Done[]>;
+/**
+ * Carries out a change: the only way by which anything in a source is changed for a request. What has come of
+ * it comes back: of a form each file, in their order.
+ * @throws AccessDeniedError, NotFoundError, AlreadyExistsError, QuotaExceededError, errors of the host, of names,
+ *   content and the store; the signal's reason
+ */
+export async function carryOut(context: ChangeContext, change: Change): Promise<readonly Done[]> {
+  const done: Done[] = [];
+  const passage: Passage = { ...context, done, carry: (part) => carryOut(context, part) };
+  for (let next: Change | undefined = change; next !== undefined;) next = await pass(passage, next, STAGES);
+  return done;
+}
