@@ -1,5 +1,5 @@
 /**
- * The arrows of the house. A request walks http -> parameters -> access -> actions -> storage (port);
+ * The arrows of the house. A request walks http -> parameters -> actions -> view or changes -> storage (port);
  * adapters and engines stand behind ports and only connector.ts joins everything.
  */
 const only = (name, from, allowed) => ({
@@ -62,13 +62,49 @@ module.exports = {
       '^src/adapter-support/temporary-folder\\.ts$',
     ]),
     only('parameters', '^src/parameters/', ['^src/(storage/source-path|errors|content)']),
-    only('actions', '^src/actions/', [
-      '^src/(storage|trash|events|quotas|concurrency|sources|links|access|parameters|images|documents|remote|config|errors|content|log)/',
+    // The two doors: what is read, and what changes.
+    only('view', '^src/view/', [
+      '^src/(storage|access|sources|images|config|errors|content)/',
+      '^src/trash/(trashed|sweep|trash-folder)\\.ts$',
     ]),
+    only('changes', '^src/changes/', [
+      '^src/(view|storage|trash|events|quotas|concurrency|sources|access|images|config|errors|content|log)/',
+    ]),
+    only('actions', '^src/actions/', [
+      '^src/(view|changes|storage|concurrency|sources|links|access|parameters|images|documents|remote|config|errors|content|log)/',
+    ]),
+    {
+      name: 'stages-are-called-by-carry-out',
+      severity: 'error',
+      from: { pathNot: '^src/changes/' },
+      to: {
+        path: '^src/changes/(events|rights|lock|thumbnails|contents|hooks|trash|store|create|relocate|transfer)\\.ts$',
+      },
+    },
+    {
+      name: 'actions-only-read-stores',
+      severity: 'error',
+      from: { path: '^src/(actions|view)/', pathNot: '^src/view/(open-source|writable)\\.ts$' },
+      to: {
+        path: '^src/(storage/(adapter|copy-tree|move-tree|location-locks|staging|memory-staging|emptied-folders|index)|view/writable)\\.ts$',
+      },
+    },
+    {
+      name: 'only-changes-write',
+      severity: 'error',
+      from: { pathNot: '^src/(changes/|view/open-source\\.ts$)' },
+      to: { path: '^src/view/writable\\.ts$' },
+    },
+    {
+      name: 'only-the-door-removes-and-restores',
+      severity: 'error',
+      from: { pathNot: '^src/(changes|trash)/' },
+      to: { path: '^src/trash/trash\\.ts$' },
+    },
     // The protocol of uploads in parts: knows HTTP, and of the service only what it is handed.
     only('tus', '^src/tus/', ['^src/(errors|log|quotas|concurrency|adapter-support|config)/']),
     only('http', '^src/http/', [
-      '^src/(tus|links|parameters|access|actions|quotas|state|sources|config|errors|content|log|storage|concurrency)/',
+      '^src/(tus|links|parameters|access|actions|view|changes|quotas|state|sources|config|errors|content|log|storage|concurrency)/',
     ]),
     only('client', '^src/client/', []),
     only('jodit', '^src/jodit/', []),

@@ -9,7 +9,7 @@ import type { Links } from '../links/links.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import type { RemoteFetcher } from '../remote/remote.ts';
 import type { SourceSet } from '../sources/source.ts';
-import type { EntryKind } from '../storage/adapter.ts';
+import type { EntryKind } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { forBoth, type KeysByKind } from '../view/keys.ts';
 import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';

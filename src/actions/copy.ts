@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
 import { incomingName } from '../changes/incoming.ts';
-import { itemKey, requireBothLocations } from '../changes/rights.ts';
+import { itemKey, requireBothLocations } from '../view/keys.ts';
 import type { EntryKind } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { requireFolder, requireItem } from '../view/item.ts';

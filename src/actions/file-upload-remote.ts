@@ -4,8 +4,8 @@ import { checkUpload } from '../changes/check-upload.ts';
 import { extensionOf } from '../content/extension.ts';
 import { addressField, pathField, sourceField } from '../parameters/fields.ts';
 import { remoteFileName } from '../remote/remote-file-name.ts';
-import type { StagedFile } from '../storage/adapter.ts';
-import { stageContent } from '../storage/staging.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
+import { stageFile } from '../changes/incoming.ts';
 import { forBoth } from '../view/keys.ts';
 import { defineAction, type ActionContext } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
@@ -35,11 +35,13 @@ const result = z.object({
 
 /** Fetches the file into the store, where it waits without a name. */
 const fetchStaged = async (
-  { services, signal, holdSources }: ActionContext,
+  context: ActionContext,
   open: OpenSource,
-  { url, path }: RemoteUploadParameters,
-): Promise<StagedFile> => {
-  const { source, storage } = open;
+  { url, path: near }: RemoteUploadParameters,
+  filename: string,
+): Promise<UploadedFile> => {
+  const { services, signal, holdSources } = context;
+  const { source } = open;
   const { maxUploadFileSize, timeoutLimit, allowPrivateNetworkUploads } = source.settings;
   const wanted = { bytes: Infinity, signal };
   const room = await roomIn(services.quotas, quotaOf(open, holdSources), source.settings, wanted);
@@ -50,7 +52,7 @@ const fetchStaged = async (
       allowPrivate: allowPrivateNetworkUploads,
       signal,
     });
-    return await stageContent(storage, stream, { near: path, signal });
+    return await stageFile(context, open, stream, { field: 'url', filename, near });
   } catch (error) {
     throw error instanceof FileTooLargeError && room < maxUploadFileSize
       ? outOfRoom(source.settings, room)
@@ -63,12 +65,11 @@ const run = async (
   input: RemoteUploadParameters,
 ): Promise<z.output<typeof result> | EditorAnswer> => {
   const open = await openSource(context, input.source);
-  const { source, storage } = open;
+  const { source } = open;
   const filename = remoteFileName(input.url);
   await checkUpload(context, open, { folder: input.path, filename, keys: KEYS });
-  const staged = await fetchStaged(context, open, input);
+  const file = await fetchStaged(context, open, input, filename);
   try {
-    const file = { field: 'url', filename, staged, stagedIn: storage, near: input.path };
     const stored = await carryOut(context, {
       type: 'create',
       open,
@@ -85,7 +86,7 @@ const run = async (
       items: stored.map((one) => uploadedItem(context, open, one)),
     });
   } finally {
-    await staged.discard();
+    await file.staged.discard();
   }
 };
 

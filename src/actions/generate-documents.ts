@@ -6,7 +6,7 @@ import { mimeTypeOf } from '../content/mime-type.ts';
 import type { DocumentJob, ReadOwn } from '../documents/documents.ts';
 import { AccessDeniedError, FileTooLargeError, NotFoundError } from '../errors/errors.ts';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
-import type { Stat } from '../storage/adapter.ts';
+import type { Stat } from '../storage/entry.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { documentOptionsField, pageSetupOf } from './document-options.ts';

@@ -7,7 +7,7 @@ import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { forBoth } from '../view/keys.ts';
 import { accessKeyOf, type Action, type ActionContext, defineAction } from './action.ts';
-import { openedSource, sourcesFor } from '../view/open-source.ts';
+import { openedSource, sourcesFor, storeToRead } from '../view/open-source.ts';
 import { trashPolicyOf } from '../view/trashed.ts';
 import { quotaOf } from '../changes/quota.ts';
 import { MAX_FORM_PARTS } from '../changes/uploaded-file.ts';
@@ -134,7 +134,7 @@ type QuotaAnswer = z.output<typeof quotaSchema>;
 /** What the source may hold, and what it holds, as far as that is known in a moment. */
 const quotaAnswer = async (context: ActionContext, source: Source): Promise<QuotaAnswer | undefined> => {
   try {
-    const target = quotaOf({ source, storage: await source.storage() }, context.holdSources);
+    const target = quotaOf({ source, storage: await storeToRead(source) }, context.holdSources);
     if (target === undefined) return undefined;
     const used = await inTimeLimit(WAIT_MS, context.signal, (signal) =>
       orAborted(context.services.quotas.usage(target, signal), signal),

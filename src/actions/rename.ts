@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
 import { newFolderName, renamedName } from '../changes/new-name.ts';
-import { itemKey } from '../changes/rights.ts';
+import { itemKey } from '../view/keys.ts';
 import { nameField, newNameField, pathField, sourceField } from '../parameters/fields.ts';
 import { findChecked, requireItem, ruleExtension } from '../view/item.ts';
 import { openSource } from '../view/open-source.ts';

@@ -6,9 +6,8 @@ import { sanitizeName } from '../content/file-name.ts';
 import { mimeTypeOf } from '../content/mime-type.ts';
 import { optionalTextField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { stageContent } from '../storage/staging.ts';
+import { stageFile } from '../changes/incoming.ts';
 import type { ActionContext } from './action.ts';
-import { isFree } from '../changes/names.ts';
 import { openSource } from '../view/open-source.ts';
 import { requireRoomForMore } from '../changes/quota.ts';
 import { type UploadAnswer, uploadAnswer } from './uploaded-item.ts';
@@ -56,15 +55,10 @@ export const saveDocument = async (
 ): Promise<UploadAnswer> => {
   const open = await openSource(context, source);
   await checkUpload(context, open, { folder: path, filename: name, keys });
-  // One that replaces another may be smaller.
-  const mayReplace = open.source.settings.saveSameFileNameStrategy === 'replace';
-  if (!mayReplace || (await isFree({ storage: open.storage, signal: context.signal }, path.child(name))))
-    await requireRoomForMore(context, open);
+  await requireRoomForMore(context, open, path.child(name));
   const content = Readable.from([await make()], { objectMode: false });
-  const { storage } = open;
-  const staged = await stageContent(storage, content, { near: path, signal: context.signal });
+  const file = await stageFile(context, open, content, { field: 'name', filename: name, near: path });
   try {
-    const file = { field: 'name', filename: name, staged, stagedIn: storage };
     const stored = await carryOut(context, {
       type: 'create',
       open,
@@ -75,6 +69,6 @@ export const saveDocument = async (
     });
     return uploadAnswer(context, open, stored, (one) => `The document "${one.path.name}" was saved.`);
   } finally {
-    await staged.discard();
+    await file.staged.discard();
   }
 };

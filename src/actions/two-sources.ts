@@ -1,7 +1,7 @@
 import { IntoItselfError } from '../errors/errors.ts';
 import * as z from 'zod';
 import { itemPathField, pathField, sourceField } from '../parameters/fields.ts';
-import type { EntryKind } from '../storage/adapter.ts';
+import type { EntryKind } from '../storage/entry.ts';
 import { containsLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';

@@ -2,7 +2,7 @@ import type { PictureSize } from '../images/engine.ts';
 import type { DrawnThumbnail } from '../images/thumbnails.ts';
 import type { EntryKind, Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { TrashRecord } from '../trash/trash.ts';
+import type { TrashRecord } from '../trash/trashed.ts';
 import type { Item } from '../view/item.ts';
 import type { OpenSource } from '../view/open-source.ts';
 import type { ChangeContext } from './context.ts';

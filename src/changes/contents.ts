@@ -2,13 +2,13 @@ import { walkFolder } from '../storage/folders.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { requireNameable } from '../storage/tree-plan.ts';
 import { missing, ruleExtension } from '../view/item.ts';
-import { mayDiffer, requireKeys } from '../view/keys.ts';
+import { mayDiffer, requireKeys, RESTORE_KEYS } from '../view/keys.ts';
 import type { OpenSource } from '../view/open-source.ts';
 import { reservedNames } from '../view/reserved.ts';
 import { partsOf } from '../view/trashed.ts';
 import type { Change, Passage, Restore, Stage } from './change.ts';
 import { isFree } from './names.ts';
-import { RESTORE_KEYS, verbOf } from './rights.ts';
+import { verbOf } from './rights.ts';
 
 type Aborted = Pick<Passage, 'signal'>;
 

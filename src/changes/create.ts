@@ -6,6 +6,7 @@ import { ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { requireFolder } from '../view/item.ts';
 import type { OpenSource } from '../view/open-source.ts';
+import { storeOf } from '../view/writable.ts';
 import type { Create, Edit, NewContent, Passage, Stored } from './change.ts';
 import { sizeOf } from './change.ts';
 import { requireUntaken } from './check-upload.ts';
@@ -62,7 +63,7 @@ const withdraw = async (passage: Passage, open: OpenSource, stored: readonly Sto
   for (const { path, stat, bytes, replaced } of stored) {
     if (replaced) continue;
     try {
-      const remove = (): Promise<void> => open.storage.removeFile(path, { ifUnchanged: stat });
+      const remove = (): Promise<void> => storeOf(open).removeFile(path, { ifUnchanged: stat });
       await freeing(passage, open, () => ({ bytes: stat.size ?? bytes, files: 1 }), remove);
     } catch (error) {
       if (error instanceof NotFoundError || error instanceof ChangedMeanwhileError) continue;

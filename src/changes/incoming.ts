@@ -12,6 +12,7 @@ import type { StoreLocation } from '../storage/location.ts';
 import { isSameVersion } from '../storage/same-version.ts';
 import { stageContent } from '../storage/staging.ts';
 import type { OpenSource } from '../view/open-source.ts';
+import { storeOf } from '../view/writable.ts';
 import type { ChangeContext } from './context.ts';
 import { newFileName, newFolderName } from './new-name.ts';
 import { fileTooLarge, type UploadedFile } from './uploaded-file.ts';
@@ -45,6 +46,21 @@ const nameFor = (filename: string, extensions: Received['extensions']): string =
   return stem === '' ? '' : `${stem}.${extensions[0]}`;
 };
 
+/**
+ * Takes content in for a source, as an uploaded file of this name. The caller discards it.
+ * @throws the content's own error, the signal's reason, errors of the store
+ */
+export const stageFile = async (
+  { signal }: Pick<ChangeContext, 'signal'>,
+  open: OpenSource,
+  content: Readable,
+  file: Omit<UploadedFile, 'staged' | 'stagedIn'>,
+): Promise<UploadedFile> => {
+  const storage = storeOf(open);
+  const staged = await stageContent(storage, content, { near: file.near, signal });
+  return { ...file, staged, stagedIn: storage };
+};
+
 /** A picture that came in, in the form that is to be stored. */
 export interface ReceivedUpload {
   readonly upload: UploadedFile;
@@ -64,36 +80,33 @@ export interface ReceivedUpload {
  *   HEIC without the package that reads it
  */
 export const receiveUpload = async (
-  { services, signal }: Context,
-  { storage, source }: OpenSource,
+  context: Context,
+  open: OpenSource,
   upload: UploadedFile,
   policy: ReceivingPolicy,
 ): Promise<ReceivedUpload> => {
-  const picture: PictureFile = { size: upload.staged.size, open: () => upload.staged.open() };
-  const received = await services.images.receive(
-    picture,
+  const { services, signal } = context;
+  const { staged, seen, filename, thumbnail } = await services.images.receive(
+    pictureOf(upload),
     policy,
     async ({ bytes, isChanged, extensions, size }) => {
-      const content = (): Readable => Readable.from([bytes], { objectMode: false });
-      const options = { near: upload.near, signal };
-      const staged = isChanged ? await stageContent(storage, content(), options) : undefined;
-      const filename = nameFor(upload.filename, extensions);
+      const content = Readable.from([bytes], { objectMode: false });
+      const file = isChanged ? await stageFile(context, open, content, upload) : undefined;
+      const name = nameFor(upload.filename, extensions);
       try {
-        const thumbnail = await services.thumbnails.draw(source, filename, bytes, signal);
-        return { staged, filename, seen: size, thumbnail };
+        const drawn = await services.thumbnails.draw(open.source, name, bytes, signal);
+        return { staged: file, filename: name, seen: size, thumbnail: drawn };
       } catch (error) {
-        await staged?.discard();
+        await file?.staged.discard();
         throw error;
       }
     },
     signal,
   );
-  const { staged, filename, seen, thumbnail } = received;
   if (staged === undefined) return { upload, filename, seen, original: undefined, thumbnail };
-  const isKept = (source.settings.uploadImages?.keepOriginal ?? false) !== false;
+  const isKept = (open.source.settings.uploadImages?.keepOriginal ?? false) !== false;
   if (!isKept) await upload.staged.discard();
-  const stored = { ...upload, staged, stagedIn: storage };
-  return { upload: stored, filename, seen, original: isKept ? upload : undefined, thumbnail };
+  return { upload: staged, filename, seen, original: isKept ? upload : undefined, thumbnail };
 };
 
 /**
@@ -225,22 +238,18 @@ export const pictureOf = ({ staged }: UploadedFile): { size: number; open: () =>
  *   show as a page
  */
 export const cleanedUpload = async (
-  { services, signal }: Context,
-  { storage, source }: OpenSource,
+  context: Context,
+  open: OpenSource,
   upload: UploadedFile,
   name: string,
 ): Promise<UploadedFile> => {
-  const settings: Pick<Settings, 'sanitizeSvg'> = source.settings;
-  if (!settings.sanitizeSvg) return upload;
-  const cleaned = await services.images.clean(
+  if (!open.source.settings.sanitizeSvg) return upload;
+  const cleaned = await context.services.images.clean(
     name,
     pictureOf(upload),
-    async ({ content, isReduced }) => {
-      const stream = Readable.from([content], { objectMode: false });
-      const staged = await stageContent(storage, stream, { near: upload.near, signal });
-      return { ...upload, staged, stagedIn: storage, isReduced };
-    },
-    signal,
+    ({ content, isReduced }) =>
+      stageFile(context, open, Readable.from([content], { objectMode: false }), { ...upload, isReduced }),
+    context.signal,
   );
   if (cleaned === undefined) return upload;
   await upload.staged.discard();

@@ -1,10 +1,10 @@
-import type { StoreLocation } from '../storage/location.ts';
-import { findInTrash, trashLocation } from '../trash/trash.ts';
+import type { Located } from '../storage/location.ts';
+import { findInTrash, trashLocation } from '../trash/trashed.ts';
 import { missing, requireFolder } from '../view/item.ts';
 import type { Change, Passage, Stage } from './change.ts';
 
 /** What a change takes away from its location, or puts over what is there. */
-const locationsOf = (change: Change): readonly StoreLocation[] => {
+const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'document') return [];
   const { storage } = change.open;
   const target = { storage, path: change.path };

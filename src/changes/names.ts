@@ -2,7 +2,8 @@ import type { SameNameStrategy } from '../config/setting-values.ts';
 import { foldedFor } from '../content/letter-case.ts';
 import { type NumberedNames, uploadNames } from '../content/numbered-names.ts';
 import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';
-import type { PutOptions, StorageAdapter } from '../storage/adapter.ts';
+import type { PutOptions } from '../storage/adapter.ts';
+import type { ReadableStore } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { reservedNames, type ReservingSettings } from '../view/reserved.ts';
 
@@ -16,16 +17,16 @@ export type TakenNumbers = ReadonlySet<number>;
  */
 export interface NameReservations {
   /** Reserves a path in a store for the caller; false when another request holds it. */
-  reserve(storage: StorageAdapter, path: SourcePath): boolean;
+  reserve(storage: ReadableStore, path: SourcePath): boolean;
   /** Ends a reservation that `reserve` granted. */
-  release(storage: StorageAdapter, path: SourcePath): void;
+  release(storage: ReadableStore, path: SourcePath): void;
   /**
    * The numbers taken around a name, from a listing that is shared by all who ask while it runs. A listing
    * that fails, perhaps because the request that began it was given up, fails for its own request alone: the
    * others list for themselves.
    */
   shareNumbers(
-    storage: StorageAdapter,
+    storage: ReadableStore,
     path: SourcePath,
     list: () => Promise<TakenNumbers>,
   ): Promise<TakenNumbers>;
@@ -37,7 +38,7 @@ interface Activity {
   readonly listings: Map<string, Promise<TakenNumbers>>;
 }
 
-const keyOf = (storage: StorageAdapter, path: SourcePath): string => foldedFor(storage, path.toString());
+const keyOf = (storage: ReadableStore, path: SourcePath): string => foldedFor(storage, path.toString());
 
 const shareListing = async (
   { listings }: Activity,
@@ -56,8 +57,8 @@ const shareListing = async (
  * meet.
  */
 export const createNameReservations = (): NameReservations => {
-  const activities = new WeakMap<StorageAdapter, Activity>();
-  const activityOf = (storage: StorageAdapter): Activity => {
+  const activities = new WeakMap<ReadableStore, Activity>();
+  const activityOf = (storage: ReadableStore): Activity => {
     const activity = activities.get(storage) ?? { held: new Set(), listings: new Map() };
     activities.set(storage, activity);
     return activity;
@@ -79,7 +80,7 @@ export const createNameReservations = (): NameReservations => {
 
 /** Where a free name is looked for. */
 export interface NameSearch {
-  readonly storage: StorageAdapter;
+  readonly storage: ReadableStore;
   readonly folder: SourcePath;
   readonly names: NumberedNames;
   /** Names that nothing may get. They are passed over. */
@@ -125,7 +126,7 @@ const takenNumbers = (search: NameSearch): Promise<TakenNumbers> => {
 
 /** Whether the store shows nothing at the path. Only a hint: the create-only write that follows decides. */
 export const isFree = async (
-  { storage, signal }: { readonly storage: StorageAdapter; readonly signal: AbortSignal | undefined },
+  { storage, signal }: { readonly storage: ReadableStore; readonly signal: AbortSignal | undefined },
   target: SourcePath,
 ): Promise<boolean> => {
   try {
@@ -187,7 +188,7 @@ export const takeFreeName = async <Taken>(
 
 /** A file that waits for its name in a folder. */
 export interface WantedName {
-  readonly storage: StorageAdapter;
+  readonly storage: ReadableStore;
   readonly folder: SourcePath;
   /** The wanted name: sanitised, with an allowed extension, not reserved. */
   readonly name: string;

@@ -7,7 +7,7 @@ import type { EntryKind } from '../storage/adapter.ts';
 import { measure, type Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { isTrashRecord } from '../trash/trash-folder.ts';
-import { trashedPath } from '../trash/trash.ts';
+import { trashedPath } from '../trash/trashed.ts';
 import type { OpenSource } from '../view/open-source.ts';
 import { trashPolicyOf } from '../view/trashed.ts';
 import { type Next, type Passage, type Stage, sizeOf, type Transfer } from './change.ts';
@@ -58,16 +58,20 @@ export const outOfRoom = (
   notEnoughRoom(quota?.bytes, saveSameFileNameStrategy === 'replace' ? undefined : room);
 
 /**
- * Refuses a new file of unknown size where nothing more fits in: before the work of making it. @throws
- * QuotaExceededError, errors of the count
+ * Refuses a new file of unknown size where nothing more fits in: before the work of making it. One that
+ * replaces another may be smaller.
+ * @throws QuotaExceededError, errors of the count
  */
 export const requireRoomForMore = async (
   { services, signal, holdSources }: ChangeContext,
   open: OpenSource,
+  path: SourcePath,
 ): Promise<void> => {
   const target = quotaOf(open, holdSources);
   const least = { bytes: 1, files: 1 };
   if (target === undefined) return;
+  const mayReplace = open.source.settings.saveSameFileNameStrategy === 'replace';
+  if (mayReplace && !(await isFree({ storage: open.storage, signal }, path))) return;
   const taken = await services.quotas.usage(target, signal, least);
   if (!fits(taken, least, target.limits)) throw doesNotFit(taken, least, target.limits);
 };

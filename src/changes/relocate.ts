@@ -5,6 +5,7 @@ import type { EntryKind, StorageAdapter } from '../storage/adapter.ts';
 import { moveFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import { storeOf } from '../view/writable.ts';
 import type { Passage, Transfer } from './change.ts';
 import { isFree } from './names.ts';
 
@@ -55,10 +56,8 @@ const changeLetterCase = async (
 };
 
 /** Gives a file or folder another path in its source. Never replaces anything. @throws AlreadyExistsError */
-export const relocate = (
-  { signal }: Passage,
-  { open: { storage }, item, path: to }: Transfer,
-): Promise<void> => {
+export const relocate = ({ signal }: Passage, { open, item, path: to }: Transfer): Promise<void> => {
+  const storage = storeOf(open);
   const { path: from, stat } = item;
   const isSame = isSameLocation({ storage, path: from }, { storage, path: to });
   const run = isSame && from.parent.equals(to.parent) ? changeLetterCase : moveItem;

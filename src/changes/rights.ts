@@ -1,46 +1,16 @@
-import type { Access } from '../access/access.ts';
 import { AlreadyExistsError } from '../errors/errors.ts';
-import type { EntryKind } from '../storage/adapter.ts';
 import { isSameLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { ruleExtension } from '../view/item.ts';
 import type { OpenSource } from '../view/open-source.ts';
-import { type KeysByKind, requireKeys } from '../view/keys.ts';
+import { itemKey, type KeysByKind, requireBothLocations, requireKeys, RESTORE_KEYS } from '../view/keys.ts';
 import type { Change, Stage, Transfer } from './change.ts';
 import { checkName } from './check-upload.ts';
 import { fileTooLarge, withFileNameIf } from './uploaded-file.ts';
 
-/** `FILE_MOVE`, `FOLDER_COPY`…: the key follows what the item really is. */
-export const itemKey = <Verb extends string>(
-  kind: EntryKind,
-  verb: Verb,
-): `FILE_${Verb}` | `FOLDER_${Verb}` => (kind === 'file' ? `FILE_${verb}` : `FOLDER_${verb}`);
-
 /** `MOVE`, `COPY` or `RENAME`. */
 export const verbOf = ({ type }: Pick<Transfer, 'type'>): 'MOVE' | 'COPY' | 'RENAME' =>
   (({ move: 'MOVE', copy: 'COPY', rename: 'RENAME' }) as const)[type];
-
-/** What the role may do where something comes from, and where it goes to. */
-export interface AccessToBoth {
-  readonly from: Access;
-  readonly to: Access;
-}
-
-/** Checks the rules where an item is and where it goes. @throws AccessDeniedError */
-export const requireBothLocations = (
-  access: AccessToBoth,
-  key: string,
-  paths: { readonly from: SourcePath; readonly to: SourcePath; readonly kind: EntryKind },
-): void => {
-  access.from.require(key, paths.from, ruleExtension(paths.from, paths.kind));
-  access.to.require(key, paths.to, ruleExtension(paths.to, paths.kind));
-};
-
-/** What something from the trash needs where it comes back: the keys of making it too. */
-export const RESTORE_KEYS: KeysByKind = {
-  file: ['TRASH_RESTORE', 'FILE_UPLOAD'],
-  folder: ['TRASH_RESTORE', 'FOLDER_CREATE'],
-};
 
 const requireFileKeys = ({ access }: OpenSource, keys: readonly string[], path: SourcePath): void => {
   for (const key of keys) access.require(key, path, ruleExtension(path, 'file'));

@@ -7,6 +7,7 @@ import { copyFolder } from '../storage/folders.ts';
 import { isSameVersion } from '../storage/same-version.ts';
 import { placeStaged, stageContent } from '../storage/staging.ts';
 import { reservedNames } from '../view/reserved.ts';
+import { storeOf } from '../view/writable.ts';
 import {
   type EmptyTrash,
   type MakeFolder,
@@ -29,7 +30,7 @@ const AT_ONCE = 8;
 
 const makeFolder = async ({ signal, done }: Passage, { open, path }: MakeFolder): Promise<void> => {
   try {
-    await open.storage.makeFolder(path, { signal });
+    await storeOf(open).makeFolder(path, { signal });
   } catch (error) {
     throw error instanceof AlreadyExistsError
       ? new AlreadyExistsError({ details: { name: path.name }, cause: error })
@@ -39,9 +40,8 @@ const makeFolder = async ({ signal, done }: Passage, { open, path }: MakeFolder)
 };
 
 const remove = async ({ signal, done }: Passage, { open, path, kind }: Remove): Promise<void> => {
-  await (kind === 'file'
-    ? open.storage.removeFile(path, { signal })
-    : open.storage.removeFolder(path, { signal }));
+  const storage = storeOf(open);
+  await (kind === 'file' ? storage.removeFile(path, { signal }) : storage.removeFolder(path, { signal }));
   done.push({ path });
 };
 
@@ -53,8 +53,9 @@ const move = async (passage: Passage, change: Transfer): Promise<void> => {
 /** Copies inside one source, in the store's own way. */
 const copyInside = async (
   { signal }: Passage,
-  { open: { storage }, item: { path: from, stat }, path: to }: Transfer,
+  { open, item: { path: from, stat }, path: to }: Transfer,
 ): Promise<void> => {
+  const storage = storeOf(open);
   if (stat.kind === 'file') await storage.copyFile(from, to, { createOnly: true, signal });
   else await copyFolder(storage, from, to, { signal });
 };
@@ -95,11 +96,12 @@ const streamOf = (bytes: Buffer): Readable => Readable.from([bytes], { objectMod
  */
 const putOver = async (
   { signal }: Passage,
-  { open: { storage }, path, createOnly }: Put,
+  { open, path, createOnly }: Put,
   bytes: Buffer,
   version: Stat,
 ): Promise<Stat> => {
   if (createOnly === true) throw new NotFoundError();
+  const storage = storeOf(open);
   if (storage.capabilities.ifMatch && version.etag !== undefined)
     return storage.write(path, streamOf(bytes), { size: bytes.length, ifMatch: version.etag, signal });
   const staged = await stageContent(storage, streamOf(bytes), { near: path.parent, signal });
@@ -114,7 +116,7 @@ const putOver = async (
 const write = (passage: Passage, put: Put): Promise<Stat> => {
   const { signal } = passage;
   const { open, path, content, createOnly } = put;
-  const { storage } = open;
+  const storage = storeOf(open);
   const how = createOnly === true ? { createOnly, signal } : { signal };
   if ('staged' in content) return placeStaged(content.staged, content.stagedIn, storage, path, how);
   const { bytes, version } = content;

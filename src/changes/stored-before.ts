@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { uploadNames } from '../content/numbered-names.ts';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../errors/errors.ts';
-import type { StagedFile, Stat, StorageAdapter } from '../storage/adapter.ts';
+import type { ReadableStore, StagedFile, Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 
 /** Names that are looked at before the file counts as not stored. */
@@ -23,7 +23,7 @@ const digestOf = async (content: Readable, signal: AbortSignal): Promise<string>
  * store
  */
 export const findStoredBefore = async (
-  { storage, signal }: { readonly storage: StorageAdapter; readonly signal: AbortSignal },
+  { storage, signal }: { readonly storage: ReadableStore; readonly signal: AbortSignal },
   wanted: SourcePath,
   staged: StagedFile,
 ): Promise<{ readonly path: SourcePath; readonly stat: Stat } | undefined> => {

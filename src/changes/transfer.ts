@@ -7,6 +7,7 @@ import { moveFileTo, moveTree } from '../storage/move-tree.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { requireKeys } from '../view/keys.ts';
 import { reservedNames } from '../view/reserved.ts';
+import { storeOf } from '../view/writable.ts';
 import type { Passage, Transfer } from './change.ts';
 import { incomingContent, incomingName } from './incoming.ts';
 import { verbOf } from './rights.ts';
@@ -59,8 +60,8 @@ const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nam
 export const transferAcross = async (passage: Passage, transfer: Transfer): Promise<void> => {
   const { type, item, from, open: to } = transfer;
   const { services, signal } = passage;
-  const source = { storage: from.storage, path: item.path };
-  const target = { storage: to.storage, path: transfer.path };
+  const source = { storage: storeOf(from), path: item.path };
+  const target = { storage: storeOf(to), path: transfer.path };
   const options = { signal, contentFor: incomingContent(passage, to.source.settings) };
   if (item.stat.kind === 'file') {
     await (type === 'copy' ? copyFileTo : moveFileTo)(source, target, options);

@@ -13,28 +13,16 @@ import {
   takeFromTrash,
   twinOf,
 } from '../trash/trash.ts';
-import type { OpenSource } from '../view/open-source.ts';
 import { reservedNames } from '../view/reserved.ts';
 import { trashPolicyOf } from '../view/trashed.ts';
+import { storeOf } from '../view/writable.ts';
 import type { Change, Next, Passage, Put, Restore, Stage } from './change.ts';
 import { requireContents } from './contents.ts';
 import type { ChangeContext } from './context.ts';
 import { takeFreeName } from './names.ts';
-import { keepsReplaced, quotaKeyOf } from './quota.ts';
+import { keepsReplaced } from './quota.ts';
 import { requireRights } from './rights.ts';
-
-/** Has the trash of a source swept where that is due: to be called with every use of it. */
-export const tendTrash = (
-  { services, holdSources: hold }: ChangeContext,
-  { source, storage }: OpenSource,
-  arrived = 0,
-): void => {
-  const policy = trashPolicyOf(source.settings);
-  if (policy === undefined) return;
-  const { trash: keeper, quotas } = services;
-  const onErased = (): void => void quotas.forget(quotaKeyOf(source));
-  keeper.tend(storage, policy, { hold, onErased }, arrived);
-};
+import { tendTrash } from './tend-trash.ts';
 
 const by = ({ requester: { role, subject } }: ChangeContext): Remover => ({ role, subject });
 
@@ -60,7 +48,7 @@ const isStill = async (storage: StorageAdapter, path: SourcePath, version: Stat)
 const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Next> => {
   const { signal } = passage;
   const { open, path } = change;
-  const { storage } = open;
+  const storage = storeOf(open);
   let old = await lookAt(storage, path, signal);
   if (old === undefined) {
     try {
@@ -87,13 +75,13 @@ const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Ne
 const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
   const { services, signal, log, done } = passage;
   const { open, path: wanted, record } = change;
-  const { source, storage } = open;
+  const storage = storeOf(open);
   const { name } = wanted;
   const search = {
     storage,
     folder: wanted.parent,
     names: record.kind === 'file' ? fileCopyNames(name) : folderCopyNames(name),
-    isReserved: reservedNames(source.settings),
+    isReserved: reservedNames(open.source.settings),
     reservations: services.reservations,
     signal,
   };
@@ -123,7 +111,7 @@ const hasTrash = ({ open }: Extract<Change, { type: 'remove' }>): boolean =>
 export const trash: Stage = async (passage, change, next) => {
   if (change.type === 'remove' && hasTrash(change)) {
     const { open, path, kind } = change;
-    const { bytes } = await putIntoTrash(open.storage, { path, kind }, by(passage), passage);
+    const { bytes } = await putIntoTrash(storeOf(open), { path, kind }, by(passage), passage);
     tendTrash(passage, open, bytes);
     passage.done.push({ path, bytes });
     return undefined;
@@ -136,7 +124,7 @@ export const trash: Stage = async (passage, change, next) => {
   }
   if (change.type === 'erase') {
     const { open, path, record } = change;
-    await eraseFromTrash(open.storage, record);
+    await eraseFromTrash(storeOf(open), record);
     passage.done.push({ path, bytes: record.bytes });
     return undefined;
   }

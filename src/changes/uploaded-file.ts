@@ -2,7 +2,7 @@ import { sanitizeName } from '../content/file-name.ts';
 import { humanSize } from '../content/human-size.ts';
 import { FileRefusedByHost, FileTooLargeError, isHttpError, StowageError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
-import type { StagedFile, StorageAdapter } from '../storage/adapter.ts';
+import type { ReadableStore, StagedFile } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 
 /**
@@ -16,7 +16,7 @@ export interface UploadedFile {
   readonly filename: string;
   readonly staged: StagedFile;
   /** Where it is staged: committing into this store costs no second copy. */
-  readonly stagedIn: StorageAdapter | undefined;
+  readonly stagedIn: ReadableStore | undefined;
   /** What the host wants it to be called, instead. */
   readonly otherName?: string | undefined;
   /** The folder that it is meant for, as far as the request has named it. */

@@ -4,7 +4,7 @@ import { orAborted } from '../concurrency/or-aborted.ts';
 import { BusyError } from '../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Documents } from '../state/state.ts';
-import type { StorageAdapter } from '../storage/adapter.ts';
+import type { ReadableStore } from '../storage/readable.ts';
 import { measure, type Measure } from '../storage/measure.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import {
@@ -34,7 +34,7 @@ const NOTHING: Measure = { bytes: 0, files: 0 };
 export interface QuotaTarget {
   /** The source by its tenant and name: the same in all instances. */
   readonly key: string;
-  readonly storage: StorageAdapter;
+  readonly storage: ReadableStore;
   readonly limits: QuotaLimits;
   /** Folders of this name hold what the service has made and can make again: they do not count. */
   readonly derivedName: string | undefined;

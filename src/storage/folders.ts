@@ -1,5 +1,5 @@
 import { IntoItselfError, NotFoundError, StorageDeniedError, WrongKindError } from '../errors/errors.ts';
-import type { Entry, ListOptions, OperationOptions, StorageAdapter } from './adapter.ts';
+import type { Entry, ListOptions, OperationOptions, ReadableStore, StorageAdapter } from './adapter.ts';
 import { copyTree } from './copy-tree.ts';
 import { containsLocation } from './location.ts';
 import { moveTree } from './move-tree.ts';
@@ -25,7 +25,7 @@ export interface WalkOptions extends ListOptions {
  * @throws NotFoundError also when a folder below vanishes during the walk, unless it is tolerant
  */
 export async function* walkFolder(
-  adapter: StorageAdapter,
+  adapter: ReadableStore,
   folder: SourcePath,
   options: WalkOptions = {},
 ): AsyncGenerator<WalkedEntry, void, undefined> {

@@ -1,6 +1,6 @@
 import { orAborted } from '../concurrency/or-aborted.ts';
 import { BusyError } from '../errors/errors.ts';
-import { containsLocation, type StoreLocation } from './location.ts';
+import { containsLocation, type Located } from './location.ts';
 
 const MAY_WAIT = 1000;
 /** A store that never ends what it has begun must not hold up all others for ever. */
@@ -19,14 +19,14 @@ export interface LocationLocks {
    *   throws
    */
   hold<T>(
-    locations: readonly StoreLocation[],
+    locations: readonly Located[],
     options: { readonly signal?: AbortSignal | undefined },
     work: (hasWaited: boolean) => Promise<T>,
   ): Promise<T>;
 }
 
 interface Holder {
-  readonly locations: readonly StoreLocation[];
+  readonly locations: readonly Located[];
   readonly ended: Promise<void>;
 }
 
@@ -34,14 +34,14 @@ interface Holder {
 export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLocks => {
   const holders = new Set<Holder>();
   let waiting = 0;
-  const overlaps = (one: StoreLocation, other: StoreLocation): boolean =>
+  const overlaps = (one: Located, other: Located): boolean =>
     containsLocation(one, other) || containsLocation(other, one);
-  const findHolder = (wanted: readonly StoreLocation[]): Holder | undefined =>
+  const findHolder = (wanted: readonly Located[]): Holder | undefined =>
     [...holders].find(({ locations }) =>
       locations.some((location) => wanted.some((each) => overlaps(location, each))),
     );
   const waitFor = async (
-    locations: readonly StoreLocation[],
+    locations: readonly Located[],
     signal: AbortSignal | undefined,
     enter: () => void,
   ): Promise<void> => {

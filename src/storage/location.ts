@@ -1,5 +1,6 @@
 import { withoutCase } from '../content/letter-case.ts';
 import type { StorageAdapter } from './adapter.ts';
+import type { ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
 
 /** Where an entry of a store is, or is to be. */
@@ -8,11 +9,17 @@ export interface StoreLocation {
   readonly path: SourcePath;
 }
 
+/** Where an entry of a store is, for what changes nothing there. */
+export interface Located {
+  readonly storage: Pick<ReadableStore, 'identity' | 'capabilities'>;
+  readonly path: SourcePath;
+}
+
 /**
  * Whether `inner` is `outer` or lies inside it, also when two stores share entries, as far as their
  * identities are known. Letter case does not count where one of the stores ignores it.
  */
-export const containsLocation = (outer: StoreLocation, inner: StoreLocation): boolean => {
+export const containsLocation = (outer: Located, inner: Located): boolean => {
   const [one, other] = [outer.storage.identity, inner.storage.identity];
   const isShared = outer.storage === inner.storage || (one !== undefined && one.backend === other?.backend);
   if (!isShared) return false;
@@ -24,5 +31,5 @@ export const containsLocation = (outer: StoreLocation, inner: StoreLocation): bo
 };
 
 /** Whether two locations are one. */
-export const isSameLocation = (one: StoreLocation, other: StoreLocation): boolean =>
+export const isSameLocation = (one: Located, other: Located): boolean =>
   containsLocation(one, other) && containsLocation(other, one);

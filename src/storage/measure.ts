@@ -1,4 +1,5 @@
-import type { EntryKind, OperationOptions, StorageAdapter } from './adapter.ts';
+import type { EntryKind } from './entry.ts';
+import type { OperationOptions, ReadableStore } from './readable.ts';
 import { walkFolder } from './folders.ts';
 import type { SourcePath } from './source-path.ts';
 
@@ -21,7 +22,7 @@ export interface MeasureOptions extends OperationOptions {
 
 /** Measures a file or folder. A folder is walked: one listing for each folder in it. @throws NotFoundError */
 export const measure = async (
-  storage: StorageAdapter,
+  storage: ReadableStore,
   path: SourcePath,
   kind: EntryKind,
   { signal, derivedName, ignores, isTolerant = false }: MeasureOptions = {},

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { NotFoundError } from '../errors/errors.ts';
 import type {
   OperationOptions,
+  ReadableStore,
   StagedFile,
   StageOptions,
   Stat,
@@ -68,7 +69,7 @@ export const stageContent = async (
  */
 export const placeStaged = async (
   staged: StagedFile,
-  stagedIn: StorageAdapter | undefined,
+  stagedIn: ReadableStore | undefined,
   adapter: StorageAdapter,
   path: SourcePath,
   options: PlaceOptions = {},

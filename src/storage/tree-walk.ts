@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { FirstInOrder, sortPatiently, TimeSlice } from '../concurrency/patient-sort.ts';
 import { holdsWords } from '../content/letter-case.ts';
 import { NotFoundError, StorageDeniedError, UnsupportedError, WrongKindError } from '../errors/errors.ts';
-import type { Entry, OperationOptions, StorageAdapter } from './adapter.ts';
+import type { Entry, OperationOptions, ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
 import { byKey, firstOf, keyOf } from './walk-order.ts';
 
@@ -14,7 +14,7 @@ export interface FolderView {
   readonly wants: (entry: Entry) => boolean;
 }
 
-/** @see StorageAdapter.walk */
+/** @see ReadableStore.walk */
 export interface TreeWalkOptions extends OperationOptions {
   /**
    * A position below the folder: names joined by slashes, with one more behind a folder whose contents come
@@ -119,7 +119,7 @@ interface Scan {
 
 /** A walk through a store that lists folder by folder. */
 class FolderByFolder {
-  readonly #storage: StorageAdapter;
+  readonly #storage: ReadableStore;
   readonly #options: TreeWalkOptions;
   readonly #signal: AbortSignal;
   readonly #slice: TimeSlice;
@@ -127,7 +127,7 @@ class FolderByFolder {
   readonly #holdsWords: (name: string) => boolean;
   #ahead = 0;
 
-  constructor(storage: StorageAdapter, options: TreeWalkOptions, signal: AbortSignal) {
+  constructor(storage: ReadableStore, options: TreeWalkOptions, signal: AbortSignal) {
     this.#storage = storage;
     this.#options = options;
     this.#signal = signal;
@@ -235,7 +235,7 @@ class FolderByFolder {
 }
 
 async function* walkFolderByFolder(
-  storage: StorageAdapter,
+  storage: ReadableStore,
   folder: SourcePath,
   options: TreeWalkOptions,
 ): AsyncGenerator<WalkPage, void, undefined> {
@@ -260,7 +260,7 @@ async function* walkFolderByFolder(
  * @throws NotFoundError, WrongKindError for the folder itself
  */
 export async function* walkTree(
-  storage: StorageAdapter,
+  storage: ReadableStore,
   folder: SourcePath,
   options: TreeWalkOptions,
 ): AsyncGenerator<WalkPage, void, undefined> {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import * as z from 'zod';
 import { NotFoundError, StowageError, WrongKindError } from '../errors/errors.ts';
-import type { EntryKind, OperationOptions, StorageAdapter } from '../storage/adapter.ts';
+import type { EntryKind, OperationOptions, ReadableStore, StorageAdapter } from '../storage/adapter.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { timeOf, trashPaths, type TrashId } from './trash-folder.ts';
 
@@ -84,7 +84,7 @@ const parseRecord = (id: TrashId, text: string): TrashRecord | undefined => {
 
 /** The record of an id; undefined where none is, or none that can be trusted. */
 const readRecord = async (
-  storage: StorageAdapter,
+  storage: ReadableStore,
   id: TrashId,
   { signal }: OperationOptions = {},
 ): Promise<TrashRecord | undefined> => {
@@ -100,7 +100,7 @@ const readRecord = async (
 
 /** Whether what a record is about lies where it says. */
 const isThere = async (
-  storage: StorageAdapter,
+  storage: ReadableStore,
   { id, path, kind }: TrashRecord,
   options: OperationOptions,
 ): Promise<boolean> => {
@@ -114,7 +114,7 @@ const isThere = async (
 
 /** The record of something that lies in the trash; undefined where none is, or nothing lies (any more). */
 export const findRecord = async (
-  storage: StorageAdapter,
+  storage: ReadableStore,
   id: TrashId,
   options: OperationOptions,
 ): Promise<TrashRecord | undefined> => {

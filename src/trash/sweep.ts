@@ -1,5 +1,5 @@
 import { BusyError, NotFoundError, WrongKindError } from '../errors/errors.ts';
-import type { OperationOptions, StorageAdapter } from '../storage/adapter.ts';
+import type { OperationOptions, ReadableStore, StorageAdapter } from '../storage/adapter.ts';
 import type { LocationLocks } from '../storage/location-locks.ts';
 import { eraseId, isHalfErased } from './erase.ts';
 import { findRecord } from './record.ts';
@@ -15,7 +15,7 @@ export interface TrashPolicy {
 
 /** The ids in the trash, the newest first. Other entries there are left alone. */
 export const listIds = async (
-  storage: StorageAdapter,
+  storage: ReadableStore,
   { signal }: OperationOptions,
 ): Promise<readonly TrashId[]> => {
   const ids: TrashId[] = [];

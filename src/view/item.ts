@@ -1,7 +1,7 @@
 import type { Settings } from '../config/settings.ts';
 import { extensionOf, hasAllowedExtension } from '../content/extension.ts';
 import { NotFoundError, WrongKindError } from '../errors/errors.ts';
-import type { EntryKind, Stat } from '../storage/adapter.ts';
+import type { EntryKind, Stat } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { OpenSource } from './open-source.ts';
 import { reservedNames } from './reserved.ts';

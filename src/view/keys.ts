@@ -17,3 +17,31 @@ export const requireKeys = (access: Access, keys: KeysByKind, path: SourcePath, 
 /** Whether parts of a folder may fare otherwise than the folder, by any of the keys. */
 export const mayDiffer = (access: Access, keys: readonly string[], folder: SourcePath): boolean =>
   keys.some((key) => access.dependsOnItem(key, folder) || !access.allows(key, folder));
+
+/** `FILE_MOVE`, `FOLDER_COPY`…: the key follows what the item really is. */
+export const itemKey = <Verb extends string>(
+  kind: EntryKind,
+  verb: Verb,
+): `FILE_${Verb}` | `FOLDER_${Verb}` => (kind === 'file' ? `FILE_${verb}` : `FOLDER_${verb}`);
+
+/** What the role may do where something comes from, and where it goes to. */
+export interface AccessToBoth {
+  readonly from: Access;
+  readonly to: Access;
+}
+
+/** Checks the rules where an item is and where it goes. @throws AccessDeniedError */
+export const requireBothLocations = (
+  access: AccessToBoth,
+  key: string,
+  paths: { readonly from: SourcePath; readonly to: SourcePath; readonly kind: EntryKind },
+): void => {
+  access.from.require(key, paths.from, ruleExtension(paths.from, paths.kind));
+  access.to.require(key, paths.to, ruleExtension(paths.to, paths.kind));
+};
+
+/** What something from the trash needs where it comes back: the keys of making it too. */
+export const RESTORE_KEYS: KeysByKind = {
+  file: ['TRASH_RESTORE', 'FILE_UPLOAD'],
+  folder: ['TRASH_RESTORE', 'FOLDER_CREATE'],
+};

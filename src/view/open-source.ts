@@ -2,6 +2,8 @@ import type { Access } from '../access/access.ts';
 import { UnknownSourceError } from '../errors/errors.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import type { ReadableStore } from '../storage/readable.ts';
+import { WRITABLE } from './writable.ts';
 
 /**
  * The sources that a request names: one, or all of them when it names none. `default` means «none named»
@@ -29,7 +31,8 @@ export const sourceFor = (sources: SourceSet, name: string | undefined): Source 
 /** The source that an action works on, with its store. */
 export interface OpenSource {
   readonly source: Source;
-  readonly storage: StorageAdapter;
+  readonly storage: ReadableStore;
+  readonly [WRITABLE]: StorageAdapter;
   /**
    * What the role may do there: rules about paths hold for every spelling that the store takes for the same
    * path.
@@ -37,13 +40,21 @@ export interface OpenSource {
   readonly access: Access;
 }
 
+/** The store of a source, to read from. @throws UnsupportedError when its optional package is missing */
+export const storeToRead = (source: Source): Promise<ReadableStore> => source.storage();
+
 /** Opens a source. @throws UnsupportedError when the store's optional package is missing */
 export const openedSource = async (
   { access }: { readonly access: Access },
   source: Source,
 ): Promise<OpenSource> => {
   const storage = await source.storage();
-  return { source, storage, access: storage.capabilities.caseSensitive ? access : access.foldingCase() };
+  return {
+    source,
+    storage,
+    [WRITABLE]: storage,
+    access: storage.capabilities.caseSensitive ? access : access.foldingCase(),
+  };
 };
 
 /**

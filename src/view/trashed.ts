@@ -1,17 +1,17 @@
 import type { Settings } from '../config/settings.ts';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
-import type { EntryKind } from '../storage/adapter.ts';
+import type { EntryKind } from '../storage/entry.ts';
 import { walkFolder } from '../storage/folders.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { TrashPolicy } from '../trash/sweep.ts';
-import { findInTrash, trashContents, trashedPath, type TrashRecord } from '../trash/trash.ts';
+import { findInTrash, trashContents, trashedPath, type TrashRecord } from '../trash/trashed.ts';
 import { missing, ruleExtension } from './item.ts';
 import { type KeysByKind, mayDiffer, requireKeys } from './keys.ts';
 import type { OpenSource } from './open-source.ts';
 import { reservedNames } from './reserved.ts';
 import { visibleEntries } from './visibility.ts';
 
-export type { TrashRecord } from '../trash/trash.ts';
+export type { TrashRecord } from '../trash/trashed.ts';
 
 interface Aborted {
   readonly signal: AbortSignal;

@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import { extensionOf } from '../content/extension.ts';
 import { withoutCase } from '../content/letter-case.ts';
 import { UnsafePathError } from '../errors/errors.ts';
-import type { Entry } from '../storage/adapter.ts';
+import type { Entry } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { reservedNames } from './reserved.ts';
 

@@ -11,7 +11,7 @@ import {
   takeFreeName,
   uploadNames,
 } from '../../dist/internals.js';
-import type { NameSearch } from '../../dist/actions/naming.js';
+import type { NameSearch } from '../../dist/changes/names.js';
 import type { StorageAdapter } from '../../dist/storage/adapter.js';
 
 const openStore = async (names: readonly string[] = []): Promise<StorageAdapter> => {

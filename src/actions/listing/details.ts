@@ -1,6 +1,6 @@
 import { mimeTypeOf } from '../../content/mime-type.ts';
 import type { PictureSizes } from '../../images/picture-sizes.ts';
-import type { Entry } from '../../storage/adapter.ts';
+import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Source } from '../../sources/source.ts';
 import type { Details } from './item.ts';

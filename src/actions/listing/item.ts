@@ -3,7 +3,7 @@ import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../content/extension.ts';
 import { humanSize } from '../../content/human-size.ts';
 import type { Variants } from '../../images/thumbnails.ts';
-import type { Entry } from '../../storage/adapter.ts';
+import type { Entry } from '../../storage/entry.ts';
 import type { FolderLinks } from './links.ts';
 
 type Part = (date: Date) => string;

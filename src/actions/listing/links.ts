@@ -1,6 +1,6 @@
 import type { Links } from '../../links/links.ts';
 import type { Thumbnails, Variants } from '../../images/thumbnails.ts';
-import type { Entry } from '../../storage/adapter.ts';
+import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { OpenSource } from '../../view/open-source.ts';
 import { FILE_KEYS, mayOpen, VARIANT_KEYS } from '../serving/keys.ts';

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from '../../log/logger.ts';
 import type { Source } from '../../sources/source.ts';
-import type { StorageAdapter } from '../../storage/adapter.ts';
+import type { ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 
 /** Folders of a store that are remembered. */
@@ -12,13 +12,13 @@ const MOST_FOLDERS = 1000;
  * may hold something. Remembers a bounded number of folders.
  */
 export class OmittedEntries {
-  readonly #stores = new WeakMap<StorageAdapter, LRUCache<string, true>>();
+  readonly #stores = new WeakMap<ReadableStore, LRUCache<string, true>>();
 
   /** What a listing passes to the store as `onOmitted`. */
   reporter(
     log: Logger,
     { name }: Pick<Source, 'name'>,
-    storage: StorageAdapter,
+    storage: ReadableStore,
     folder: SourcePath,
   ): (count: number) => void {
     return (count) => {

@@ -1,6 +1,6 @@
 import type { Compare } from '../../concurrency/patient-sort.ts';
 import type { SortOrder } from '../../config/setting-values.ts';
-import type { Entry } from '../../storage/adapter.ts';
+import type { Entry } from '../../storage/entry.ts';
 
 /** Where folders stand: `default` among the files, `top` before them, `bottom` after them. */
 export const foldersPositions = ['default', 'top', 'bottom'] as const;

@@ -1,6 +1,6 @@
 import { FirstInOrder, TimeSlice } from '../../concurrency/patient-sort.ts';
 import type { SortOrder } from '../../config/setting-values.ts';
-import type { Entry, ListOptions, StorageAdapter } from '../../storage/adapter.ts';
+import type { Entry, ListOptions, ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { LARGE, type ListingSlot } from './large-listings.ts';
 import { entryOrder, type FoldersPosition, needsOnlyNames } from './order.ts';
@@ -10,7 +10,7 @@ const STRIDE = 256;
 
 /** What to scan, and how. */
 export interface Scan {
-  readonly storage: StorageAdapter;
+  readonly storage: ReadableStore;
   readonly folder: SourcePath;
   readonly detail: NonNullable<ListOptions['detail']>;
   readonly onOmitted?: ListOptions['onOmitted'];
@@ -69,7 +69,7 @@ export const lacksVersion = ({ kind, etag }: Entry): boolean => kind === 'file' 
  * asked while more entries follow, because clients take that for the end.
  */
 export const withDetails = async (
-  storage: StorageAdapter,
+  storage: ReadableStore,
   folder: SourcePath,
   page: readonly Entry[],
   signal: AbortSignal,
@@ -96,7 +96,7 @@ export interface Page {
  * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
  */
 export const readPage = async (
-  storage: StorageAdapter,
+  storage: ReadableStore,
   folder: SourcePath,
   { isVisible, sortBy, foldersPosition, offset, limit, versions }: PageRequest,
   {

@@ -1,4 +1,4 @@
-import type { Entry } from '../../storage/adapter.ts';
+import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { FoundEntry } from '../../storage/tree-walk.ts';
 import type { ActionContext } from '../action.ts';

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { createSlots, type Slots } from '../../concurrency/slots.ts';
 import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../content/extension.ts';
-import type { Entry } from '../../storage/adapter.ts';
+import type { Entry } from '../../storage/entry.ts';
 import { walkTree, type FolderView, type FoundEntry, type TreeWalkOptions } from '../../storage/tree-walk.ts';
 import { isOfStore } from '../listing/each-source.ts';
 import { accessTest, isBounded, visibleEntries, visibleFolders } from '../../view/visibility.ts';

@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/settings.ts';
 import { encodedPath } from '../../links/links.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { Stat, StorageAdapter } from '../../storage/adapter.ts';
+import type { Stat, ReadableStore } from '../../storage/readable.ts';
 import { HandedOverAnswer } from '../file-answer.ts';
 
 /**
@@ -14,7 +14,7 @@ const REDIRECT_AGE = 240;
 /** What the sender of the bytes has to know of a file. */
 export interface Handover {
   readonly settings: Pick<Settings, 'delivery' | 'deliveryPrefix'>;
-  readonly storage: StorageAdapter;
+  readonly storage: ReadableStore;
   readonly path: SourcePath;
   readonly stat: Stat;
   readonly contentType: string;

@@ -14,9 +14,10 @@ import type { Thumbnails } from '../../images/thumbnails.ts';
 import type { Links } from '../../links/links.ts';
 import type { Source } from '../../sources/source.ts';
 import { SourcePath } from '../../storage/source-path.ts';
-import type { Stat, StorageAdapter } from '../../storage/adapter.ts';
+import type { Stat, ReadableStore } from '../../storage/readable.ts';
 import { FileAnswer, type HandedOverAnswer } from '../file-answer.ts';
 import { findItem, requireShownFile } from '../../view/item.ts';
+import { storeToRead } from '../../view/open-source.ts';
 import { entryShownBy, type ShownEntry } from '../shown-entry.ts';
 import { handOver } from './delivery.ts';
 import { FILE_KEYS, VARIANT_KEYS } from './keys.ts';
@@ -62,7 +63,7 @@ const parsePath = (segments: readonly string[]): SourcePath => {
 /** One file that is about to be sent. */
 interface Served {
   readonly request: ServingRequest;
-  readonly storage: StorageAdapter;
+  readonly storage: ReadableStore;
 }
 
 /**
@@ -149,7 +150,7 @@ const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> =
  */
 const requireAllowed = async (
   { source, access, query }: ServingRequest,
-  storage: StorageAdapter,
+  storage: ReadableStore,
   { links }: ServingServices,
   { served, entry, preset }: ShownEntry & { readonly served: SourcePath },
 ): Promise<void> => {
@@ -177,7 +178,7 @@ export const serveFile = async (
   const shownBy = entryShownBy(source, served);
   const entry = shownBy?.entry ?? served;
   const preset = shownBy?.preset;
-  const storage = await source.storage();
+  const storage = await storeToRead(source);
   await requireAllowed(request, storage, services, {
     served,
     entry,

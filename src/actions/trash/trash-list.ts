@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { tendTrash } from '../../changes/trash.ts';
+import { tendTrash } from '../../changes/tend-trash.ts';
 import { sourceField } from '../../parameters/fields.ts';
 import type { Source } from '../../sources/source.ts';
 import { forBoth } from '../../view/keys.ts';

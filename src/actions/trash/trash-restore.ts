@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { carryOut } from '../../changes/carry-out.ts';
-import { RESTORE_KEYS } from '../../changes/rights.ts';
 import { pathField, sourceField } from '../../parameters/fields.ts';
-import { forBoth } from '../../view/keys.ts';
+import { forBoth, RESTORE_KEYS } from '../../view/keys.ts';
 import { openSource } from '../../view/open-source.ts';
 import { requireReachable } from '../../view/reserved.ts';
 import { requireTrashed } from '../../view/trashed.ts';

@@ -1,5 +1,5 @@
 import { ArchiveLimitError } from '../../errors/errors.ts';
-import type { Entry } from '../../storage/adapter.ts';
+import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { walkTree, type FolderView } from '../../storage/tree-walk.ts';
 import type { ActionContext } from '../action.ts';

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { ReadResult, ReusedMemory, StorageAdapter } from '../../storage/adapter.ts';
+import type { ReadResult, ReusedMemory, ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { PlannedEntries, PlannedEntry } from './planned-entries.ts';
 import type { PortableNames } from './portable-names.ts';
@@ -53,14 +53,14 @@ const contentOf = (read: ReadResult): Promise<Uint8Array> | Readable | Uint8Arra
 
 /** Puts small files that come after each other together. */
 class Batches {
-  readonly #storage: StorageAdapter;
+  readonly #storage: ReadableStore;
   readonly #signal: AbortSignal;
   readonly #paths: Paths;
   readonly #names: PortableNames;
   /** Of batches that are over. */
   readonly #spare: ReusedMemory[] = [];
 
-  constructor(storage: StorageAdapter, root: SourcePath, names: PortableNames, signal: AbortSignal) {
+  constructor(storage: ReadableStore, root: SourcePath, names: PortableNames, signal: AbortSignal) {
     this.#storage = storage;
     this.#signal = signal;
     this.#paths = new Paths(root);
@@ -146,7 +146,7 @@ class Batches {
 
 /** Entries below `root` in batches for an archive. They are forgotten as they are taken. */
 export const zipBatches = (
-  storage: StorageAdapter,
+  storage: ReadableStore,
   root: SourcePath,
   { entries, names }: { readonly entries: PlannedEntries; readonly names: PortableNames },
   signal: AbortSignal,

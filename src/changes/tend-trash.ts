@@ -1,0 +1,18 @@
+import type { OpenSource } from '../view/open-source.ts';
+import { trashPolicyOf } from '../view/trashed.ts';
+import { storeOf } from '../view/writable.ts';
+import type { ChangeContext } from './context.ts';
+import { quotaKeyOf } from './quota.ts';
+
+/** Has the trash of a source swept where that is due: to be called with every use of it. */
+export const tendTrash = (
+  { services, holdSources: hold }: ChangeContext,
+  open: OpenSource,
+  arrived = 0,
+): void => {
+  const policy = trashPolicyOf(open.source.settings);
+  if (policy === undefined) return;
+  const { trash: keeper, quotas } = services;
+  const onErased = (): void => void quotas.forget(quotaKeyOf(open.source));
+  keeper.tend(storeOf(open), policy, { hold, onErased }, arrived);
+};
