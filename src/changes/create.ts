@@ -3,7 +3,6 @@ import { sanitizeName } from '../content/file-name.ts';
 import { foldedFor } from '../content/letter-case.ts';
 import { mimeTypeOf } from '../content/mime-type.ts';
 import { ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
-import type { SourcePath } from '../storage/source-path.ts';
 import { requireFolder } from '../view/item.ts';
 import type { OpenSource } from '../view/open-source.ts';
 import { storeOf } from '../view/writable.ts';
@@ -11,7 +10,7 @@ import type { Create, Edit, NewContent, Passage, Stored } from './change.ts';
 import { sizeOf } from './change.ts';
 import { requireUntaken } from './check-upload.ts';
 import { cleanedUpload, expectedName, pictureOf, policyFor, receiveUpload } from './incoming.ts';
-import { storeByStrategy } from './names.ts';
+import { storeByStrategy, type WantedName } from './names.ts';
 import { newFileName } from './new-name.ts';
 import { freeing } from './quota.ts';
 import { findStoredBefore } from './stored-before.ts';
@@ -72,32 +71,17 @@ const withdraw = async (passage: Passage, open: OpenSource, stored: readonly Sto
   }
 };
 
-/** Where a content is to go. */
-interface Target {
-  readonly open: OpenSource;
-  readonly path: SourcePath;
-  readonly keys: readonly string[];
-  readonly strategy: 'replace' | 'addNumber' | 'error';
-}
-
 /** Gives content its name by the strategy. */
-const place = async (
-  { services, signal, carry }: Passage,
-  { open, path: wanted, keys, strategy }: Target,
+const place = (
+  passage: Passage,
+  wanted: WantedName & { readonly keys: readonly string[] },
   content: NewContent['content'],
-): Promise<Stored> => {
-  const { storage, source } = open;
-  const { reservations } = services;
-  const { parent: folder, name } = wanted;
-  const { stored, replaced } = await storeByStrategy(
-    { storage, folder, name, strategy, settings: source.settings, reservations, signal },
-    async (path, { createOnly }) => {
-      const [one] = await carry({ type: 'put', open, path, keys, content, createOnly });
-      return one as Stored;
-    },
-  );
-  return { ...stored, replaced };
-};
+): Promise<Stored> =>
+  storeByStrategy(passage, wanted, async (path, createOnly) => {
+    const { open, keys } = wanted;
+    const [one] = await passage.carry({ type: 'put', open, path, keys, content, createOnly });
+    return one as Stored;
+  });
 
 /**
  * Stores a picture as it came in the hidden folder beside what was made of it, under the same name with its

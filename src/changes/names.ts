@@ -2,10 +2,10 @@ import type { SameNameStrategy } from '../config/setting-values.ts';
 import { foldedFor } from '../content/letter-case.ts';
 import { type NumberedNames, uploadNames } from '../content/numbered-names.ts';
 import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';
-import type { PutOptions } from '../storage/adapter.ts';
 import type { ReadableStore } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { reservedNames, type ReservingSettings } from '../view/reserved.ts';
+import type { OpenSource } from '../view/open-source.ts';
+import { reservedNames } from '../view/reserved.ts';
 
 /** Numbers in use by variants of one name. */
 export type TakenNumbers = ReadonlySet<number>;
@@ -77,6 +77,12 @@ export const createNameReservations = (): NameReservations => {
     shareNumbers: (storage, path, list) => shareListing(activityOf(storage), keyOf(storage, path), list),
   };
 };
+
+/** What a search needs of a request. */
+interface SearchContext {
+  readonly services: { readonly reservations: NameReservations };
+  readonly signal: AbortSignal;
+}
 
 /** Where a free name is looked for. */
 export interface NameSearch {
@@ -186,20 +192,20 @@ export const takeFreeName = async <Taken>(
   throw new AlreadyExistsError();
 };
 
-/** A file that waits for its name in a folder. */
-export interface WantedName {
-  readonly storage: ReadableStore;
-  readonly folder: SourcePath;
-  /** The wanted name: sanitised, with an allowed extension, not reserved. */
-  readonly name: string;
-  readonly strategy: SameNameStrategy;
-  readonly settings: ReservingSettings;
-  readonly reservations: NameReservations;
-  readonly signal: AbortSignal;
-}
-
-/** Puts the file at a target: create-only, or over a file that is there. */
-export type Put<Stored> = (target: SourcePath, options: Pick<PutOptions, 'createOnly'>) => Promise<Stored>;
+/** A search in an open source. */
+export const searchIn = (
+  { services: { reservations }, signal }: SearchContext,
+  { source, storage }: OpenSource,
+  folder: SourcePath,
+  names: NumberedNames,
+): NameSearch => ({
+  storage,
+  folder,
+  names,
+  isReserved: reservedNames(source.settings),
+  reservations,
+  signal,
+});
 
 /** The refusal of strategy `error`, and of `replace` where a folder has the name. */
 export const nameTaken = (name: string, kind: 'file' | 'folder' = 'file'): AlreadyExistsError =>
@@ -209,46 +215,39 @@ export const nameTaken = (name: string, kind: 'file' | 'folder' = 'file'): Alrea
     details: { name },
   });
 
-/** What became of a file. */
-export interface StoreOutcome<Stored> {
-  readonly stored: Stored;
-  /** An older file gave way to it. */
-  readonly replaced: boolean;
+/** Puts the file at a target: create-only, or over a file that is there. */
+type Put<Stored> = (target: SourcePath, createOnly: boolean) => Promise<Stored>;
+
+/** A file that waits for its name: sanitised, with an allowed extension, not reserved. */
+export interface WantedName {
+  readonly open: OpenSource;
+  readonly path: SourcePath;
+  readonly strategy: SameNameStrategy;
 }
 
-const putOver = async <Stored>(wanted: WantedName, put: Put<Stored>): Promise<StoreOutcome<Stored>> => {
-  const target = wanted.folder.child(wanted.name);
+const putOver = async <Stored>(
+  { signal }: SearchContext,
+  { open: { storage }, path }: WantedName,
+  put: Put<Stored>,
+): Promise<Stored> => {
   try {
-    if (await isFree(wanted, target)) {
-      return { stored: await put(target, { createOnly: true }), replaced: false };
-    }
+    if (await isFree({ storage, signal }, path)) return await put(path, true);
   } catch (error) {
     if (!(error instanceof AlreadyExistsError)) throw error;
   }
   try {
-    return { stored: await put(target, {}), replaced: true };
+    return await put(path, false);
   } catch (error) {
-    throw error instanceof WrongKindError ? nameTaken(wanted.name, 'folder') : error;
+    throw error instanceof WrongKindError ? nameTaken(path.name, 'folder') : error;
   }
 };
 
-const putOnce = async <Stored>(
-  { folder, name }: WantedName,
-  put: Put<Stored>,
-): Promise<StoreOutcome<Stored>> => {
+const putOnce = async <Stored>({ path }: WantedName, put: Put<Stored>): Promise<Stored> => {
   try {
-    return { stored: await put(folder.child(name), { createOnly: true }), replaced: false };
+    return await put(path, true);
   } catch (error) {
-    throw error instanceof AlreadyExistsError ? nameTaken(name) : error;
+    throw error instanceof AlreadyExistsError ? nameTaken(path.name) : error;
   }
-};
-
-const putNumbered = async <Stored>(wanted: WantedName, put: Put<Stored>): Promise<StoreOutcome<Stored>> => {
-  const search = { ...wanted, names: uploadNames(wanted.name), isReserved: reservedNames(wanted.settings) };
-  return {
-    stored: await takeFreeName(search, (target) => put(target, { createOnly: true })),
-    replaced: false,
-  };
 };
 
 /**
@@ -259,15 +258,13 @@ const putNumbered = async <Stored>(wanted: WantedName, put: Put<Stored>): Promis
  *   else `put` throws
  */
 export const storeByStrategy = <Stored>(
+  context: SearchContext,
   wanted: WantedName,
   put: Put<Stored>,
-): Promise<StoreOutcome<Stored>> => {
-  switch (wanted.strategy) {
-    case 'replace':
-      return putOver(wanted, put);
-    case 'error':
-      return putOnce(wanted, put);
-    case 'addNumber':
-      return putNumbered(wanted, put);
-  }
+): Promise<Stored> => {
+  const { open, path, strategy } = wanted;
+  if (strategy === 'replace') return putOver(context, wanted, put);
+  if (strategy === 'error') return putOnce(wanted, put);
+  const search = searchIn(context, open, path.parent, uploadNames(path.name));
+  return takeFreeName(search, (target) => put(target, true));
 };

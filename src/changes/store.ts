@@ -6,7 +6,6 @@ import type { Stat } from '../storage/adapter.ts';
 import { copyFolder } from '../storage/folders.ts';
 import { isSameVersion } from '../storage/same-version.ts';
 import { placeStaged, stageContent } from '../storage/staging.ts';
-import { reservedNames } from '../view/reserved.ts';
 import { storeOf } from '../view/writable.ts';
 import {
   type EmptyTrash,
@@ -21,7 +20,7 @@ import {
 } from './change.ts';
 import { requireContents } from './contents.ts';
 import { storeEdit, storeFiles } from './create.ts';
-import { takeFreeName } from './names.ts';
+import { searchIn, takeFreeName } from './names.ts';
 import { relocate } from './relocate.ts';
 import { requireRights } from './rights.ts';
 import { transferAcross } from './transfer.ts';
@@ -62,25 +61,17 @@ const copyInside = async (
 
 /** A copy gets a number where its name is taken. */
 const copy = async (passage: Passage, change: Transfer): Promise<void> => {
-  const { services, signal } = passage;
   const { open, from, item, path: wanted } = change;
-  const { source, storage } = open;
   const { kind, size: bytes } = item.stat;
-  const search = {
-    storage,
-    folder: wanted.parent,
-    names: kind === 'file' ? fileCopyNames(wanted.name) : folderCopyNames(wanted.name),
-    isReserved: reservedNames(source.settings),
-    reservations: services.reservations,
-    signal,
-  };
+  const names = kind === 'file' ? fileCopyNames(wanted.name) : folderCopyNames(wanted.name);
+  const search = searchIn(passage, open, wanted.parent, names);
   const path = await takeFreeName(search, async (to) => {
     const one = { ...change, path: to };
     if (!to.equals(wanted)) {
       await requireRights(one);
       await requireContents(passage, one);
     }
-    await (from.source === source ? copyInside : transferAcross)(passage, one);
+    await (from.source === open.source ? copyInside : transferAcross)(passage, one);
     return to;
   });
   passage.done.push({ path, bytes });

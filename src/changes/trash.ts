@@ -13,13 +13,12 @@ import {
   takeFromTrash,
   twinOf,
 } from '../trash/trash.ts';
-import { reservedNames } from '../view/reserved.ts';
 import { trashPolicyOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, Next, Passage, Put, Restore, Stage } from './change.ts';
 import { requireContents } from './contents.ts';
 import type { ChangeContext } from './context.ts';
-import { takeFreeName } from './names.ts';
+import { searchIn, takeFreeName } from './names.ts';
 import { keepsReplaced } from './quota.ts';
 import { requireRights } from './rights.ts';
 import { tendTrash } from './tend-trash.ts';
@@ -73,18 +72,12 @@ const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Ne
 
 /** Brings an item back under its name or a numbered one. What cannot be tidied up behind it is logged. */
 const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
-  const { services, signal, log, done } = passage;
+  const { signal, log, done } = passage;
   const { open, path: wanted, record } = change;
   const storage = storeOf(open);
   const { name } = wanted;
-  const search = {
-    storage,
-    folder: wanted.parent,
-    names: record.kind === 'file' ? fileCopyNames(name) : folderCopyNames(name),
-    isReserved: reservedNames(open.source.settings),
-    reservations: services.reservations,
-    signal,
-  };
+  const names = record.kind === 'file' ? fileCopyNames(name) : folderCopyNames(name);
+  const search = searchIn(passage, open, wanted.parent, names);
   const take = async (path: SourcePath): Promise<SourcePath> => {
     if (!path.equals(wanted)) {
       await requireRights({ ...change, path });
