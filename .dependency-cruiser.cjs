@@ -78,7 +78,7 @@ module.exports = {
       severity: 'error',
       from: { pathNot: '^src/changes/' },
       to: {
-        path: '^src/changes/(events|rights|lock|thumbnails|contents|hooks|trash|store|create|relocate|transfer)\\.ts$',
+        path: '^src/changes/(events|rights|lock|thumbnails|trash|store|create|relocate|transfer)\\.ts$',
       },
     },
     {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
-import { type NewContent, sizeOf } from '../changes/change.ts';
+import type { NewContent } from '../changes/change.ts';
 import { cleanedUpload, pictureOf, policyFor, receiveUpload } from '../changes/incoming.ts';
 import { newFileName } from '../changes/new-name.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
@@ -121,7 +121,7 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
       key: KEY,
       path: input.path.child(made.name),
       from: input.name === undefined ? undefined : input.path.child(input.name),
-      bytes: sizeOf(made.content),
+      bytes: made.content.staged.size,
       isOver: overwrite,
       make: (store) => store(made),
     });

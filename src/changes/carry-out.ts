@@ -1,11 +1,9 @@
 import type { Change, Create, Done, Edit, Passage, Stage, Stored } from './change.ts';
-import { contents } from './contents.ts';
 import type { ChangeContext } from './context.ts';
-import { events } from './events.ts';
-import { hooks } from './hooks.ts';
+import { events, hooks } from './events.ts';
 import { lock } from './lock.ts';
 import { quota } from './quota.ts';
-import { rights } from './rights.ts';
+import { contents, rights } from './rights.ts';
 import { store } from './store.ts';
 import { thumbnails } from './thumbnails.ts';
 import { trash } from './trash.ts';

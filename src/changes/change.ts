@@ -151,7 +151,3 @@ export type Next = (change: Change) => Promise<Change | undefined>;
 
 /** One thing that must happen with every change. What it does not care for it hands on. */
 export type Stage = (passage: Passage, change: Change, next: Next) => Promise<Change | undefined>;
-
-/** Bytes of the content. */
-export const sizeOf = (content: Content): number =>
-  'staged' in content ? content.staged.size : content.bytes.length;

@@ -7,12 +7,11 @@ import { requireFolder } from '../view/item.ts';
 import type { OpenSource } from '../view/open-source.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Create, Edit, NewContent, Passage, Stored } from './change.ts';
-import { sizeOf } from './change.ts';
 import { requireUntaken } from './check-upload.ts';
 import { cleanedUpload, expectedName, pictureOf, policyFor, receiveUpload } from './incoming.ts';
 import { storeByStrategy, type WantedName } from './names.ts';
 import { newFileName } from './new-name.ts';
-import { freeing } from './quota.ts';
+import { freeing, sizeOf } from './quota.ts';
 import { findStoredBefore } from './stored-before.ts';
 import { type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 

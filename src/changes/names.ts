@@ -2,10 +2,11 @@ import type { SameNameStrategy } from '../config/setting-values.ts';
 import { foldedFor } from '../content/letter-case.ts';
 import { type NumberedNames, uploadNames } from '../content/numbered-names.ts';
 import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';
-import type { ReadableStore } from '../storage/readable.ts';
+import type { ReadableStore, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { OpenSource } from '../view/open-source.ts';
 import { reservedNames } from '../view/reserved.ts';
+import { storeOf } from '../view/writable.ts';
 
 /** Numbers in use by variants of one name. */
 export type TakenNumbers = ReadonlySet<number>;
@@ -86,7 +87,7 @@ interface SearchContext {
 
 /** Where a free name is looked for. */
 export interface NameSearch {
-  readonly storage: ReadableStore;
+  readonly storage: StorageAdapter;
   readonly folder: SourcePath;
   readonly names: NumberedNames;
   /** Names that nothing may get. They are passed over. */
@@ -195,14 +196,14 @@ export const takeFreeName = async <Taken>(
 /** A search in an open source. */
 export const searchIn = (
   { services: { reservations }, signal }: SearchContext,
-  { source, storage }: OpenSource,
+  open: OpenSource,
   folder: SourcePath,
   names: NumberedNames,
 ): NameSearch => ({
-  storage,
+  storage: storeOf(open),
   folder,
   names,
-  isReserved: reservedNames(source.settings),
+  isReserved: reservedNames(open.source.settings),
   reservations,
   signal,
 });

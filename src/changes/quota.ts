@@ -10,7 +10,7 @@ import { isTrashRecord } from '../trash/trash-folder.ts';
 import { trashedPath } from '../trash/trashed.ts';
 import type { OpenSource } from '../view/open-source.ts';
 import { trashPolicyOf } from '../view/trashed.ts';
-import { type Next, type Passage, type Stage, sizeOf, type Transfer } from './change.ts';
+import type { Content, Next, Passage, Stage, Transfer } from './change.ts';
 import type { ChangeContext } from './context.ts';
 import { isFree } from './names.ts';
 
@@ -157,6 +157,10 @@ export const keepRoom = async (
   const need = isReplacing ? await needOf(context, open, path, bytes) : { bytes, files: 1 };
   return context.services.quotas.keep(target, id, need, context.signal);
 };
+
+/** Bytes of the content. */
+export const sizeOf = (content: Content): number =>
+  'staged' in content ? content.staged.size : content.bytes.length;
 
 /** Within one source something only moves; between two it leaves one and enters the other. */
 const transferring = (passage: Passage, change: Transfer, next: Next) => {

@@ -7,22 +7,12 @@ import { copyFolder } from '../storage/folders.ts';
 import { isSameVersion } from '../storage/same-version.ts';
 import { placeStaged, stageContent } from '../storage/staging.ts';
 import { storeOf } from '../view/writable.ts';
-import {
-  type EmptyTrash,
-  type MakeFolder,
-  type Passage,
-  type Put,
-  type Remove,
-  sizeOf,
-  type Stage,
-  type Stored,
-  type Transfer,
-} from './change.ts';
-import { requireContents } from './contents.ts';
+import type { EmptyTrash, MakeFolder, Passage, Put, Remove, Stage, Stored, Transfer } from './change.ts';
 import { storeEdit, storeFiles } from './create.ts';
 import { searchIn, takeFreeName } from './names.ts';
+import { sizeOf } from './quota.ts';
 import { relocate } from './relocate.ts';
-import { requireRights } from './rights.ts';
+import { requireContents, requireRights } from './rights.ts';
 import { transferAcross } from './transfer.ts';
 
 const AT_ONCE = 8;

@@ -16,11 +16,10 @@ import {
 import { trashPolicyOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, Next, Passage, Put, Restore, Stage } from './change.ts';
-import { requireContents } from './contents.ts';
 import type { ChangeContext } from './context.ts';
 import { searchIn, takeFreeName } from './names.ts';
 import { keepsReplaced } from './quota.ts';
-import { requireRights } from './rights.ts';
+import { requireContents, requireRights } from './rights.ts';
 import { tendTrash } from './tend-trash.ts';
 
 const by = ({ requester: { role, subject } }: ChangeContext): Remover => ({ role, subject });
