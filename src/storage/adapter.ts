@@ -1,121 +1,10 @@
 import type { Readable } from 'node:stream';
-import type { Entry, Stat } from './entry.ts';
+import type { Stat } from './entry.ts';
+import type { OperationOptions, ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
-import type { TreeWalkOptions, WalkPage } from './tree-walk.ts';
 
 export type { Entry, EntryKind, Stat } from './entry.ts';
-
-/**
- * What a store promises beyond the contract. A promise that is false here is emulated or refused, never
- * pretended.
- */
-export interface StorageCapabilities {
-  /** `createOnly` is decided by the store itself: of many racing writers exactly one wins. */
-  readonly atomicCreate: boolean;
-  /** `ifMatch` on writes is decided by the store itself. Where false, `ifMatch` throws UnsupportedError. */
-  readonly ifMatch: boolean;
-  /**
-   * `a` and `A` are different names. Where they are one, access rules about paths hold for every spelling.
-   */
-  readonly caseSensitive: boolean;
-}
-
-/** @see StorageAdapter.identity */
-export interface StoreIdentity {
-  /** The system that holds the entries: `local`, an endpoint with its bucket, the origin of a server. */
-  readonly backend: string;
-  /** Segments of the root in that system. */
-  readonly root: readonly string[];
-}
-
-export interface OperationOptions {
-  /** Aborts the operation: it rejects with the signal's reason and leaves nothing half-done behind. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** @see StorageAdapter.stat */
-export interface StatOptions extends OperationOptions {
-  /**
-   * The caller expects nothing at the path and goes on in this store: an outage may look like that for now.
-   */
-  readonly mayMiss?: boolean;
-}
-
-export interface ListOptions extends StatOptions {
-  /**
-   * Called, at the latest with the end of the listing, with the number of entries that it leaves out because
-   * no path can name them or because they are links or special files. Not called for none.
-   */
-  readonly onOmitted?: ((count: number) => void) | undefined;
-  /**
-   * `names`: size and time may be left undefined when they would cost extra. `full` (default): as far as the
-   * store knows. `versions`: with the `etag` of files, too, where that costs less than `statMany`.
-   */
-  readonly detail?: 'names' | 'full' | 'versions';
-  /**
-   * A listing of the folder that is already under way will do, unless this process has changed anything in it
-   * since: what other processes have changed meanwhile may be missing.
-   */
-  readonly mayJoin?: boolean;
-  /**
-   * Only entries whose names begin so are wanted, in this letter case: others may be left out, where asking
-   * for fewer costs less.
-   */
-  readonly startingWith?: string | undefined;
-}
-
-/** First and last byte, both included, as in HTTP. */
-export interface ByteRange {
-  readonly start: number;
-  readonly end: number;
-}
-
-export interface ReadOptions extends OperationOptions {
-  /** Must lie inside the file. */
-  readonly range?: ByteRange | undefined;
-  /** Throws ChangedMeanwhileError when the file is not (or no longer) this version. */
-  readonly ifMatch?: string | undefined;
-  /**
-   * The caller takes whole files of at most so many bytes as `bytes`. A store may give a stream all the same.
-   */
-  readonly bytesUpTo?: number | undefined;
-}
-
-export interface ReusedMemory {
-  /** The store takes it away to read into it, and puts here what the files of its answer lie in. */
-  buffer: ArrayBuffer | undefined;
-}
-
-/** @see StorageAdapter.readMany */
-export interface ReadManyOptions extends OperationOptions {
-  /** Of all files together: what does not fit is left to `read`. */
-  readonly bytesUpTo: number;
-  /** The caller is done with files that lie in it. A store may ignore it. */
-  readonly memory?: ReusedMemory | undefined;
-}
-
-/** A file that was read whole. */
-export interface WholeFile {
-  readonly stat: Pick<Stat, 'size' | 'modifiedAt'>;
-  readonly bytes: Uint8Array;
-}
-
-/** @see StorageAdapter.temporaryUrl */
-export interface TemporaryUrlOptions extends OperationOptions {
-  /** Seconds. */
-  readonly lifetime: number;
-  readonly contentType: string;
-  /** `Content-Disposition`. */
-  readonly disposition: string;
-}
-
-/** A file being read. The caller owns the stream: reads it to its end or destroys it. */
-export interface ReadResult {
-  readonly stat: Stat;
-  /** All the content, where the store has read it already. A caller that uses it leaves `stream` alone. */
-  readonly bytes?: Uint8Array | undefined;
-  readonly stream: Readable;
-}
+export type * from './readable.ts';
 
 export interface PutOptions extends OperationOptions {
   /** Fails with AlreadyExistsError when anything has the name. Without it an existing file is replaced. */
@@ -172,35 +61,7 @@ export type StageOptions = OperationOptions & { readonly near?: SourcePath | und
  * a library or of the system travels only as `cause`. The published conformance suite (`stowage/testing`)
  * checks all that is said here.
  */
-export interface StorageAdapter {
-  readonly capabilities: StorageCapabilities;
-
-  /**
-   * Where the root of this store lies in its backend. Two stores with the same `backend` share entries when
-   * one `root` is, or contains, the other. Undefined: no other store reaches the entries, or it is not known.
-   * Never shown to clients.
-   */
-  readonly identity?: StoreIdentity | undefined;
-
-  /** @throws NotFoundError. The root always exists and is a folder. */
-  stat(path: SourcePath, options?: StatOptions): Promise<Stat>;
-
-  /**
-   * Optional: asks whether the root is there now, by one small request. Fails where it is missing; an empty
-   * one is there. It is called after something was not found, which is an outage where the root is missing
-   * too. Without it `stat` of the root is asked.
-   */
-  checkRoot?(options?: OperationOptions): Promise<void>;
-
-  /**
-   * The entries of a folder in pages, in the store's order; never opens a file. Names that cannot be a path
-   * segment are left out. @throws NotFoundError, WrongKindError (a file) no later than the first page.
-   */
-  list(folder: SourcePath, options?: ListOptions): AsyncIterable<readonly Entry[]>;
-
-  /** @throws NotFoundError, WrongKindError (a folder), ChangedMeanwhileError. */
-  read(path: SourcePath, options?: ReadOptions): Promise<ReadResult>;
-
+export interface StorageAdapter extends ReadableStore {
   /**
    * Stores the content whole or not at all: an abort, a failing content or a crash leaves the old file as it
    * was and no temporary one (a crash: after the next start). Missing parent folders are created. A folder of
@@ -249,40 +110,6 @@ export interface StorageAdapter {
 
   /** Optional, else the port copies and then removes. Always create-only. */
   moveFolder?(from: SourcePath, to: SourcePath, options?: OperationOptions): Promise<void>;
-
-  /**
-   * Optional: all that lies below a folder, each folder before what it holds, in an order that is always the
-   * same; a walk from the position of any entry or page goes on behind it, without a miss or a repetition.
-   * Present only where it is cheaper than listing folder by folder. @throws UnsupportedError before anything
-   * is found, where this service cannot do it.
-   */
-  walk?(folder: SourcePath, options: TreeWalkOptions): AsyncIterable<WalkPage>;
-
-  /**
-   * Optional: several entries of one folder, in the order of `names`, with the versions that `stat` reports;
-   * undefined where nothing lies. Present only where it is cheaper than listing the folder for a page of
-   * names.
-   */
-  statMany?(
-    folder: SourcePath,
-    names: readonly string[],
-    options?: StatOptions,
-  ): Promise<readonly (Entry | undefined)[]>;
-
-  /**
-   * Optional: many small files, of one folder or several, read whole, in the order of `paths`; undefined for
-   * a file that is to be read by `read`, which also says why. Present only where it is cheaper than that.
-   */
-  readMany?(
-    paths: readonly SourcePath[],
-    options: ReadManyOptions,
-  ): Promise<readonly (WholeFile | undefined)[]>;
-
-  /**
-   * Optional: a URL by which anybody reads the file until it expires, answered with this type and
-   * disposition; undefined where the store cannot make one. Costs no request.
-   */
-  temporaryUrl?(path: SourcePath, options: TemporaryUrlOptions): Promise<string | undefined>;
 
   /**
    * Optional: takes content in before its name is decided. Else the port spools to a local temporary file.

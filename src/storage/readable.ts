@@ -109,10 +109,10 @@ export interface TemporaryUrlOptions extends OperationOptions {
   readonly disposition: string;
 }
 
-/** A file being read. Whoever receives it owns the stream: reads it to its end or destroys it. */
+/** A file being read. The caller owns the stream: reads it to its end or destroys it. */
 export interface ReadResult {
   readonly stat: Stat;
-  /** All the content, where the store has read it already. Whoever takes it leaves `stream` alone. */
+  /** All the content, where the store has read it already. A caller that uses it leaves `stream` alone. */
   readonly bytes?: Uint8Array | undefined;
   readonly stream: Readable;
 }
@@ -125,7 +125,7 @@ export interface ReadableStore {
 
   /**
    * Where the root of this store lies in its backend. Two stores with the same `backend` share entries when
-   * one `root` is, or contains, the other. Undefined: nobody else reaches the entries, or it is not known.
+   * one `root` is, or contains, the other. Undefined: no other store reaches the entries, or it is not known.
    * Never shown to clients.
    */
   readonly identity?: StoreIdentity | undefined;

@@ -2,15 +2,12 @@ import { NotFoundError, WrongKindError } from '../errors/errors.ts';
 import { isRefusal } from '../errors/refusals.ts';
 import type { EntryKind, OperationOptions, PutOptions, Stat, StorageAdapter } from '../storage/adapter.ts';
 import { moveFolder } from '../storage/folders.ts';
-import type { StoreLocation } from '../storage/location.ts';
 import { measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { eraseId, forgetId } from './erase.ts';
-import { findRecord, writeRecord, type TrashRecord } from './record.ts';
-import { listIds } from './sweep.ts';
-import { isTrashId, newTrashId, timeOf, trashPaths } from './trash-folder.ts';
-
-export type { TrashRecord } from './record.ts';
+import { type TrashRecord, writeRecord } from './record.ts';
+import { newTrashId, timeOf, trashPaths } from './trash-folder.ts';
+import { trashedPath } from './trashed.ts';
 
 /** Who removes something. */
 export interface Remover {
@@ -23,9 +20,6 @@ export interface Removed {
   readonly path: SourcePath;
   readonly kind: EntryKind;
 }
-
-/** Records that are read at the same time. */
-const AT_ONCE = 8;
 
 const move = (
   storage: StorageAdapter,
@@ -90,43 +84,6 @@ export const copyIntoTrash = (
   enter(storage, { path, kind: 'file' }, { ...by, replaced: true }, options, (target) =>
     storage.copyFile(path, target, { createOnly: true, ...options }),
   );
-
-/**
- * What lies in the trash under an id from outside; undefined for a forged id, for one whose record cannot be
- * trusted, and where nothing lies (any more).
- */
-export const findInTrash = async (
-  storage: StorageAdapter,
-  text: string,
-  options: OperationOptions,
-): Promise<TrashRecord | undefined> => {
-  return isTrashId(text) ? findRecord(storage, text, options) : undefined;
-};
-
-/**
- * All that lies in the trash, the newest first. Costs a listing of names, and a reading and a look for each,
- * some at a time and no further ahead than they are asked for.
- */
-export async function* trashContents(
-  storage: StorageAdapter,
-  options: OperationOptions,
-): AsyncGenerator<TrashRecord, void, undefined> {
-  const ids = await listIds(storage, options);
-  for (let start = 0; start < ids.length; start += AT_ONCE) {
-    const some = ids.slice(start, start + AT_ONCE);
-    const found = await Promise.all(some.map((id) => findInTrash(storage, id, options)));
-    for (const record of found) if (record !== undefined) yield record;
-  }
-}
-
-/** The folder of an id, which an operation that takes something out of the trash holds. */
-export const trashLocation = (storage: StorageAdapter, { id }: TrashRecord): StoreLocation => ({
-  storage,
-  path: trashPaths.of(id),
-});
-
-/** Where a removed item lies now. */
-export const trashedPath = ({ id, path }: TrashRecord): SourcePath => trashPaths.item(id, path.name);
 
 /**
  * Moves something out of the trash, create-only; its record stays for `leaveTrash`.

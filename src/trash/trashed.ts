@@ -38,7 +38,7 @@ export async function* trashContents(
   }
 }
 
-/** The folder of an id, which whoever takes something out of the trash holds. */
+/** The folder of an id, which an operation that takes something out of the trash holds. */
 export const trashLocation = (storage: ReadableStore, { id }: TrashRecord): Located => ({
   storage,
   path: trashPaths.of(id),
