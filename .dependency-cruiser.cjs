@@ -40,7 +40,7 @@ module.exports = {
     },
     only('config', '^src/config/', [
       '^src/(errors|content|storage|log)/',
-      '^src/adapters/[^/]+/options\\.ts$',
+      '^src/adapters/(table|[^/]+/options)\\.ts$',
       '^src/events/event\\.ts$',
     ]),
     only('sources', '^src/sources/', ['^src/(storage|concurrency|config|errors|content|log)/']),

@@ -1,14 +1,7 @@
 import type { RuleKeys } from './access/access.ts';
 import { createActions, type Actions } from './actions/registry.ts';
 import { ruleKeysOf } from './actions/rule-keys.ts';
-import { createAzureFactory } from './adapters/azure/factory.ts';
-import { createFtpFactory } from './adapters/ftp/factory.ts';
-import { createGcsFactory } from './adapters/gcs/factory.ts';
-import { createLocalFactory } from './adapters/local/factory.ts';
-import { memoryFactory } from './adapters/memory/adapter.ts';
-import { createS3Factory } from './adapters/s3/factory.ts';
-import { createSftpFactory } from './adapters/sftp/factory.ts';
-import { createWebdavFactory } from './adapters/webdav/factory.ts';
+import { createBuiltInFactories } from './adapters/table.ts';
 import { readSourceEnvironment } from './config/environment.ts';
 import { requireStateDirectory } from './config/keeping.ts';
 import { loadConfig } from './config/load.ts';
@@ -24,19 +17,6 @@ import { halfDenied, openActions, type RuledActions } from './open-actions.ts';
 import { missingPackages, packagesOf } from './optional-packages.ts';
 import { registeredFactories } from './storage/register.ts';
 import type { StorageFactories, StorageFactory } from './storage/registry.ts';
-
-const factoriesOf = (own: Readonly<Record<string, StorageFactory>> | undefined): StorageFactories =>
-  new Map([
-    ...registeredFactories(own),
-    ['local', createLocalFactory()],
-    ['memory', memoryFactory],
-    ['s3', createS3Factory()],
-    ['azure', createAzureFactory()],
-    ['gcs', createGcsFactory()],
-    ['sftp', createSftpFactory()],
-    ['ftp', createFtpFactory()],
-    ['webdav', createWebdavFactory()],
-  ]);
 
 /** The warning about a service that is open to all. */
 export const UNGUARDED =
@@ -83,7 +63,7 @@ export const prepare = (
   own: Readonly<Record<string, StorageFactory>> | undefined,
 ): CheckedConfiguration => {
   checkHooks(hooks);
-  const factories = factoriesOf(own);
+  const factories = new Map([...registeredFactories(own), ...createBuiltInFactories()]);
   const config = loadConfig(input, factories, readSourceEnvironment());
   if (config.settings.auth !== undefined && hooks.checkAuthentication !== undefined)
     throw new ConfigError(['auth: must not be set together with the hook checkAuthentication']);

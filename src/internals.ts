@@ -3,6 +3,10 @@
  * built beside the public ones, shares their code, and stays out of the published package. Not for use
  * elsewhere.
  */
+import { adapterTable } from './adapters/table.ts';
+
+export const createS3Factory = adapterTable.s3.createFactory;
+export const createWebdavFactory = adapterTable.webdav.createFactory;
 export { compileRules } from './access/access.ts';
 export { forBoth } from './view/keys.ts';
 export { accessKeyOf, defineAction, neededKeys } from './actions/action.ts';
@@ -25,12 +29,10 @@ export { putBack } from './adapters/local/naming.ts';
 export { ScanThread, ScanThreadMissing } from './adapters/local/scan-thread.ts';
 export { MemoryAdapter, memoryFactory } from './adapters/memory/adapter.ts';
 export { AzureAdapter } from './adapters/azure/adapter.ts';
-export { createAzureFactory } from './adapters/azure/factory.ts';
 export { parseAzureOptions } from './adapters/azure/options.ts';
 export { GcsAdapter } from './adapters/gcs/adapter.ts';
 export { parseGcsOptions } from './adapters/gcs/options.ts';
 export { S3Adapter } from './adapters/s3/adapter.ts';
-export { createS3Factory } from './adapters/s3/factory.ts';
 export { KnownServices } from './adapters/s3/known-services.ts';
 export { parseS3Options } from './adapters/s3/options.ts';
 export { openFtpAdapter } from './adapters/ftp/adapter.ts';
@@ -39,7 +41,6 @@ export { openSftpAdapter } from './adapters/sftp/adapter.ts';
 export { knownHostIn, isAccepted } from './adapters/sftp/host-keys.ts';
 export { parseSftpOptions } from './adapters/sftp/options.ts';
 export { openWebdavAdapter } from './adapters/webdav/adapter.ts';
-export { createWebdavFactory } from './adapters/webdav/factory.ts';
 export { parseWebdavOptions } from './adapters/webdav/options.ts';
 export { examineService, type DoctorOptions } from './cli/doctor/doctor.ts';
 export type { Finding } from './cli/doctor/finding.ts';

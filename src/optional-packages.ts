@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { isPlainObject } from './config/plain-values.ts';
+import { packagesOfAdapter } from './adapters/table.ts';
 import type { ConnectorConfig } from './config/types.ts';
 
 /** A package that only some need. */
@@ -9,42 +9,16 @@ export interface OptionalPackage {
   readonly purpose: string;
 }
 
-/** Whether an azure source logs in with neither a key nor a signature. */
-const usesIdentity = (options: unknown): boolean =>
-  isPlainObject(options) &&
-  ['connectionString', 'accountKey', 'sasToken'].every((key) => options[key] === undefined);
-
-const isAnonymous = (options: unknown): boolean => isPlainObject(options) && options['anonymous'] === true;
-
-const named = (name: string): string => `the source ${JSON.stringify(name)}`;
-
 /** The packages without which a part of the configuration cannot work. */
 export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly OptionalPackage[] => [
-  ...sources
-    .filter(({ storageAdapter }) => storageAdapter === 's3')
-    .flatMap(({ name, settings: { serve, delivery } }) => [
-      { name: '@aws-sdk/client-s3', purpose: named(name) },
-      ...(serve !== 'off' && delivery === 'redirect'
-        ? [{ name: '@aws-sdk/s3-request-presigner', purpose: `redirects of ${named(name)}` }]
-        : []),
-    ]),
-  ...sources
-    .filter(({ storageAdapter }) => storageAdapter === 'sftp')
-    .map(({ name }) => ({ name: 'ssh2', purpose: named(name) })),
-  ...sources
-    .filter(({ storageAdapter }) => storageAdapter === 'ftp')
-    .map(({ name }) => ({ name: 'basic-ftp', purpose: named(name) })),
-  ...sources
-    .filter(({ storageAdapter }) => storageAdapter === 'azure')
-    .flatMap(({ name, adapterOptions }) => [
-      { name: '@azure/storage-blob', purpose: named(name) },
-      ...(usesIdentity(adapterOptions)
-        ? [{ name: '@azure/identity', purpose: `the login of ${named(name)}` }]
-        : []),
-    ]),
-  ...sources
-    .filter(({ storageAdapter, adapterOptions }) => storageAdapter === 'gcs' && !isAnonymous(adapterOptions))
-    .map(({ name }) => ({ name: 'google-auth-library', purpose: named(name) })),
+  ...sources.flatMap(({ name: source, storageAdapter, adapterOptions, settings: { serve, delivery } }) =>
+    packagesOfAdapter(storageAdapter, adapterOptions, serve !== 'off' && delivery === 'redirect').map(
+      ({ name, part }) => {
+        const whole = `the source ${JSON.stringify(source)}`;
+        return { name, purpose: part === undefined ? whole : `${part} of ${whole}` };
+      },
+    ),
+  ),
   ...(settings.auth?.jwt === undefined ? [] : [{ name: 'jose', purpose: 'auth.jwt' }]),
   ...(settings.tus === undefined ? [] : [{ name: '@tus/server', purpose: 'tus' }]),
   ...(settings.rateLimits === undefined ? [] : [{ name: 'rate-limiter-flexible', purpose: 'rateLimits' }]),

@@ -1,4 +1,4 @@
-import { adapterOptions } from './adapter-options.ts';
+import { optionsSchemas } from '../../src/adapters/table.ts';
 import {
   documentedSettings,
   writtenSchema,
@@ -7,6 +7,8 @@ import {
 } from './settings-schema.ts';
 
 type Properties = Readonly<Record<string, JsonSchema>>;
+
+const adapterNames = Object.keys(optionsSchemas);
 
 const REFERENCE: JsonSchema = { $ref: '#/definitions/reference' };
 const isText = ({ type, enum: values }: JsonSchema): boolean => type === 'string' && values === undefined;
@@ -81,20 +83,14 @@ const ownProperties: Properties = {
     type: ['string', 'null'],
     minLength: 1,
     default: 'local',
-    examples: ['local', 's3', 'azure', 'gcs', 'sftp', 'ftp', 'webdav'],
-    description: 'local, s3, azure, gcs, sftp, ftp, webdav, or the name of a registered adapter.',
+    examples: ['local', ...adapterNames],
+    description: `${['local', ...adapterNames].join(', ')}, or the name of a registered adapter.`,
   },
 };
 
 const adapterProperties = (): Properties => ({
-  s3: { type: 'object', description: 'Options of the s3 adapter.' },
-  sftp: { type: 'object', description: 'Options of the sftp adapter.' },
-  ftp: { type: 'object', description: 'Options of the ftp adapter.' },
-  azure: { type: 'object', description: 'Options of the azure adapter.' },
-  gcs: { type: 'object', description: 'Options of the gcs adapter.' },
-  webdav: { type: 'object', description: 'Options of the webdav adapter.' },
   ...Object.fromEntries(
-    adapterOptions.map(({ adapter, schema }) => {
+    Object.entries(optionsSchemas).map(([adapter, schema]) => {
       const written = writtenSchema(schema);
       const properties = orNullEach(written.properties ?? {});
       return [adapter, { description: `Options of the ${adapter} adapter.`, ...written, properties }];
@@ -116,12 +112,7 @@ const sourceSchema = (settings: readonly DocumentedSetting[]): JsonSchema => ({
   },
   required: ['title'],
   allOf: [
-    whenAdapter('s3', 's3'),
-    whenAdapter('sftp', 'sftp'),
-    whenAdapter('ftp', 'ftp'),
-    whenAdapter('azure', 'azure'),
-    whenAdapter('gcs', 'gcs'),
-    whenAdapter('webdav', 'webdav'),
+    ...adapterNames.map((name) => whenAdapter(name, name)),
     whenAdapter('local', 'root'),
     { if: { not: { required: ['storageAdapter'] } }, then: { required: ['root'] } },
   ],

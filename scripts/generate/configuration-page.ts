@@ -1,6 +1,6 @@
+import { optionsSchemas } from '../../src/adapters/table.ts';
 import { DEFAULT_BASEURL } from '../../src/config/environment.ts';
 import { defaultExtensions } from '../../src/config/setting-values.ts';
-import { adapterOptions } from './adapter-options.ts';
 import { code, defaultInWords, table, typeInWords } from './markdown.ts';
 import {
   documentedSettings,
@@ -10,6 +10,8 @@ import {
 } from './settings-schema.ts';
 
 const HEAD = ['Key', 'Type', 'Default', 'Meaning'];
+
+const adapterNames = Object.keys(optionsSchemas);
 
 type Row = readonly string[];
 
@@ -32,8 +34,8 @@ const settingRows = (settings: readonly DocumentedSetting[]): readonly Row[] =>
 const isUsed = ({ meta }: DocumentedSetting): boolean => meta.unused !== true;
 
 const adapterSection = (): string =>
-  adapterOptions
-    .map(({ adapter, schema }) => {
+  Object.entries(optionsSchemas)
+    .map(([adapter, schema]) => {
       const { properties = {}, required = [] } = writtenSchema(schema);
       const rows = Object.entries(properties).flatMap(([key, child]) =>
         rowsOf(key, child, child.description ?? '').map(
@@ -154,14 +156,14 @@ ${table(HEAD, [
     code('storageAdapter'),
     'text',
     code('"local"'),
-    '`local`, `s3`, `azure`, `gcs`, `sftp`, `ftp`, `webdav`, or the name of a registered adapter.',
+    `${['local', ...adapterNames].map(code).join(', ')}, or the name of a registered adapter.`,
   ],
-  [code('s3'), 'object', 'required with `s3`', 'Options of the s3 adapter.'],
-  [code('sftp'), 'object', 'required with `sftp`', 'Options of the sftp adapter.'],
-  [code('ftp'), 'object', 'required with `ftp`', 'Options of the ftp adapter.'],
-  [code('azure'), 'object', 'required with `azure`', 'Options of the azure adapter.'],
-  [code('gcs'), 'object', 'required with `gcs`', 'Options of the gcs adapter.'],
-  [code('webdav'), 'object', 'required with `webdav`', 'Options of the webdav adapter.'],
+  ...adapterNames.map((name) => [
+    code(name),
+    'object',
+    `required with ${code(name)}`,
+    `Options of the ${name} adapter.`,
+  ]),
   [
     'any setting above',
     '',

@@ -80,6 +80,18 @@ const problemsOfIssue = (issue: z.core.$ZodIssue): readonly string[] =>
     ? issue.keys.map((key) => `${[...issue.path, key].join('.')}: is not a known key`)
     : [`${issue.path.join('.')}: ${issue.message}`];
 
-/** What is wrong with the options of an adapter, in the form that `parseOptions` of its factory returns. */
-export const problemsOfOptions = ({ issues }: z.ZodError): readonly string[] =>
-  issues.flatMap(problemsOfIssue);
+/**
+ * `parseOptions` of a factory, by a schema and by what a schema cannot say: `check` returns the problems of
+ * options that fit the schema. Every problem begins with its dotted key.
+ */
+export const optionsParser =
+  <Schema extends z.ZodType>(
+    schema: Schema,
+    check: (options: z.output<Schema>) => readonly string[] = () => [],
+  ) =>
+  (options: unknown): { readonly value: z.output<Schema> } | { readonly problems: readonly string[] } => {
+    const { data, error } = schema.safeParse(options);
+    if (error !== undefined) return { problems: error.issues.flatMap(problemsOfIssue) };
+    const problems = check(data);
+    return problems.length > 0 ? { problems } : { value: data };
+  };

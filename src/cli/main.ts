@@ -9,7 +9,6 @@ import { createHealth } from './health.ts';
 import { help } from './help.ts';
 import { interruptible } from './interrupt.ts';
 import { Metrics } from './metrics.ts';
-import { missingPackages, packagesOf } from '../optional-packages.ts';
 import { readDefinition } from './read-config.ts';
 import { parsePort, readAddress, serve, StartError } from './serve.ts';
 
@@ -44,6 +43,7 @@ const checkConfig = async ({
 }: Extract<Command, { readonly name: 'check-config' }>): Promise<number> => {
   const { config, hooks } = await readDefinition(file);
   const { checkConfiguration } = await import('../checked-configuration.ts');
+  const { missingPackages, packagesOf } = await import('../optional-packages.ts');
   const checked = checkConfiguration(config, hooks);
   const { warnings, risks, unused } = checked;
   for (const warning of [...warnings, ...risks.map(riskLine)]) print(`Note: ${warning}`);

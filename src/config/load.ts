@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { optionsSchemas } from '../adapters/table.ts';
 import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories } from '../storage/registry.ts';
 import { DEFAULT_BASEURL, type SourceEnvironment } from './environment.ts';
@@ -21,12 +22,7 @@ const topSchema = z.strictObject({
   name: ofSources,
   baseurlAliases: ofSources,
   storageAdapter: ofSources,
-  s3: ofSources,
-  azure: ofSources,
-  gcs: ofSources,
-  sftp: ofSources,
-  ftp: ofSources,
-  webdav: ofSources,
+  ...Object.fromEntries(Object.keys(optionsSchemas).map((name) => [name, ofSources])),
 });
 
 /** The texts of a configuration that may be given by reference. */

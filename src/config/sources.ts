@@ -1,11 +1,6 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { azureOptionsSchema } from '../adapters/azure/options.ts';
-import { ftpOptionsSchema } from '../adapters/ftp/options.ts';
-import { gcsOptionsSchema } from '../adapters/gcs/options.ts';
-import { s3OptionsSchema } from '../adapters/s3/options.ts';
-import { sftpOptionsSchema } from '../adapters/sftp/options.ts';
-import { webdavOptionsSchema } from '../adapters/webdav/options.ts';
+import { optionsSchemas } from '../adapters/table.ts';
 import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories } from '../storage/registry.ts';
 import { checkWritten, globalKeys, overrideSettings } from './load-settings.ts';
@@ -16,7 +11,7 @@ import type { SourceConfig } from './types.ts';
 import { baseurlProblem, withSlash } from './values.ts';
 
 /** Adapters of the protocol: their options are accepted by every source, and needed with their adapter. */
-const PROTOCOL_ADAPTERS: readonly string[] = ['s3', 'azure', 'gcs', 'sftp', 'ftp', 'webdav'];
+const PROTOCOL_ADAPTERS = Object.keys(optionsSchemas);
 
 const publicUrl = z.string().transform((text, context) => {
   const message = baseurlProblem(text);
@@ -42,16 +37,7 @@ const ownShape = {
 /**
  * A source as far as its texts may be given by reference. The options of registered adapters are not known.
  */
-export const sourceOfReferences = z.object({
-  ...settingsShape,
-  ...ownShape,
-  s3: s3OptionsSchema,
-  azure: azureOptionsSchema,
-  gcs: gcsOptionsSchema,
-  sftp: sftpOptionsSchema,
-  ftp: ftpOptionsSchema,
-  webdav: webdavOptionsSchema,
-});
+export const sourceOfReferences = z.object({ ...settingsShape, ...ownShape, ...optionsSchemas });
 
 /** The whole of a source: its own keys, the options of every adapter, and the settings that it overrides. */
 const sourceSchema = (factories: StorageFactories) => {

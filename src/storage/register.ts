@@ -1,16 +1,12 @@
 import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories, StorageFactory } from './registry.ts';
 
-const RESERVED: ReadonlySet<string> = new Set([
-  'local',
-  's3',
-  'azure',
-  'gcs',
-  'sftp',
-  'ftp',
-  'webdav',
-  'memory',
-]);
+const builtInNames = ['local', 'memory', 's3', 'azure', 'gcs', 'sftp', 'ftp', 'webdav'] as const;
+
+/** The name of an adapter of this package, which no other may take. */
+export type BuiltInName = (typeof builtInNames)[number];
+
+const RESERVED: ReadonlySet<string> = new Set(builtInNames);
 
 /**
  * The one exception to "no state of a module": an adapter package registers itself by being imported, before

@@ -7,7 +7,7 @@ import {
   authoritiesOption,
   countOption,
   filledOption,
-  problemsOfOptions,
+  optionsParser,
   secondsOption,
   textOption,
 } from '../../adapter-support/option-fields.ts';
@@ -106,11 +106,4 @@ const problemsOfLogin = ({
 };
 
 /** Checks options as a configuration has them, without nulls. */
-export const parseAzureOptions = (
-  options: unknown,
-): { readonly value: AzureOptions } | { readonly problems: readonly string[] } => {
-  const parsed = azureOptionsSchema.safeParse(options);
-  if (!parsed.success) return { problems: problemsOfOptions(parsed.error) };
-  const problems = problemsOfLogin(parsed.data);
-  return problems.length > 0 ? { problems } : { value: parsed.data };
-};
+export const parseAzureOptions = optionsParser(azureOptionsSchema, problemsOfLogin);

@@ -4,7 +4,7 @@ import {
   countOption,
   filledOption,
   flagOption,
-  problemsOfOptions,
+  optionsParser,
   secondsOption,
   textOption,
 } from '../../adapter-support/option-fields.ts';
@@ -52,9 +52,4 @@ export const ftpOptionsSchema = z
 export type FtpOptions = z.output<typeof ftpOptionsSchema>;
 
 /** Checks options as written in a configuration; every problem begins with its dotted key. */
-export const parseFtpOptions = (
-  options: unknown,
-): { readonly value: FtpOptions } | { readonly problems: readonly string[] } => {
-  const outcome = ftpOptionsSchema.safeParse(options);
-  return outcome.success ? { value: outcome.data } : { problems: problemsOfOptions(outcome.error) };
-};
+export const parseFtpOptions = optionsParser(ftpOptionsSchema);

@@ -7,7 +7,7 @@ import {
   authoritiesOption,
   filledOption,
   flagOption,
-  problemsOfOptions,
+  optionsParser,
   textOption,
 } from '../../adapter-support/option-fields.ts';
 
@@ -61,12 +61,8 @@ export const gcsOptionsSchema = z.strictObject(
 export type GcsOptions = z.output<typeof gcsOptionsSchema>;
 
 /** Checks options as a configuration has them, without nulls. */
-export const parseGcsOptions = (
-  options: unknown,
-): { readonly value: GcsOptions } | { readonly problems: readonly string[] } => {
-  const parsed = gcsOptionsSchema.safeParse(options);
-  if (!parsed.success) return { problems: problemsOfOptions(parsed.error) };
-  return parsed.data.anonymous && parsed.data.credentialsFile !== undefined
-    ? { problems: ['anonymous: must not be used together with credentialsFile'] }
-    : { value: parsed.data };
-};
+export const parseGcsOptions = optionsParser(gcsOptionsSchema, ({ anonymous, credentialsFile }) =>
+  anonymous && credentialsFile !== undefined
+    ? ['anonymous: must not be used together with credentialsFile']
+    : [],
+);

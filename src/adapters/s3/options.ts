@@ -8,7 +8,7 @@ import {
   countOption,
   filledOption,
   flagOption,
-  problemsOfOptions,
+  optionsParser,
   secondsOption,
   textOption,
 } from '../../adapter-support/option-fields.ts';
@@ -86,13 +86,8 @@ export const s3OptionsSchema = z.strictObject(
 export type S3Options = z.output<typeof s3OptionsSchema>;
 
 /** Checks options as a configuration has them, without nulls. */
-export const parseS3Options = (
-  options: unknown,
-): { readonly value: S3Options } | { readonly problems: readonly string[] } => {
-  const parsed = s3OptionsSchema.safeParse(options);
-  if (!parsed.success) return { problems: problemsOfOptions(parsed.error) };
-  const { sseKmsKeyId, serverSideEncryption } = parsed.data;
-  return sseKmsKeyId !== undefined && serverSideEncryption?.startsWith('aws:kms') !== true
-    ? { problems: ['sseKmsKeyId: needs serverSideEncryption "aws:kms" or "aws:kms:dsse"'] }
-    : { value: parsed.data };
-};
+export const parseS3Options = optionsParser(s3OptionsSchema, ({ sseKmsKeyId, serverSideEncryption }) =>
+  sseKmsKeyId !== undefined && serverSideEncryption?.startsWith('aws:kms') !== true
+    ? ['sseKmsKeyId: needs serverSideEncryption "aws:kms" or "aws:kms:dsse"']
+    : [],
+);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import {
   countOption,
   filledOption,
-  problemsOfOptions,
+  optionsParser,
   secondsOption,
   textOption,
 } from '../../adapter-support/option-fields.ts';
@@ -86,9 +86,4 @@ export const sftpOptionsSchema = z
 export type SftpOptions = z.output<typeof sftpOptionsSchema>;
 
 /** Checks options as written in a configuration; every problem begins with its dotted key. */
-export const parseSftpOptions = (
-  options: unknown,
-): { readonly value: SftpOptions } | { readonly problems: readonly string[] } => {
-  const outcome = sftpOptionsSchema.safeParse(options);
-  return outcome.success ? { value: outcome.data } : { problems: problemsOfOptions(outcome.error) };
-};
+export const parseSftpOptions = optionsParser(sftpOptionsSchema);

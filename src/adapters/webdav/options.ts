@@ -4,7 +4,7 @@ import {
   countOption,
   filledOption,
   flagOption,
-  problemsOfOptions,
+  optionsParser,
   secondsOption,
   textOption,
 } from '../../adapter-support/option-fields.ts';
@@ -87,10 +87,4 @@ export const webdavOptionsSchema = z
 export type WebdavOptions = z.output<typeof webdavOptionsSchema>;
 
 /** Checks options as written in a configuration; every problem begins with its dotted key. */
-export const parseWebdavOptions = (
-  options: unknown,
-): { readonly value: WebdavOptions } | { readonly problems: readonly string[] } => {
-  const outcome = webdavOptionsSchema.safeParse(options);
-  if (outcome.success) return { value: outcome.data };
-  return { problems: problemsOfOptions(outcome.error) };
-};
+export const parseWebdavOptions = optionsParser(webdavOptionsSchema);

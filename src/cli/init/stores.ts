@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
+import { packagesOfAdapter } from '../../adapters/table.ts';
 import type { Questions } from './questions.ts';
 
 /** A part of the configuration. */
@@ -33,7 +34,7 @@ const askBucket = async (ask: Questions): Promise<NamedAnswer> => {
     name: bucket,
     answer: {
       written: { title: bucket, storageAdapter: 's3', s3, serve: 'public' },
-      steps: ['npm install @aws-sdk/client-s3', 'export AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=...'],
+      steps: ['export AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=...'],
     },
   };
 };
@@ -62,7 +63,7 @@ const askSftp = async (ask: Questions): Promise<NamedAnswer> => {
     name: 'files',
     answer: {
       written: { title: 'Files', storageAdapter: 'sftp', sftp, serve: 'public' },
-      steps: ['npm install ssh2', 'export SFTP_PASSWORD=...'],
+      steps: ['export SFTP_PASSWORD=...'],
     },
   };
 };
@@ -81,7 +82,7 @@ const askFtp = async (ask: Questions): Promise<NamedAnswer> => {
     name: 'files',
     answer: {
       written: { title: 'Files', storageAdapter: 'ftp', ftp, serve: 'public' },
-      steps: ['npm install basic-ftp', 'export FTP_PASSWORD=...'],
+      steps: ['export FTP_PASSWORD=...'],
     },
   };
 };
@@ -99,10 +100,7 @@ const askAzure = async (ask: Questions): Promise<NamedAnswer> => {
     name: container,
     answer: {
       written: { title: container, storageAdapter: 'azure', azure, serve: 'public' },
-      steps:
-        login === 'key'
-          ? ['npm install @azure/storage-blob', 'export AZURE_STORAGE_KEY=...']
-          : ['npm install @azure/storage-blob @azure/identity'],
+      steps: login === 'key' ? ['export AZURE_STORAGE_KEY=...'] : [],
     },
   };
 };
@@ -118,7 +116,7 @@ const askGcs = async (ask: Questions): Promise<NamedAnswer> => {
     name: bucket,
     answer: {
       written: { title: bucket, storageAdapter: 'gcs', gcs, serve: 'public' },
-      steps: ['npm install google-auth-library'],
+      steps: [],
     },
   };
 };
@@ -144,5 +142,8 @@ export const askStore = async (ask: Questions): Promise<NamedAnswer> => {
     { value: 'sftp', text: 'on an SFTP server' },
     { value: 'ftp', text: 'on an FTP server' },
   ]);
-  return questionsOf[kind](ask);
+  const { name, answer } = await questionsOf[kind](ask);
+  const packages = packagesOfAdapter(kind, answer.written[kind], false).map((one) => one.name);
+  const install = packages.length === 0 ? [] : [`npm install ${packages.join(' ')}`];
+  return { name, answer: { ...answer, steps: [...install, ...answer.steps] } };
 };
