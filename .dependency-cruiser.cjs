@@ -130,8 +130,8 @@ module.exports = {
     {
       name: 'one-door-outward',
       severity: 'error',
-      from: { pathNot: '^src/(remote|adapters/webdav)/' },
-      to: { path: '^node:https' },
+      from: { pathNot: '^src/(remote|remote-store|adapters/(gcs|s3|webdav))/' },
+      to: { path: '^(node:)?https$' },
     },
   ],
   options: {
