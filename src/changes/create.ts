@@ -53,7 +53,7 @@ const prepare = async (
 };
 
 /**
- * Removes what a request has stored before it failed. A file that somebody has changed since then stays, and
+ * Removes what a request has stored before it failed. A file that has changed since then stays, and
  * so does one that has replaced another: the older content is gone, and the new one is better than none.
  * Works without the request's signal, which may be the reason of the failure.
  */

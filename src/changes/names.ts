@@ -98,7 +98,7 @@ export interface NameSearch {
 
 /** Names that are asked for one by one before the whole folder is listed. */
 const GUESSES = 4;
-/** No folder that anybody can work with has as many variants of one name. */
+/** More variants of one name than a usable folder has. */
 const HIGHEST_NUMBER = 1_000_000;
 /**
  * Free names that other writers may take first. More are no race: the store refuses for a reason of its own.

@@ -20,7 +20,7 @@ const moveItem = (
     ? moveFolder(storage, from, to, { signal })
     : storage.moveFile(from, to, { createOnly: true, signal });
 
-/** A name that nobody has, and that listings show: what a crash leaves under it is not out of reach. */
+/** A free name, which listings show: what a crash leaves under it is not out of reach. */
 const interimName = (kind: EntryKind, name: string): string => {
   const suffix = `-${randomUUID().slice(0, 8)}`;
   return kind === 'file' ? withFileSuffix(name, suffix) : withFolderSuffix(name, suffix);
@@ -28,7 +28,7 @@ const interimName = (kind: EntryKind, name: string): string => {
 
 /**
  * Changes the letter case of a name in a store that ignores it, where the item itself has the new name
- * already: by way of a name that nobody has. Once the item has that one, the signal no longer counts; when a
+ * already: by way of a free name. Once the item has that one, the signal no longer counts; when a
  * step fails, the item gets its old name back.
  * @throws MovedInPartError with the name that the item has, where it could not get its old one back
  */

@@ -70,8 +70,8 @@ export const findItem = async (
 };
 
 /**
- * Refuses the path of a file that no listing shows, without asking the store: for whoever opens the file at
- * once.
+ * Refuses the path of a file that no listing shows, without asking the store: for callers that open the file
+ * at once.
  * @throws NotFoundError
  */
 export const requireShownFile = (settings: Settings, path: SourcePath): void => {
