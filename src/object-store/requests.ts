@@ -23,11 +23,23 @@ export class FailedRequest extends Error {
   /** Of the service, or of the system where there was no answer. */
   readonly code: string | undefined;
 
-  constructor(message: string, status: number | undefined, code: string | undefined) {
+  /** How often the request was sent, where the library sends it again by itself. */
+  readonly attempts: number;
+  /** By which the service finds the request in its own log. */
+  readonly requestId: string | undefined;
+
+  constructor(
+    message: string,
+    status: number | undefined,
+    code: string | undefined,
+    { attempts = 1, requestId }: { readonly attempts?: number; readonly requestId?: string | undefined } = {},
+  ) {
     super(message);
     this.name = code ?? 'FailedRequest';
     this.status = status;
     this.code = code;
+    this.attempts = attempts;
+    this.requestId = requestId;
   }
 }
 
@@ -47,6 +59,10 @@ export interface RequestLimits {
   /** How long a request may wait while no connection becomes free, in milliseconds. */
   readonly waitMs: number;
   readonly maxAttempts: number;
+  /** Most connections of each of the two kinds. Default: 48. */
+  readonly connections?: number;
+  /** Whether a failed request is sent again. Default: after what passes in a moment. */
+  readonly mayRepeat?: (error: unknown) => boolean;
   /** The error of ours for one of the library. `operation`: what was tried, for the log. */
   readonly errorOf: (error: unknown, operation: string) => StowageError;
 }
@@ -55,7 +71,7 @@ export interface RequestLimits {
 type Work<T> = (signal: AbortSignal | undefined, attempt: number) => Promise<T>;
 
 /**
- * The requests of one store: 48 connections for downloads and as many for the rest, each request sent again
+ * The requests of one store: connections for downloads and as many for the rest, each request sent again
  * after what passes. Only requests that may be sent twice are to go this way.
  */
 export class Requests {
@@ -64,21 +80,30 @@ export class Requests {
   readonly #reads: Slots;
   readonly #others: Slots;
   readonly #limits: RequestLimits;
+  readonly #mayRepeat: (error: unknown) => boolean;
   #isClosed = false;
 
   constructor(limits: RequestLimits) {
-    const slots = { connections: CONNECTIONS, mayWait: MAY_WAIT, waitMs: limits.waitMs };
+    const { connections = CONNECTIONS } = limits;
+    const slots = { connections, mayWait: MAY_WAIT, waitMs: limits.waitMs };
     this.#reads = createConnectionSlots(slots);
     this.#others = createConnectionSlots(slots);
     this.#limits = limits;
+    this.#mayRepeat = limits.mayRepeat ?? isPassing;
   }
 
   /** @throws the signal's reason, or one of our errors */
-  async send<T>(operation: string, signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
-    return this.#repeat(operation, signal, async (attempt) => {
+  async send<T>(
+    operation: string,
+    signal: AbortSignal | undefined,
+    work: Work<T>,
+    mayRepeat = this.#mayRepeat,
+  ): Promise<T> {
+    const once = async (attempt: number): Promise<T> => {
       const free = await this.#others.take(signal);
       return this.#run(operation, signal, (own) => work(own, attempt).finally(free));
-    });
+    };
+    return this.#repeat(signal, once, mayRepeat);
   }
 
   /** As `send`, for an answer with a body: its connection counts as used until `release` is called. */
@@ -87,7 +112,7 @@ export class Requests {
     signal: AbortSignal | undefined,
     work: Work<T>,
   ): Promise<{ readonly output: T; readonly release: () => void }> {
-    return this.#repeat(operation, signal, async (attempt) => {
+    const once = async (attempt: number) => {
       const release = await this.#reads.take(signal);
       try {
         return { output: await this.#run(operation, signal, (own) => work(own, attempt)), release };
@@ -95,7 +120,8 @@ export class Requests {
         release();
         throw error;
       }
-    });
+    };
+    return this.#repeat(signal, once, this.#mayRepeat);
   }
 
   /** What is sent from now on fails. */
@@ -104,16 +130,16 @@ export class Requests {
   }
 
   async #repeat<T>(
-    operation: string,
     signal: AbortSignal | undefined,
     once: (attempt: number) => Promise<T>,
+    mayRepeat: (error: unknown) => boolean,
   ): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       if (this.#isClosed) throw new StorageUnavailableError({ detail: 'the store was closed' });
       try {
         return await once(attempt);
       } catch (error) {
-        if (attempt >= this.#limits.maxAttempts || !isPassing(error)) throw error;
+        if (attempt >= this.#limits.maxAttempts || !mayRepeat(error)) throw error;
       }
       await pause(attempt, BACKOFF, signal);
     }

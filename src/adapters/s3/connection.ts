@@ -1,16 +1,11 @@
 import type { S3 } from '@aws-sdk/client-s3';
 import { orAborted } from '../../concurrency/or-aborted.ts';
-import type { Slots } from '../../concurrency/slots.ts';
 import { StorageUnavailableError } from '../../errors/errors.ts';
-import { pause } from '../../remote-store/backoff.ts';
-import { createConnectionSlots } from '../../remote-store/connection-slots.ts';
+import { Requests } from '../../object-store/requests.ts';
 import type { Agents, KnownServices } from './known-services.ts';
 import { attemptsOf, fromS3Error, isConflict } from './errors.ts';
 import type { S3Options } from './options.ts';
 import { createClient } from './sdk.ts';
-
-const MAY_WAIT = 2000;
-const BACKOFF = { firstMs: 100, longestMs: 20_000 };
 
 /** Sends one request. `http` carries the signal. */
 type Work<T> = (s3: S3, http: { readonly abortSignal?: AbortSignal }) => Promise<T>;
@@ -18,22 +13,22 @@ type Work<T> = (s3: S3, http: { readonly abortSignal?: AbortSignal }) => Promise
 /** The client of one store, made at its first use; its connections are bounded, and its errors are ours. */
 export class Connection {
   readonly #connect: () => Promise<S3>;
-  readonly #attempts: number;
-  // Reads have connections of their own: a download that waits for its reader must not keep an upload from
-  // starting, or both would wait for each other when one feeds the other.
-  readonly #reads: Slots;
-  readonly #requests: Slots;
+  readonly #requests: Requests;
   readonly #agents: Agents;
   #client: Promise<S3> | undefined;
   #closed = false;
 
   constructor(options: S3Options, services: KnownServices) {
-    const { connections, readTimeout, connectTimeout } = options;
-    // Longer than a download keeps its connection while its reader pauses.
-    const limits = { connections, mayWait: MAY_WAIT, waitMs: (readTimeout + connectTimeout) * 1000 };
-    this.#reads = createConnectionSlots(limits);
-    this.#requests = createConnectionSlots(limits);
-    this.#attempts = options.maxAttempts;
+    const { connections, maxAttempts, readTimeout, connectTimeout } = options;
+    this.#requests = new Requests({
+      connections,
+      // Longer than a download keeps its connection while its reader pauses.
+      waitMs: (readTimeout + connectTimeout) * 1000,
+      maxAttempts,
+      // The SDK repeats what is lost by itself, but not these.
+      mayRepeat: isConflict,
+      errorOf: fromS3Error,
+    });
     this.#agents = services.takeAgents(options.ca);
     this.#connect = () => createClient(options, services, this.#agents);
   }
@@ -48,34 +43,28 @@ export class Connection {
     operation: string,
     signal: AbortSignal | undefined,
     work: Work<T>,
-    mayRepeat: (error: unknown) => boolean = isConflict,
+    mayRepeat?: (error: unknown) => boolean,
   ): Promise<T> {
     let sent = 0;
-    for (let attempt = 1; ; attempt += 1) {
-      const free = await this.#requests.take(signal);
+    const once = async (abortSignal: AbortSignal | undefined): Promise<T> => {
       try {
-        return await this.#run(operation, signal, work, { attemptsBefore: sent, done: free });
+        return await this.#work(abortSignal, work);
       } catch (error) {
-        if (attempt >= this.#attempts || !mayRepeat(error)) throw error;
-        sent = attemptsOf(error);
+        const failure = fromS3Error(error, operation, sent);
+        sent = attemptsOf(failure);
+        throw failure;
       }
-      await pause(attempt, BACKOFF, signal);
-    }
+    };
+    return this.#requests.send(operation, signal, once, mayRepeat);
   }
 
   /** As `send`, for an answer with a body: its connection counts as used until `release` is called. */
-  async sendRead<T>(
+  sendRead<T>(
     operation: string,
     signal: AbortSignal | undefined,
     work: Work<T>,
   ): Promise<{ readonly output: T; readonly release: () => void }> {
-    const release = await this.#reads.take(signal);
-    try {
-      return { output: await this.#run(operation, signal, work), release };
-    } catch (error) {
-      release();
-      throw error;
-    }
+    return this.#requests.sendRead(operation, signal, (abortSignal) => this.#work(abortSignal, work));
   }
 
   /** Has the client do what needs no request. */
@@ -84,7 +73,12 @@ export class Connection {
     signal: AbortSignal | undefined,
     work: (s3: S3) => Promise<T>,
   ): Promise<T> {
-    return this.#run(operation, signal, work);
+    try {
+      return await orAborted(this.#ready().then(work), signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw fromS3Error(error, operation);
+    }
   }
 
   async close(): Promise<void> {
@@ -94,25 +88,8 @@ export class Connection {
     this.#agents.release();
   }
 
-  async #run<T>(
-    operation: string,
-    signal: AbortSignal | undefined,
-    work: Work<T>,
-    { attemptsBefore = 0, done }: { readonly attemptsBefore?: number; readonly done?: () => void } = {},
-  ): Promise<T> {
-    // One of its own: one signal may stand for very many requests, and warns when too many listen to it.
-    const own = signal === undefined ? undefined : AbortSignal.any([signal]);
-    // A request that the signal has ended may go on for a moment, and keeps its connection for so long.
-    const sent = this.#ready()
-      .then((s3) => work(s3, own === undefined ? {} : { abortSignal: own }))
-      .finally(done);
-    try {
-      // The SDK's pauses between attempts know no signal.
-      return await orAborted(sent, own);
-    } catch (error) {
-      signal?.throwIfAborted();
-      throw fromS3Error(error, operation, attemptsBefore);
-    }
+  async #work<T>(abortSignal: AbortSignal | undefined, work: Work<T>): Promise<T> {
+    return work(await this.#ready(), abortSignal === undefined ? {} : { abortSignal });
   }
 
   async #ready(): Promise<S3> {

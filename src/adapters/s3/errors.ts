@@ -11,6 +11,7 @@ import {
   UnsafeNameError,
   UnsupportedError,
 } from '../../errors/errors.ts';
+import { FailedRequest, failedRequest } from '../../object-store/requests.ts';
 import { errorOfStatus } from '../../remote-store/answers.ts';
 
 type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
@@ -89,43 +90,21 @@ interface SdkError {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/**
- * What the log may read of a failed request. The SDK's own error is not passed on: services put the key id,
- * the session token and what was signed into its fields.
- */
-export class FailedRequest extends Error {
-  readonly status: number | undefined;
-  readonly requestId: string | undefined;
-  /** How often the request was sent. */
-  readonly attempts: number;
-
-  constructor({ name, message, $metadata }: SdkError, attemptsBefore: number) {
-    super(textOf(message) ?? '');
-    this.name = textOf(name) ?? 'Error';
-    this.status = $metadata?.httpStatusCode;
-    this.requestId = $metadata?.requestId;
-    this.attempts = ($metadata?.attempts ?? 1) + attemptsBefore;
-  }
-}
-
-const requestOf = (error: unknown): FailedRequest | undefined =>
-  error instanceof StowageError && error.cause instanceof FailedRequest ? error.cause : undefined;
-
 /** The HTTP status that the service answered with, as far as there was an answer. */
-export const statusOf = (error: unknown): number | undefined => requestOf(error)?.status;
+export const statusOf = (error: unknown): number | undefined => failedRequest(error)?.status;
 
 /** The code that the service, or the SDK in its place, gave the error. */
-export const codeOf = (error: unknown): string | undefined => requestOf(error)?.name;
+export const codeOf = (error: unknown): string | undefined => failedRequest(error)?.code;
 
 /** How often the failed request was sent. */
-export const attemptsOf = (error: unknown): number => requestOf(error)?.attempts ?? 1;
+export const attemptsOf = (error: unknown): number => failedRequest(error)?.attempts ?? 1;
 
 /** Whether the service asks for the same request once more. The SDK does not repeat these. */
 export const isConflict = (error: unknown): boolean => CONFLICTS.has(codeOf(error) ?? '');
 
 /** Whether the service has answered that it cannot take the request at the moment. */
 export const isPassing = (error: unknown): boolean =>
-  error instanceof BusyError || PASSING.has(statusOf(error));
+  failedRequest(error) !== undefined && (error instanceof BusyError || PASSING.has(statusOf(error)));
 
 /**
  * Our error for one of the SDK, by its code where there is one, else by its status: error bodies differ and
@@ -135,7 +114,15 @@ export const isPassing = (error: unknown): boolean =>
 export const fromS3Error = (error: unknown, operation: string, attemptsBefore = 0): StowageError => {
   if (error instanceof StowageError) return error;
   const failed: SdkError = typeof error === 'object' && error !== null ? error : { message: String(error) };
-  const cause = new FailedRequest(failed, attemptsBefore);
+  const { httpStatusCode, attempts = 1, requestId } = failed.$metadata ?? {};
+  // The SDK's own error is not passed on: services put the key id, the session token and what was signed into
+  // its fields.
+  const cause = new FailedRequest(
+    textOf(failed.message) ?? '',
+    httpStatusCode,
+    textOf(failed.name) ?? 'Error',
+    { attempts: attempts + attemptsBefore, requestId },
+  );
   const region = failed.$response?.headers?.['x-amz-bucket-region'];
   const facts = [cause.name, cause.status, region === undefined ? undefined : `bucket in region ${region}`];
   const detail = `${operation} failed (${facts.filter((fact) => fact !== undefined).join(', ')})`;
