@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { packagesOfAdapter } from './adapters/table.ts';
+import { adapterTable, packagesOfAdapter } from './adapters/table.ts';
 import type { ConnectorConfig } from './config/types.ts';
 
 /** A package that only some need. */
@@ -9,16 +9,19 @@ export interface OptionalPackage {
   readonly purpose: string;
 }
 
+const inOrderOfTable = (sources: ConnectorConfig['sources']): ConnectorConfig['sources'] =>
+  Object.keys(adapterTable).flatMap((kind) => sources.filter((one) => one.storageAdapter === kind));
+
 /** The packages without which a part of the configuration cannot work. */
 export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly OptionalPackage[] => [
-  ...sources.flatMap(({ name: source, storageAdapter, adapterOptions, settings: { serve, delivery } }) =>
-    packagesOfAdapter(storageAdapter, adapterOptions, serve !== 'off' && delivery === 'redirect').map(
-      ({ name, part }) => {
-        const whole = `the source ${JSON.stringify(source)}`;
-        return { name, purpose: part === undefined ? whole : `${part} of ${whole}` };
-      },
-    ),
-  ),
+  ...inOrderOfTable(sources).flatMap(({ name: source, storageAdapter, adapterOptions, settings }) => {
+    const isRedirected = settings.serve !== 'off' && settings.delivery === 'redirect';
+    const whole = `the source ${JSON.stringify(source)}`;
+    return packagesOfAdapter(storageAdapter, adapterOptions, isRedirected).map(({ name, part }) => ({
+      name,
+      purpose: part === undefined ? whole : `${part} of ${whole}`,
+    }));
+  }),
   ...(settings.auth?.jwt === undefined ? [] : [{ name: 'jose', purpose: 'auth.jwt' }]),
   ...(settings.tus === undefined ? [] : [{ name: '@tus/server', purpose: 'tus' }]),
   ...(settings.rateLimits === undefined ? [] : [{ name: 'rate-limiter-flexible', purpose: 'rateLimits' }]),

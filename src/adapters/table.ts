@@ -76,6 +76,22 @@ export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
         new (await import('./s3/adapter.ts')).S3Adapter(options, root, services);
     },
   }),
+  sftp: remote({
+    optionsSchema: sftpOptionsSchema,
+    parseOptions: parseSftpOptions,
+    packages: () => [{ name: 'ssh2' }],
+    opener: () => async (options, root) => (await import('./sftp/adapter.ts')).openSftpAdapter(options, root),
+  }),
+  ftp: remote({
+    optionsSchema: ftpOptionsSchema,
+    parseOptions: parseFtpOptions,
+    packages: () => [{ name: 'basic-ftp' }],
+    opener: () => {
+      // The server does not decide which of two stores has a new name.
+      const locks = createNameLocks();
+      return async (options, root) => (await import('./ftp/adapter.ts')).openFtpAdapter(options, root, locks);
+    },
+  }),
   azure: remote({
     optionsSchema: azureOptionsSchema,
     parseOptions: parseAzureOptions,
@@ -93,22 +109,6 @@ export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
     parseOptions: parseGcsOptions,
     packages: ({ anonymous }) => (anonymous ? [] : [{ name: 'google-auth-library' }]),
     opener: () => async (options, root) => new (await import('./gcs/adapter.ts')).GcsAdapter(options, root),
-  }),
-  sftp: remote({
-    optionsSchema: sftpOptionsSchema,
-    parseOptions: parseSftpOptions,
-    packages: () => [{ name: 'ssh2' }],
-    opener: () => async (options, root) => (await import('./sftp/adapter.ts')).openSftpAdapter(options, root),
-  }),
-  ftp: remote({
-    optionsSchema: ftpOptionsSchema,
-    parseOptions: parseFtpOptions,
-    packages: () => [{ name: 'basic-ftp' }],
-    opener: () => {
-      // The server does not decide which of two stores has a new name.
-      const locks = createNameLocks();
-      return async (options, root) => (await import('./ftp/adapter.ts')).openFtpAdapter(options, root, locks);
-    },
   }),
   webdav: remote({
     optionsSchema: webdavOptionsSchema,

@@ -1,7 +1,7 @@
 import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories, StorageFactory } from './registry.ts';
 
-const builtInNames = ['local', 'memory', 's3', 'azure', 'gcs', 'sftp', 'ftp', 'webdav'] as const;
+const builtInNames = ['local', 'memory', 's3', 'sftp', 'ftp', 'azure', 'gcs', 'webdav'] as const;
 
 /** The name of an adapter of this package, which no other may take. */
 export type BuiltInName = (typeof builtInNames)[number];
