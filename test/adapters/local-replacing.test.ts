@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
 import {
@@ -103,6 +104,75 @@ describe('a file that is replaced at the same moment', () => {
       const winners = outcomes.flatMap(({ status }, index) => (status === 'fulfilled' ? [index] : []));
       expect(winners).toHaveLength(1);
       expect(await files()).toEqual({ 'a.txt': `edit ${String(winners[0])}` });
+    }
+  });
+});
+
+describe('names that Unicode composes to others', () => {
+  // Bengali, Hindi and Hebrew letters, a CJK compatibility ideograph, and the signs of Kelvin, Angstrom and
+  // Ohm.
+  const raws = [
+    '\u09df.txt',
+    '\u09dc.txt',
+    '\u0958.txt',
+    '\ufb2a.txt',
+    '\uf900.txt',
+    '\u212a.txt',
+    '\u212b.txt',
+    '\u2126.txt',
+  ];
+
+  it('are shown, read, renamed and removed, in a small folder and in a big one', async () => {
+    for (const others of [0, 700]) {
+      const root = await mkdtemp(join(tmpdir(), 'stowage-spelling-'));
+      for (const raw of raws) await writeFile(join(root, raw), raw);
+      for (let number = 0; number < others; number += 1)
+        await writeFile(join(root, `${String(number)}.x`), '');
+      const adapter = await openLocalAdapter({ root, log: createSilentLogger() });
+      try {
+        const shown: string[] = [];
+        for await (const page of adapter.list(at(''))) shown.push(...page.map(({ name }) => name));
+        expect(shown.filter((name) => name.endsWith('.txt')).sort()).toEqual(
+          raws.map((raw) => raw.normalize('NFC')).sort(),
+        );
+        for (const raw of raws) {
+          const { stream } = await adapter.read(at(raw));
+          expect(await text(stream)).toBe(raw);
+        }
+        const [first = '', second = ''] = raws;
+        await adapter.moveFile(at(first), at('renamed.txt'), { createOnly: true });
+        await adapter.write(at(second), content('replaced'));
+        await adapter.removeFile(at(raws[2] ?? ''));
+        const left = (await readdir(root)).filter((name) => name.endsWith('.txt')).sort();
+        expect(left).toEqual(['renamed.txt', second, ...raws.slice(3)].sort());
+        expect(await readFile(join(root, second), 'utf8')).toBe('replaced');
+      } finally {
+        await adapter.close();
+        await rm(root, { recursive: true });
+      }
+    }
+  });
+
+  it('are counted when a listing leaves them out', async () => {
+    for (const others of [0, 700]) {
+      const root = await mkdtemp(join(tmpdir(), 'stowage-omitted-'));
+      for (const raw of ['back\\slash.txt', 'a\u202eb.txt', '\u00e9.txt', 'e\u0301.txt'])
+        await writeFile(join(root, raw), '');
+      for (let number = 0; number < others; number += 1)
+        await writeFile(join(root, `${String(number)}.x`), '');
+      const adapter = await openLocalAdapter({ root, log: createSilentLogger() });
+      try {
+        for (const detail of ['names', 'full'] as const) {
+          let omitted = 0;
+          let seen = 0;
+          const onOmitted = (count: number) => void (omitted += count);
+          for await (const page of adapter.list(at(''), { detail, onOmitted })) seen += page.length;
+          expect([omitted, seen]).toEqual([3, 1 + others]);
+        }
+      } finally {
+        await adapter.close();
+        await rm(root, { recursive: true });
+      }
     }
   });
 });

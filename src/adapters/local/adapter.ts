@@ -218,7 +218,7 @@ export class LocalAdapter implements StorageAdapter {
   ): Promise<readonly (Entry | undefined)[]> {
     return attempt('statMany', options, () =>
       this.#store.walker.within(path, { file: 'wrong-kind' }, ({ folder }) =>
-        statSeveral(folder, names, options.signal),
+        statSeveral(folder, names, this.#store.walker.spellings, options.signal),
       ),
     );
   }

@@ -4,7 +4,7 @@ import { decomposed } from '../../adapter-support/decomposed.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../adapter-support/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
-import { isReserved } from './names.ts';
+import { SpellingIndex, hasOtherSpellings, isReserved } from './names.ts';
 import { closeFile, exactLstat, flushAll, lstatOf, makeDirectory, openFile } from './system.ts';
 
 /** An open folder and the names, as they lie on disk, that led to it. */
@@ -48,6 +48,7 @@ export const flushFolder = async (folder: OpenFolder): Promise<void> => {
  */
 export class FolderWalker {
   readonly confinement: Confinement;
+  readonly spellings = new SpellingIndex();
 
   constructor(confinement: Confinement) {
     this.confinement = confinement;
@@ -93,15 +94,16 @@ export class FolderWalker {
   }
 
   /**
-   * The name under which an entry lies on disk, or would be made: composed, unless it is there in decomposed
-   * letters only.
+   * The name under which an entry lies on disk, or would be made: composed, unless it is there in another
+   * spelling only.
    * @throws NotFoundError for a reserved name, which has nothing to be found
    */
   async diskName(folder: OpenFolder, name: string): Promise<string> {
     if (isReserved(name)) throw new NotFoundError({ detail: 'a reserved name' });
+    if (!hasOtherSpellings(name) || (await this.#isThere(folder, name))) return name;
     const other = decomposed(name);
-    if (other === undefined || (await this.#isThere(folder, name))) return name;
-    return (await this.#isThere(folder, other)) ? other : name;
+    if (other !== undefined && (await this.#isThere(folder, other))) return other;
+    return (await this.spellings.find(folder, name)) ?? name;
   }
 
   /** As `diskName`, for an entry that is to be made. @throws UnsafeNameError for a reserved name */
@@ -141,7 +143,12 @@ export class FolderWalker {
     options: EnterOptions,
   ): Promise<{ folder: OpenFolder; diskName: string }> {
     if (isReserved(segment)) throw options.create === true ? new UnsafeNameError() : new NotFoundError();
-    for (const diskName of [segment, decomposed(segment)]) {
+    for (const spelling of [
+      () => segment,
+      () => decomposed(segment),
+      () => this.spellings.find(parent, segment),
+    ]) {
+      const diskName = await spelling();
       if (diskName === undefined) continue;
       try {
         return { folder: await this.confinement.openChild(parent, diskName), diskName };

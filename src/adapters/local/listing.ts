@@ -5,7 +5,7 @@ import type { Entry, ListOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
 import { type LocalStore, attempt } from './local-store.ts';
-import { NameFilter, type SeenName, isVisible } from './names.ts';
+import { NameFilter, type SeenName, type SpellingIndex, isVisible } from './names.ts';
 import { ScanThreadMissing } from './scan-thread.ts';
 import { entryOf, statOf, lstatOf, openDirectory, isSpecial, kindOf } from './system.ts';
 
@@ -142,11 +142,13 @@ const describeNames = async (
 
 /**
  * What lies at these names of a folder, in their order; undefined for names that nothing lies at, or nothing
- * that can be shown. Names that are missing as they are written are asked for once more in decomposed letters.
+ * that can be shown. Names that are missing as they are written are asked for once more as they may be
+ * spelled on the disk.
  */
 export const statSeveral = async (
   folder: OpenFolder,
   names: readonly string[],
+  spellings: SpellingIndex,
   signal: AbortSignal | undefined,
 ): Promise<readonly (Entry | undefined)[]> => {
   const found = new Array<Entry | undefined>(names.length).fill(undefined);
@@ -163,6 +165,11 @@ export const statSeveral = async (
 
   await askAs((name) => name);
   await askAs(decomposed);
+  const respelled = new Map<string, string | undefined>();
+  for (const { name, index } of valid) {
+    if (found[index] === undefined) respelled.set(name, await spellings.find(folder, name));
+  }
+  if (respelled.size > 0) await askAs((name) => respelled.get(name));
   return found;
 };
 

@@ -1,5 +1,7 @@
-import { decomposed } from '../../adapter-support/decomposed.ts';
 import { isSegment } from '../../storage/source-path.ts';
+import type { OpenFolder } from './confinement.ts';
+import { followedStat, openDirectory } from './system.ts';
+import { LRUCache } from 'lru-cache';
 
 /** Begins the name of everything that this adapter puts into a root for itself. */
 export const TEMP_PREFIX = '.stowage-tmp';
@@ -33,14 +35,27 @@ export interface SeenName {
 }
 
 /**
- * Decides about the names of one folder, as they are read, what is shown. Names lie on disk composed or whole in
- * decomposed letters, and are shown composed; memory grows with the number of those that are not composed there.
+ * Whether `raw` rather than `other` is the spelling of `name` that a path reaches: decomposed first, then
+ * code-unit order.
+ */
+const precedes = (raw: string, other: string, name: string): boolean => {
+  const whole = name.normalize('NFD');
+  if (raw === whole || other === whole) return raw === whole;
+  return raw < other;
+};
+
+/**
+ * Decides about the names of one folder, as they are read, what is shown. Names are shown composed, however
+ * they lie on disk; memory grows with the number of those that are not composed there.
  */
 export class NameFilter {
-  readonly #respelled: SeenName[] = [];
+  readonly #respelled = new Map<string, string>();
   #omitted = 0;
 
-  /** Names so far that are left out: no path can hold them, or they are decomposed only in part. */
+  /**
+   * Names so far that are left out because no path can hold them, or because they only spell another one
+   * differently.
+   */
   get omitted(): number {
     return this.#omitted;
   }
@@ -61,9 +76,14 @@ export class NameFilter {
     if (PLAIN.test(raw) && !raw.startsWith('.')) return { raw, name: raw };
     const name = raw.normalize('NFC');
     if (isReserved(name)) return undefined;
-    if (name === raw && isSegment(name)) return { raw, name };
-    if (raw === decomposed(name) && isSegment(name)) this.#respelled.push({ raw, name });
-    else this.#omitted += 1;
+    if (!isSegment(name)) {
+      this.#omitted += 1;
+      return undefined;
+    }
+    if (name === raw) return { raw, name };
+    const other = this.#respelled.get(name);
+    if (other !== undefined) this.#omitted += 1;
+    if (other === undefined || precedes(raw, other, name)) this.#respelled.set(name, raw);
     return undefined;
   }
 
@@ -72,6 +92,81 @@ export class NameFilter {
    * there.
    */
   rest(): readonly SeenName[] {
-    return this.#respelled;
+    return Array.from(this.#respelled, ([name, raw]) => ({ raw, name }));
+  }
+}
+
+const BATCH = 1000;
+const MOST_FOLDERS = 200;
+const MOST_NAMES = 10_000;
+// Clocks of file systems tick every few milliseconds: a folder that changed so recently may change again
+// unseen.
+const QUIET_MS = 200;
+/**
+ * A big folder is read again only after so many times the time that it took: reading takes at most a
+ * twentieth of a thread.
+ */
+const PATIENCE = 20;
+const BIG_MS = 50;
+
+interface Index {
+  readonly names: ReadonlyMap<string, string>;
+  readonly changed: bigint;
+  readonly isQuiet: boolean;
+  /** Until then the index counts, although the folder has changed. */
+  readonly keptUntil: number;
+}
+
+/**
+ * Whether a name may lie on disk in another spelling than its composed one. For plain ASCII there are only
+ * three such characters, of which Unicode knows a second sign each, such as that of Kelvin.
+ */
+export const hasOtherSpellings = (name: string): boolean => /[^\u0000-\u007f]|[K;`]/u.test(name);
+
+/**
+ * Finds names that lie on disk in a spelling that is not composed, such as decomposed letters of other
+ * systems, or letters of Indic, Hebrew and Chinese scripts that Unicode composes to others. Reads the names
+ * of a folder once and again when it has changed, but not all the time: an unknown name never costs more than
+ * a twentieth of the time.
+ */
+export class SpellingIndex {
+  readonly #folders = new LRUCache<string, Index>({ max: MOST_FOLDERS });
+
+  /**
+   * The name on disk of what is shown as `name`, when nothing lies at `name` itself; undefined when there is
+   * none.
+   */
+  async find(folder: OpenFolder, name: string): Promise<string | undefined> {
+    if (!hasOtherSpellings(name)) return undefined;
+    const { dev, ino, mtimeNs } = await followedStat(folder.self);
+    const key = `${dev.toString()}:${ino.toString()}`;
+    const known = this.#folders.get(key);
+    const isCurrent =
+      known !== undefined && ((known.isQuiet && known.changed === mtimeNs) || Date.now() < known.keptUntil);
+    const index = isCurrent ? known : await this.#read(folder, mtimeNs);
+    if (!isCurrent) this.#folders.set(key, index);
+    return index.names.get(name);
+  }
+
+  async #read(folder: OpenFolder, changed: bigint): Promise<Index> {
+    const begun = Date.now();
+    const filter = new NameFilter();
+    // A folder that may be entered and not read shows no names either.
+    const directory = await openDirectory(folder.self, { encoding: 'utf8', bufferSize: BATCH }).catch(
+      () => undefined,
+    );
+    for await (const { name } of directory ?? []) filter.take(name);
+    const ended = Date.now();
+    return {
+      names: new Map(
+        filter
+          .rest()
+          .slice(0, MOST_NAMES)
+          .map(({ name, raw }) => [name, raw]),
+      ),
+      changed,
+      isQuiet: begun - Number(changed / 1_000_000n) > QUIET_MS,
+      keptUntil: ended - begun > BIG_MS ? ended + (ended - begun) * PATIENCE : 0,
+    };
   }
 }

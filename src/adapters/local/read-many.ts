@@ -1,15 +1,13 @@
-import { decomposed } from '../../adapter-support/decomposed.ts';
 import type { ReadManyOptions, WholeFile } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { LocalStore } from './local-store.ts';
-import { isReserved } from './names.ts';
+import { hasOtherSpellings, isReserved } from './names.ts';
 import type { FilesTarget } from './scan-thread.ts';
 import type { FilesPage } from './small-reads.ts';
 
 /** Whether a path lies on disk as it is spelled, for certain. */
 const isExact = ({ segments }: SourcePath): boolean =>
-  segments.length > 0 &&
-  !segments.some((segment) => decomposed(segment) !== undefined || isReserved(segment));
+  segments.length > 0 && !segments.some((segment) => hasOtherSpellings(segment) || isReserved(segment));
 
 const wholeFiles = ({ bytes, sizes, times }: FilesPage): readonly (WholeFile | undefined)[] => {
   let at = 0;

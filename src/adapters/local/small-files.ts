@@ -1,9 +1,9 @@
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
-import { decomposed } from '../../adapter-support/decomposed.ts';
 import type { ReadResult } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
+import { hasOtherSpellings } from './names.ts';
 import { isExact, TICK_MS } from './quiet-path.ts';
 import { exactLstat, realPathOf } from './system.ts';
 
@@ -102,7 +102,7 @@ export class SmallFiles {
     // A change in the same tick of the clock would not show.
     if (stats.ctimeMs > openedAt - TICK_MS) return;
     // On disk the path may be spelled in another way.
-    if (path.segments.some((segment) => decomposed(segment) !== undefined)) return;
+    if (path.segments.some(hasOtherSpellings)) return;
     const at = `${root}/${path.toString()}`;
     if (this.#once.get(at) === undefined) this.#once.set(at, true);
     else this.#files.set(at, { stats, result, readAt: openedAt });
