@@ -165,9 +165,8 @@ describe('s3 sources where the SDK is not installed', { timeout: 90_000 }, () =>
         'Missing: the source "google" needs the npm package "google-auth-library", which is not installed here: ' +
         'npm install google-auth-library\n',
     });
-    expect(check({ serve: 'public', delivery: 'redirect' }).stderr).toContain(
-      'npm install @aws-sdk/s3-request-presigner',
-    );
+    const bucket = { ...config.sources.bucket, serve: 'public', delivery: 'redirect' };
+    expect(check({ sources: { bucket } }).stderr).toContain('npm install @aws-sdk/s3-request-presigner');
     // Without it nobody could log in.
     const auth = { jwt: { secret: 'a secret that is longer than thirty-two bytes' } };
     expect(check({ auth }).stderr).toContain('auth.jwt: needs the npm package "jose": npm install jose');
