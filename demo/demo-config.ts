@@ -17,12 +17,6 @@ const extensions = (
   'zip rar 7z gz tar mp3 ogg wav mp4 webm mov mkv avi wmv ttf'
 ).split(' ');
 
-/** Actions that change something, denied in the folder that the demo keeps as it is. */
-const changes = (
-  'FILE_UPLOAD FILE_UPLOAD_REMOTE FILE_REMOVE FILE_RENAME FILE_MOVE FOLDER_CREATE FOLDER_REMOVE FOLDER_RENAME FOLDER_MOVE ' +
-  'IMAGE_RESIZE IMAGE_CROP IMAGE_ROTATE IMAGE_SAVE'
-).split(' ');
-
 /** What is deleted or edited can be brought back for a month. */
 const trash = { retentionDays: 30, keepReplaced: true } as const;
 
@@ -50,7 +44,7 @@ export const demoConfig = ({ dataDir, origins }: DemoPlaces): ConfigInput => ({
   maxUploadFileSize: '32mb',
   uploadImages,
   imagePresets,
-  accessControl: [{ path: '/archive', ...Object.fromEntries(changes.map((key) => [key, false])) }],
+  accessControl: [{ path: '/archive', CHANGE: false }],
   sources: {
     photos: { title: 'Photos', root: path.join(dataDir, 'photos'), serve: 'public', trash },
     documents: { title: 'Documents', root: path.join(dataDir, 'documents'), serve: 'public', trash },
