@@ -112,7 +112,10 @@ export const readOneOf = async <Result>(
 ): Promise<Result> => {
   if (sources.length === 1) return work(context.signal);
   const leaving = new AbortController();
-  const running = work(AbortSignal.any([context.signal, leaving.signal]));
+  const signal = AbortSignal.any([context.signal, leaving.signal]);
+  // Every read of the work listens to it; their number has a bound of its own.
+  setMaxListeners(0, signal);
+  const running = work(signal);
   // Its failure is met where it is waited for.
   running.catch(() => undefined);
   const patience = new TimeLimit(PATIENCE_MS, context.signal);
