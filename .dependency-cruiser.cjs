@@ -1,13 +1,47 @@
 /**
- * The arrows of the house. A request walks http -> parameters -> actions -> view or changes -> storage (port);
- * adapters and engines stand behind ports and only connector.ts joins everything.
+ * The arrows of the house. A request walks http -> parameters -> actions -> view or changes -> storage (port); adapters and engines stand
+ * behind ports, and only connector.ts joins everything. The rooms are the folders at the top; none imports one that stands above it.
  */
+const SERVER = '^packages/stowage/src/';
+/** From the ground up, each with the rooms that it may import. */
+const rooms = {
+  errors: [],
+  basics: ['errors'],
+  parameters: ['errors', 'basics', 'storage/source-path'],
+  storage: ['errors', 'basics'],
+  adapters: ['errors', 'basics', 'storage'],
+  config: ['errors', 'basics', 'storage', 'adapters/(table|.+/options)\\.ts$'],
+  access: ['errors', 'basics', 'storage/source-path', 'config'],
+  sources: ['errors', 'basics', 'storage', 'config'],
+  operations: ['errors', 'basics', 'storage', 'config'],
+  pictures: ['errors', 'basics', 'storage', 'config', 'sources'],
+  documents: ['errors', 'basics', 'pictures'],
+  // The two doors: what is read, and what changes.
+  view: ['errors', 'basics', 'storage', 'config', 'access', 'sources', 'pictures'],
+  changes: ['errors', 'basics', 'storage', 'config', 'access', 'sources', 'operations', 'pictures', 'view'],
+  actions: ['(?!http|cli|operations|adapters)'],
+  http: ['(?!cli|adapters|documents|pictures)'],
+  cli: [''],
+};
 const only = (name, from, allowed) => ({
   name,
   severity: 'error',
   from: { path: from },
-  to: { path: '^src/', pathNot: [from, ...allowed] },
+  to: { path: '^packages/', pathNot: [from, ...allowed] },
 });
+const room = ([name, allowed]) =>
+  only(
+    name,
+    `${SERVER}${name}/`,
+    allowed.map((one) => `${SERVER}${one}`),
+  );
+/** Folders of a room that know less than the room does. */
+const part = (path, allowed) =>
+  only(
+    path,
+    `${SERVER}${path}/`,
+    allowed.map((one) => `${SERVER}${one}`),
+  );
 
 module.exports = {
   forbidden: [
@@ -17,127 +51,93 @@ module.exports = {
       from: {},
       to: { circular: true, dependencyTypesNot: ['type-only'] },
     },
-    only('errors-import-nothing', '^src/errors/', []),
-    only('content', '^src/content/', ['^src/errors/']),
-    only('log', '^src/log/', []),
-    only('concurrency', '^src/concurrency/', ['^src/errors/']),
-    only('storage-port', '^src/storage/', ['^src/(errors|content|log|concurrency|adapter-support)/']),
-    only('adapter-support', '^src/adapter-support/', ['^src/(errors|log|storage)/']),
-    only('adapters', '^src/adapters/', [
-      '^src/(storage|adapter-support|concurrency|object-store|remote-store|network|errors|content|log|testing)/',
-    ]),
-    only('remote-store', '^src/remote-store/', [
-      '^src/(storage|adapter-support|concurrency|errors|content|log)/',
-    ]),
-    only('object-store', '^src/object-store/', [
-      '^src/(storage|adapter-support|concurrency|remote-store|errors|content|log)/',
-    ]),
+    ...Object.entries(rooms).map(room),
+    part('basics/content', ['errors']),
+    part('basics/log', []),
+    part('basics/concurrency', ['errors']),
+    part('basics/files', ['errors']),
+    part('basics/network', ['errors', 'basics']),
+    part('storage/trash', ['errors', 'basics', 'storage']),
+    part('adapters/support', ['errors', 'basics', 'storage']),
+    part('adapters/objects', ['errors', 'basics', 'storage', 'adapters/(support|remote/core)/']),
+    part('adapters/remote', ['errors', 'basics', 'storage', 'adapters/support/']),
+    part('operations/state', ['errors', 'basics']),
+    part('operations/quotas', ['errors', 'basics', 'storage', 'operations/state']),
+    part('operations/events', ['errors', 'basics', 'config', 'operations/state']),
+    // The protocol of uploads in parts: knows HTTP, and of the service only what it is handed.
+    part('http/tus', ['errors', 'basics', 'operations/quotas', 'config']),
     {
-      name: 'only-adapters-import-the-object-store',
+      name: 'view-reads-the-trash',
       severity: 'error',
-      from: { pathNot: '^src/(adapters|object-store)/' },
-      to: { path: '^src/object-store/' },
+      from: { path: `${SERVER}view/` },
+      to: {
+        path: `${SERVER}storage/trash/`,
+        pathNot: `${SERVER}storage/trash/(trashed|sweep|trash-folder)\\.ts$`,
+      },
     },
-    only('config', '^src/config/', [
-      '^src/(errors|content|storage|log)/',
-      '^src/adapters/(table|[^/]+/options)\\.ts$',
-      '^src/events/event\\.ts$',
-    ]),
-    only('sources', '^src/sources/', ['^src/(storage|concurrency|config|errors|content|log)/']),
-    only('links', '^src/links/', ['^src/(sources|storage/source-path|config|errors)']),
-    only('access', '^src/access/', ['^src/(storage/source-path|errors|content)', '^src/config/']),
-    only('images', '^src/images/', [
-      '^src/(storage|concurrency|sources|config|errors|content|log)/',
-      '^src/adapter-support/temporary-folder\\.ts$',
-    ]),
-    only('trash', '^src/trash/', ['^src/(storage|concurrency|errors|log)/']),
-    only('quotas', '^src/quotas/', ['^src/(storage|state|concurrency|errors|content|log)/']),
-    only('state', '^src/state/', ['^src/(concurrency|errors|log)/']),
-    only('events', '^src/events/', ['^src/(concurrency|errors|log|remote|state)/', '^src/config/']),
-    only('network', '^src/network/', []),
-    only('remote', '^src/remote/', ['^src/(errors|content|log|concurrency|network)/']),
-    only('docx', '^src/docx/', []),
-    only('documents', '^src/documents/', [
-      '^src/(docx|remote|errors|content|log|images|concurrency)/',
-      '^src/adapter-support/temporary-folder\\.ts$',
-    ]),
-    only('parameters', '^src/parameters/', ['^src/(storage/source-path|errors|content)']),
-    // The two doors: what is read, and what changes.
-    only('view', '^src/view/', [
-      '^src/(storage|access|sources|images|config|errors|content)/',
-      '^src/trash/(trashed|sweep|trash-folder)\\.ts$',
-    ]),
-    only('changes', '^src/changes/', [
-      '^src/(view|storage|trash|events|quotas|concurrency|sources|access|images|config|errors|content|log)/',
-    ]),
-    only('actions', '^src/actions/', [
-      '^src/(view|changes|storage|concurrency|sources|links|access|parameters|images|documents|remote|config|errors|content|log)/',
-    ]),
     {
       name: 'stages-are-called-by-carry-out',
       severity: 'error',
-      from: { pathNot: '^src/changes/' },
+      from: { pathNot: `${SERVER}changes/` },
       to: {
-        path: '^src/changes/(events|rights|lock|thumbnails|trash|store|create|relocate|transfer)\\.ts$',
+        path: `${SERVER}changes/(events|rights|lock|thumbnails|trash|store|create|relocate|transfer)\\.ts$`,
       },
     },
     {
       name: 'actions-only-read-stores',
       severity: 'error',
-      from: { path: '^src/(actions|view)/', pathNot: '^src/view/(open-source|writable)\\.ts$' },
+      from: { path: `${SERVER}(actions|view)/`, pathNot: `${SERVER}view/(open-source|writable)\\.ts$` },
       to: {
-        path: '^src/(storage/(adapter|copy-tree|move-tree|location-locks|staging|memory-staging|emptied-folders|index)|view/writable)\\.ts$',
+        path: `${SERVER}(storage/(adapter|copy-tree|move-tree|location-locks|staging|memory-staging|emptied-folders|index)|view/writable)\\.ts$`,
       },
     },
     {
       name: 'only-changes-write',
       severity: 'error',
-      from: { pathNot: '^src/(changes/|view/open-source\\.ts$)' },
-      to: { path: '^src/view/writable\\.ts$' },
+      from: { pathNot: `${SERVER}(changes/|view/open-source\\.ts$)` },
+      to: { path: `${SERVER}view/writable\\.ts$` },
     },
     {
       name: 'only-the-door-removes-and-restores',
       severity: 'error',
-      from: { pathNot: '^src/(changes|trash)/' },
-      to: { path: '^src/trash/trash\\.ts$' },
+      from: { pathNot: `${SERVER}(changes|storage/trash)/|${SERVER}services\\.ts$` },
+      to: { path: `${SERVER}storage/trash/trash\\.ts$` },
     },
-    // The protocol of uploads in parts: knows HTTP, and of the service only what it is handed.
-    only('tus', '^src/tus/', ['^src/(errors|log|quotas|concurrency|adapter-support|config)/']),
-    only('http', '^src/http/', [
-      '^src/(tus|links|parameters|access|actions|view|changes|quotas|state|sources|config|errors|content|log|storage|concurrency)/',
-    ]),
-    only('client', '^src/client/', []),
-    only('jodit', '^src/jodit/', []),
-    {
-      name: 'runs-in-browsers',
-      severity: 'error',
-      from: { path: '^src/(client|jodit)/' },
-      to: { dependencyTypes: ['core', 'npm', 'npm-peer', 'npm-dev'] },
-    },
-    only('testing', '^src/testing/', ['^src/(storage|errors|content|log)/']),
     {
       name: 'one-adapter-never-names-another',
       severity: 'error',
-      from: { path: '^src/adapters/([^/]+)/' },
-      to: { path: '^src/adapters/', pathNot: '^src/adapters/$1/' },
+      from: { path: `${SERVER}adapters/((?:objects/|remote/)?(?!core|paths|support)[^/]+)/` },
+      to: {
+        path: `${SERVER}adapters/`,
+        pathNot: [`${SERVER}adapters/$1/`, `${SERVER}adapters/(support|(objects|remote)/(core|paths))/`],
+      },
     },
     {
       name: 'only-entries-import-the-connector',
       severity: 'error',
-      from: { pathNot: '^src/(app|router|connector|internals)\\.ts$|^src/cli/' },
-      to: { path: '^src/connector\\.ts$' },
+      from: { pathNot: `${SERVER}((app|router|connector|internals)\\.ts$|cli/)` },
+      to: { path: `${SERVER}connector\\.ts$` },
     },
     {
       name: 'one-door-outward',
       severity: 'error',
-      from: { pathNot: '^src/(remote|remote-store|adapters/(gcs|s3|webdav))/' },
+      from: { pathNot: `${SERVER}(basics/network|adapters/(remote|objects)/(core|gcs|s3|webdav))/` },
       to: { path: '^(node:)?https$' },
+    },
+    only('browser', '^packages/browser/', []),
+    only('html-docx', '^packages/html-docx/', []),
+    {
+      name: 'runs-in-browsers',
+      severity: 'error',
+      from: { path: '^packages/browser/' },
+      to: { dependencyTypes: ['core', 'npm', 'npm-peer', 'npm-dev'] },
     },
   ],
   options: {
-    doNotFollow: { path: 'node_modules' },
+    doNotFollow: { path: 'node_modules|/dist/' },
+    exclude: { path: '/dist/' },
     tsPreCompilationDeps: true,
-    tsConfig: { fileName: 'tsconfig.json' },
+    tsConfig: { fileName: 'tsconfig.base.json' },
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node'] },
   },
 };

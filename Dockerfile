@@ -3,10 +3,10 @@
 FROM node:22-slim AS build
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
+COPY packages ./packages
 RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY tsconfig.json ./
+COPY tsconfig.base.json ./
 COPY scripts/build.mjs ./scripts/
-COPY src ./src
 RUN npm run build
 
 FROM node:22-slim AS packages
@@ -14,15 +14,18 @@ FROM node:22-slim AS packages
 ARG PACKAGES="@aws-sdk/client-s3 @aws-sdk/s3-request-presigner docx jose parse5 puppeteer-core"
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY packages/stowage/package.json ./packages/stowage/
+COPY packages/browser/package.json ./packages/browser/
 # What only tests need stays away; the lock file still says which versions those are.
-RUN node -e 'const own = require("/app/package.json"); \
+RUN node -e 'const [workspace, own] = ["/app", "/app/packages/stowage"].map((folder) => require(`${folder}/package.json`)); \
     const wanted = process.argv.slice(1); \
     const known = Object.keys(own.peerDependencies); \
     const unknown = wanted.filter((name) => !known.includes(name)); \
     if (unknown.length > 0) throw new Error(`PACKAGES names ${unknown.join(", ")}; known are ${known.join(", ")}`); \
-    for (const name of wanted) own.dependencies[name] = own.devDependencies[name] ?? own.peerDependencies[name]; \
-    delete own.devDependencies; \
-    fs.writeFileSync("package.json", JSON.stringify(own));' ${PACKAGES} \
+    for (const name of wanted) own.dependencies[name] = workspace.devDependencies[name] ?? own.peerDependencies[name]; \
+    delete workspace.devDependencies; \
+    fs.writeFileSync("/app/package.json", JSON.stringify(workspace)); \
+    fs.writeFileSync("/app/packages/stowage/package.json", JSON.stringify(own));' ${PACKAGES} \
   && npm install --omit=dev --no-audit --no-fund
 
 FROM node:22-slim
@@ -47,8 +50,9 @@ RUN groupadd --system --gid 10001 stowage \
   && install -d -o stowage -g stowage /data
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
-COPY --from=build /src/dist ./dist
-COPY package.json LICENSE config.schema.json ./
+COPY --from=build /src/packages/stowage ./packages/stowage
+COPY --from=build /src/packages/browser ./packages/browser
+COPY LICENSE ./
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8081 CONFIG_FILE=/etc/stowage/stowage.json
 # A number, so that a cluster can see that it is not root.
 USER 10001:10001
@@ -56,5 +60,5 @@ VOLUME /data
 EXPOSE 8081
 HEALTHCHECK --interval=30s --timeout=5s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:9081/live').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "/app/dist/cli.js"]
+ENTRYPOINT ["node", "/app/packages/stowage/dist/cli.js"]
 CMD ["serve", "--health-port", "9081"]

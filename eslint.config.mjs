@@ -32,13 +32,15 @@ const restrictedSyntax = [
 ];
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', 'coverage/', '.cache/', 'demo/data/', 'demo/public/', '**/*.mjs'] },
+  {
+    ignores: ['**/dist/', 'node_modules/', 'coverage/', '.cache/', 'demo/data/', 'demo/public/', '**/*.mjs'],
+  },
   // Their packages are not installed here; test/start runs them where they are.
   { ignores: ['examples/start/nest/', 'examples/start/next/', 'examples/react/'] },
   {
-    files: ['src/**/*.ts'],
+    files: ['packages/*/src/**/*.ts'],
     extends: [tseslint.configs.recommendedTypeChecked],
-    languageOptions: { parserOptions: { project: './tsconfig.json' } },
+    languageOptions: { parserOptions: { project: './packages/*/tsconfig.json' } },
     rules: {
       ...everywhere,
       ...room,
@@ -48,7 +50,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['src/actions/**/*.ts'],
+    files: ['packages/stowage/src/actions/**/*.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',
@@ -62,17 +64,12 @@ export default tseslint.config(
   },
   {
     // Generated: as long as the registry of actions makes them.
-    files: ['src/client/{answers,parameters}.ts'],
+    files: ['packages/browser/src/client/{answers,parameters}.ts'],
     rules: { 'max-lines': 'off' },
   },
   {
-    // Runs in pages: its types are those of the DOM, not of Node.
-    files: ['src/jodit/**/*.ts'],
-    languageOptions: { parserOptions: { project: './src/jodit/tsconfig.json' } },
-  },
-  {
-    files: ['src/**/*.ts'],
-    ignores: ['src/config/**', 'src/cli/**'],
+    files: ['packages/*/src/**/*.ts'],
+    ignores: ['packages/stowage/src/{config,cli}/**'],
     rules: {
       'no-restricted-properties': [
         'error',
@@ -81,7 +78,15 @@ export default tseslint.config(
     },
   },
   {
-    files: ['test/**/*.ts', 'bench/**/*.ts', 'demo/**/*.ts', 'scripts/**/*.ts', 'examples/**/*.ts', '*.ts'],
+    files: [
+      'test/**/*.ts',
+      'tools/**/*.ts',
+      'bench/**/*.ts',
+      'demo/**/*.ts',
+      'scripts/**/*.ts',
+      'examples/**/*.ts',
+      '*.ts',
+    ],
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { project: './test/tsconfig.json' } },
     rules: {
@@ -92,10 +97,10 @@ export default tseslint.config(
         {
           patterns: [
             {
-              regex: '^[./]+/dist/(?!internals\\.js$)',
+              regex: '^[./]+/dist/',
               allowTypeImports: true,
               message:
-                "Import 'stowage', or what src/internals.ts names from dist/internals.js: modules are bundled.",
+                "Import 'stowage', or what packages/stowage/src/internals.ts names from '#internals': modules are bundled.",
             },
           ],
         },

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { endProcess, freePort, untilAnswers } from '../test/server-processes.ts';
+import { endProcess, freePort, untilAnswers } from '../tools/test-servers/server-processes.ts';
 import { drain } from './service.ts';
 
 /** Lends the bare Node server over a folder to the work. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { makeBucket, optionsFor } from '../test/adapters/servers/bucket.ts';
-import { radosgwMissing, startRadosgw } from '../test/adapters/servers/radosgw.ts';
+import { makeBucket, optionsFor } from '../tools/test-servers/bucket.ts';
+import { radosgwMissing, startRadosgw } from '../tools/test-servers/radosgw.ts';
 import { sendForm } from './form.ts';
 import type { Measurement } from './measurement.ts';
 import { rise } from './memory.ts';

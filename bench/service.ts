@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { endProcess, freePort, untilAnswers } from '../test/server-processes.ts';
+import { endProcess, freePort, untilAnswers } from '../tools/test-servers/server-processes.ts';
 
 const KEPT_COMPLAINTS = 10_000;
 const RECEIVED_BYTES = 64 * 1024;
@@ -85,7 +85,7 @@ export const startService = async (
   const config = join(scratch, `config-${String(port)}.json`);
   const sources = { files: { title: 'Files', root, baseurl: 'http://127.0.0.1/files/' } };
   await writeFile(config, JSON.stringify({ sources, ...settings }));
-  const main = join(import.meta.dirname, '../dist/cli.js');
+  const main = join(import.meta.dirname, '../packages/stowage/dist/cli.js');
   const start = performance.now();
   const child = spawn(
     process.execPath,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { login, programs, startApache } from '../test/adapters/servers/webdav.ts';
+import { login, programs, startApache } from '../tools/test-servers/webdav.ts';
 import { sendForm } from './form.ts';
 import type { Measurement } from './measurement.ts';
 import { rise } from './memory.ts';

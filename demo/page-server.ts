@@ -28,8 +28,8 @@ const parts: Readonly<Record<string, string>> = {
   '/page/demo.js': from('public/demo.js'),
   '/page/documents.js': from('public/documents.js'),
   '/page/sign.svg': from('public/sign.svg'),
-  '/stowage/jodit.css': from('../dist/jodit.css'),
-  '/stowage/jodit.global.js': from('../dist/jodit.global.js'),
+  '/stowage/jodit.css': from('../packages/browser/dist/jodit.css'),
+  '/stowage/jodit.global.js': from('../packages/browser/dist/jodit.global.js'),
   '/jodit/jodit.min.css': path.join(jodit, 'es2021/jodit.min.css'),
   '/jodit/jodit.min.js': path.join(jodit, 'es2021/jodit.min.js'),
 };

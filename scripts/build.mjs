@@ -1,14 +1,13 @@
 /**
- * `npm run build`: declarations by the compiler (`dist/<path>.d.ts`, one a module, made anew only where something changed), then the
- * code as bundles, all in `dist` itself: a process reads some twenty files at start instead of four hundred. The entries
- * share chunks, so that an error class or the registry of adapters exists once; what is imported by `await import()` stays apart until
- * it is asked for. Of packages, what every start needs goes in too, without its unused parts; the others stay imports. At last, what
- * earlier builds left in `dist` is removed. What has not changed is not written: others may be loading it.
+ * `npm run build`: the packages in the order of their needs. Of each, declarations by the compiler (`dist/<path>.d.ts`, one a module, made
+ * anew only where something changed), then the code as bundles, all in `dist` itself: a process reads some twenty files at start instead of
+ * four hundred. The entries share chunks, so that an error class or the registry of adapters exists once; what is imported by
+ * `await import()` stays apart until it is asked for. Of packages, what every start needs goes in too, without its unused parts; the
+ * others stay imports. At last, what earlier builds left in `dist` is removed. What has not changed is not written: others may be loading it.
  *
- * Another entry is one more line in `service`, and, when it is public, its path in `exports` of package.json. Code for pages, which shares
- * nothing with the service, is a build of its own.
+ * Another entry of the server is one more line in `service`, and, when it is public, its path in `exports` of its package.json.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -16,7 +15,7 @@ import { join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
 
 const root = resolve(import.meta.dirname, '..');
-const dist = join(root, 'dist');
+const folderOf = (name) => join(root, 'packages', name);
 
 /**
  * Name in `dist` to source. All lie in one folder, because code finds the threads, the processes and the manifest relative to
@@ -25,9 +24,11 @@ const dist = join(root, 'dist');
 const service = {
   index: 'src/index.ts',
   storage: 'src/storage/index.ts',
-  testing: 'src/testing/index.ts',
+  testing: 'src/storage/testing/index.ts',
   fastify: 'src/http/bridges/fastify.ts',
   next: 'src/http/bridges/next.ts',
+  client: 'src/client.ts',
+  jodit: 'src/jodit.ts',
   cli: 'src/cli/main.ts',
   // For tests alone; not published.
   internals: 'src/internals.ts',
@@ -37,8 +38,8 @@ const service = {
 const threads = {
   'scan-worker': 'src/adapters/local/scan-worker.ts',
   'thread-main': 'src/documents/docx/thread-main.ts',
-  'cleaning-thread': 'src/images/cleaning/thread-main.ts',
-  'heic-thread': 'src/images/heic/thread-main.ts',
+  'cleaning-thread': 'src/pictures/cleaning/thread-main.ts',
+  'heic-thread': 'src/pictures/heic/thread-main.ts',
   'process-main': 'src/documents/docx/drawing/process-main.ts',
 };
 
@@ -48,10 +49,12 @@ const threads = {
  */
 const BUNDLED = ['ipaddr.js', 'lru-cache', 'zod'];
 
-const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
-const external = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }).filter(
-  (name) => !BUNDLED.includes(name),
-);
+const externalOf = async (name) => {
+  const manifest = JSON.parse(await readFile(join(folderOf(name), 'package.json'), 'utf8'));
+  return Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }).filter(
+    (dependency) => !BUNDLED.includes(dependency),
+  );
+};
 
 /** Refuses a package that would go into what is published unseen, for example one that only tests have. */
 const checkPackages = (inputs) => {
@@ -69,14 +72,14 @@ const write = async (path, contents) => {
   return path;
 };
 
-/** Bundles into `dist` and returns the paths of its files there. */
-const bundle = async (options) => {
+/** Bundles into `dist` of a package and returns the paths of its files there. */
+const bundle = async (name, options) => {
   const { metafile, outputFiles, warnings } = await build({
-    absWorkingDir: root,
+    absWorkingDir: folderOf(name),
     outdir: 'dist',
     bundle: true,
     format: 'esm',
-    external,
+    external: await externalOf(name),
     metafile: true,
     write: false,
     logLevel: 'warning',
@@ -97,59 +100,90 @@ const writeLicences = async () => {
       return `${name}\n\n${(await readFile(join(folder, file), 'utf8')).trim()}\n`;
     }),
   );
-  return write(join(dist, 'bundled-licences.txt'), Buffer.from(texts.join(`\n${'-'.repeat(80)}\n\n`)));
+  const text = texts.join(`\n${'-'.repeat(80)}\n\n`);
+  return write(join(folderOf('stowage'), 'dist', 'bundled-licences.txt'), Buffer.from(text));
 };
 
-const declare = (project) => {
-  const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-  const { status } = spawnSync(process.execPath, [tsc, '-p', project], {
-    cwd: root,
-    stdio: 'inherit',
+const declare = (name) =>
+  new Promise((done) => {
+    const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+    const compiler = spawn(process.execPath, [tsc, '-p', folderOf(name)], { cwd: root, stdio: 'inherit' });
+    compiler.once('exit', (status) => (status === 0 ? done() : process.exit(status ?? 1)));
   });
-  if (status !== 0) process.exit(status ?? 1);
-};
 
 /** A declaration stays while its source is there. */
-const isCurrentDeclaration = (path) =>
+const isCurrentDeclaration = (name, path) =>
   path.endsWith('.d.ts') &&
-  existsSync(join(root, 'src', `${relative(dist, path).slice(0, -'.d.ts'.length)}.ts`));
+  existsSync(
+    join(
+      folderOf(name),
+      'src',
+      `${relative(join(folderOf(name), 'dist'), path).slice(0, -'.d.ts'.length)}.ts`,
+    ),
+  );
 
-const removeStale = async (made) => {
-  for (const file of await readdir(dist, { recursive: true, withFileTypes: true })) {
+const removeStale = async (name, made) => {
+  const kept = new Set(made.flat());
+  for (const file of await readdir(join(folderOf(name), 'dist'), { recursive: true, withFileTypes: true })) {
     const path = join(file.parentPath, file.name);
-    if (file.isDirectory() || file.name === '.tsbuildinfo' || made.has(path) || isCurrentDeclaration(path))
-      continue;
-    await rm(path, { force: true });
+    if (file.isDirectory() || file.name === '.tsbuildinfo' || kept.has(path)) continue;
+    if (!isCurrentDeclaration(name, path)) await rm(path, { force: true });
   }
 };
 
-declare('tsconfig.json');
-// For pages: its types are those of the DOM.
-declare('src/jodit/tsconfig.json');
 const node = { platform: 'node', target: 'node20.19' };
-const made = await Promise.all([
-  writeLicences(),
-  bundle({ entryPoints: service, splitting: true, chunkNames: '[name]-[hash]', ...node }),
-  bundle({ entryPoints: threads, ...node }),
-  bundle({
-    entryPoints: [
-      { in: 'src/client/index.ts', out: 'client' },
-      { in: 'src/jodit/index.ts', out: 'jodit' },
-      { in: 'src/jodit/jodit.css', out: 'jodit' },
-    ],
-    platform: 'neutral',
-    target: 'es2022',
-  }),
-  bundle({
-    entryPoints: { 'jodit.global': 'src/jodit/index.ts' },
-    format: 'iife',
-    globalName: 'StowageJodit',
-    platform: 'browser',
-    target: 'es2022',
-    minify: true,
-  }),
-]);
-await removeStale(new Set(made.flat()));
+
+const buildConverter = async () => {
+  const made = await bundle('html-docx', { entryPoints: { index: 'src/convert.ts' }, ...node });
+  await removeStale('html-docx', made);
+};
+
+const buildBrowser = async () => {
+  const page = { target: 'es2022' };
+  const made = await Promise.all([
+    bundle('browser', {
+      entryPoints: [
+        { in: 'src/client/index.ts', out: 'client' },
+        { in: 'src/jodit/index.ts', out: 'jodit' },
+        { in: 'src/jodit/jodit.css', out: 'jodit' },
+      ],
+      platform: 'neutral',
+      ...page,
+    }),
+    bundle('browser', {
+      entryPoints: { 'jodit.global': 'src/jodit/index.ts' },
+      format: 'iife',
+      globalName: 'StowageJodit',
+      platform: 'browser',
+      minify: true,
+      ...page,
+    }),
+  ]);
+  await removeStale('browser', made);
+};
+
+/** Pages load these two from the folder of the server. */
+const copyPageFiles = () =>
+  Promise.all(
+    ['jodit.css', 'jodit.global.js'].map(async (file) =>
+      write(join(folderOf('stowage'), 'dist', file), await readFile(join(folderOf('browser'), 'dist', file))),
+    ),
+  );
+
+const buildServer = async () => {
+  const made = await Promise.all([
+    writeLicences(),
+    copyPageFiles(),
+    bundle('stowage', { entryPoints: service, splitting: true, chunkNames: '[name]-[hash]', ...node }),
+    bundle('stowage', { entryPoints: threads, ...node }),
+  ]);
+  await removeStale('stowage', made);
+};
+
+await Promise.all([declare('html-docx'), declare('browser')]);
+await Promise.all([buildConverter(), buildBrowser()]);
+await declare('stowage');
+await buildServer();
 // Its time is that of this build: `npm start` builds only what is newer.
 await mkdir(join(root, '.cache'), { recursive: true });
 await writeFile(join(root, '.cache', 'built'), '');

@@ -32,11 +32,14 @@ const withSamples = [
 ];
 
 const generated: Readonly<Record<string, () => string | Promise<string>>> = {
-  'config.schema.json': () => `${JSON.stringify(configSchema(), null, 2)}\n`,
-  'openapi.json': () => `${JSON.stringify(openApi(), null, 2)}\n`,
-  'src/client/actions.ts': () => formatted(clientActions(), 'src/client/actions.ts'),
-  'src/client/answers.ts': () => formatted(clientAnswers(), 'src/client/answers.ts'),
-  'src/client/parameters.ts': () => formatted(clientParameters(), 'src/client/parameters.ts'),
+  'packages/stowage/config.schema.json': () => `${JSON.stringify(configSchema(), null, 2)}\n`,
+  'packages/stowage/openapi.json': () => `${JSON.stringify(openApi(), null, 2)}\n`,
+  'packages/browser/src/client/actions.ts': () =>
+    formatted(clientActions(), 'packages/browser/src/client/actions.ts'),
+  'packages/browser/src/client/answers.ts': () =>
+    formatted(clientAnswers(), 'packages/browser/src/client/answers.ts'),
+  'packages/browser/src/client/parameters.ts': () =>
+    formatted(clientParameters(), 'packages/browser/src/client/parameters.ts'),
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorsPage,
   ...Object.fromEntries(

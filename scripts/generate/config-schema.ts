@@ -1,4 +1,4 @@
-import { optionsSchemas } from '../../src/adapters/table.ts';
+import { optionsSchemas } from '../../packages/stowage/src/adapters/table.ts';
 import {
   documentedSettings,
   writtenSchema,

@@ -1,5 +1,5 @@
-import { catalogues } from '../../src/errors/languages/languages.ts';
-import { type DetailedCode, detailedMessages, errorTable } from '../../src/errors/table.ts';
+import { catalogues } from '../../packages/stowage/src/errors/languages/languages.ts';
+import { type DetailedCode, detailedMessages, errorTable } from '../../packages/stowage/src/errors/table.ts';
 import { code, table } from './markdown.ts';
 
 /** The reference page of errors. */

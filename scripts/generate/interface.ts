@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { createActions } from '../../src/actions/registry.ts';
-import type { Action } from '../../src/actions/action.ts';
+import { createActions } from '../../packages/stowage/src/actions/registry.ts';
+import type { Action } from '../../packages/stowage/src/actions/action.ts';
 import type { JsonSchema } from './settings-schema.ts';
 
 /** An action as clients see it. */

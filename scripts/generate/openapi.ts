@@ -1,5 +1,5 @@
-import { errorTable } from '../../src/errors/table.ts';
-import { editorErrorSchema, editorUploadSchema } from '../../src/actions/editor-answers.ts';
+import { errorTable } from '../../packages/stowage/src/errors/table.ts';
+import { editorErrorSchema, editorUploadSchema } from '../../packages/stowage/src/actions/editor-answers.ts';
 import { capitalised, describedActions, schemaOf, type DescribedAction } from './interface.ts';
 import { tusPaths } from './openapi-tus.ts';
 import type { JsonSchema } from './settings-schema.ts';

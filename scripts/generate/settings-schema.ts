@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { settingMeta, settingsSchema, type SettingMeta } from '../../src/config/settings.ts';
+import { settingMeta, settingsSchema, type SettingMeta } from '../../packages/stowage/src/config/settings.ts';
 
 /** The part of JSON schema (draft 7) that the configuration needs. */
 export interface JsonSchema {

@@ -7,7 +7,12 @@ import { root } from './process.mjs';
 const marker = join(root, '.cache', 'built');
 
 /** What `dist` is made of, folders with all that they hold. */
-const SOURCES = ['src', 'scripts', 'package.json', 'tsconfig.json', 'node_modules/.package-lock.json'];
+const SOURCES = [
+  ...['stowage', 'browser', 'html-docx'].flatMap((name) =>
+    ['src', 'package.json', 'tsconfig.json'].map((part) => `packages/${name}/${part}`),
+  ),
+  ...['scripts', 'package.json', 'tsconfig.base.json', 'node_modules/.package-lock.json'],
+];
 
 const timeOf = async (path) => (await stat(path)).mtimeMs;
 
@@ -20,7 +25,7 @@ const newestOf = async (path) => {
 
 /** Whether nothing has changed since the last build. */
 export const isBuilt = async () => {
-  if (!existsSync(marker) || !existsSync(join(root, 'dist', 'index.js'))) return false;
+  if (!existsSync(marker) || !existsSync(join(root, 'packages/stowage/dist/index.js'))) return false;
   const newest = await Promise.all(SOURCES.map((name) => newestOf(join(root, name))));
   return (await timeOf(marker)) > Math.max(...newest);
 };

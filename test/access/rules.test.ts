@@ -8,7 +8,7 @@ import {
   compileRules as compileRulesFor,
   createActions,
   ruleKeysOf,
-} from '../../dist/internals.js';
+} from '#internals';
 
 const compileRules = (rules: readonly AccessRule[]) => compileRulesFor(rules, ruleKeysOf(createActions()));
 

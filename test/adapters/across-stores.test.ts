@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { createApp, type ConfigInput } from 'stowage';
 import { createClient, type Client } from 'stowage/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeBucket, optionsFor } from './servers/bucket.ts';
-import { radosgwMissing, startRadosgw } from './servers/radosgw.ts';
-import { login, programs, startApache, startNginx } from './servers/webdav.ts';
+import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
+import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
+import { login, programs, startApache, startNginx } from '../../tools/test-servers/webdav.ts';
 
 const nothing = (): void => undefined;
 const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };

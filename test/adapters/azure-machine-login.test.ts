@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SourcePath } from 'stowage/storage';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { AzureAdapter, parseAzureOptions } from '../../dist/internals.js';
-import { makeCertificate, opensslMissing } from './servers/tls-front.ts';
+import { AzureAdapter, parseAzureOptions } from '#internals';
+import { makeCertificate, opensslMissing } from '../../tools/test-servers/tls-front.ts';
 
 const TOKEN_SECONDS = 86_400;
 const LISTED =

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type App, type StorageAdapterOptions } from 'stowage';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { AzureAdapter, parseAzureOptions } from '../../dist/internals.js';
+import { AzureAdapter, parseAzureOptions } from '#internals';
 import { at, callIn, itIsAnObjectService, MB, openServiceWith } from './object-service.ts';
 import { inPieces } from './outcomes.ts';
 import {
@@ -11,8 +11,8 @@ import {
   startAzuriteProxy,
   type Azurite,
   type PlainContainer,
-} from './servers/azurite.ts';
-import type { FaultProxy } from './servers/fault-proxy.ts';
+} from '../../tools/test-servers/azurite.ts';
+import type { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';
 
 type Options = NonNullable<StorageAdapterOptions['azure']>;
 

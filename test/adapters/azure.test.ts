@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
-import { AzureAdapter, parseAzureOptions } from '../../dist/internals.js';
+import { AzureAdapter, parseAzureOptions } from '#internals';
 import {
   azuriteMissing,
   makeContainer,
   startAzurite,
   type Azurite,
   type PlainContainer,
-} from './servers/azurite.ts';
+} from '../../tools/test-servers/azurite.ts';
 
 // Cases have stores of their own, and mostly wait for the server: five at once.
 const sideBySide = {

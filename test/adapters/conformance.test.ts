@@ -2,7 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { storageConformance, withFaults, type ConformanceOptions } from 'stowage/testing';
-import { MemoryAdapter, NotFoundError, SourcePath, StorageUnavailableError } from '../../dist/internals.js';
+import { MemoryAdapter, NotFoundError, SourcePath, StorageUnavailableError } from '#internals';
 import type {
   Entry,
   ListOptions,
@@ -12,7 +12,7 @@ import type {
   ReadResult,
   Stat,
   WriteOptions,
-} from '../../dist/storage/adapter.js';
+} from '../../packages/stowage/dist/storage/adapter.js';
 
 const at = (text: string) => SourcePath.parse(text);
 const content = (bytes: Buffer | string) => Readable.from([Buffer.from(bytes)], { objectMode: false });

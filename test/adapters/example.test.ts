@@ -3,7 +3,7 @@ import { createApp } from 'stowage';
 import { registerStorageAdapter } from 'stowage/storage';
 import { describeStorageConformance } from 'stowage/testing';
 import { createMapStore, KeyValueAdapter } from '../../examples/storage-adapter.js';
-import { createSilentLogger } from '../../dist/internals.js';
+import { createSilentLogger } from '#internals';
 
 describeStorageConformance({ describe, it }, 'the adapter of the examples', {
   open: () => ({ adapter: new KeyValueAdapter(createMapStore()) }),

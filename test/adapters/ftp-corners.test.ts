@@ -4,10 +4,15 @@ import { SourcePath } from 'stowage/storage';
 import { createClient } from 'stowage/client';
 import { createApp } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { FtpAdapter } from '../../dist/adapters/ftp/adapter.js';
+import type { FtpAdapter } from '../../packages/stowage/dist/adapters/remote/ftp/adapter.js';
 import { silent } from '../protocol/service.ts';
-import { openFtpStore } from './servers/ftp.ts';
-import { startFtpStub, type FtpStub, type Script, type StubOptions } from './servers/ftp-stub.ts';
+import { openFtpStore } from '../../tools/test-servers/ftp.ts';
+import {
+  startFtpStub,
+  type FtpStub,
+  type Script,
+  type StubOptions,
+} from '../../tools/test-servers/ftp-stub.ts';
 
 const at = (text: string): SourcePath => SourcePath.parse(text);
 const contentOf = (text: string): Readable => Readable.from([Buffer.from(text)], { objectMode: false });

@@ -4,11 +4,11 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { SourcePath } from 'stowage/storage';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { FtpAdapter } from '../../dist/adapters/ftp/adapter.js';
+import type { FtpAdapter } from '../../packages/stowage/dist/adapters/remote/ftp/adapter.js';
 import { startService } from '../protocol/service.ts';
-import { openFtpStore } from './servers/ftp.ts';
-import { startFtpStub, type FtpStub, type StubOptions } from './servers/ftp-stub.ts';
-import { makeCertificate, opensslMissing } from './servers/tls-front.ts';
+import { openFtpStore } from '../../tools/test-servers/ftp.ts';
+import { startFtpStub, type FtpStub, type StubOptions } from '../../tools/test-servers/ftp-stub.ts';
+import { makeCertificate, opensslMissing } from '../../tools/test-servers/tls-front.ts';
 
 const at = (text: string): SourcePath => SourcePath.parse(text);
 const contentOf = (text: string): Readable => Readable.from([Buffer.from(text)], { objectMode: false });

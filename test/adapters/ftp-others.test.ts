@@ -1,6 +1,12 @@
 import { describeFtpServer } from './path-conformance.ts';
-import { hasPyftpdlib, hasVsftpd, startFtp, startPyftpdlib, startVsftpd } from './servers/ftp.ts';
-import { hasProftpd } from './servers/proftpd.ts';
+import {
+  hasPyftpdlib,
+  hasVsftpd,
+  startFtp,
+  startPyftpdlib,
+  startVsftpd,
+} from '../../tools/test-servers/ftp.ts';
+import { hasProftpd } from '../../tools/test-servers/proftpd.ts';
 
 // The rest does not depend on the server: it runs on ProFTPD.
 const themes = ['stat', 'list', 'read', 'write', 'folders', 'removal', 'copy', 'move'];

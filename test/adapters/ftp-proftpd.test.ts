@@ -1,6 +1,6 @@
 import { describeFtpServer, PROFTPD_REFUSES } from './path-conformance.ts';
-import { startFtp } from './servers/ftp.ts';
-import { hasProftpd } from './servers/proftpd.ts';
+import { startFtp } from '../../tools/test-servers/ftp.ts';
+import { hasProftpd } from '../../tools/test-servers/proftpd.ts';
 
 describeFtpServer({
   name: 'ProFTPD',

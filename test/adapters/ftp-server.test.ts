@@ -7,8 +7,8 @@ import { createClient } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { silent } from '../protocol/service.ts';
 import { at, codeOf, contentOf, itKeepsPaths, makeRoot as makeRootOn, usePathServer } from './path-stores.ts';
-import { hasPyftpdlib, openFtpStore, startFtp, startPyftpdlib } from './servers/ftp.ts';
-import { hasProftpd } from './servers/proftpd.ts';
+import { hasPyftpdlib, openFtpStore, startFtp, startPyftpdlib } from '../../tools/test-servers/ftp.ts';
+import { hasProftpd } from '../../tools/test-servers/proftpd.ts';
 
 describe.skipIf(!hasProftpd)(
   `the ftp adapter and its server${hasProftpd ? '' : ' (proftpd-core is not installed)'}`,

@@ -5,11 +5,16 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { SourcePath } from 'stowage/storage';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { GcsAdapter, parseGcsOptions } from '../../dist/internals.js';
-import { startGcs, type GcsServer } from './servers/gcs-login.ts';
-import { GcsEmulator } from './servers/gcs-emulator.ts';
-import { EMAIL, startGoogleMachine, type Certificate, type GoogleMachine } from './servers/google-machine.ts';
-import { makeCertificate, opensslMissing } from './servers/tls-front.ts';
+import { GcsAdapter, parseGcsOptions } from '#internals';
+import { startGcs, type GcsServer } from '../../tools/test-servers/gcs-login.ts';
+import { GcsEmulator } from '../../tools/test-servers/gcs-emulator.ts';
+import {
+  EMAIL,
+  startGoogleMachine,
+  type Certificate,
+  type GoogleMachine,
+} from '../../tools/test-servers/google-machine.ts';
+import { makeCertificate, opensslMissing } from '../../tools/test-servers/tls-front.ts';
 
 const at = (text: string): SourcePath => SourcePath.parse(text);
 const contentOf = (text: string): Readable => Readable.from([Buffer.from(text)], { objectMode: false });

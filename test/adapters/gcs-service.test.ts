@@ -3,11 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { type App, type StorageAdapterOptions } from 'stowage';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { GcsAdapter, parseGcsOptions } from '../../dist/internals.js';
+import { GcsAdapter, parseGcsOptions } from '#internals';
 import { at, itIsAnObjectService, MB, openServiceWith } from './object-service.ts';
 import { inPieces, outcomeOf } from './outcomes.ts';
-import { FaultProxy } from './servers/fault-proxy.ts';
-import { startGcs, type GcsServer } from './servers/gcs-login.ts';
+import { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';
+import { startGcs, type GcsServer } from '../../tools/test-servers/gcs-login.ts';
 
 type Options = NonNullable<StorageAdapterOptions['gcs']>;
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
-import { GcsAdapter, parseGcsOptions } from '../../dist/internals.js';
-import { startGcs, type GcsServer } from './servers/gcs-login.ts';
+import { GcsAdapter, parseGcsOptions } from '#internals';
+import { startGcs, type GcsServer } from '../../tools/test-servers/gcs-login.ts';
 
 // Cases have stores of their own: five at once.
 const sideBySide = {

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, mkdirSync, rmSync, unlinkSync, writeFileSync
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { SourcePath, createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
+import { SourcePath, createSilentLogger, openLocalAdapter } from '#internals';
 
 const [, , root, scenario] = process.argv;
 // Not there in scenarios that count nothing.

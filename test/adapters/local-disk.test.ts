@@ -19,7 +19,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
+import type { LocalAdapter } from '../../packages/stowage/dist/adapters/local/adapter.js';
 import {
   AlreadyExistsError,
   BusyError,
@@ -33,8 +33,8 @@ import {
   createLocalFactory,
   createSilentLogger,
   openLocalAdapter,
-} from '../../dist/internals.js';
-import type { Entry, ListOptions } from '../../dist/storage/adapter.js';
+} from '#internals';
+import type { Entry, ListOptions } from '../../packages/stowage/dist/storage/adapter.js';
 
 const at = (path: string) => SourcePath.parse(path);
 const content = (value: string) => Readable.from([Buffer.from(value)], { objectMode: false });

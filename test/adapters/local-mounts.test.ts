@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
+import type { LocalAdapter } from '../../packages/stowage/dist/adapters/local/adapter.js';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
@@ -16,7 +16,7 @@ import {
   createSilentLogger,
   openLocalAdapter,
   readProcessMark,
-} from '../../dist/internals.js';
+} from '#internals';
 
 const MOUNT_BYTES = 2 * 1024 * 1024;
 

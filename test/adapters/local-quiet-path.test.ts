@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { lookByQuietPath } from '../../dist/internals.js';
+import { lookByQuietPath } from '#internals';
 
 // The folder for temporary files changes all the time while others test.
 const HOME = '/var/tmp';

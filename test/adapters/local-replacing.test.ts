@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
+import type { LocalAdapter } from '../../packages/stowage/dist/adapters/local/adapter.js';
 import {
   ChangedMeanwhileError,
   HandleConfinement,
@@ -12,7 +12,7 @@ import {
   createSilentLogger,
   openLocalAdapter,
   putBack,
-} from '../../dist/internals.js';
+} from '#internals';
 
 const ROUNDS = 60;
 const at = (path: string) => SourcePath.parse(path);

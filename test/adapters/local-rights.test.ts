@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readProcessMark } from '../../dist/internals.js';
+import { readProcessMark } from '#internals';
 
 const NOBODY = 65534;
 const ALBUM = ['album', 'album/2026', 'album/2026/may', 'album/2026/may/sealed'];

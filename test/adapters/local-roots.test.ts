@@ -4,12 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createApp } from 'stowage';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  createLocalFactory,
-  createSilentLogger,
-  SourcePath,
-  StorageUnavailableError,
-} from '../../dist/internals.js';
+import { createLocalFactory, createSilentLogger, SourcePath, StorageUnavailableError } from '#internals';
 
 let folder: string;
 

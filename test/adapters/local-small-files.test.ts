@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NotFoundError } from 'stowage/storage';
-import { SourcePath, createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
+import { SourcePath, createSilentLogger, openLocalAdapter } from '#internals';
 
 // A file system of this machine, which the folder for temporary files need not be.
 const HOME = '/var/tmp';

@@ -1,7 +1,7 @@
 // A process without rights of its own on parts of a root. Started as root it gives them up first. Answers with one JSON line.
 // Usage: node local-unprivileged.mjs ROOT
 import { Readable } from 'node:stream';
-import { SourcePath, copyFolder, createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
+import { SourcePath, copyFolder, createSilentLogger, openLocalAdapter } from '#internals';
 
 const NOBODY = 65534;
 if (process.getuid() === 0) {

@@ -4,7 +4,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SourcePath, createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
+import { SourcePath, createSilentLogger, openLocalAdapter } from '#internals';
 
 const adapter = await openLocalAdapter({ root: process.argv[2], log: createSilentLogger() });
 const at = (text) => SourcePath.parse(text);

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'vitest';
 import { describeStorageConformance, withFaults, type StoreUnderTest } from 'stowage/testing';
-import { createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
-import type { LocalOptions } from '../../dist/adapters/local/factory.js';
+import { createSilentLogger, openLocalAdapter } from '#internals';
+import type { LocalOptions } from '../../packages/stowage/dist/adapters/local/factory.js';
 
 // Once on a real disk; the variations in memory, where there is such a place: they are about something else.
 const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();

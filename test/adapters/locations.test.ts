@@ -6,7 +6,7 @@ import {
   type StoreIdentity,
 } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
-import { BusyError, createLocationLocks, MemoryAdapter } from '../../dist/internals.js';
+import { BusyError, createLocationLocks, MemoryAdapter } from '#internals';
 
 const store = (identity: StoreIdentity | undefined, caseSensitive = true): StorageAdapter => {
   const adapter = new MemoryAdapter();

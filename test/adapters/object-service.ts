@@ -5,11 +5,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import sharp from 'sharp';
 import { createApp, type App, type StorageAdapterOptions } from 'stowage';
 import { expect, it, onTestFinished } from 'vitest';
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
-import { SourcePath } from '../../dist/internals.js';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
+import { SourcePath } from '#internals';
 import { silent } from '../protocol/service.ts';
 import { inPieces, outcomeOf } from './outcomes.ts';
-import type { FaultProxy } from './servers/fault-proxy.ts';
+import type { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';
 
 export const MB = 1024 * 1024;
 export const at = (text: string): SourcePath => SourcePath.parse(text);

@@ -6,7 +6,7 @@ import {
   StorageUnavailableError,
   fromSystemError,
   systemCode,
-} from '../../dist/internals.js';
+} from '#internals';
 
 /** An error as it comes from the system inside a test runner that gives each file a realm of its own. */
 const foreign = (code: string): unknown =>

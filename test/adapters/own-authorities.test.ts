@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { SourcePath, createS3Factory, createWebdavFactory } from '../../dist/internals.js';
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
-import type { StorageFactory } from '../../dist/storage/registry.js';
-import { optionsFor } from './servers/bucket.ts';
-import { S3Stub } from './servers/s3-stub.ts';
-import { makeCertificate, opensslMissing, startTlsFront } from './servers/tls-front.ts';
-import { DavStub } from './servers/webdav-stub.ts';
+import { SourcePath, createS3Factory, createWebdavFactory } from '#internals';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
+import type { StorageFactory } from '../../packages/stowage/dist/storage/registry.js';
+import { optionsFor } from '../../tools/test-servers/bucket.ts';
+import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
+import { makeCertificate, opensslMissing, startTlsFront } from '../../tools/test-servers/tls-front.ts';
+import { DavStub } from '../../tools/test-servers/webdav-stub.ts';
 
 const nothing = (): void => undefined;
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };

@@ -3,10 +3,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, it } from 'vitest';
 import { storageConformance, type SkippedCase } from 'stowage/testing';
-import { openFtpStore, type FtpServer } from './servers/ftp.ts';
-import { openSftpStore, type SftpServer } from './servers/ssh.ts';
+import { openFtpStore, type FtpServer } from '../../tools/test-servers/ftp.ts';
+import { openSftpStore, type SftpServer } from '../../tools/test-servers/ssh.ts';
 import type { OpenPathStore, PathServer } from './path-stores.ts';
-import { ownedByRunner } from './servers/programs.ts';
+import { ownedByRunner } from '../../tools/test-servers/programs.ts';
 
 /** Which part of the suite runs on which server, started when the first case wants it. */
 interface PathSuite<Server> {

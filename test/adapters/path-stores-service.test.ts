@@ -7,9 +7,9 @@ import { createClient } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { photo } from '../images/pictures.ts';
 import { silent } from '../protocol/service.ts';
-import { startFtp } from './servers/ftp.ts';
-import { hasProftpd, startProftpd } from './servers/proftpd.ts';
-import { hasSshd, startSshd } from './servers/ssh.ts';
+import { startFtp } from '../../tools/test-servers/ftp.ts';
+import { hasProftpd, startProftpd } from '../../tools/test-servers/proftpd.ts';
+import { hasSshd, startSshd } from '../../tools/test-servers/ssh.ts';
 
 const servers = [
   { name: 'SFTP of OpenSSH', adapter: 'sftp', installed: hasSshd, start: () => startSshd() },

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { SourcePath, type StorageAdapter } from 'stowage/storage';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { ownedByRunner, type RunningServer } from './servers/programs.ts';
-import { startTcpProxy, type TcpProxy } from './servers/tcp-proxy.ts';
+import { ownedByRunner, type RunningServer } from '../../tools/test-servers/programs.ts';
+import { startTcpProxy, type TcpProxy } from '../../tools/test-servers/tcp-proxy.ts';
 
 /** A real server whose store has paths, on a free port of this machine. */
 export interface PathServer extends RunningServer {

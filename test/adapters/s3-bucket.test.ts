@@ -4,12 +4,12 @@ import { buffer } from 'node:stream/consumers';
 import { createApp, type Logger } from 'stowage';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { S3Adapter, SourcePath, parseS3Options } from '../../dist/internals.js';
+import { S3Adapter, SourcePath, parseS3Options } from '#internals';
 import { formOf } from '../protocol/service.ts';
-import { startInstance, type Instance } from './servers/instance.ts';
-import { makeBucket, optionsFor, type PlainBucket } from './servers/bucket.ts';
-import { radosgwMissing, startRadosgw, type Radosgw } from './servers/radosgw.ts';
-import { S3Proxy } from './servers/s3-proxy.ts';
+import { startInstance, type Instance } from '../../tools/test-servers/instance.ts';
+import { makeBucket, optionsFor, type PlainBucket } from '../../tools/test-servers/bucket.ts';
+import { radosgwMissing, startRadosgw, type Radosgw } from '../../tools/test-servers/radosgw.ts';
+import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
 
 const MB = 1024 * 1024;
 const at = (text: string) => SourcePath.parse(text);

@@ -11,10 +11,10 @@ import {
   StowageError,
   createS3Factory,
   parseS3Options,
-} from '../../dist/internals.js';
-import type { Support } from '../../dist/adapters/s3/known-services.js';
-import { optionsFor } from './servers/bucket.ts';
-import { S3Stub, type Dialect } from './servers/s3-stub.ts';
+} from '#internals';
+import type { Support } from '../../packages/stowage/dist/adapters/objects/s3/known-services.js';
+import { optionsFor } from '../../tools/test-servers/bucket.ts';
+import { S3Stub, type Dialect } from '../../tools/test-servers/s3-stub.ts';
 
 const MB = 1024 * 1024;
 const at = (text: string) => SourcePath.parse(text);

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { KnownServices, S3Adapter, SourcePath, StowageError, parseS3Options } from '../../dist/internals.js';
+import { KnownServices, S3Adapter, SourcePath, StowageError, parseS3Options } from '#internals';
 import { inPieces, outcomeOf } from './outcomes.ts';
-import { makeBucket, optionsFor, type PlainBucket } from './servers/bucket.ts';
-import { radosgwMissing, startRadosgw, type Radosgw } from './servers/radosgw.ts';
-import { S3Proxy, type Effect } from './servers/s3-proxy.ts';
+import { makeBucket, optionsFor, type PlainBucket } from '../../tools/test-servers/bucket.ts';
+import { radosgwMissing, startRadosgw, type Radosgw } from '../../tools/test-servers/radosgw.ts';
+import { S3Proxy, type Effect } from '../../tools/test-servers/s3-proxy.ts';
 
 const at = (text: string) => SourcePath.parse(text);
 const MB = 1024 * 1024;

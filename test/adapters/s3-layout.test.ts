@@ -8,10 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PutBucketPolicyCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { createApp, type Logger } from 'stowage';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { S3Adapter, SourcePath, parseS3Options } from '../../dist/internals.js';
-import { makeBucket, optionsFor, type PlainBucket } from './servers/bucket.ts';
-import { radosgwMissing, startRadosgw, type Keys, type Radosgw } from './servers/radosgw.ts';
-import { S3Proxy } from './servers/s3-proxy.ts';
+import { S3Adapter, SourcePath, parseS3Options } from '#internals';
+import { makeBucket, optionsFor, type PlainBucket } from '../../tools/test-servers/bucket.ts';
+import { radosgwMissing, startRadosgw, type Keys, type Radosgw } from '../../tools/test-servers/radosgw.ts';
+import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
 
 const MB = 1024 * 1024;
 const at = (path: string) => SourcePath.parse(path);

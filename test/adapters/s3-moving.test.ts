@@ -3,11 +3,11 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { KnownServices, S3Adapter, SourcePath, parseS3Options } from '../../dist/internals.js';
-import { makeBucket, optionsFor } from './servers/bucket.ts';
-import { radosgwMissing, startRadosgw } from './servers/radosgw.ts';
-import { S3Proxy } from './servers/s3-proxy.ts';
-import { S3Stub } from './servers/s3-stub.ts';
+import { KnownServices, S3Adapter, SourcePath, parseS3Options } from '#internals';
+import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
+import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
+import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
+import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
 
 const MB = 1024 * 1024;
 const at = (path: string) => SourcePath.parse(path);

@@ -10,9 +10,9 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { S3Adapter, SourcePath, parseS3Options } from '../../dist/internals.js';
-import { startInstance } from './servers/instance.ts';
-import { S3Stub } from './servers/s3-stub.ts';
+import { S3Adapter, SourcePath, parseS3Options } from '#internals';
+import { startInstance } from '../../tools/test-servers/instance.ts';
+import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
 
 const MB = 1024 * 1024;
 const at = (path: string) => SourcePath.parse(path);
@@ -259,7 +259,7 @@ describe('who signs the requests of an s3 source', () => {
 
 describe('how long an s3 source waits', () => {
   it('connectTimeout for each attempt where nobody answers to a connection', async () => {
-    const program = fileURLToPath(new URL('./servers/deaf-port.mjs', import.meta.url));
+    const program = fileURLToPath(new URL('../../tools/test-servers/deaf-port.mjs', import.meta.url));
     const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
     const fillers: Socket[] = [];
     onTestFinished(() => {

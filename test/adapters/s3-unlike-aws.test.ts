@@ -3,13 +3,13 @@ import { buffer, text } from 'node:stream/consumers';
 import { inspect } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { KnownServices, S3Adapter, SourcePath, parseS3Options } from '../../dist/internals.js';
-import type { Support } from '../../dist/adapters/s3/known-services.js';
+import { KnownServices, S3Adapter, SourcePath, parseS3Options } from '#internals';
+import type { Support } from '../../packages/stowage/dist/adapters/objects/s3/known-services.js';
 import { memoryInUse } from '../memory-in-use.ts';
 import { inPieces } from './outcomes.ts';
-import { optionsFor } from './servers/bucket.ts';
-import { S3Proxy } from './servers/s3-proxy.ts';
-import { S3Stub, type Dialect } from './servers/s3-stub.ts';
+import { optionsFor } from '../../tools/test-servers/bucket.ts';
+import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
+import { S3Stub, type Dialect } from '../../tools/test-servers/s3-stub.ts';
 
 const MB = 1024 * 1024;
 const at = (path: string) => SourcePath.parse(path);

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installBare, type BareInstall } from '../package/bare-install.ts';
-import { startInstance } from './servers/instance.ts';
+import { startInstance } from '../../tools/test-servers/instance.ts';
 
 const config = {
   sources: {

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
-import { KnownServices, S3Adapter, SourcePath, parseS3Options } from '../../dist/internals.js';
-import { makeBucket, optionsFor, type PlainBucket } from './servers/bucket.ts';
-import { radosgwMissing, startRadosgw, type Radosgw } from './servers/radosgw.ts';
+import { KnownServices, S3Adapter, SourcePath, parseS3Options } from '#internals';
+import { makeBucket, optionsFor, type PlainBucket } from '../../tools/test-servers/bucket.ts';
+import { radosgwMissing, startRadosgw, type Radosgw } from '../../tools/test-servers/radosgw.ts';
 
 const learn = async (adapter: S3Adapter): Promise<void> => {
   const path = SourcePath.parse('learning');

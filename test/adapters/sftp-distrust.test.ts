@@ -2,11 +2,11 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { SftpAdapter } from '../../dist/adapters/sftp/adapter.js';
+import type { SftpAdapter } from '../../packages/stowage/dist/adapters/remote/sftp/adapter.js';
 import { startService } from '../protocol/service.ts';
 import { at, codeOf, contentOf, namesIn } from './path-stores.ts';
-import { startSftpStub, type SftpDialect, type SftpStub } from './servers/sftp-stub.ts';
-import { openSftpStore } from './servers/ssh.ts';
+import { startSftpStub, type SftpDialect, type SftpStub } from '../../tools/test-servers/sftp-stub.ts';
+import { openSftpStore } from '../../tools/test-servers/ssh.ts';
 
 /** `root` is the folder of the store; beside it lies what it must not reach. */
 const start = async (

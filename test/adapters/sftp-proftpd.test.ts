@@ -1,6 +1,6 @@
 import { describeSftpServer } from './path-conformance.ts';
-import { hasProftpd, startProftpd } from './servers/proftpd.ts';
-import { hasSshd, startSshd } from './servers/ssh.ts';
+import { hasProftpd, startProftpd } from '../../tools/test-servers/proftpd.ts';
+import { hasSshd, startSshd } from '../../tools/test-servers/ssh.ts';
 
 // The rest does not depend on the server: it runs on OpenSSH.
 const themes = ['stat', 'write', 'folders', 'removal', 'move'];

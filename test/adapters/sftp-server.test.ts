@@ -8,9 +8,9 @@ import { SourcePath } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
 import { startService } from '../protocol/service.ts';
 import { at, codeOf, contentOf, failureOf, itKeepsPaths, namesIn, usePathServer } from './path-stores.ts';
-import { ownedByRunner } from './servers/programs.ts';
-import { hasProftpd, startProftpd } from './servers/proftpd.ts';
-import { hasSshd, makeKey, openSftpStore, startSshd } from './servers/ssh.ts';
+import { ownedByRunner } from '../../tools/test-servers/programs.ts';
+import { hasProftpd, startProftpd } from '../../tools/test-servers/proftpd.ts';
+import { hasSshd, makeKey, openSftpStore, startSshd } from '../../tools/test-servers/ssh.ts';
 
 describe.skipIf(!hasSshd)(
   `the sftp adapter and its server${hasSshd ? '' : ' (openssh-server is not installed)'}`,

@@ -12,13 +12,13 @@ import {
   createWebdavFactory,
   memoryFactory,
   SourcePath,
-} from '../../dist/internals.js';
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
-import type { StorageFactory } from '../../dist/storage/registry.js';
+} from '#internals';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
+import type { StorageFactory } from '../../packages/stowage/dist/storage/registry.js';
 import { silent } from '../protocol/service.ts';
-import { makeBucket, optionsFor } from './servers/bucket.ts';
-import { radosgwMissing, startRadosgw } from './servers/radosgw.ts';
-import { login, programs, startNginx } from './servers/webdav.ts';
+import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
+import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
+import { login, programs, startNginx } from '../../tools/test-servers/webdav.ts';
 
 interface Opened {
   readonly factory: StorageFactory;

@@ -1,14 +1,14 @@
 import { createApp } from 'stowage';
 import { createClient, type Client } from 'stowage/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { azuriteMissing, makeContainer, startAzurite } from './servers/azurite.ts';
-import { makeBucket, optionsFor } from './servers/bucket.ts';
-import { startFtp } from './servers/ftp.ts';
-import { startGcs } from './servers/gcs-login.ts';
-import { hasProftpd } from './servers/proftpd.ts';
-import { radosgwMissing, startRadosgw } from './servers/radosgw.ts';
-import { hasSshd, startSshd } from './servers/ssh.ts';
-import { login, programs, startApache, startNginx } from './servers/webdav.ts';
+import { azuriteMissing, makeContainer, startAzurite } from '../../tools/test-servers/azurite.ts';
+import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
+import { startFtp } from '../../tools/test-servers/ftp.ts';
+import { startGcs } from '../../tools/test-servers/gcs-login.ts';
+import { hasProftpd } from '../../tools/test-servers/proftpd.ts';
+import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
+import { hasSshd, startSshd } from '../../tools/test-servers/ssh.ts';
+import { login, programs, startApache, startNginx } from '../../tools/test-servers/webdav.ts';
 
 const nothing = (): void => undefined;
 const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };

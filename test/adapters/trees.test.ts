@@ -17,8 +17,8 @@ import {
   copyTree,
   moveFileTo,
   moveTree,
-} from '../../dist/internals.js';
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
+} from '#internals';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { put } from '../images/gallery.ts';
 import { replacing } from '../protocol/changing-store.ts';
 

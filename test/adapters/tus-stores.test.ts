@@ -6,13 +6,13 @@ import { createApp, HttpError } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { create, offsetOf, patch, sendAndCut } from '../protocol/tus-client.ts';
 import { silent } from '../protocol/service.ts';
-import { makeBucket, optionsFor } from './servers/bucket.ts';
-import { startFtp } from './servers/ftp.ts';
-import { startGcs } from './servers/gcs-login.ts';
-import { hasProftpd } from './servers/proftpd.ts';
-import { radosgwMissing, startRadosgw } from './servers/radosgw.ts';
-import { hasSshd, startSshd } from './servers/ssh.ts';
-import { login, programs, startNginx } from './servers/webdav.ts';
+import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
+import { startFtp } from '../../tools/test-servers/ftp.ts';
+import { startGcs } from '../../tools/test-servers/gcs-login.ts';
+import { hasProftpd } from '../../tools/test-servers/proftpd.ts';
+import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
+import { hasSshd, startSshd } from '../../tools/test-servers/ssh.ts';
+import { login, programs, startNginx } from '../../tools/test-servers/webdav.ts';
 
 interface Store {
   readonly name: string;

@@ -3,9 +3,9 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { WebdavAdapter } from '../../dist/adapters/webdav/adapter.js';
-import { SourcePath } from '../../dist/internals.js';
-import { openDavStore } from './servers/webdav.ts';
+import type { WebdavAdapter } from '../../packages/stowage/dist/adapters/remote/webdav/adapter.js';
+import { SourcePath } from '#internals';
+import { openDavStore } from '../../tools/test-servers/webdav.ts';
 
 /** What PROPFIND says of a file of this size. */
 const described = (path: string, size: number): string => `<?xml version="1.0"?>

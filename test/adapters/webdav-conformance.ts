@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, it } from 'vitest';
 import { describeStorageConformance, type SkippedCase } from 'stowage/testing';
-import { davServers, openDavStore, type DavServer } from './servers/webdav.ts';
+import { davServers, openDavStore, type DavServer } from '../../tools/test-servers/webdav.ts';
 
 /** What no WebDAV server can decide. */
 export const CANNOT_DECIDE: readonly SkippedCase[] = [

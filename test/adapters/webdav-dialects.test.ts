@@ -4,11 +4,16 @@ import { buffer } from 'node:stream/consumers';
 import { createApp, type Logger } from 'stowage';
 import { describeStorageConformance } from 'stowage/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SourcePath } from '../../dist/internals.js';
+import { SourcePath } from '#internals';
 import { CANNOT_DECIDE } from './webdav-conformance.ts';
-import { FaultProxy } from './servers/fault-proxy.ts';
-import { DavStub, digestGate, type DavDialect, type StubAnswer } from './servers/webdav-stub.ts';
-import { login, openDavStore } from './servers/webdav.ts';
+import { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';
+import {
+  DavStub,
+  digestGate,
+  type DavDialect,
+  type StubAnswer,
+} from '../../tools/test-servers/webdav-stub.ts';
+import { login, openDavStore } from '../../tools/test-servers/webdav.ts';
 
 const at = (text: string) => SourcePath.parse(text);
 const nothing = (): void => undefined;

@@ -6,9 +6,15 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createApp, type Logger } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SourcePath, parseWebdavOptions } from '../../dist/internals.js';
-import { DavStub, digestGate, type DavDialect } from './servers/webdav-stub.ts';
-import { login, openDavStore, programs, startApache, startLighttpd } from './servers/webdav.ts';
+import { SourcePath, parseWebdavOptions } from '#internals';
+import { DavStub, digestGate, type DavDialect } from '../../tools/test-servers/webdav-stub.ts';
+import {
+  login,
+  openDavStore,
+  programs,
+  startApache,
+  startLighttpd,
+} from '../../tools/test-servers/webdav.ts';
 
 const at = (text: string) => SourcePath.parse(text);
 const nothing = (): void => undefined;

@@ -3,11 +3,17 @@ import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { WebdavAdapter } from '../../dist/adapters/webdav/adapter.js';
-import { SourcePath } from '../../dist/internals.js';
+import type { WebdavAdapter } from '../../packages/stowage/dist/adapters/remote/webdav/adapter.js';
+import { SourcePath } from '#internals';
 import { inPieces, outcomeOf } from './outcomes.ts';
-import { FaultProxy, type Effect } from './servers/fault-proxy.ts';
-import { login, openDavStore, programs, startApache, type DavServer } from './servers/webdav.ts';
+import { FaultProxy, type Effect } from '../../tools/test-servers/fault-proxy.ts';
+import {
+  login,
+  openDavStore,
+  programs,
+  startApache,
+  type DavServer,
+} from '../../tools/test-servers/webdav.ts';
 
 const at = (text: string) => SourcePath.parse(text);
 const MB = 1024 * 1024;

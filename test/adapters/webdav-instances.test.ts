@@ -2,9 +2,16 @@ import { readdir, readFile, utimes, mkdir, writeFile, chmod } from 'node:fs/prom
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { formOf } from '../protocol/service.ts';
-import { FaultProxy } from './servers/fault-proxy.ts';
-import { startInstance, type Instance } from './servers/instance.ts';
-import { login, programs, startApache, startNginx, startRclone, type DavServer } from './servers/webdav.ts';
+import { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';
+import { startInstance, type Instance } from '../../tools/test-servers/instance.ts';
+import {
+  login,
+  programs,
+  startApache,
+  startNginx,
+  startRclone,
+  type DavServer,
+} from '../../tools/test-servers/webdav.ts';
 
 const configFor = (url: string, root?: string, options: object = {}) => ({
   createThumb: false,

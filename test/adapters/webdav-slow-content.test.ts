@@ -3,8 +3,14 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SourcePath } from '../../dist/internals.js';
-import { login, openDavStore, programs, startApache, type DavServer } from './servers/webdav.ts';
+import { SourcePath } from '#internals';
+import {
+  login,
+  openDavStore,
+  programs,
+  startApache,
+  type DavServer,
+} from '../../tools/test-servers/webdav.ts';
 
 /** Longer than the server may be silent. */
 const PAUSE_MS = 2500;

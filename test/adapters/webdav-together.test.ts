@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { WebdavAdapter } from '../../dist/adapters/webdav/adapter.js';
-import { SourcePath } from '../../dist/internals.js';
-import { davServers, openDavStore, type DavServer } from './servers/webdav.ts';
+import type { WebdavAdapter } from '../../packages/stowage/dist/adapters/remote/webdav/adapter.js';
+import { SourcePath } from '#internals';
+import { davServers, openDavStore, type DavServer } from '../../tools/test-servers/webdav.ts';
 
 const at = (text: string) => SourcePath.parse(text);
 const put = (adapter: WebdavAdapter, path: string, text: string, options = {}) =>

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createRouter, type Logger } from 'stowage';
 import { expect, it, onTestFinished } from 'vitest';
-import { makeCertificate, opensslMissing } from '../adapters/servers/tls-front.ts';
+import { makeCertificate, opensslMissing } from '../../tools/test-servers/tls-front.ts';
 import { quiet } from './hosts.ts';
 
 const FILES = 200;

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { azuriteMissing, makeContainer, startAzurite, type Azurite } from '../adapters/servers/azurite.ts';
-import { startGcs, type GcsServer } from '../adapters/servers/gcs-login.ts';
+import {
+  azuriteMissing,
+  makeContainer,
+  startAzurite,
+  type Azurite,
+} from '../../tools/test-servers/azurite.ts';
+import { startGcs, type GcsServer } from '../../tools/test-servers/gcs-login.ts';
 import { closed, examine, expectFinding, healthy, useFolders, type Config, type Row } from './doctor.ts';
 import { proxyTo, refuse } from './web-servers.ts';
 

@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { examineService, type Finding } from '../../dist/internals.js';
+import { examineService, type Finding } from '#internals';
 import {
   alone,
   atOrigin,

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startFtpStub } from '../adapters/servers/ftp-stub.ts';
-import { hasSshd, startSshd } from '../adapters/servers/ssh.ts';
-import { S3Stub } from '../adapters/servers/s3-stub.ts';
+import { startFtpStub } from '../../tools/test-servers/ftp-stub.ts';
+import { hasSshd, startSshd } from '../../tools/test-servers/ssh.ts';
+import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
 import {
   closed,
   examine,

@@ -2,13 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, vi } from 'vitest';
-import {
-  accessKeyOf,
-  createActions,
-  examineService,
-  type DoctorOptions,
-  type Finding,
-} from '../../dist/internals.js';
+import { accessKeyOf, createActions, examineService, type DoctorOptions, type Finding } from '#internals';
 
 /** A folder for one test, and the root of its source in it. */
 export const here = { folder: '', root: '' };

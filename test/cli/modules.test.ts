@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFolder, portOf, start, type Ending, type Folder } from './service.ts';
 
 let folder: Folder;
-const stowage = pathToFileURL('dist/index.js').href;
+const stowage = pathToFileURL('packages/stowage/dist/index.js').href;
 
 beforeAll(async () => {
   folder = await createFolder();

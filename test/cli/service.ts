@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const MAIN = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../packages/stowage/dist/cli.js', import.meta.url));
 
 /** How a process ended, and what it said. */
 export interface Ending {

@@ -19,9 +19,9 @@ const jodit = path.join(root, 'node_modules/jodit');
 const files: Readonly<Record<string, string>> = {
   '/jodit.min.js': path.join(jodit, 'es2021/jodit.min.js'),
   '/jodit.min.css': path.join(jodit, 'es2021/jodit.min.css'),
-  '/stowage.css': path.join(root, 'dist/jodit.css'),
-  '/stowage.js': path.join(root, 'dist/jodit.js'),
-  '/stowage.global.js': path.join(root, 'dist/jodit.global.js'),
+  '/stowage.css': path.join(root, 'packages/browser/dist/jodit.css'),
+  '/stowage.js': path.join(root, 'packages/browser/dist/jodit.js'),
+  '/stowage.global.js': path.join(root, 'packages/browser/dist/jodit.global.js'),
 };
 
 const page = (script: string, html = '<html lang="en">'): string =>

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 type Texts = { readonly [key: string]: string | Texts };
 
-const FOLDER = 'src/jodit/texts';
+const FOLDER = 'packages/browser/src/jodit/texts';
 const read = (file: string): Texts => JSON.parse(readFileSync(`${FOLDER}/${file}`, 'utf8')) as Texts;
 const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json'));
 

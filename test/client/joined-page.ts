@@ -15,8 +15,8 @@ const jodit = path.join(root, 'node_modules/jodit/es2021');
 const parts: Readonly<Record<string, readonly [type: string, file: string]>> = {
   '/jodit.min.js': ['text/javascript', path.join(jodit, 'jodit.min.js')],
   '/jodit.min.css': ['text/css', path.join(jodit, 'jodit.min.css')],
-  '/stowage.css': ['text/css', path.join(root, 'dist/jodit.css')],
-  '/stowage.js': ['text/javascript', path.join(root, 'dist/jodit.global.js')],
+  '/stowage.css': ['text/css', path.join(root, 'packages/browser/dist/jodit.css')],
+  '/stowage.js': ['text/javascript', path.join(root, 'packages/browser/dist/jodit.global.js')],
 };
 
 /** The options of a page, as its script has them. */

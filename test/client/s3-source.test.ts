@@ -1,7 +1,7 @@
 import { PutBucketPolicyCommand } from '@aws-sdk/client-s3';
 import { afterAll, describe } from 'vitest';
-import { makeBucket, optionsFor, type PlainBucket } from '../adapters/servers/bucket.ts';
-import { radosgwMissing, startRadosgw, type Radosgw } from '../adapters/servers/radosgw.ts';
+import { makeBucket, optionsFor, type PlainBucket } from '../../tools/test-servers/bucket.ts';
+import { radosgwMissing, startRadosgw, type Radosgw } from '../../tools/test-servers/radosgw.ts';
 import { chromium, needsChromium } from './chromium.ts';
 import { useClient } from './client.ts';
 import { describeWholeJob, firstFiles } from './whole-job.ts';

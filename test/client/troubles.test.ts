@@ -12,7 +12,7 @@ import { EditorPage } from './editor-page.ts';
 import { jpeg } from './pictures.ts';
 
 const jodit = path.join(import.meta.dirname, '../../node_modules/jodit/es2021');
-const dist = path.join(import.meta.dirname, '../../dist');
+const dist = path.join(import.meta.dirname, '../../packages/stowage/dist');
 
 /** How the page makes its editor. */
 interface PageOptions {

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, describe } from 'vitest';
-import { login, programs, startApache, type DavServer } from '../adapters/servers/webdav.ts';
+import { login, programs, startApache, type DavServer } from '../../tools/test-servers/webdav.ts';
 import { chromium, needsChromium } from './chromium.ts';
 import { useClient } from './client.ts';
 import { describeWholeJob, firstFiles } from './whole-job.ts';

@@ -10,9 +10,9 @@ import {
   memoryFactory,
   takeFreeName,
   uploadNames,
-} from '../../dist/internals.js';
-import type { NameSearch } from '../../dist/changes/names.js';
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
+} from '#internals';
+import type { NameSearch } from '../../packages/stowage/dist/changes/names.js';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 
 const openStore = async (names: readonly string[] = []): Promise<StorageAdapter> => {
   const storage = await memoryFactory.create({

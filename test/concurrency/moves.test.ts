@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter, SourcePath, walkFolder } from '../../dist/internals.js';
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import { MemoryAdapter, SourcePath, walkFolder } from '#internals';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { put } from '../images/gallery.ts';
 import { startService, type Answer, type Fields, type Service } from '../protocol/service.js';
 

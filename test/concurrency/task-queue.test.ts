@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { BusyError, createSharedQueues, createTaskQueue } from '../../dist/internals.js';
+import { BusyError, createSharedQueues, createTaskQueue } from '#internals';
 
 const LIMITS = { maxWaiting: 10, maxWaitMs: 60_000 };
 

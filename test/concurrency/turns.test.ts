@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createTurns } from '../../dist/internals.js';
+import { createTurns } from '#internals';
 
 it('turns of the event loop go to one after the other, in order', async () => {
   const turns = createTurns();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError, createApp } from 'stowage';
-import { createSilentLogger } from '../../dist/internals.js';
+import { createSilentLogger } from '#internals';
 
 const problemsOf = (adapter: string, options: unknown): readonly string[] => {
   const source = {

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { errorTable, settingsShape } from '../../dist/internals.js';
+import { errorTable, settingsShape } from '#internals';
 
 const root = new URL('../../', import.meta.url);
 const read = (name: string): Promise<string> => readFile(new URL(name, root), 'utf8');
@@ -19,7 +19,7 @@ describe('generated files', () => {
 
   it('name every setting in the reference page and in the schema', async () => {
     const page = await read('docs/configuration.md');
-    const schema = await read('config.schema.json');
+    const schema = await read('packages/stowage/config.schema.json');
     for (const key of Object.keys(settingsShape)) {
       expect(page).toContain(`| \`${key}\` |`);
       expect(schema).toContain(`"#/definitions/settings/properties/${key}"`);

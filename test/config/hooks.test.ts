@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { createApp, createRouter, ConfigError, type AccessRule, type ConnectorHooks } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { createSilentLogger } from '../../dist/internals.js';
+import { createSilentLogger } from '#internals';
 
 const logger = createSilentLogger();
 

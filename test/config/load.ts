@@ -1,7 +1,7 @@
-import { ConfigError, loadConfig } from '../../dist/internals.js';
-import type { SourceEnvironment } from '../../dist/config/environment.js';
-import type { ConnectorConfig, SourceConfig } from '../../dist/config/types.js';
-import type { StorageFactories, StorageFactory } from '../../dist/storage/registry.js';
+import { ConfigError, loadConfig } from '#internals';
+import type { SourceEnvironment } from '../../packages/stowage/dist/config/environment.js';
+import type { ConnectorConfig, SourceConfig } from '../../packages/stowage/dist/config/types.js';
+import type { StorageFactories, StorageFactory } from '../../packages/stowage/dist/storage/registry.js';
 
 const notOpened: StorageFactory['create'] = () => {
   throw new Error('A configuration is checked without opening a store.');

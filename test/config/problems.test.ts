@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigError, loadAccessRules, loadSources } from '../../dist/internals.js';
+import { ConfigError, loadAccessRules, loadSources } from '#internals';
 import { factories, load, problemsOf, source } from './load.ts';
 
 const json = (text: string): unknown => JSON.parse(text);

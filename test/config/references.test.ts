@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ConfigError, createRouter } from 'stowage';
-import { checkConfiguration, loadSources } from '../../dist/internals.js';
+import { checkConfiguration, loadSources } from '#internals';
 import type { ConfigInput } from 'stowage';
 import { factories, load, source } from './load.ts';
 
@@ -128,7 +128,7 @@ describe('references in a configuration', () => {
   });
 
   it('pass the JSON schema for editors', () => {
-    const schema = JSON.parse(readFileSync('config.schema.json', 'utf8')) as object;
+    const schema = JSON.parse(readFileSync('packages/stowage/config.schema.json', 'utf8')) as object;
     const validate = new Ajv({ strict: false }).compile(schema);
     const signingSecret = { env: 'KEY' };
     expect(validate({ signingSecret, ...dav({ url: { env: 'A' }, password: { file: '/run/b' } }) })).toBe(

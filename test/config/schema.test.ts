@@ -6,7 +6,7 @@ import { problemsOf, source } from './load.ts';
 let validate: ValidateFunction;
 
 beforeAll(async () => {
-  const text = await readFile(new URL('../../config.schema.json', import.meta.url), 'utf8');
+  const text = await readFile(new URL('../../packages/stowage/config.schema.json', import.meta.url), 'utf8');
   validate = new Ajv({ strict: true, strictTypes: false, strictRequired: false }).compile(
     JSON.parse(text) as object,
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configWarnings } from '../../dist/internals.js';
+import { configWarnings } from '#internals';
 import { load, source } from './load.ts';
 
 const safe = { extensions: ['png'] };

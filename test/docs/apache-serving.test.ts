@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { createApp, HttpError, type App } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quiet } from '../bridges/hosts.ts';
-import { endProcess, freePort, startServer } from '../server-processes.ts';
+import { endProcess, freePort, startServer } from '../../tools/test-servers/server-processes.ts';
 
 const APACHE = '/usr/sbin/apache2';
 const MODULES = '/usr/lib/apache2/modules';

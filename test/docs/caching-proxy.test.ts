@@ -9,9 +9,9 @@ import { text } from 'node:stream/consumers';
 import { createApp, type App } from 'stowage';
 import { SourcePath, type StorageAdapter } from 'stowage/storage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { memoryFactory } from '../../dist/internals.js';
+import { memoryFactory } from '#internals';
 import { quiet } from '../bridges/hosts.ts';
-import { endProcess } from '../server-processes.ts';
+import { endProcess } from '../../tools/test-servers/server-processes.ts';
 import { hasNginx, needsNginx, startNginx } from './nginx-process.ts';
 
 /** A store that makes a new URL every time, as buckets do. */

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
@@ -60,17 +60,19 @@ describe('PACKAGES of the Dockerfile', () => {
   const run = async (packages: readonly string[]): Promise<{ error: string; added: string[] }> => {
     const folder = await mkdtemp(join(tmpdir(), 'stowage-image-'));
     onTestFinished(() => rm(folder, { recursive: true }));
-    await copyFile(join(root, 'package.json'), join(folder, 'package.json'));
+    await mkdir(join(folder, 'packages/stowage'), { recursive: true });
+    for (const manifest of ['package.json', 'packages/stowage/package.json'])
+      await copyFile(join(root, manifest), join(folder, manifest));
     const dockerfile = (await read('Dockerfile')).replaceAll(/\\\n\s*/gu, '');
     const script = /RUN node -e '([^']+)' \$\{PACKAGES\}/u.exec(dockerfile)?.[1] ?? '';
-    const own = script.replace('/app/package.json', join(folder, 'package.json'));
+    const own = script.replaceAll('/app', folder);
     const error = await new Promise<string>((done) => {
       execFile(process.execPath, ['-e', own, ...packages], { cwd: folder }, (_error, _out, text) => {
         done(text);
       });
     });
-    const before = JSON.parse(await read('package.json')) as { dependencies: object };
-    const after = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
+    const before = JSON.parse(await read('packages/stowage/package.json')) as { dependencies: object };
+    const after = JSON.parse(await readFile(join(folder, 'packages/stowage/package.json'), 'utf8')) as {
       dependencies: Record<string, string>;
     };
     const added = Object.entries(after.dependencies).filter(([name]) => !(name in before.dependencies));

@@ -10,7 +10,9 @@ const below = async (folder: string): Promise<readonly string[]> =>
 
 const pages = async (): Promise<readonly string[]> => [
   ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
-  ...[...(await below('docs')), ...(await below('src'))].filter((path) => path.endsWith('.md')),
+  ...[...(await below('docs')), ...(await below('packages'))].filter(
+    (path) => path.endsWith('.md') && !path.includes('node_modules'),
+  ),
 ];
 
 const textOf = (path: string): Promise<string> => readFile(join(root, path), 'utf8');
@@ -44,7 +46,7 @@ it('links of the documentation lead to pages and headings that are there', async
 
 it('the pages of rooms name files that are there', async () => {
   const missing: string[] = [];
-  for (const page of (await pages()).filter((path) => path.startsWith('src'))) {
+  for (const page of (await pages()).filter((path) => path.startsWith('packages'))) {
     const here = new Set((await below(dirname(page))).map((path) => basename(path)));
     for (const [, file = ''] of (await textOf(page)).matchAll(/^(?:- |\| )`([\w-]+\.ts)`/gmu)) {
       if (!here.has(file)) missing.push(`${page}: ${file}`);
@@ -55,7 +57,7 @@ it('the pages of rooms name files that are there', async () => {
 
 it('the recipes for contributors name files that are there', async () => {
   const named = [
-    ...(await textOf('CONTRIBUTING.md')).matchAll(/`((?:src|test|scripts|docs)\/[\w./-]+)`/gu),
+    ...(await textOf('CONTRIBUTING.md')).matchAll(/`((?:packages|test|scripts|docs)\/[\w./-]+)`/gu),
   ].map(([, path = '']) => path);
   expect(named.length).toBeGreaterThan(30);
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);

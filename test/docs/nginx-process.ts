@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startServer } from '../server-processes.ts';
+import { startServer } from '../../tools/test-servers/server-processes.ts';
 
 const NGINX = '/usr/sbin/nginx';
 

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { createApp, HttpError, type App } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quiet } from '../bridges/hosts.ts';
-import { endProcess } from '../server-processes.ts';
+import { endProcess } from '../../tools/test-servers/server-processes.ts';
 import { hasNginx, needsNginx, startNginx } from './nginx-process.ts';
 
 describe.skipIf(!hasNginx)(`nginx sends the files of a protected source${needsNginx}`, () => {

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createApp, type App } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { endProcess } from '../server-processes.ts';
+import { endProcess } from '../../tools/test-servers/server-processes.ts';
 import { hasNginx, needsNginx, startNginx } from './nginx-process.ts';
 
 const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };

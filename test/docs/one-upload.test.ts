@@ -12,7 +12,7 @@ it('the page that follows one upload names files that are there, and what is in 
   expect(steps.length).toBeGreaterThan(20);
   const missing: string[] = [];
   for (const [, title = '', link = '', names = ''] of steps) {
-    expect(link).toBe(`../src/${title}`);
+    expect(link).toBe(`../packages/stowage/src/${title}`);
     const code = await readFile(join(docs, link), 'utf8');
     for (const [, name = ''] of names.matchAll(/`(\w+)`/gu))
       if (!new RegExp(`\\b(?:const|function|class) ${name}\\b`, 'u').test(code))

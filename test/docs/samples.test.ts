@@ -7,9 +7,9 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createActions } from '../../dist/internals.js';
+import { createActions } from '#internals';
 import { form, json, multipart, trials } from '../security/trials.ts';
-import { freePort } from '../server-processes.ts';
+import { freePort } from '../../tools/test-servers/server-processes.ts';
 import { startProvider, type IdentityProvider } from '../start/logins.ts';
 
 const run = promisify(execFile);
@@ -202,7 +202,7 @@ describe('the examples', () => {
   it('are a valid configuration', async () => {
     const file = join(root, 'examples/stowage.json');
     const { stdout } = await run(process.execPath, [
-      join(root, 'dist/cli.js'),
+      join(root, 'packages/stowage/dist/cli.js'),
       'check-config',
       '--config',
       file,
@@ -219,7 +219,9 @@ describe('the documents', () => {
     const [, code = ''] = /<!-- sample: jodit -->\s+```js\n(.*?)```/su.exec(readme) ?? [];
     const made: unknown[] = [];
     const Jodit = { make: (...values: unknown[]) => made.push(...values) };
-    const { connectJodit } = (await import(pathToFileURL(join(root, 'dist/jodit.js')).href)) as object & {
+    const { connectJodit } = (await import(
+      pathToFileURL(join(root, 'packages/browser/dist/jodit.js')).href
+    )) as object & {
       connectJodit: unknown;
     };
     runInNewContext(code.replaceAll(/^import .*$/gmu, ''), { Jodit, connectJodit });

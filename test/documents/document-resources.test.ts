@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createDocumentResources, createSilentLogger } from '../../dist/internals.js';
-import type { ResourceRules } from '../../dist/documents/documents.js';
+import { createDocumentResources, createSilentLogger } from '#internals';
+import type { ResourceRules } from '../../packages/stowage/dist/documents/documents.js';
 import { startSite } from '../remote/loopback.ts';
 import { door } from './documents.ts';
 

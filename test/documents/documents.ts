@@ -1,13 +1,8 @@
 import { onTestFinished } from 'vitest';
-import {
-  createDocuments,
-  createRemoteFetcher,
-  createSilentLogger,
-  readBrowser,
-} from '../../dist/internals.js';
-import type { DocumentsParts } from '../../dist/documents/create-documents.js';
-import type { DocumentJob, Documents } from '../../dist/documents/documents.js';
-import type { RemoteFetcher } from '../../dist/remote/remote.js';
+import { createDocuments, createRemoteFetcher, createSilentLogger, readBrowser } from '#internals';
+import type { DocumentsParts } from '../../packages/stowage/dist/documents/create-documents.js';
+import type { DocumentJob, Documents } from '../../packages/stowage/dist/documents/documents.js';
+import type { RemoteFetcher } from '../../packages/stowage/dist/basics/network/remote.js';
 
 const log = createSilentLogger();
 

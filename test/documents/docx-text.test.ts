@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Documents } from '../../dist/documents/documents.js';
+import type { Documents } from '../../packages/stowage/dist/documents/documents.js';
 import { jobOf, openDocuments } from './documents.ts';
 import { all, first, readDocx, textIn, valueOf, type Docx, type Xml } from './docx-reader.ts';
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readlink } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { ConverterThread } from '../../dist/internals.js';
+import { ConverterThread } from '#internals';
 
 const HANDLES = '/proc/self/fd';
 

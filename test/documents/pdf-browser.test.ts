@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createLineLogger, readBrowser } from '../../dist/internals.js';
+import { createLineLogger, readBrowser } from '#internals';
 import { startSite } from '../remote/loopback.ts';
 import { door, jobOf, startDocuments } from './documents.ts';
 import { noBrowser } from './pdf-tools.ts';
@@ -131,7 +131,7 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
 
   it('ends with a process that is killed, and the next one clears away what is left', async () => {
     const script = `
-      import { createDocuments } from ${JSON.stringify(fileURLToPath(new URL('../../dist/internals.js', import.meta.url)))};
+      import { createDocuments } from ${JSON.stringify(fileURLToPath(import.meta.resolve('#internals')))};
       const log = { debug() {}, info() {}, warn() {}, error() {} };
       const documents = createDocuments({ remote: { fetch: async () => { throw new Error('no') } }, log });
       const job = { html: 'x', resources: { enabled: false, maxBytes: 1, timeoutMs: 5000 }, signal: new AbortController().signal };

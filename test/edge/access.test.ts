@@ -1,4 +1,4 @@
-import { accessKeyOf, createActions } from '../../dist/internals.js';
+import { accessKeyOf, createActions } from '#internals';
 import { createRouter, type AccessRule } from 'stowage';
 import { describe, expect, it } from 'vitest';
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { deflateSync, gzipSync, brotliCompressSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import { MemoryAdapter, stageContent } from '../../dist/internals.js';
+import { MemoryAdapter, stageContent } from '#internals';
 import { memoryInUse } from '../memory-in-use.ts';
 import { replacing } from '../protocol/changing-store.ts';
 import { ask, form, json, leftovers, post, removeLeftovers, startEdge } from './edge.ts';

@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm';
 import { createRouter, type ConnectorHooks, type HookRequest } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { MemoryAdapter } from '../../dist/internals.js';
+import { MemoryAdapter } from '#internals';
 import { replacing } from '../protocol/changing-store.ts';
 import { ask, form, startEdge } from './edge.ts';
 import { filePart, formOf } from './raw-http.ts';

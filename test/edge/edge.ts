@@ -19,17 +19,17 @@ import {
   loadConfig,
   stageContent,
   toNodeHandler,
-} from '../../dist/internals.js';
-import type { Action, ActionContext } from '../../dist/actions/action.js';
-import type { AccessRule } from '../../dist/config/access-rules.js';
-import type { Settings } from '../../dist/config/settings.js';
-import type { Handle } from '../../dist/http/message.js';
-import type { PipelineDependencies } from '../../dist/http/pipeline.js';
-import type { ListeningServer } from '../../dist/http/server.js';
-import type { LogFields, Logger } from '../../dist/log/logger.js';
-import type { SourceLease } from '../../dist/sources/tenants.js';
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
-import type { StorageFactories } from '../../dist/storage/registry.js';
+} from '#internals';
+import type { Action, ActionContext } from '../../packages/stowage/dist/actions/action.js';
+import type { AccessRule } from '../../packages/stowage/dist/config/access-rules.js';
+import type { Settings } from '../../packages/stowage/dist/config/settings.js';
+import type { Handle } from '../../packages/stowage/dist/http/message.js';
+import type { PipelineDependencies } from '../../packages/stowage/dist/http/pipeline.js';
+import type { ListeningServer } from '../../packages/stowage/dist/http/server.js';
+import type { LogFields, Logger } from '../../packages/stowage/dist/basics/log/logger.js';
+import type { SourceLease } from '../../packages/stowage/dist/sources/tenants.js';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
+import type { StorageFactories } from '../../packages/stowage/dist/storage/registry.js';
 
 // Staged content of these tests goes to temporary files, so that what is left behind can be counted.
 const temporary = mkdtempSync(join(tmpdir(), 'stowage-edge-'));

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { writeJson } from '../../dist/internals.js';
+import { writeJson } from '#internals';
 import { startEdge } from './edge.ts';
 
 const textOf = async (value: unknown): Promise<string> => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { catalogues, detailedMessages, english, errorTable, translated } from '../../dist/internals.js';
+import { catalogues, detailedMessages, english, errorTable, translated } from '#internals';
 import { formOf, startService, type FormFile } from '../protocol/service.ts';
 
 const placeholders = (text: string): readonly string[] =>
@@ -54,10 +54,10 @@ describe('the phrases of a language', () => {
 
   it('has one for each text of a parameter, a picture and a document', () => {
     const [[, german] = []] = phrases;
-    const source = ['actions', 'parameters', 'images', 'documents']
+    const source = ['actions', 'parameters', 'pictures', 'documents']
       .flatMap((folder) =>
-        readdirSync(`src/${folder}`, { recursive: true, encoding: 'utf8' }).map(
-          (name) => `src/${folder}/${name}`,
+        readdirSync(`packages/stowage/src/${folder}`, { recursive: true, encoding: 'utf8' }).map(
+          (name) => `packages/stowage/src/${folder}/${name}`,
         ),
       )
       .filter((path) => path.endsWith('.ts'))

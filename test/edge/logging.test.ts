@@ -2,7 +2,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { createApp } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { createLineLogger, createTerminalLogger } from '../../dist/internals.js';
+import { createLineLogger, createTerminalLogger } from '#internals';
 
 const circular: Record<string, unknown> = { why: 'no database' };
 circular['self'] = circular;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HttpError, NotFoundError } from '../../dist/internals.js';
+import { HttpError, NotFoundError } from '#internals';
 import { ask, createEdge, form, startEdge } from './edge.ts';
 
 const url = (path: string) => path;

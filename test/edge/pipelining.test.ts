@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { FileAnswer, defineAction } from '../../dist/internals.js';
+import { FileAnswer, defineAction } from '#internals';
 import { startEdge } from './edge.ts';
 import { RawConnection } from './raw-http.ts';
 

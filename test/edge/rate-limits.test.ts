@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createApp, type App, type ConfigInput, type ConnectorHooks } from 'stowage';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { redisMissing, startRedis } from '../instances/redis.ts';
-import { freePort } from '../server-processes.ts';
+import { freePort } from '../../tools/test-servers/server-processes.ts';
 
 type RateLimits = NonNullable<ConfigInput['rateLimits']>;
 

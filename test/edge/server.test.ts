@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { listen, toNodeHandler } from '../../dist/internals.js';
+import { listen, toNodeHandler } from '#internals';
 import { createEdge, leftovers, startEdge } from './edge.ts';
 import { filePart, formEnd, formType, RawConnection } from './raw-http.ts';
 

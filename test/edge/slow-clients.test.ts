@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { FileAnswer, MemoryAdapter, defineAction, stageContent } from '../../dist/internals.js';
+import { FileAnswer, MemoryAdapter, defineAction, stageContent } from '#internals';
 import { memoryInUse } from '../memory-in-use.ts';
 import { replacing } from '../protocol/changing-store.ts';
 import { startService } from '../protocol/service.ts';

@@ -6,7 +6,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, type App, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createFileQueue, examineService } from '../../dist/internals.js';
+import { createFileQueue, examineService } from '#internals';
 import { formOf, silent } from '../protocol/service.ts';
 
 const secret = 'a secret that is long enough: 32 bytes';

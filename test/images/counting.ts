@@ -1,4 +1,4 @@
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 
 /** Counts the calls of a store that cost a round trip, by operation and path. */
 export const counting = (inner: StorageAdapter): { storage: StorageAdapter; calls: string[] } => {

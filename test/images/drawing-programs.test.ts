@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import type { ConfigInput } from 'stowage';
 import { describe, expect, it, vi } from 'vitest';
-import { readProcessMark } from '../../dist/internals.js';
+import { readProcessMark } from '#internals';
 import { stillRunning } from '../documents/processes.ts';
 import { silent, startService, type Service } from '../protocol/service.ts';
 import { drawingOf, leftIn, listed, notedIn, scriptIn, shownAs, workIn } from './drawn.ts';

@@ -1,16 +1,10 @@
 import { Readable } from 'node:stream';
-import {
-  MemoryAdapter,
-  SourcePath,
-  createSilentLogger,
-  createThumbnails,
-  settingsSchema,
-} from '../../dist/internals.js';
-import type { SettingsInput } from '../../dist/config/settings.js';
-import type { ThumbnailsOptions } from '../../dist/images/create-thumbnails.js';
-import type { Thumbnails } from '../../dist/images/thumbnails.js';
-import type { Source } from '../../dist/sources/source.js';
-import type { Entry, StorageAdapter } from '../../dist/storage/adapter.js';
+import { MemoryAdapter, SourcePath, createSilentLogger, createThumbnails, settingsSchema } from '#internals';
+import type { SettingsInput } from '../../packages/stowage/dist/config/settings.js';
+import type { ThumbnailsOptions } from '../../packages/stowage/dist/pictures/create-thumbnails.js';
+import type { Thumbnails } from '../../packages/stowage/dist/pictures/thumbnails.js';
+import type { Source } from '../../packages/stowage/dist/sources/source.js';
+import type { Entry, StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 
 export const pathOf = (text: string): SourcePath => SourcePath.parse(text);
 

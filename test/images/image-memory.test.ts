@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { createImagePool } from '../../dist/internals.js';
+import { createImagePool } from '#internals';
 import { boxOf } from '../protocol/images.ts';
 import { startService } from '../protocol/service.ts';
 import { bytesAt, createGallery } from './gallery.ts';

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { decodeBmp, decodeIcoBitmap, readIco } from '../../dist/internals.js';
-import type { Pixels } from '../../dist/images/bmp-header.js';
+import { decodeBmp, decodeIcoBitmap, readIco } from '#internals';
+import type { Pixels } from '../../packages/stowage/dist/pictures/bmp-header.js';
 import {
   bmpFile,
   gradient,

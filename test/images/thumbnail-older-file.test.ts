@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import sharp from 'sharp';
 import { expect, it, onTestFinished } from 'vitest';
-import { createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
+import { createSilentLogger, openLocalAdapter } from '#internals';
 import { bytesAt, createGallery } from './gallery.ts';
 import { colourAt } from './pictures.ts';
 

@@ -1,7 +1,7 @@
 /** An instance whose store takes what it is sent and never answers: killed in the middle of an upload. */
 import { createApp, registerStorageAdapter } from 'stowage';
 import { withFaults } from 'stowage/testing';
-import { memoryFactory } from '../../dist/internals.js';
+import { memoryFactory } from '#internals';
 
 registerStorageAdapter('hanging', {
   create: async (context) =>

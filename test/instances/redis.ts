@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
-import { endProcess, freePort } from '../server-processes.ts';
+import { endProcess, freePort } from '../../tools/test-servers/server-processes.ts';
 
 /** Why no Redis can be started here; undefined: it can. */
 export const redisMissing = ((): string | undefined => {

@@ -10,7 +10,7 @@ import { createClient, type Client } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../robustness/service.ts';
 import { ask, create } from '../protocol/tus-client.ts';
-import { createRedisConnection, createRedisQueue } from '../../dist/internals.js';
+import { createRedisConnection, createRedisQueue } from '#internals';
 import { silent } from '../protocol/service.ts';
 import { redisMissing, startMovingAddress, startRedis } from './redis.ts';
 

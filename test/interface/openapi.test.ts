@@ -6,7 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import sharp from 'sharp';
 import { createClient, ConnectorError, type Client } from 'stowage/client';
 import { expect, it, onTestFinished } from 'vitest';
-import { createActions } from '../../dist/internals.js';
+import { createActions } from '#internals';
 import { startService, type Service } from '../protocol/service.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -17,7 +17,9 @@ type Description = Record<string, unknown> & {
 };
 
 const readDescription = async (): Promise<Description> =>
-  JSON.parse(await readFile(new URL('../../openapi.json', import.meta.url), 'utf8')) as Description;
+  JSON.parse(
+    await readFile(new URL('../../packages/stowage/openapi.json', import.meta.url), 'utf8'),
+  ) as Description;
 
 /** The schema without room for anything that it does not name. */
 const closed = (schema: unknown): unknown => {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { StorageAdapter } from 'stowage/storage';
-import { NotFoundError, StorageUnavailableError } from '../../dist/internals.js';
-import type { Effect } from '../adapters/servers/fault-proxy.ts';
+import { NotFoundError, StorageUnavailableError } from '#internals';
+import type { Effect } from '../../tools/test-servers/fault-proxy.ts';
 import { Random } from './random.ts';
 
 /** What goes wrong between a store and the service: answers are lost, or say falsely that nothing is there. */

@@ -1,5 +1,5 @@
-import { NotFoundError, StorageTimeoutError, StorageUnavailableError } from '../../dist/internals.js';
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import { NotFoundError, StorageTimeoutError, StorageUnavailableError } from '#internals';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import type { Random } from './random.ts';
 
 /** How often what goes wrong, from 0 to 1. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isPublicAddress, reachOf } from '../../dist/internals.js';
+import { isPublicAddress, reachOf } from '#internals';
 
 describe('public addresses', () => {
   it.each([

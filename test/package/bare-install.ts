@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-const project = fileURLToPath(new URL('../..', import.meta.url));
+const project = fileURLToPath(new URL('../../packages/stowage', import.meta.url));
 
 /** The built package in a folder of its own, with its dependencies and none of its optional packages. */
 export interface BareInstall {
@@ -30,7 +30,7 @@ export const installBare = async (script: string): Promise<BareInstall> => {
   const link = async (name: string): Promise<void> => {
     const target = join(folder, 'node_modules', name);
     await mkdir(dirname(target), { recursive: true });
-    await symlink(join(project, 'node_modules', name), target);
+    await symlink(join(project, '../../node_modules', name), target);
   };
   const { dependencies } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as {
     dependencies: Record<string, string>;

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, posix, resolve } from 'node:path';
@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import ts from 'typescript';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
 const run = promisify(execFile);
 const root = resolve(import.meta.dirname, '../..');
@@ -16,31 +16,26 @@ interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly exports: Readonly<Record<string, unknown>>;
+  readonly bundleDependencies: readonly string[];
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
 }
 
-interface Packed {
-  readonly filename: string;
-  readonly files: readonly { readonly path: string }[];
-}
-
 let manifest: Manifest;
-let packed: Packed;
+/** The paths of what the archive of the server holds. */
+let files: readonly string[];
 /**
- * A project that has the packed package installed, and beside it only what the package says that it depends
- * on.
+ * A project that has the packed server installed, and beside it only what the package says that it depends
+ * on and does not bring along.
  */
 let project: string;
+/** The archives, by the name of their package. */
+let archives: Readonly<Record<string, string>>;
 
-const pack = async (folder: string): Promise<Packed> => {
-  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
-    cwd: root,
-  });
-  const result = JSON.parse(stdout) as Packed[] | Record<string, Packed>;
-  const [first] = Object.values(result);
-  if (first === undefined) throw new Error('npm pack gave nothing.');
-  return first;
+const unpack = async (archive: string, folder: string): Promise<string> => {
+  await mkdir(folder, { recursive: true });
+  await run('tar', ['-xzf', archive, '--strip-components=1', '-C', folder]);
+  return folder;
 };
 
 const link = async (name: string): Promise<void> => {
@@ -50,14 +45,19 @@ const link = async (name: string): Promise<void> => {
 };
 
 beforeAll(async () => {
-  manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
   project = await mkdtemp(join(tmpdir(), 'stowage-package-'));
-  packed = await pack(project);
-  await run('tar', ['-xzf', packed.filename], { cwd: project });
-  await mkdir(join(project, 'node_modules'));
-  await cp(join(project, 'package'), join(project, 'node_modules', manifest.name), { recursive: true });
+  await run(process.execPath, ['scripts/pack.mjs', project], { cwd: root });
+  archives = Object.fromEntries(
+    (await readdir(project)).map((name) => [name.replace(/-\d.*$/u, ''), join(project, name)]),
+  );
+  const installed = await unpack(archives['stowage'] ?? '', join(project, 'node_modules/stowage'));
+  files = (await readdir(installed, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => posix.relative(installed, posix.join(entry.parentPath, entry.name)));
+  manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as Manifest;
   await writeFile(join(project, 'package.json'), JSON.stringify({ type: 'module', private: true }));
-  for (const name of Object.keys(manifest.dependencies)) await link(name);
+  for (const name of Object.keys(manifest.dependencies))
+    if (!manifest.bundleDependencies.includes(name)) await link(name);
 });
 
 afterAll(() => rm(project, { recursive: true, force: true }));
@@ -85,7 +85,6 @@ const compile = async (file: string, options: object): Promise<string> => {
 
 describe('the packed package', () => {
   it('holds the build, the schema and the texts, and nothing else', () => {
-    const files = packed.files.map(({ path }) => path);
     for (const wanted of [
       'package.json',
       'README.md',
@@ -100,7 +99,7 @@ describe('the packed package', () => {
     }
     const strange = files.filter(
       (path) =>
-        !/^(?:dist\/(?!internals)(?:[\w-]+(?:\.global)?\.js|jodit\.css|bundled-licences\.txt|.+\.d\.ts)|docs\/.+\.md|examples\/(?:[\w.[\]-]+\/)*[\w.-]+|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
+        !/^(?:dist\/(?!internals)(?:[\w-]+(?:\.global)?\.js|jodit\.css|bundled-licences\.txt|.+\.d\.ts)|node_modules\/stowage-browser\/(?:package\.json|dist\/(?:[\w/-]+\.d\.ts|client\.js|jodit\.(?:js|css|global\.js)))|docs\/.+\.md|examples\/(?:[\w.[\]-]+\/)*[\w.-]+|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
           path,
         ),
     );
@@ -108,24 +107,28 @@ describe('the packed package', () => {
   });
 
   it('holds all files that its texts speak of', async () => {
-    const files = new Set(packed.files.map(({ path }) => path));
+    const held = new Set(files);
     const faults: string[] = [];
     for (const file of files) {
       if (!file.endsWith('.md')) continue;
-      const text = await readFile(join(project, 'package', file), 'utf8');
+      const text = await readFile(join(project, 'node_modules/stowage', file), 'utf8');
       const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/gu)];
       const named = [...text.matchAll(/`(demo\/public\/[\w.-]+)`/gu)];
       const targets = [
         ...links.map(([, target = '']) => posix.join(posix.dirname(file), target)),
         ...named.map(([, target = '']) => target),
       ];
-      faults.push(...targets.filter((target) => !files.has(target)).map((target) => `${file}: ${target}`));
+      faults.push(...targets.filter((target) => !held.has(target)).map((target) => `${file}: ${target}`));
     }
     expect(faults).toEqual([]);
   });
 
   it('is found without fault by publint', async () => {
-    const { messages } = await publint({ pkgDir: root, strict: true, pack: 'npm' });
+    const { messages } = await publint({
+      pkgDir: join(project, 'node_modules/stowage'),
+      strict: true,
+      pack: false,
+    });
     expect(messages.map((message) => formatMessage(message, manifest))).toEqual([]);
   });
 
@@ -146,7 +149,7 @@ describe('the packed package', () => {
   });
 
   it('imports only files that it holds and packages that it declares', async () => {
-    const files = new Set(packed.files.map(({ path }) => path));
+    const held = new Set(files);
     const declared = [
       manifest.name,
       ...Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
@@ -154,11 +157,11 @@ describe('the packed package', () => {
     const faults: string[] = [];
     for (const file of files) {
       if (!/^dist\/.*\.(?:js|d\.ts)$/u.test(file)) continue;
-      const text = await readFile(join(project, 'package', file), 'utf8');
+      const text = await readFile(join(project, 'node_modules/stowage', file), 'utf8');
       for (const { fileName: specifier } of ts.preProcessFile(text).importedFiles) {
         const inside = posix.join(posix.dirname(file), specifier).replace(/\.ts$/u, '.d.ts');
         const known = specifier.startsWith('.')
-          ? files.has(inside)
+          ? held.has(inside)
           : specifier.startsWith('node:') ||
             declared.some((name) => specifier === name || specifier.startsWith(`${name}/`));
         if (!known) faults.push(`${file}: ${specifier}`);
@@ -266,5 +269,46 @@ describe('the packed package', () => {
     expect(await compile('page.ts', { module: 'esnext', moduleResolution: 'bundler', types: [], lib })).toBe(
       '',
     );
+  });
+});
+
+describe('the packages beside it', () => {
+  const alone = async (name: string, peers: readonly string[]): Promise<string> => {
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-alone-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    await unpack(archives[name] ?? '', join(folder, 'node_modules', name));
+    await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module', private: true }));
+    for (const peer of peers)
+      await symlink(join(root, 'node_modules', peer), join(folder, 'node_modules', peer));
+    const { messages } = await publint({
+      pkgDir: join(folder, 'node_modules', name),
+      strict: true,
+      pack: false,
+    });
+    expect(messages).toEqual([]);
+    return folder;
+  };
+  const evaluate = async (folder: string, script: string): Promise<string> =>
+    (await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder })).stdout;
+
+  it('stowage-browser works alone', async () => {
+    const folder = await alone('stowage-browser', []);
+    const script = `
+      import { createClient, ConnectorError } from 'stowage-browser';
+      import { connectJodit } from 'stowage-browser/jodit';
+      const fetch = async () => Response.json({ success: true, data: { sources: [] } });
+      const client = createClient({ url: 'http://localhost/connector', fetch });
+      console.log(typeof connectJodit, typeof ConnectorError, JSON.stringify(await client.files()));`;
+    expect(await evaluate(folder, script)).toBe('function function {"sources":[]}\n');
+  });
+
+  it('stowage-html-docx works with its peers alone', async () => {
+    const folder = await alone('stowage-html-docx', ['docx', 'parse5']);
+    const script = `
+      import { convertToDocx } from 'stowage-html-docx';
+      const loader = { picture: async () => undefined, sheet: async () => undefined };
+      const bytes = await convertToDocx('<h1>Title</h1><p>Some <b>bold</b> words</p>', loader);
+      console.log(Buffer.from(bytes).subarray(0, 2).toString(), bytes.length > 2000);`;
+    expect(await evaluate(folder, script)).toBe('PK true\n');
   });
 });

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { MemoryAdapter, SourcePath } from '../../dist/internals.js';
+import { MemoryAdapter, SourcePath } from '#internals';
 import type {
   ListOptions,
   OperationOptions,
@@ -7,7 +7,7 @@ import type {
   StorageAdapter,
   StorageCapabilities,
   WriteOptions,
-} from '../../dist/storage/adapter.js';
+} from '../../packages/stowage/dist/storage/adapter.js';
 import { put } from '../images/gallery.ts';
 
 /** A store with some operations done otherwise. */

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { S3Proxy } from '../adapters/servers/s3-proxy.ts';
-import { S3Stub } from '../adapters/servers/s3-stub.ts';
+import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
+import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
 import { startService } from './service.ts';
 
 const baseurl = 'https://files.example/files/';

@@ -1,7 +1,7 @@
 import { registerStorageAdapter } from 'stowage';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter, NotFoundError } from '../../dist/internals.js';
+import { MemoryAdapter, NotFoundError } from '#internals';
 import { bytesAt, pathOf, put } from '../images/gallery.ts';
 import { quarters } from '../images/pictures.ts';
 import { afterReading, changing, withCapabilities } from './changing-store.ts';

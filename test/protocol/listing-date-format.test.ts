@@ -1,7 +1,7 @@
 import dayjs from 'dayjs';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { compileDateFormat } from '../../dist/internals.js';
+import { compileDateFormat } from '#internals';
 
 const ZONES = [
   'UTC',

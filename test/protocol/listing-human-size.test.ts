@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { humanSize } from '../../dist/internals.js';
+import { humanSize } from '#internals';
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
 

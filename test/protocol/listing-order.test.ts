@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FirstInOrder, TimeSlice, entryOrder, sortPatiently } from '../../dist/internals.js';
-import type { Entry } from '../../dist/storage/adapter.js';
+import { FirstInOrder, TimeSlice, entryOrder, sortPatiently } from '#internals';
+import type { Entry } from '../../packages/stowage/dist/storage/adapter.js';
 
 const slice = () => new TimeSlice(new AbortController().signal);
 

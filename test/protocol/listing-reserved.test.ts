@@ -6,7 +6,7 @@ import {
   isReservedName,
   requireFreeName,
   requireReachable,
-} from '../../dist/internals.js';
+} from '#internals';
 
 const settings = {
   excludeDirectoryNames: ['.tmb', 'a+b (c)', 'Straße'],

@@ -4,8 +4,8 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { StorageUnavailableError, UnsupportedError } from '../../dist/internals.js';
-import type { Entry, ListOptions, StorageAdapter } from '../../dist/storage/adapter.js';
+import { StorageUnavailableError, UnsupportedError } from '#internals';
+import type { Entry, ListOptions, StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { silent, startService, type Fields, type Service } from './service.ts';
 
 const refuse = async (): Promise<never> => {

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { createClient } from 'stowage/client';
 import { describe, expect, it } from 'vitest';
-import { memoryFactory } from '../../dist/internals.js';
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import { memoryFactory } from '#internals';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { startService } from './service.ts';
 
 const done = (name: string) => ({ name, success: true, code: 220 });

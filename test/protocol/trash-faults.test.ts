@@ -9,8 +9,8 @@ import {
   StorageFullError,
   StorageUnavailableError,
   walkFolder,
-} from '../../dist/internals.js';
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
+} from '#internals';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { bytesAt, put } from '../images/gallery.ts';
 import { replacing } from './changing-store.ts';
 import { startService, type Service } from './service.ts';

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { HttpError, registerStorageAdapter } from 'stowage';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { memoryFactory } from '../../dist/internals.js';
+import { memoryFactory } from '#internals';
 import type { Service } from './service.ts';
 import { ask, create, patch, startTus, type TusService } from './tus-client.ts';
 

@@ -4,7 +4,7 @@ import sharp from 'sharp';
 import { createApp, HttpError, registerStorageAdapter, type HookRequest } from 'stowage';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { memoryFactory, UnfinishedUploads } from '../../dist/internals.js';
+import { memoryFactory, UnfinishedUploads } from '#internals';
 import { quarters } from '../images/pictures.ts';
 import { installBare } from '../package/bare-install.ts';
 import { silent } from './service.ts';

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { registerStorageAdapter } from 'stowage';
 import { withFaults, type Fault } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter, SourcePath, StorageUnavailableError, memoryFactory } from '../../dist/internals.js';
+import { MemoryAdapter, SourcePath, StorageUnavailableError, memoryFactory } from '#internals';
 import { startService, type Answer, type Service } from './service.ts';
 
 /** A service whose store fails as planned, counted from its start. */

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import sharp from 'sharp';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { decodeHeic } from '../../dist/internals.js';
+import { decodeHeic } from '#internals';
 import { claimingHeic, heicFile, p3Heic, turnedHeic } from '../images/heic-files.ts';
 import { colourAt, isNear, quarters, QUARTERS } from '../images/pictures.ts';
 import { startSite } from '../remote/loopback.ts';

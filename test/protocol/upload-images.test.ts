@@ -1,7 +1,7 @@
 import sharp, { type Metadata } from 'sharp';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { MemoryAdapter } from '../../dist/internals.js';
+import { MemoryAdapter } from '#internals';
 import { bmpFile, gradient, packColours } from '../images/bitmaps.ts';
 import { counting } from '../images/counting.ts';
 import { bytesAt } from '../images/gallery.ts';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import sharp from 'sharp';
 import { createApp } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { login, programs, startApache, type DavServer } from '../adapters/servers/webdav.js';
+import { login, programs, startApache, type DavServer } from '../../tools/test-servers/webdav.js';
 
 const nothing = (): void => undefined;
 const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };

@@ -12,8 +12,8 @@ import { unzipSync } from 'fflate';
 import { registerStorageAdapter } from 'stowage';
 import { createClient } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { memoryFactory, ZipStream } from '../../dist/internals.js';
-import type { StorageAdapter } from '../../dist/storage/adapter.js';
+import { memoryFactory, ZipStream } from '#internals';
+import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { startService, type Fields, type Service } from './service.ts';
 
 const hasUnzip = spawnSync('unzip', ['-v']).status === 0;

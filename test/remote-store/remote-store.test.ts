@@ -3,14 +3,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import {
-  createConnectionSlots,
-  errorOfStatus,
-  passBody,
-  pause,
-  strongEtag,
-  wholeSize,
-} from '../../dist/internals.js';
+import { createConnectionSlots, errorOfStatus, passBody, pause, strongEtag, wholeSize } from '#internals';
 
 const failure = (error: unknown): Error => new Error('ours', { cause: error });
 const plain = { length: undefined, signal: undefined, failure };

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import { createApp, type Logger } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { MemoryAdapter, SharedListings, SourcePath, copyTree } from '../../dist/internals.js';
-import type { ListOptions, StorageAdapter } from '../../dist/storage/adapter.js';
-import { optionsFor } from '../adapters/servers/bucket.ts';
-import { S3Stub } from '../adapters/servers/s3-stub.ts';
-import { DavStub } from '../adapters/servers/webdav-stub.ts';
+import { MemoryAdapter, SharedListings, SourcePath, copyTree } from '#internals';
+import type { ListOptions, StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
+import { optionsFor } from '../../tools/test-servers/bucket.ts';
+import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
+import { DavStub } from '../../tools/test-servers/webdav-stub.ts';
 
 const at = (text: string) => SourcePath.parse(text);
 const nothing = (): void => undefined;

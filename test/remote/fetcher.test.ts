@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createRemoteFetcher, createSilentLogger } from '../../dist/internals.js';
+import { createRemoteFetcher, createSilentLogger } from '#internals';
 import { startSite, type Site } from './loopback.ts';
 
 const content = Buffer.from('The quick brown fox. '.repeat(40));

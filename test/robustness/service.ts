@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import path from 'node:path';
-import { endProcess, freePort, startServer } from '../server-processes.ts';
+import { endProcess, freePort, startServer } from '../../tools/test-servers/server-processes.ts';
 
 /**
  * The built service in a process of its own, as it runs in production, so that it can be killed and weighed.
@@ -15,7 +15,7 @@ export interface Service {
   kill(): Promise<void>;
 }
 
-const main = path.join(import.meta.dirname, '../../dist/cli.js');
+const main = path.join(import.meta.dirname, '../../packages/stowage/dist/cli.js');
 
 /**
  * Starts `stowage serve` over one folder, with settings when given (its own `sources` go before the folder); the configuration is written to

@@ -16,8 +16,8 @@ import {
   createSilentLogger,
   moveFolder,
   openLocalAdapter,
-} from '../../dist/internals.js';
-import type { Entry } from '../../dist/storage/adapter.js';
+} from '#internals';
+import type { Entry } from '../../packages/stowage/dist/storage/adapter.js';
 import { prepareGround, SECRET, SECRET_SIZE, whileSwapping, type Ground } from './outside.js';
 
 const at = (path: string) => SourcePath.parse(path);

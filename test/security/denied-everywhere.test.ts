@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readOnly, type AccessRule } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { accessKeyOf, createActions, neededKeys } from '../../dist/internals.js';
+import { accessKeyOf, createActions, neededKeys } from '#internals';
 import { quarters } from '../images/pictures.ts';
 import { metadataOf, TUS } from '../protocol/tus-client.ts';
 import { startService, type Service } from '../protocol/service.ts';

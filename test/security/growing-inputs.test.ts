@@ -6,8 +6,8 @@ import {
   createImagePool,
   listingBudget,
   readMultistatus,
-} from '../../dist/internals.js';
-import type { PictureFile } from '../../dist/images/image-pool.js';
+} from '#internals';
+import type { PictureFile } from '../../packages/stowage/dist/pictures/image-pool.js';
 import { davShapes, htmlShapes, pictureShapes, type Shape, svgShapes, xmlShapes } from './growing-shapes.ts';
 
 /** Where the work is linear, it doubles from one input to the next; where it is not, it becomes four times as much. */

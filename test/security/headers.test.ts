@@ -2,14 +2,8 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import {
-  FileAnswer,
-  HttpError,
-  InvalidParametersError,
-  contentDisposition,
-  forBoth,
-} from '../../dist/internals.js';
-import type { Action } from '../../dist/actions/action.js';
+import { FileAnswer, HttpError, InvalidParametersError, contentDisposition, forBoth } from '#internals';
+import type { Action } from '../../packages/stowage/dist/actions/action.js';
 import { json, startEdge } from '../edge/edge.ts';
 
 const action = (name: string, run: Action['run']): Action => ({

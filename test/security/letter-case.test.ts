@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { registerStorageAdapter, SourcePath, type StorageAdapter } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter } from '../../dist/internals.js';
+import { MemoryAdapter } from '#internals';
 import { formOf, startService, type Fields, type Service } from '../protocol/service.ts';
 
 const folded = (value: unknown): unknown =>

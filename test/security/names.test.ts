@@ -12,7 +12,7 @@ import {
   withFileSuffix,
   withFolderSuffix,
   withSingleExtension,
-} from '../../dist/internals.js';
+} from '#internals';
 
 const bytes = (text: string): number => Buffer.byteLength(text);
 

@@ -5,9 +5,9 @@ import { lstat, mkdir, mkdtemp, readdir, readFile, readlink, rm, writeFile } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createSilentLogger, openLocalAdapter } from '../../dist/internals.js';
-import type { LocalOptions } from '../../dist/adapters/local/factory.js';
-import type { LocalAdapter } from '../../dist/adapters/local/adapter.js';
+import { createSilentLogger, openLocalAdapter } from '#internals';
+import type { LocalOptions } from '../../packages/stowage/dist/adapters/local/factory.js';
+import type { LocalAdapter } from '../../packages/stowage/dist/adapters/local/adapter.js';
 
 /** Begins every byte that lies outside of the root: whatever shows it has left the root. */
 export const SECRET = 'SECRET-OUTSIDE';

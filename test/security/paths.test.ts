@@ -1,12 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  SourcePath,
-  StowageError,
-  UnsafeNameError,
-  UnsafePathError,
-  isSegment,
-} from '../../dist/internals.js';
+import { SourcePath, StowageError, UnsafeNameError, UnsafePathError, isSegment } from '#internals';
 
 /** Pieces from which hostile paths are made, beside anything that text can hold. */
 const piece = fc.oneof(

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { createApp, type App, type ConfigInput } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { makeBucket, optionsFor, type PlainBucket } from '../adapters/servers/bucket.ts';
-import { radosgwMissing, startRadosgw, type Radosgw } from '../adapters/servers/radosgw.ts';
+import { makeBucket, optionsFor, type PlainBucket } from '../../tools/test-servers/bucket.ts';
+import { radosgwMissing, startRadosgw, type Radosgw } from '../../tools/test-servers/radosgw.ts';
 import { silent } from '../protocol/service.ts';
 
 const open = (config: ConfigInput): App => {

@@ -9,15 +9,15 @@ import {
   makeContainer,
   startAzurite,
   startAzuriteProxy,
-} from '../adapters/servers/azurite.ts';
-import { makeBucket, optionsFor } from '../adapters/servers/bucket.ts';
-import { FaultProxy } from '../adapters/servers/fault-proxy.ts';
-import { startFtp } from '../adapters/servers/ftp.ts';
-import { hasProftpd } from '../adapters/servers/proftpd.ts';
-import { radosgwMissing, startRadosgw } from '../adapters/servers/radosgw.ts';
-import { hasSshd, startSshd } from '../adapters/servers/ssh.ts';
-import { DavStub } from '../adapters/servers/webdav-stub.ts';
-import { login, programs, startNginx } from '../adapters/servers/webdav.ts';
+} from '../../tools/test-servers/azurite.ts';
+import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
+import { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';
+import { startFtp } from '../../tools/test-servers/ftp.ts';
+import { hasProftpd } from '../../tools/test-servers/proftpd.ts';
+import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
+import { hasSshd, startSshd } from '../../tools/test-servers/ssh.ts';
+import { DavStub } from '../../tools/test-servers/webdav-stub.ts';
+import { login, programs, startNginx } from '../../tools/test-servers/webdav.ts';
 import { formOf, silent } from '../protocol/service.ts';
 
 /** A store whose root can be taken away. */

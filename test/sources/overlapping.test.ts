@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp } from 'stowage';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createSilentLogger } from '../../dist/internals.js';
+import { createSilentLogger } from '#internals';
 
 let folder: string;
 beforeEach(async () => {

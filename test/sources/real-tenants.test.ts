@@ -8,10 +8,10 @@ import {
   type SourcesInput,
 } from 'stowage';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { memoryFactory } from '../../dist/internals.js';
-import { optionsFor } from '../adapters/servers/bucket.ts';
-import { S3Stub } from '../adapters/servers/s3-stub.ts';
-import { login, programs, startApache, type DavServer } from '../adapters/servers/webdav.ts';
+import { memoryFactory } from '#internals';
+import { optionsFor } from '../../tools/test-servers/bucket.ts';
+import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
+import { login, programs, startApache, type DavServer } from '../../tools/test-servers/webdav.ts';
 import { openCountedPort, type CountedPort } from './counted-port.ts';
 
 const MB = 1024 * 1024;

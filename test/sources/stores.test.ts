@@ -1,6 +1,6 @@
 import { createApp, createRouter, registerStorageAdapter, type StorageFactory } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { MemoryAdapter, memoryFactory } from '../../dist/internals.js';
+import { MemoryAdapter, memoryFactory } from '#internals';
 import { put } from '../images/gallery.ts';
 import { replacing } from '../protocol/changing-store.ts';
 

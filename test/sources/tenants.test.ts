@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, type Logger } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { TenantCache } from '../../dist/internals.js';
-import type { SourceGroup } from '../../dist/sources/source-group.js';
+import { TenantCache } from '#internals';
+import type { SourceGroup } from '../../packages/stowage/dist/sources/source-group.js';
 
 interface Probe extends SourceGroup {
   closed: number;

@@ -4,7 +4,7 @@ import type { Browser } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromium, launchChromium, needsChromium } from '../client/chromium.ts';
 import { eventually } from '../client/client.ts';
-import { freePort } from '../server-processes.ts';
+import { freePort } from '../../tools/test-servers/server-processes.ts';
 import { seeFirstPicture } from './first-picture.ts';
 import { startProvider } from './logins.ts';
 import { packagesOf, PackedProject, type RunningProgram } from './packed-project.ts';

@@ -1,10 +1,10 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { freePort } from '../server-processes.ts';
+import { freePort } from '../../tools/test-servers/server-processes.ts';
 
 const run = promisify(execFile);
 const root = resolve(import.meta.dirname, '../..');
@@ -18,11 +18,10 @@ export const terminal = (): NodeJS.ProcessEnv => {
 
 /** The package as a registry would give it. */
 const pack = async (folder: string): Promise<string> => {
-  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
-  const { stdout } = await run('npm', args, { cwd: root });
-  const [packed] = Object.values(JSON.parse(stdout) as Record<string, { filename: string }>);
-  if (packed === undefined) throw new Error('npm pack gave nothing.');
-  return join(folder, packed.filename);
+  await run(process.execPath, ['scripts/pack.mjs', folder], { cwd: root });
+  const [packed] = (await readdir(folder)).filter((name) => /^stowage-\d.*\.tgz$/u.test(name));
+  if (packed === undefined) throw new Error('scripts/pack.mjs left no archive of the server.');
+  return join(folder, packed);
 };
 
 /** The packages that a page of the documents tells to install. */

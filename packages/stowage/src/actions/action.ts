@@ -1,0 +1,158 @@
+import * as z from 'zod';
+import type { Access } from '../access/access.ts';
+import type { ChangeContext, ChangeServices } from '../changes/context.ts';
+import type { Slots } from '../basics/concurrency/slots.ts';
+import type { Turns } from '../basics/concurrency/turns.ts';
+import type { Documents } from '../documents/documents.ts';
+import type { PictureSizes } from '../pictures/picture-sizes.ts';
+import type { Links } from '../sources/links.ts';
+import type { RawParameters } from '../parameters/raw.ts';
+import type { RemoteFetcher } from '../basics/network/remote.ts';
+import type { SourceSet } from '../sources/source.ts';
+import type { EntryKind } from '../storage/entry.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { forBoth, type KeysByKind } from '../view/keys.ts';
+import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';
+import type { LargeListings } from './listing/large-listings.ts';
+import type { SearchCursors } from './search/cursor.ts';
+import type { OmittedEntries } from './listing/omitted.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
+
+/** Services shared by all requests of one connector. Each is bounded and closed with the connector. */
+export interface ActionServices extends ChangeServices {
+  readonly links: Links;
+  readonly pictureSizes: PictureSizes;
+  readonly largeListings: LargeListings;
+  /** Searches take turns: each walks through whole trees. */
+  readonly searches: Slots;
+  readonly searchCursors: SearchCursors;
+  /** For long work that many requests may do at the same time. */
+  readonly turns: Turns;
+  readonly omittedEntries: OmittedEntries;
+  /** The only way to fetch what users name. */
+  readonly remote: RemoteFetcher;
+  readonly documents: Documents;
+}
+
+/** All that an action knows of its request. */
+export interface ActionContext extends ChangeContext {
+  readonly sources: SourceSet;
+  readonly access: Access;
+  /** Files of the form, in the order of arrival, of every field that may hold uploads. */
+  readonly uploads: readonly UploadedFile[];
+  readonly services: ActionServices;
+  /** A field of the form that held a file, and is none for uploads. */
+  readonly otherField?: string | undefined;
+  /** The client asks for the headers of the answer alone. */
+  readonly isHead: boolean;
+  /**
+   * Has something done when the answer has been sent or dropped, or the action has failed. It must not throw.
+   */
+  readonly atEnd: (work: () => void) => void;
+}
+
+/** Fields of `data` besides `code`. Iterables are written out as JSON arrays, bit by bit. */
+export type ActionData = Readonly<Record<string, unknown>>;
+
+/** What an action answers: data for the JSON envelope, a file, what an editor reads, or results by item. */
+export type ActionResult = ActionData | FileAnswer | MadeFileAnswer | EditorAnswer | ManyAnswer;
+
+/** The result of an action that answers a file instead of the JSON envelope. */
+export interface FileResult {
+  readonly contentType: string;
+  /** Shape of the answer's `data` without `code`, for requests that give the parameter `changesWith`. */
+  readonly data?: z.ZodType;
+}
+
+/** What an action costs most of, where that is much: `rateLimits` has a limit for each. */
+export type Load = 'uploads' | 'pictures' | 'documents' | 'listings';
+
+/**
+ * One action of the protocol. Routes, parameter checks, access keys, permissions and the interface
+ * description come from these.
+ */
+export interface Action<Parameters extends z.ZodType = z.ZodType> {
+  /** As in the path: `fileRename`. */
+  readonly name: string;
+  /** One sentence for the interface description. */
+  readonly summary: string;
+  readonly methods: readonly ('GET' | 'POST')[];
+  /** The access keys that the action needs where it acts: see `neededKeys`. */
+  readonly keys: KeysByKind;
+  /** True: it acts only on what listings show: FILES is needed for a file, FOLDERS for a folder. */
+  readonly ofShown?: boolean;
+  /** The key that decides for this action where no rule about an item names its own. */
+  readonly follows?: string;
+  /** False: nothing changes, HEAD works as GET. */
+  readonly changes: boolean;
+  /** A parameter with which an action that changes nothing does: whoever gives it asks for a change. */
+  readonly changesWith?: string;
+  /** True: file parts of a form are kept for the action; otherwise they are skipped. */
+  readonly takesFiles: boolean;
+  /** True: the text fields of a form may hold as much as a file. */
+  readonly takesLongText?: boolean;
+  /** True: with `responseType`, answers and errors have the form of an editor's simple upload. */
+  readonly answersEditors?: boolean;
+  /** What the action counts for in `rateLimits`; a function where that depends on its parameters. */
+  readonly load?: Load | ((parameters: RawParameters) => Load | undefined);
+  readonly parameters: Parameters;
+  /** Shape of the answer's `data` without `code`, or what kind of file is answered. */
+  readonly result: z.ZodType | FileResult;
+  run(context: ActionContext, parameters: z.output<Parameters>): Promise<ActionResult>;
+}
+
+/** `fileRename` -> `FILE_RENAME`: the key of access rules. */
+export const accessKeyOf = (name: string): string =>
+  name.replaceAll(/[A-Z]/gu, (letter) => `_${letter}`).toUpperCase();
+
+const SIGHT: Readonly<Record<EntryKind, string>> = { file: 'FILES', folder: 'FOLDERS' };
+
+/** All keys that an action needs for an item: those of what it does, and that of seeing it where it must. */
+export const neededKeys = ({ keys, ofShown = false }: Pick<Action, 'keys' | 'ofShown'>, kind: EntryKind) =>
+  ofShown ? [...keys[kind], SIGHT[kind]] : keys[kind];
+
+/**
+ * Whether the rules may allow the named action for a folder or for something below it: by all its keys for
+ * files or all for folders, or by the key of its name where no action has it.
+ */
+export const mayAllowAction = (
+  access: Access,
+  actions: ReadonlyMap<string, Action>,
+  name: string,
+  folder: SourcePath,
+): boolean => {
+  const { file, folder: ofFolders } = actions.get(name)?.keys ?? forBoth(accessKeyOf(name));
+  return [file, ofFolders].some((keys) => keys.every((key) => access.mayAllow(key, folder)));
+};
+
+/** Whether a request with these parameters asks for a change. A blank text counts as absent. */
+export const asksForChange = (
+  { changes, changesWith }: Pick<Action, 'changes' | 'changesWith'>,
+  parameters: RawParameters,
+): boolean => {
+  const value = changesWith === undefined ? undefined : parameters[changesWith];
+  return changes || (typeof value === 'string' ? value.trim() !== '' : value !== undefined);
+};
+
+/** What most actions have in common. */
+type Defaulted = 'methods' | 'keys' | 'takesFiles';
+
+/**
+ * Types an action's `run` by its own parameter schema. By default an action takes GET and POST, keeps no
+ * files, and needs the access key of its name. The result says no more than that `run` takes what the schema
+ * returns; the edge passes nothing else to it.
+ */
+export const defineAction = <Parameters extends z.ZodType>(
+  action: Omit<Action<Parameters>, Defaulted> & Partial<Pick<Action, Defaulted>>,
+): Action => ({
+  methods: ['GET', 'POST'],
+  keys: forBoth(accessKeyOf(action.name)),
+  takesFiles: false,
+  ...action,
+});
+
+/** The answer of actions that only confirm: nothing besides `code`. */
+export const doneSchema = z.object({});
+
+/** The answer of actions that confirm in words. */
+export const messagesSchema = z.object({ messages: z.array(z.string()) });

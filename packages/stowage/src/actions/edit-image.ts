@@ -1,0 +1,207 @@
+import * as z from 'zod';
+import { carryOut } from '../changes/carry-out.ts';
+import { isFree, nameTaken } from '../changes/names.ts';
+import { renamedFileName } from '../changes/new-name.ts';
+import { extensionOf } from '../basics/content/extension.ts';
+import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
+import { changesNothing, type Edit, MAX_RESULT_PIXELS, type PictureSize } from '../pictures/engine.ts';
+import { nameField, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { requireItem } from '../view/item.ts';
+import { openSource, type OpenSource } from '../view/open-source.ts';
+import { type ActionContext, defineAction } from './action.ts';
+import { fitCropBox } from './crop-box.ts';
+import { writtenLinkOf } from './listing/links.ts';
+
+// As JSON and JavaScript write numbers. Small ones come with an exponent (`1e-7`), large ones mean nothing
+// here.
+const DECIMAL = /^-?\d+(?:\.\d+)?(?:e-\d+)?$/iu;
+const MISSING = 'must be a number';
+
+/** A number, or text that is one: no hexadecimal, no infinity, no blanks. */
+const numberField = z
+  .union([z.number(), z.string().regex(DECIMAL, MISSING).transform(Number)], { error: MISSING })
+  .refine(Number.isFinite, MISSING);
+
+/** A size in whole pixels. */
+const wholeSizeField = numberField
+  .refine((value) => value > 0, 'must be greater than zero')
+  .refine(
+    (value) => !Number.isFinite(value) || Number.isSafeInteger(value),
+    'must be a whole number of pixels',
+  )
+  .meta({ sent: { type: 'integer', minimum: 1 } });
+
+/** A size that a client computed: decimals are fine. */
+const sizeField = numberField
+  .refine((value) => value > 0, 'must be greater than zero')
+  .meta({ sent: { type: 'number', exclusiveMinimum: 0 } });
+
+/** A coordinate that a client computed; what rounds to zero is zero. */
+const offsetField = numberField
+  .refine((value) => value > -0.5, 'must not be negative')
+  .transform((value) => Math.max(0, value))
+  .meta({ sent: { type: 'number', minimum: 0 } });
+
+/**
+ * What all edits of a stored image need to know: which one, and under which name the result goes; over the
+ * original without `newname`.
+ */
+const editedImageShape = {
+  source: sourceField,
+  path: pathField,
+  name: nameField,
+  newname: optionalTextField.describe('Where the result goes; over the original when absent.'),
+};
+
+type EditedImageParameters = z.output<z.ZodObject<typeof editedImageShape>>;
+
+/** The answer of actions that write an image. */
+const imageResultSchema = z.object({
+  newPath: z.string().describe('Public URL of the written file.'),
+});
+
+/** Where the result goes; undefined: over the original. Refused before anything is read. */
+const requireTarget = async (
+  { signal }: ActionContext,
+  open: OpenSource,
+  {
+    key,
+    path,
+    newname,
+  }: { readonly key: string; readonly path: SourcePath; readonly newname: string | undefined },
+): Promise<SourcePath | undefined> => {
+  if (newname === undefined || newname.normalize('NFC') === path.name) return undefined;
+  const { settings } = open.source;
+  const name = renamedFileName(settings, path.name, newname);
+  if (name === path.name) return undefined;
+  const target = path.parent.child(name);
+  open.access.require(key, target, extensionOf(name));
+  if (settings.saveSameFileNameStrategy === 'error') {
+    if (!(await isFree({ storage: open.storage, signal }, target))) throw nameTaken(name);
+  }
+  return target;
+};
+
+/**
+ * Edits a stored image: over the original, or under another name in the same folder and format. An edit over the
+ * original that changes nothing stores nothing: each encoding costs quality.
+ * @throws BrokenImageError (400) for SVG and what does not decode; ChangedMeanwhileError when it was replaced
+ *   during the edit, NotFoundError when it was removed; BusyError; errors of naming and access
+ */
+export const editImage = async (
+  context: ActionContext,
+  key: string,
+  input: EditedImageParameters,
+  plan: (seen: PictureSize) => Edit,
+): Promise<z.output<typeof imageResultSchema>> => {
+  const { services, signal } = context;
+  const open = await openSource(context, input.source);
+  const path = input.path.child(input.name);
+  const { stat } = await requireItem(context, open, { key, path, kind: 'file' });
+  if (extensionOf(path.name) === 'svg') throw new BrokenImageError('SVG images cannot be edited this way.');
+  const target = await requireTarget(context, open, { key, path, newname: input.newname });
+  const isOver = target === undefined;
+  let version = stat;
+  const picture = {
+    size: stat.size,
+    open: async () => {
+      const read = await open.storage.read(path, { signal });
+      version = read.stat;
+      return read.stream;
+    },
+  };
+  let isUnchanged = false;
+  const wantedOf = (seen: PictureSize): Edit => {
+    const wanted = plan(seen);
+    isUnchanged = isOver && changesNothing(wanted, seen);
+    return wanted;
+  };
+  const [stored] = await carryOut(context, {
+    type: 'edit',
+    open,
+    key,
+    path: target ?? path,
+    from: path,
+    isOver,
+    make: (store) => {
+      const put = async (bytes: Buffer): Promise<void> =>
+        isUnchanged ? undefined : store({ content: { bytes, version: isOver ? version : undefined } });
+      return services.images.edit(picture, wantedOf, put, signal);
+    },
+  });
+  return { newPath: writtenLinkOf(services, open, stored?.path ?? path) };
+};
+
+/** Scales an image to exactly the given size. */
+export const imageResizeAction = defineAction({
+  name: 'imageResize',
+  load: 'pictures',
+  summary: 'Scales an image to a size, over the original or as another file.',
+  changes: true,
+  parameters: z.object({
+    ...editedImageShape,
+    box: z
+      .object({ w: wholeSizeField, h: wholeSizeField }, 'must hold w and h')
+      .refine(({ w, h }) => w * h <= MAX_RESULT_PIXELS, 'must not have more than 100 megapixels'),
+  }),
+  result: imageResultSchema,
+  run: (context, { box: { w: width, h: height }, ...input }) =>
+    editImage(context, 'IMAGE_RESIZE', input, () => ({ kind: 'resize', to: { width, height } })),
+});
+
+/** Cuts a box out of an image, as the user sees it. */
+export const imageCropAction = defineAction({
+  name: 'imageCrop',
+  load: 'pictures',
+  summary: 'Cuts a box out of an image, over the original or as another file.',
+  changes: true,
+  parameters: z.object({
+    ...editedImageShape,
+    box: z.object({ x: offsetField, y: offsetField, w: sizeField, h: sizeField }, 'must hold x, y, w and h'),
+  }),
+  result: imageResultSchema,
+  run: (context, { box: { x, y, w: width, h: height }, ...input }) =>
+    editImage(context, 'IMAGE_CROP', input, (seen) => ({
+      kind: 'crop',
+      box: fitCropBox(seen, { x, y, width, height }),
+    })),
+});
+
+const ANGLES = ['90', '180', '270'] as const;
+
+const angleField = z
+  .union([z.number().transform(String), z.string()])
+  .pipe(z.enum(ANGLES, 'must be 90, 180 or 270'))
+  .transform((angle) => Number(angle) as 90 | 180 | 270)
+  .meta({ sent: { type: 'integer', enum: ANGLES.map(Number) } })
+  .describe('Clockwise, in degrees.');
+
+/** Turns or mirrors an image, as the user sees it. */
+export const imageRotateAction = defineAction({
+  name: 'imageRotate',
+  // It came after the protocol: rules that are older do not know its key.
+  follows: 'IMAGE_RESIZE',
+  load: 'pictures',
+  summary:
+    'Turns an image clockwise, mirrors it, or both in this order; over the original or as another file.',
+  changes: true,
+  parameters: z.object({
+    ...editedImageShape,
+    angle: angleField.optional(),
+    flip: z
+      .enum(['horizontal', 'vertical'], 'must be horizontal or vertical')
+      .optional()
+      .describe('`horizontal`: left and right change sides.'),
+  }),
+  result: imageResultSchema,
+  run: (context, { angle, flip, ...input }) => {
+    if (angle === undefined && flip === undefined) {
+      throw new InvalidParametersError('One of angle and flip must be given.');
+    }
+    return editImage(context, 'IMAGE_ROTATE', input, () => ({
+      kind: 'turn',
+      turn: { angle: angle ?? 0, flip },
+    }));
+  },
+});

@@ -1,0 +1,107 @@
+import * as z from 'zod';
+import { carryOut } from '../changes/carry-out.ts';
+import { checkUpload } from '../changes/check-upload.ts';
+import { extensionOf } from '../basics/content/extension.ts';
+import { addressField, pathField, sourceField } from '../parameters/fields.ts';
+import { remoteFileName } from '../basics/network/remote-file-name.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
+import { stageFile } from '../changes/incoming.ts';
+import { forBoth } from '../view/keys.ts';
+import { defineAction, type ActionContext } from './action.ts';
+import { answerFor, responseTypeField } from './editor-answers.ts';
+import { FileTooLargeError } from '../errors/errors.ts';
+import type { EditorAnswer } from './file-answer.ts';
+import { openSource, type OpenSource } from '../view/open-source.ts';
+import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
+import { uploadedItem, uploadedItemSchema } from './uploaded-item.ts';
+
+const KEYS = ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'];
+
+const parameters = z.object({
+  source: sourceField,
+  path: pathField,
+  url: addressField.describe('An http or https URL whose host is public.'),
+  responseType: responseTypeField,
+});
+
+type RemoteUploadParameters = z.output<typeof parameters>;
+
+const result = z.object({
+  baseurl: z.string(),
+  newfilename: z.string().describe('Path relative to the root of the source.'),
+  isImage: z.boolean(),
+  items: z.array(uploadedItemSchema).describe('The one file.'),
+});
+
+/** Fetches the file into the store, where it waits without a name. */
+const fetchStaged = async (
+  context: ActionContext,
+  open: OpenSource,
+  { url, path: near }: RemoteUploadParameters,
+  filename: string,
+): Promise<UploadedFile> => {
+  const { services, signal, holdSources } = context;
+  const { source } = open;
+  const { maxUploadFileSize, timeoutLimit, allowPrivateNetworkUploads } = source.settings;
+  const wanted = { bytes: Infinity, signal };
+  const room = await roomIn(services.quotas, quotaOf(open, holdSources), source.settings, wanted);
+  try {
+    const { stream } = await services.remote.fetch(url, {
+      maxBytes: Math.min(maxUploadFileSize, room),
+      timeoutMs: timeoutLimit * 1000,
+      allowPrivate: allowPrivateNetworkUploads,
+      signal,
+    });
+    return await stageFile(context, open, stream, { field: 'url', filename, near });
+  } catch (error) {
+    throw error instanceof FileTooLargeError && room < maxUploadFileSize
+      ? outOfRoom(source.settings, room)
+      : error;
+  }
+};
+
+const run = async (
+  context: ActionContext,
+  input: RemoteUploadParameters,
+): Promise<z.output<typeof result> | EditorAnswer> => {
+  const open = await openSource(context, input.source);
+  const { source } = open;
+  const filename = remoteFileName(input.url);
+  await checkUpload(context, open, { folder: input.path, filename, keys: KEYS });
+  const file = await fetchStaged(context, open, input, filename);
+  try {
+    const stored = await carryOut(context, {
+      type: 'create',
+      open,
+      path: input.path,
+      files: [file],
+      keys: KEYS,
+      isForm: false,
+    });
+    const [path = input.path] = stored.map((one) => one.path);
+    return answerFor(input.responseType, {
+      baseurl: source.baseurl,
+      newfilename: path.toString(),
+      isImage: source.settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
+      items: stored.map((one) => uploadedItem(context, open, one)),
+    });
+  } finally {
+    await file.staged.discard();
+  }
+};
+
+/**
+ * Fetches a file from another server into a folder. What it is called, and whether it may be, is decided
+ * before.
+ */
+export const fileUploadRemoteAction = defineAction({
+  name: 'fileUploadRemote',
+  keys: forBoth(...KEYS),
+  load: 'uploads',
+  summary: 'Downloads a file from a public http or https address into a folder.',
+  changes: true,
+  answersEditors: true,
+  parameters,
+  result,
+  run,
+});

@@ -1,0 +1,63 @@
+import * as z from 'zod';
+import { sortPatiently, TimeSlice } from '../basics/concurrency/patient-sort.ts';
+import { pathField, sourceField } from '../parameters/fields.ts';
+import { type ActionContext, defineAction } from './action.ts';
+import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';
+import { flagField } from './listing/fields.ts';
+import { compareText } from './listing/order.ts';
+import { scanFolder } from './listing/page.ts';
+import { visibleFolders } from '../view/visibility.ts';
+import type { OpenSource } from '../view/open-source.ts';
+
+const parameters = z.object({
+  source: sourceField,
+  path: pathField,
+  dots: flagField.describe('False leaves `.` and `..` out.'),
+});
+
+type FoldersParameters = z.output<typeof parameters>;
+
+const listSource = async (
+  { services, log }: ActionContext,
+  { source, storage, access }: OpenSource,
+  { path, dots }: FoldersParameters,
+  signal: AbortSignal,
+): Promise<object> => {
+  const isVisible = visibleFolders(source.settings, access, path);
+  const slice = new TimeSlice(signal);
+  const names: string[] = [];
+  const onOmitted = services.omittedEntries.reporter(log, source, storage, path);
+  await scanFolder({ storage, folder: path, detail: 'names', onOmitted, signal, slice }, (entry) => {
+    if (isVisible(entry)) names.push(entry.name);
+  });
+  const sorted = await sortPatiently(names, compareText, slice);
+  const dot = path.isRoot ? '.' : '..';
+  return { ...sourceHeader(source, path), folders: (dots ?? true) ? [dot, ...sorted] : sorted };
+};
+
+/** Lists the sub-folders of a folder by name: in the named source, else in every source. */
+export const foldersAction = defineAction({
+  name: 'folders',
+  load: 'listings',
+  summary: 'Lists the sub-folders of a folder.',
+  changes: false,
+  parameters,
+  result: z.object({
+    sources: z.array(
+      z.object({
+        ...sourceHeaderShape,
+        folders: z
+          .array(z.string())
+          .describe('`.` first at the root, `..` first below it, unless `dots` is false.'),
+      }),
+    ),
+    messages: listingMessages,
+  }),
+  run: async (context, input) => ({
+    ...(await listSources(context, {
+      key: 'FOLDERS',
+      ...input,
+      read: (open, signal) => listSource(context, open, input, signal),
+    })),
+  }),
+});

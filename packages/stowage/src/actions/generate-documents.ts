@@ -1,0 +1,217 @@
+import { constants } from 'node:buffer';
+import * as z from 'zod';
+import { carryOut } from '../changes/carry-out.ts';
+import { extensionOf } from '../basics/content/extension.ts';
+import { mimeTypeOf } from '../basics/content/mime-type.ts';
+import type { DocumentJob, ReadOwn } from '../documents/documents.ts';
+import { AccessDeniedError, FileTooLargeError, NotFoundError } from '../errors/errors.ts';
+import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import type { Stat } from '../storage/entry.ts';
+import { SourcePath } from '../storage/source-path.ts';
+import { type ActionContext, defineAction } from './action.ts';
+import { documentOptionsField, pageSetupOf } from './document-options.ts';
+import type { KeysByKind } from '../view/keys.ts';
+import { MadeFileAnswer } from './file-answer.ts';
+import { findItem } from '../view/item.ts';
+import { openedSource, type OpenSource, sourceFor } from '../view/open-source.ts';
+import { type DocumentTarget, saveDocument, savedNameField } from './save-document.ts';
+import { type UploadAnswer, uploadAnswerSchema } from './uploaded-item.ts';
+import { filesOfPublicUrl, type PublicFile } from './public-url.ts';
+import { entryShownAt, type ShownEntry } from './shown-entry.ts';
+
+/** What a document is made of. */
+const htmlField = textField
+  // As long as the body may be.
+  .meta({ maxLength: constants.MAX_STRING_LENGTH })
+  .describe('The content, as HTML. Scripts in it never run.');
+
+/** The drawing that a link to a thumbnail or variant shows; undefined for the file itself. */
+const drawnFor = async (
+  { services: { thumbnails } }: ActionContext,
+  { source }: OpenSource,
+  { shown, stat }: { readonly shown: ShownEntry | undefined; readonly stat: Stat },
+  signal: AbortSignal,
+): Promise<SourcePath | undefined> => {
+  if (shown === undefined) return undefined;
+  const { entry, preset } = shown;
+  const drawn = await (preset === undefined
+    ? thumbnails.show(source, entry.parent, stat, signal)
+    : thumbnails.variant(source, entry.parent, stat, preset, signal));
+  // An icon in place of a picture says no more than the picture's alternative text.
+  if (drawn.kind === 'icon') throw new NotFoundError();
+  return drawn.kind === 'stored' ? drawn.path : undefined;
+};
+
+const readFile = async (
+  context: ActionContext,
+  { source, path }: PublicFile,
+  { maxBytes, signal }: Parameters<ReadOwn>[1],
+): ReturnType<ReadOwn> => {
+  const open = await openedSource(context, source);
+  const shown = await entryShownAt(open, path, signal);
+  const entry = shown?.entry ?? path;
+  const mayRead = ['FILE_DOWNLOAD', 'IMAGE_LOAD'].some((key) =>
+    open.access.allows(key, entry, extensionOf(entry.name)),
+  );
+  if (!mayRead) throw new AccessDeniedError();
+  const { stat } = await findItem(open, entry, signal);
+  if (stat.kind !== 'file') return undefined;
+  const drawn = await drawnFor(context, open, { shown, stat }, signal);
+  if (drawn === undefined && (stat.size ?? 0) > maxBytes) throw new FileTooLargeError();
+  const read = drawn ?? entry;
+  const { stream } = await open.storage.read(read, {
+    ifMatch: drawn === undefined ? stat.etag : undefined,
+    signal,
+  });
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // Leaving the loop closes the stream.
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxBytes) throw new FileTooLargeError();
+    chunks.push(chunk);
+  }
+  return { bytes: Buffer.concat(chunks, length), contentType: mimeTypeOf(read.name) };
+};
+
+/**
+ * Reads the pictures that the sources of the request show under their public URLs. Whether it says http or
+ * https does not count: in addresses without a scheme nobody has said it.
+ */
+const ownFiles =
+  (context: ActionContext): ReadOwn =>
+  async (url, options) => {
+    for (const file of filesOfPublicUrl(context.sources.all, url.replace(/^https?:/iu, ''))) {
+      try {
+        const resource = await readFile(context, file, options);
+        if (resource !== undefined) return resource;
+      } catch (error) {
+        // Another source, or a server outside, may have it.
+        if (!(error instanceof NotFoundError)) throw error;
+      }
+    }
+    return undefined;
+  };
+
+/**
+ * What both document actions hand to their engine. The settings are those of the named, else the first
+ * source.
+ * @throws UnknownSourceError
+ */
+const documentJob = (
+  context: ActionContext,
+  input: {
+    readonly source: string | undefined;
+    readonly html: string;
+    readonly options?: Parameters<typeof pageSetupOf>[0];
+  },
+): DocumentJob => {
+  const { pdf, maxFileSize, timeoutLimit } = sourceFor(context.sources, input.source).settings;
+  return {
+    html: input.html,
+    page: pageSetupOf(input.options),
+    resources: { enabled: pdf.isRemoteEnabled, maxBytes: maxFileSize, timeoutMs: timeoutLimit * 1000 },
+    readOwn: ownFiles(context),
+    signal: context.signal,
+  };
+};
+
+/** Makes a document, if the host lets it, and reports it. */
+const made = async (
+  context: ActionContext,
+  name: string,
+  make: () => Promise<Uint8Array>,
+): Promise<Uint8Array> => {
+  let document: Uint8Array = new Uint8Array();
+  await carryOut(context, {
+    type: 'document',
+    path: SourcePath.root.child(name),
+    make: async () => {
+      document = await make();
+      return document.length;
+    },
+  });
+  return document;
+};
+
+/** A document that an action makes. */
+interface Making {
+  /** Of the action. */
+  readonly key: string;
+  readonly extension: string;
+  readonly contentType: string;
+  readonly make: (job: DocumentJob) => Promise<Uint8Array>;
+}
+
+/** A document that is saved needs the key at its own path, and is uploaded; another needs it at the folder. */
+const keysOf = (key: string): KeysByKind => ({ file: [key, 'FILE_UPLOAD'], folder: [key] });
+
+/** Answers with the document; with a name it is saved instead. */
+const answerWith = async (
+  context: ActionContext,
+  input: Parameters<typeof documentJob>[1] &
+    Omit<DocumentTarget, 'name'> & { readonly name?: string | undefined },
+  { key, extension, contentType, make }: Making,
+): Promise<MadeFileAnswer | UploadAnswer> => {
+  const { source, path, name } = input;
+  if (name === undefined) context.access.require(key, path);
+  const job = documentJob(context, input);
+  const makeNamed = (filename: string) => made(context, filename, () => make(job));
+  if (name !== undefined)
+    return saveDocument(context, { source, path, name }, keysOf(key).file, () => makeNamed(name));
+  const filename = `document.${extension}`;
+  return new MadeFileAnswer({ filename, contentType, make: () => makeNamed(filename) });
+};
+
+/** What both actions have in common. */
+const shared = { load: 'documents', changes: false, changesWith: 'name', takesLongText: true } as const;
+
+const PDF = 'application/pdf';
+
+/** Renders HTML as a PDF file. */
+export const generatePdfAction = defineAction({
+  ...shared,
+  name: 'generatePdf',
+  keys: keysOf('GENERATE_PDF'),
+  summary: 'Renders HTML as document.pdf; with a name, as a file of a source.',
+  parameters: z.object({
+    source: sourceField,
+    path: pathField,
+    name: savedNameField('pdf'),
+    html: htmlField,
+    options: documentOptionsField,
+  }),
+  result: { contentType: PDF, data: uploadAnswerSchema },
+  run: (context, input) =>
+    answerWith(context, input, {
+      key: 'GENERATE_PDF',
+      extension: 'pdf',
+      contentType: PDF,
+      make: (job) => context.services.documents.pdf(job),
+    }),
+});
+
+const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
+
+/** Converts HTML into a DOCX file. */
+export const generateDocxAction = defineAction({
+  ...shared,
+  name: 'generateDocx',
+  keys: keysOf('GENERATE_DOCX'),
+  summary: 'Converts HTML into document.docx; with a name, into a file of a source.',
+  parameters: z.object({
+    source: sourceField,
+    path: pathField,
+    name: savedNameField('docx'),
+    html: htmlField,
+    options: documentOptionsField,
+  }),
+  result: { contentType: DOCX, data: uploadAnswerSchema },
+  run: (context, input) =>
+    answerWith(context, input, {
+      key: 'GENERATE_DOCX',
+      extension: 'docx',
+      contentType: DOCX,
+      make: (job) => context.services.documents.docx(job),
+    }),
+});

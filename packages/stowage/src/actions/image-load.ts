@@ -1,0 +1,79 @@
+import type { Readable } from 'node:stream';
+import * as z from 'zod';
+import { extensionOf } from '../basics/content/extension.ts';
+import { mimeTypeOf } from '../basics/content/mime-type.ts';
+import { CorruptError, FileTooLargeError, TypeNotAllowedError } from '../errors/errors.ts';
+import { mimeTypeOfPicture } from '../pictures/picture-format.ts';
+import { nameField, pathField, sourceField } from '../parameters/fields.ts';
+import { defineAction } from './action.ts';
+import { StreamedText } from './file-answer.ts';
+import { requireItem } from '../view/item.ts';
+import { openSource } from '../view/open-source.ts';
+
+/** As many bytes of a picture as tell its format. */
+const HEAD_BYTES = 512;
+/** A multiple of three, so that no chunk but the last has padding. */
+const CHUNK_BYTES = 48 * 1024;
+
+/**
+ * A data URL, made while it is sent: a picture of any size takes the memory of a chunk. Ends the stream on
+ * every way out.
+ */
+async function* dataUrl(name: string, stream: Readable, size: number | undefined): AsyncGenerator<string> {
+  let waiting: Buffer = Buffer.alloc(0);
+  let seen = 0;
+  let hasBegun = false;
+  const begin = (): string => {
+    hasBegun = true;
+    return `data:${mimeTypeOfPicture(waiting) ?? mimeTypeOf(name)};base64,`;
+  };
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      seen += chunk.length;
+      waiting = waiting.length === 0 ? chunk : Buffer.concat([waiting, chunk]);
+      if (!hasBegun && waiting.length >= HEAD_BYTES) yield begin();
+      if (!hasBegun || waiting.length < CHUNK_BYTES) continue;
+      const whole = waiting.length - (waiting.length % 3);
+      yield waiting.toString('base64', 0, whole);
+      waiting = waiting.subarray(whole);
+    }
+    if (size !== undefined && seen !== size) throw new CorruptError({ detail: 'the picture ended early' });
+    if (!hasBegun) yield begin();
+    yield waiting.toString('base64');
+  } finally {
+    stream.destroy();
+  }
+}
+
+/**
+ * Gives an image as a data URL, for editors that may not read it from the file host. By POST only: no other
+ * site can trigger that by a link.
+ */
+export const imageLoadAction = defineAction({
+  name: 'imageLoad',
+  summary: 'Returns an image as a data URL.',
+  methods: ['POST'],
+  changes: false,
+  parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
+  result: z.object({ content: z.string().describe('Data URL in base64.'), name: z.string() }),
+  run: async (context, input) => {
+    const { signal } = context;
+    const open = await openSource(context, input.source);
+    const { settings } = open.source;
+    const path = input.path.child(input.name);
+    const { stat } = await requireItem(context, open, { key: 'IMAGE_LOAD', path, kind: 'file' });
+    if (!settings.imageExtensions.includes(extensionOf(path.name) ?? '')) {
+      throw new TypeNotAllowedError('This file is not an image.');
+    }
+    if ((stat.size ?? 0) > settings.maxUploadFileSize) throw new FileTooLargeError();
+    const read = await open.storage.read(path, { signal });
+    // A stream that nobody reads, because the client has left, ends with its request.
+    context.atEnd(() => read.stream.destroy());
+    if ((read.stat.size ?? 0) > settings.maxUploadFileSize) {
+      read.stream.destroy();
+      throw new FileTooLargeError();
+    }
+    const chunks = dataUrl(path.name, read.stream, read.stat.size);
+    return { content: new StreamedText(chunks), name: path.name };
+  },
+});

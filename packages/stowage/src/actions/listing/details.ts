@@ -1,0 +1,62 @@
+import { mimeTypeOf } from '../../basics/content/mime-type.ts';
+import type { PictureSizes } from '../../pictures/picture-sizes.ts';
+import type { Entry } from '../../storage/entry.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { Source } from '../../sources/source.ts';
+import type { Details } from './item.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+
+const padded = (value: number, digits: number): string => String(value).padStart(digits, '0');
+
+/**
+ * Makes ISO 8601 texts in UTC, undefined for a time that no date can hold. Files of a folder are of few days:
+ * a date is written once, which takes a tenth of the time.
+ */
+const createIsoFormat = (): ((milliseconds: number | undefined) => string | undefined) => {
+  const dates = new Map<number, string>();
+  const dateOf = (day: number): string => {
+    const known = dates.get(day);
+    if (known !== undefined) return known;
+    const [date = ''] = new Date(day * DAY_MS).toISOString().split('T');
+    dates.set(day, date);
+    return date;
+  };
+  return (milliseconds) => {
+    const time = new Date(milliseconds ?? Number.NaN).getTime();
+    if (Number.isNaN(time)) return undefined;
+    const day = Math.floor(time / DAY_MS);
+    const rest = time - day * DAY_MS;
+    const [hours, minutes] = [Math.floor(rest / 3_600_000), Math.floor(rest / 60_000) % 60];
+    const [seconds, thousandths] = [Math.floor(rest / 1000) % 60, rest % 1000];
+    const clock = `${padded(hours, 2)}:${padded(minutes, 2)}:${padded(seconds, 2)}.${padded(thousandths, 3)}`;
+    return `${dateOf(day)}T${clock}Z`;
+  };
+};
+
+/**
+ * The details of the entries of a page, in their order. Reads headers of pictures, and nothing else of their
+ * content.
+ */
+export const detailsOf = async (
+  sizes: PictureSizes,
+  source: Source,
+  folder: SourcePath,
+  entries: readonly Entry[],
+  signal: AbortSignal,
+): Promise<readonly Details[]> => {
+  const isoTime = createIsoFormat();
+  const seen = await sizes.of(source, folder, entries, signal);
+  return entries.map(({ name, kind, size, modifiedAt, etag }, index) =>
+    kind === 'folder'
+      ? { modified: isoTime(modifiedAt) }
+      : {
+          bytes: size,
+          modified: isoTime(modifiedAt),
+          mime: mimeTypeOf(name),
+          etag,
+          width: seen[index]?.width,
+          height: seen[index]?.height,
+        },
+  );
+};

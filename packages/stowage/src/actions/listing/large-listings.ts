@@ -1,0 +1,69 @@
+import { createSlots } from '../../basics/concurrency/slots.ts';
+
+/** Entries from which on a listing is large: it takes megabytes until it is sorted and sent. */
+export const LARGE = 2000;
+/**
+ * One is sorted and sent while the store is asked for the other; each takes tens of megabytes for 100,000
+ * entries.
+ */
+const AT_ONCE = 2;
+const MAY_WAIT = 1000;
+/** A reader that takes longer does not hold up the others any more. */
+const LONGEST_SENDING_MS = 10_000;
+
+/** The slot of one request, for the large listings of all its sources. */
+export interface ListingSlot {
+  /**
+   * Waits for the slot; again and again at no cost. @throws the signal's reason; BusyError when very many
+   * wait
+   */
+  take(): Promise<void>;
+  /** Takes the slot if it is free. False: the caller has to wait for it, and should hold nothing meanwhile. */
+  tryTake(): boolean;
+  /** The entries are gathered, and will be sent: the slot ends with the answer, or after ten seconds. */
+  gathered(): void;
+  /** Ends the slot. May be called more than once, and without a slot. */
+  leave(): void;
+}
+
+/**
+ * Lets a few requests with large listings be answered at the same time, and the others wait: side by side
+ * they would all end as late as the last one, and take the memory of all. Small listings never wait.
+ */
+export class LargeListings {
+  readonly #slots = createSlots(AT_ONCE, MAY_WAIT);
+
+  slot(signal: AbortSignal): ListingSlot {
+    let taken: Promise<() => void> | undefined;
+    let isHeld = false;
+    let hasLeft = false;
+    const leave = (): void => {
+      hasLeft = true;
+      taken?.then(
+        (free) => free(),
+        () => undefined,
+      );
+    };
+    return {
+      take: async () => {
+        taken ??= this.#slots.take(signal);
+        await taken;
+        isHeld = true;
+        if (hasLeft) leave();
+      },
+      tryTake: () => {
+        if (isHeld || taken !== undefined) return isHeld;
+        const free = this.#slots.tryTake();
+        if (free === undefined) return false;
+        taken = Promise.resolve(free);
+        isHeld = true;
+        if (hasLeft) leave();
+        return true;
+      },
+      gathered: () => {
+        if (taken !== undefined) setTimeout(leave, LONGEST_SENDING_MS).unref();
+      },
+      leave,
+    };
+  }
+}

@@ -1,0 +1,102 @@
+import * as z from 'zod';
+import { createLimiter } from '../basics/concurrency/limiter.ts';
+import type { ActionContext } from './action.ts';
+import { ManyAnswer, type ItemOutcome } from './file-answer.ts';
+
+/** Most items of one request. */
+export const MOST_ITEMS = 1000;
+const AT_ONCE = 4;
+
+/** Several values of a parameter, each once; one alone counts as a list of one. */
+export const severalOf = <Field extends z.ZodType>(field: Field) =>
+  z
+    .preprocess(
+      (value) => (typeof value === 'string' ? [value] : value),
+      z
+        .array(field)
+        .min(1, 'must not be empty')
+        .max(MOST_ITEMS, `must not be more than ${String(MOST_ITEMS)}`),
+    )
+    .optional();
+
+/** Refuses a request that names one item and several, or none. */
+export const requireOneOrSeveral =
+  <One extends string, Several extends string>(one: One, several: Several) =>
+  (
+    input: Readonly<Partial<Record<One | Several, unknown>>>,
+    context: { readonly addIssue: (issue: { code: 'custom'; path: string[]; message: string }) => void },
+  ): void => {
+    if ((input[one] === undefined) !== (input[several] === undefined)) return;
+    const message = input[one] === undefined ? 'is required' : `must not be given together with ${several}`;
+    context.addIssue({ code: 'custom', path: [one], message });
+  };
+
+const itemResultSchema = z.object({
+  name: z.string().describe('The item as the request names it.'),
+  success: z.boolean(),
+  code: z.int().describe('220, or the status of the error.'),
+  error: z.string().optional().describe('A key of the error table.'),
+  message: z.string().optional(),
+});
+
+/** The answer of actions that work on one item, which says nothing more, or on several. */
+export const itemsDoneSchema = z.object({
+  results: z
+    .array(itemResultSchema)
+    .optional()
+    .describe('Where several items were asked for: what has become of each, in their order.'),
+});
+
+/** The items that a request names. */
+export interface Selection<Item> {
+  readonly one: Item | undefined;
+  readonly several: readonly Item[] | undefined;
+  readonly nameOf: (item: Item) => string;
+}
+
+/** Whether what becomes of an item may depend on another: it lies in that, or wants the same name. */
+const dependOnOrder = (names: readonly string[]): boolean => {
+  const all = new Set(names);
+  const wanted = new Set(names.map((name) => name.slice(name.lastIndexOf('/') + 1)));
+  const liesInAnother = (name: string): boolean => {
+    for (let end = name.lastIndexOf('/'); end > 0; end = name.lastIndexOf('/', end - 1))
+      if (all.has(name.slice(0, end))) return true;
+    return false;
+  };
+  return wanted.size < all.size || names.some(liesInAnother);
+};
+
+/**
+ * Does something with the item of a request, or with each of several, whatever becomes of the others: some at
+ * a time, or one by one where their order matters. Ends when the client leaves.
+ * @throws what `work` throws for the only item; the signal's reason
+ */
+export const forEachItem = async <Item>(
+  { signal }: Pick<ActionContext, 'signal'>,
+  { one, several, nameOf }: Selection<Item>,
+  work: (item: Item) => Promise<unknown>,
+): Promise<Record<string, never> | ManyAnswer> => {
+  if (several === undefined) {
+    if (one !== undefined) await work(one);
+    return {};
+  }
+  const items = [...new Map(several.map((item) => [nameOf(item), item]))];
+  const outcomes = items.map(([name]): ItemOutcome => ({ name, failure: undefined }));
+  const limiter = createLimiter(dependOnOrder(items.map(([name]) => name)) ? 1 : AT_ONCE);
+  try {
+    for (const [index, [name, item]] of items.entries()) {
+      await limiter.add(async () => {
+        signal.throwIfAborted();
+        try {
+          await work(item);
+        } catch (error) {
+          signal.throwIfAborted();
+          outcomes[index] = { name, failure: { error } };
+        }
+      });
+    }
+  } finally {
+    await limiter.drain();
+  }
+  return new ManyAnswer(outcomes);
+};

@@ -1,0 +1,74 @@
+import { Readable } from 'node:stream';
+import { carryOut } from '../changes/carry-out.ts';
+import { checkUpload } from '../changes/check-upload.ts';
+import { extensionOf } from '../basics/content/extension.ts';
+import { sanitizeName } from '../basics/content/file-name.ts';
+import { mimeTypeOf } from '../basics/content/mime-type.ts';
+import { optionalTextField } from '../parameters/fields.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { stageFile } from '../changes/incoming.ts';
+import type { ActionContext } from './action.ts';
+import { openSource } from '../view/open-source.ts';
+import { requireRoomForMore } from '../changes/quota.ts';
+import { type UploadAnswer, uploadAnswer } from './uploaded-item.ts';
+
+const UNKNOWN_TYPE = mimeTypeOf('');
+
+/**
+ * Undefined for the name of another kind of file. An unknown extension is a part of the name: `Draft 2.1`.
+ */
+const documentName = (text: string, extension: string): string | undefined => {
+  const name = sanitizeName(text);
+  if (name === '' || extensionOf(name) === extension) return name;
+  return mimeTypeOf(name) === UNKNOWN_TYPE ? sanitizeName(`${name}.${extension}`) : undefined;
+};
+
+/**
+ * `name`: the document is saved under it instead of being answered. It gets the extension where it has none.
+ */
+export const savedNameField = (extension: string) =>
+  optionalTextField
+    .refine(
+      (name) => name === undefined || documentName(name, extension) !== undefined,
+      `must end in ".${extension}"`,
+    )
+    .transform((name) => (name === undefined ? undefined : documentName(name, extension)))
+    .describe('Saves the document in the folder under this name, as uploads are, and answers about that.');
+
+/** Where a document goes. */
+export interface DocumentTarget {
+  readonly source: string | undefined;
+  readonly path: SourcePath;
+  readonly name: string;
+}
+
+/**
+ * Saves a document as if it had been uploaded: by the rules of the keys, and the limits and
+ * strategy of uploads. It is made when nothing speaks against its name and folder, and the quota is not used up.
+ * @throws what `make` throws, and every refusal of uploads
+ */
+export const saveDocument = async (
+  context: ActionContext,
+  { source, path, name }: DocumentTarget,
+  keys: readonly string[],
+  make: () => Promise<Uint8Array>,
+): Promise<UploadAnswer> => {
+  const open = await openSource(context, source);
+  await checkUpload(context, open, { folder: path, filename: name, keys });
+  await requireRoomForMore(context, open, path.child(name));
+  const content = Readable.from([await make()], { objectMode: false });
+  const file = await stageFile(context, open, content, { field: 'name', filename: name, near: path });
+  try {
+    const stored = await carryOut(context, {
+      type: 'create',
+      open,
+      path,
+      files: [file],
+      keys: ['FILE_UPLOAD'],
+      isForm: true,
+    });
+    return uploadAnswer(context, open, stored, (one) => `The document "${one.path.name}" was saved.`);
+  } finally {
+    await file.staged.discard();
+  }
+};

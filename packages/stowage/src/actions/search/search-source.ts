@@ -1,0 +1,173 @@
+import { setMaxListeners } from 'node:events';
+import { createSlots, type Slots } from '../../basics/concurrency/slots.ts';
+import type { Settings } from '../../config/settings.ts';
+import { extensionOf } from '../../basics/content/extension.ts';
+import type { Entry } from '../../storage/entry.ts';
+import { walkTree, type FolderView, type FoundEntry, type TreeWalkOptions } from '../../storage/tree-walk.ts';
+import { isOfStore } from '../listing/each-source.ts';
+import { accessTest, isBounded, visibleEntries, visibleFolders } from '../../view/visibility.ts';
+import { missing, requireFolder } from '../../view/item.ts';
+import type { OpenSource } from '../../view/open-source.ts';
+import { reservedPattern } from '../../view/reserved.ts';
+import type { SearchParameters } from './parameters.ts';
+
+const SEARCHES_AT_ONCE = 8;
+const SEARCHES_MAY_WAIT = 1000;
+
+/**
+ * The turns of searches. What one costs is bounded by its limits; the local disk is walked through by one
+ * thread.
+ */
+export const createSearchSlots = (): Slots => createSlots(SEARCHES_AT_ONCE, SEARCHES_MAY_WAIT);
+
+/** The key of the rules about searches. */
+export const SEARCH_KEY = 'FILES_SEARCH';
+
+/** What one request has spent on walking. */
+export class SearchBudget {
+  readonly #begun = performance.now();
+  #entries = 0;
+
+  spend(entries: number): void {
+    this.#entries += entries;
+  }
+
+  /** How long the walk of a source may still take, in milliseconds; negative when the time is over. */
+  timeLeft({ searchLimits }: Settings): number {
+    return this.#begun + searchLimits.seconds * 1000 - performance.now();
+  }
+
+  isSpent(settings: Settings): boolean {
+    return this.#entries >= settings.searchLimits.entries || this.timeLeft(settings) <= 0;
+  }
+}
+
+/** What has been found in a source. */
+export interface SourceFindings {
+  readonly found: readonly FoundEntry[];
+  /** Where the search goes on; undefined when all of the source has been searched. */
+  readonly position: string | undefined;
+  /** Folders that the store lets nobody read. */
+  readonly unreadable: number;
+}
+
+type Test = (entry: Entry) => boolean;
+
+const typeTest = ({ imageExtensions }: Settings, type: SearchParameters['type']): Test => {
+  if (type === undefined) return () => true;
+  if (type === 'folder') return ({ kind }) => kind === 'folder';
+  const images = new Set(imageExtensions);
+  return ({ name, kind }) => kind === 'file' && images.has(extensionOf(name) ?? '') === (type === 'image');
+};
+
+/** What the store does not report is not within any bounds. */
+const factsTest = ({ modifiedAfter, modifiedBefore, minBytes, maxBytes }: SearchParameters): Test => {
+  const isWithin = (value: number | undefined, has: (known: number) => boolean): boolean =>
+    value !== undefined && has(value);
+  return ({ size, modifiedAt }) =>
+    (modifiedAfter === undefined || isWithin(modifiedAt, (time) => time >= modifiedAfter)) &&
+    (modifiedBefore === undefined || isWithin(modifiedAt, (time) => time < modifiedBefore)) &&
+    (minBytes === undefined || isWithin(size, (bytes) => bytes >= minBytes)) &&
+    (maxBytes === undefined || isWithin(size, (bytes) => bytes <= maxBytes));
+};
+
+/**
+ * What a search shows of each folder: what its listing shows to the role, and nothing below folders that it
+ * does not show. What no request could name is left out.
+ */
+const viewOf =
+  ({ source: { settings }, access }: OpenSource, search: SearchParameters): TreeWalkOptions['view'] =>
+  (folder): FolderView => {
+    const isListed = access.allows('FILES', folder);
+    const isVisible = visibleEntries(settings, access, folder, {
+      folders: true,
+      onlyImages: false,
+      filterWord: undefined,
+    });
+    const isVisibleFolder = visibleFolders(settings, access, folder);
+    const hasType = typeTest(settings, search.type);
+    const hasFacts = factsTest(search);
+    const isAllowed = accessTest(access, SEARCH_KEY, folder);
+    return {
+      enters: (entry) =>
+        isVisibleFolder(entry) &&
+        isBounded(folder, entry.name) &&
+        access.mayAllow(SEARCH_KEY, folder.child(entry.name)),
+      wants: (entry) =>
+        isListed &&
+        hasType(entry) &&
+        hasFacts(entry) &&
+        isVisible(entry) &&
+        isBounded(folder, entry.name) &&
+        isAllowed(entry),
+    };
+  };
+
+/** One search in one source. */
+export interface SourceSearch {
+  readonly search: SearchParameters;
+  /** Where the walk goes on. */
+  readonly after: string | undefined;
+  /** Most entries to be found; at least one. */
+  readonly room: number;
+  readonly budget: SearchBudget;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Searches a source until it has found enough, or the budget is spent, but never without coming further. A
+ * store that fails on the way ends the search there: whoever goes on meets the failure first.
+ * @throws NotFoundError where the folder is missing or the role may list nothing in it, errors of the store,
+ *   the signal's reason
+ */
+export const searchSource = async (
+  open: OpenSource,
+  { search, after, room, budget, signal }: SourceSearch,
+): Promise<SourceFindings> => {
+  const { settings } = open.source;
+  // Before the store is asked: what exists there is not to be learnt from a search either.
+  if (!open.access.mayList(search.path)) throw missing('folder');
+  await requireFolder(open, search.path, signal);
+  const isAboutFacts = [search.modifiedAfter, search.modifiedBefore, search.minBytes, search.maxBytes].some(
+    (bound) => bound !== undefined,
+  );
+  const late = new AbortController();
+  const either = AbortSignal.any([signal, late.signal]);
+  // Every folder that is listed listens to it, some at a time.
+  setMaxListeners(0, either);
+  const found: FoundEntry[] = [];
+  let unreadable = 0;
+  let position = after;
+  let hasMoved = false;
+  const timer = setTimeout(() => hasMoved && late.abort(), Math.max(0, budget.timeLeft(settings)));
+  const pages = walkTree(open.storage, search.path, {
+    after,
+    detail: isAboutFacts ? 'full' : 'names',
+    words: search.query,
+    never: reservedPattern(settings),
+    most: room + 1,
+    view: viewOf(open, search),
+    onUnreadable: () => (unreadable += 1),
+    signal: either,
+  });
+  try {
+    for await (const page of pages) {
+      for (const entry of page.found) {
+        if (found.length === room) return { found, position: found.at(-1)?.position, unreadable };
+        found.push(entry);
+      }
+      budget.spend(page.seen);
+      if (page.position === '') break;
+      position = page.position;
+      hasMoved = true;
+      if (budget.isSpent(settings)) return { found, position, unreadable };
+    }
+    return { found, position: undefined, unreadable };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!hasMoved || !(late.signal.aborted || isOfStore(error))) throw error;
+    return { found, position, unreadable };
+  } finally {
+    clearTimeout(timer);
+  }
+};

@@ -1,0 +1,79 @@
+import type { Settings } from '../../config/settings.ts';
+import { encodedPath } from '../../sources/links.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { Stat, ReadableStore } from '../../storage/readable.ts';
+import { HandedOverAnswer } from '../file-answer.ts';
+
+/**
+ * How long the URL of a store is good, in seconds: long enough to begin a download. Browsers may keep the
+ * redirect for less.
+ */
+const URL_LIFETIME = 300;
+const REDIRECT_AGE = 240;
+
+/** What the sender of the bytes has to know of a file. */
+export interface Handover {
+  readonly settings: Pick<Settings, 'delivery' | 'deliveryPrefix'>;
+  readonly storage: ReadableStore;
+  readonly path: SourcePath;
+  readonly stat: Stat;
+  readonly contentType: string;
+  readonly disposition: string;
+  /** Of the answer, as if it were streamed. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+const toStore = async ({
+  storage,
+  path,
+  contentType,
+  disposition,
+  signal,
+}: Handover): Promise<HandedOverAnswer | undefined> => {
+  const options = { lifetime: URL_LIFETIME, contentType, disposition, signal };
+  const location = await storage.temporaryUrl?.(path, options);
+  if (location === undefined) return undefined;
+  return new HandedOverAnswer(302, { location, 'cache-control': `private, max-age=${String(REDIRECT_AGE)}` });
+};
+
+/** Nginx decodes what it is given. */
+const toNginx = ({
+  settings: { deliveryPrefix = '' },
+  path,
+}: Handover): Readonly<Record<string, string>> => ({
+  'x-accel-redirect': `${deliveryPrefix.replace(/\/$/u, '')}/${encodedPath(path)}`,
+});
+
+/** Apache takes the path as it is, in bytes, and gives every file the same tag where it is not told one. */
+const toApache = ({
+  settings,
+  storage,
+  path,
+  stat: { etag, modifiedAt },
+}: Handover): Readonly<Record<string, string>> => {
+  const root = settings.deliveryPrefix ?? `/${(storage.identity?.root ?? []).join('/')}`;
+  const file = `${root.replace(/\/$/u, '')}/${path.toString()}`;
+  return {
+    'x-sendfile': Buffer.from(file).toString('latin1'),
+    ...(etag === undefined ? {} : { etag }),
+    ...(modifiedAt === undefined ? {} : { 'last-modified': new Date(modifiedAt).toUTCString() }),
+  };
+};
+
+/**
+ * The answer that has somebody else send the bytes of a file: the store, or the web server in front.
+ * Undefined: the service sends them itself, because it is asked to, or because the store gives no URLs.
+ */
+export const handOver = async (handover: Handover): Promise<HandedOverAnswer | undefined> => {
+  const { settings, contentType, disposition, headers } = handover;
+  const { delivery } = settings;
+  if (delivery === 'stream') return undefined;
+  if (delivery === 'redirect') return toStore(handover);
+  return new HandedOverAnswer(200, {
+    ...headers,
+    'content-type': contentType,
+    'content-disposition': disposition,
+    ...(delivery === 'x-sendfile' ? toApache(handover) : toNginx(handover)),
+  });
+};

@@ -1,0 +1,63 @@
+import { isWindowsDevice } from '../../basics/content/file-name.ts';
+import { withoutCase } from '../../basics/content/letter-case.ts';
+import { fileCopyNames } from '../../basics/content/numbered-names.ts';
+
+const REPLACEMENT = '_';
+/** What Windows takes in no name. Control characters and backslashes are in none of a source. */
+const REFUSED = /[<>:"|?*]/gu;
+
+/** All that may have to be changed: most names need no closer look. */
+const SUSPECT = /[<>:"|?*]|[. ]$|^(?:con|prn|aux|nul|com|lpt)/iu;
+
+/** A name as Windows can unpack it; nearly all stay as they are. */
+const portable = (segment: string): string => {
+  if (!SUSPECT.test(segment)) return segment;
+  const safe = segment.replaceAll(REFUSED, REPLACEMENT);
+  if (/[. ]$/u.test(safe)) return `${safe.slice(0, -1)}${REPLACEMENT}`;
+  return isWindowsDevice(safe) ? REPLACEMENT + safe : safe;
+};
+
+/**
+ * The names in an archive, such that nothing is lost where it is unpacked: what Windows refuses becomes `_`,
+ * and a file whose name differs from another one by letter case alone gets a number. Folders that differ so
+ * become one. Memory: the path of each entry.
+ */
+export class PortableNames {
+  /** By path without its case: the number to be tried next. */
+  readonly #taken = new Map<string, number>();
+  /** The folder of the last file, and what it is called. */
+  #folder = '';
+  #parent = '';
+
+  /** A folder, before the files are named: with a slash at its end. */
+  folder(path: string): string {
+    const name = path.split('/').map(portable).join('/');
+    const key = withoutCase(name.slice(0, -1));
+    if (!this.#taken.has(key)) this.#taken.set(key, 1);
+    return name;
+  }
+
+  file(path: string): string {
+    const end = path.lastIndexOf('/') + 1;
+    const folder = path.slice(0, end);
+    if (folder !== this.#folder) {
+      this.#folder = folder;
+      this.#parent = folder.split('/').map(portable).join('/');
+    }
+    const parent = this.#parent;
+    const name = portable(path.slice(end));
+    const key = withoutCase(parent + name);
+    let number = this.#taken.get(key);
+    if (number === undefined) {
+      this.#taken.set(key, 1);
+      return parent + name;
+    }
+    const names = fileCopyNames(name);
+    for (; ; number += 1) {
+      const numbered = parent + names.at(number);
+      if (this.#taken.has(withoutCase(numbered))) continue;
+      this.#taken.set(key, number + 1).set(withoutCase(numbered), 1);
+      return numbered;
+    }
+  }
+}

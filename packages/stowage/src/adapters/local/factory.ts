@@ -1,0 +1,220 @@
+import { mkdir, realpath } from 'node:fs/promises';
+import { resolve, sep } from 'node:path';
+import { LRUCache } from 'lru-cache';
+import { fromSystemError } from '../../basics/files/system-errors.ts';
+import { type NameLocks, createNameLocks } from '../../basics/concurrency/name-locks.ts';
+import { StorageUnavailableError, type StowageError } from '../../errors/errors.ts';
+import type { Logger } from '../../basics/log/logger.ts';
+import type { StorageFactory } from '../../storage/registry.ts';
+import { LocalAdapter } from './adapter.ts';
+import { type Confinement, HandleConfinement, type OpenFolder, PathConfinement } from './confinement.ts';
+import { ReadMemory } from './file-stream.ts';
+import { FolderWalker } from './folder-walker.ts';
+import { TEMP_PREFIX } from './names.ts';
+import { ScanThread } from './scan-thread.ts';
+import { exactRootAt, SmallFiles } from './small-files.ts';
+import { sweepLeftovers } from './sweep.ts';
+import { lstatOf, makeDirectory, openDirectory, removeEmpty } from './system.ts';
+import { TempAreas } from './temp-areas.ts';
+
+const MOST_NAMES = 64;
+/** Opened ones that are remembered: tenants open and close theirs again and again. */
+const MOST_ROOTS = 10_000;
+
+const otherCase = (name: string): string => {
+  const upper = name.toUpperCase();
+  return upper === name ? name.toLowerCase() : upper;
+};
+
+/** Whether the name in another letter case is something else; undefined when it cannot be determined. */
+const differsByCase = async (folder: OpenFolder, name: string): Promise<boolean | undefined> => {
+  const own = await lstatOf(folder.at(name)).catch(() => undefined);
+  if (own === undefined || otherCase(name) === name) return undefined;
+  const other = await lstatOf(folder.at(otherCase(name))).catch(() => undefined);
+  return other?.ino !== own.ino || other.dev !== own.dev;
+};
+
+/** A name of the root that looks different in another letter case, among the first ones. */
+const findTelling = async (root: OpenFolder): Promise<string | undefined> => {
+  const directory = await openDirectory(root.self, { encoding: 'utf8', bufferSize: MOST_NAMES });
+  try {
+    for (let read = 0; read < MOST_NAMES; read += 1) {
+      const name = (await directory.read())?.name;
+      if (name === undefined || otherCase(name) !== name) return name;
+    }
+    return undefined;
+  } finally {
+    await directory.close();
+  }
+};
+
+/** For a root that holds nothing to try it on: on a folder of the adapter's own, there for a moment. */
+const tryOwnName = async (root: OpenFolder): Promise<boolean | undefined> => {
+  const made = await makeDirectory(root.at(TEMP_PREFIX), 0o777).then(
+    () => true,
+    () => false,
+  );
+  const differs = await differsByCase(root, TEMP_PREFIX);
+  if (made) await removeEmpty(root.at(TEMP_PREFIX)).catch(() => undefined);
+  return differs;
+};
+
+/**
+ * Whether names in the root differ by case, tried on what lies there. Where that cannot be determined: what
+ * is usual on the system.
+ */
+const isCaseSensitive = async (confinement: Confinement): Promise<boolean> => {
+  const usual = process.platform !== 'darwin' && process.platform !== 'win32';
+  const root = await confinement.openRoot();
+  try {
+    const telling = await findTelling(root).catch(() => undefined);
+    return (await (telling === undefined ? tryOwnName(root) : differsByCase(root, telling))) ?? usual;
+  } finally {
+    await root.close();
+  }
+};
+
+/**
+ * Leftovers of other machines count as such after a day, so that looking for them at the start alone is not
+ * enough.
+ */
+const SWEEP_MS = 6 * 60 * 60 * 1000;
+
+/** How a local store is opened. */
+export interface LocalOptions {
+  readonly root: string;
+  readonly log: Logger;
+  /** Shared with other stores; the store ends one of its own. */
+  readonly scans?: { readonly thread: ScanThread; readonly release: () => Promise<void> };
+  /** Shared with the other stores of a connector, which may lead to the same files. */
+  readonly locks?: NameLocks;
+  /** Shared likewise. */
+  readonly smallFiles?: SmallFiles;
+  /** Shared likewise. */
+  readonly memory?: ReadMemory;
+  /** False: what killed processes have left stays. */
+  readonly sweeps?: boolean | undefined;
+  /** The root was there before: it is not made again. */
+  readonly mustExist?: boolean;
+  /** Default: handles where the system has them. */
+  readonly confinement?: 'handles' | 'paths' | undefined;
+}
+
+const chooseConfinement = async (root: string, wanted: LocalOptions['confinement']): Promise<Confinement> => {
+  const handles =
+    wanted === 'handles' || (wanted === undefined && (await HandleConfinement.isAvailable(root)));
+  return handles ? new HandleConfinement(root) : new PathConfinement(root);
+};
+
+/** No request waits for it: leftovers are in no request's way. `stop` waits for the sweep that runs. */
+const sweepNowAndThen = (
+  root: string,
+  walker: FolderWalker,
+  log: Logger,
+): { readonly stop: () => Promise<void> } => {
+  let running = Promise.resolve();
+  const sweep = (): void => {
+    // Entries that resist are logged there. A root that cannot be opened fails whatever is asked of it.
+    running = running.then(() => sweepLeftovers(root, walker, Date.now(), log)).catch(() => undefined);
+  };
+  const timer = setInterval(sweep, SWEEP_MS).unref();
+  sweep();
+  return {
+    stop: () => {
+      clearInterval(timer);
+      return running;
+    },
+  };
+};
+
+/** A root that is a file, or lies below one, is a fault of the service, whatever the system says of it. */
+const asRootFailure = (thrown: unknown): StowageError => {
+  const error = fromSystemError(thrown, 'opening the root');
+  if (error.status >= 500) return error;
+  return new StorageUnavailableError({ detail: 'the root cannot be used as a folder', cause: error });
+};
+
+/**
+ * Opens a folder as a store: makes it when it is missing, and removes what killed processes left in it.
+ * @throws StorageDeniedError, StorageUnavailableError and the like when the folder cannot be made or opened
+ */
+export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdapter> => {
+  const { log } = options;
+  const root = resolve(options.root);
+  try {
+    const made = options.mustExist === true ? undefined : await mkdir(root, { recursive: true });
+    if (made !== undefined) log.info('Created the root folder of a source.', { root });
+    const confinement = await chooseConfinement(root, options.confinement);
+    const walker = new FolderWalker(confinement);
+    if (!confinement.holds && process.platform === 'linux') {
+      log.warn(
+        'Folders of a source cannot be held open: /proc is missing. Links swapped in during a request are only ' +
+          'looked for.',
+        {
+          root,
+        },
+      );
+    }
+    const sweeping = options.sweeps === false ? undefined : sweepNowAndThen(root, walker, log);
+    const areas = await TempAreas.create(root, walker);
+    const own = new ScanThread();
+    const scans = options.scans ?? { thread: own, release: () => own.close() };
+    const capabilities = {
+      atomicCreate: true,
+      ifMatch: true,
+      caseSensitive: await isCaseSensitive(confinement),
+    };
+    const locks = options.locks ?? createNameLocks();
+    const identity = {
+      backend: 'local',
+      root: (await realpath(root)).split(sep).filter((part) => part !== ''),
+    };
+    const exact = confinement.holds ? await exactRootAt(root) : undefined;
+    const kept = exact && { files: options.smallFiles ?? new SmallFiles(), root: exact };
+    return new LocalAdapter(
+      { root, walker, areas, scans: scans.thread, locks, memory: options.memory ?? new ReadMemory(), kept },
+      { capabilities, identity },
+      async () => {
+        await sweeping?.stop();
+        await scans.release();
+      },
+    );
+  } catch (error) {
+    throw asRootFailure(error);
+  }
+};
+
+/**
+ * Makes local stores that share one scanning thread, which ends with the last of them. One factory per
+ * connector.
+ */
+export const createLocalFactory = (): StorageFactory => {
+  let users = 0;
+  const thread = new ScanThread();
+  const locks = createNameLocks();
+  const smallFiles = new SmallFiles();
+  const memory = new ReadMemory();
+  // A root that has gone since may be a volume that is not mounted any more.
+  const opened = new LRUCache<string, true>({ max: MOST_ROOTS });
+  return {
+    requiresRoot: true,
+    create: async ({ root, log, sweeps }) => {
+      if (root === undefined) throw new StorageUnavailableError({ detail: 'a local source needs a root' });
+      users += 1;
+      const release = async (): Promise<void> => {
+        users -= 1;
+        if (users === 0) await thread.close();
+      };
+      try {
+        const shared = { scans: { thread, release }, locks, smallFiles, memory };
+        const mustExist = opened.has(root);
+        const adapter = await openLocalAdapter({ root, log, sweeps, mustExist, ...shared });
+        opened.set(root, true);
+        return adapter;
+      } catch (error) {
+        users -= 1;
+        throw error;
+      }
+    },
+  };
+};

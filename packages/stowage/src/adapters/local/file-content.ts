@@ -1,0 +1,161 @@
+import type { WriteOptions } from '../../storage/adapter.ts';
+import { ChangedMeanwhileError } from '../../errors/errors.ts';
+import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
+import { closeFile, flushData, readPart, writeParts } from './system.ts';
+
+const BATCH_BYTES = 256 * 1024;
+const MOST_PARTS = 512;
+/**
+ * How much may be written before it is flushed: more makes the end of an upload wait, less makes more
+ * flushes.
+ */
+const FLUSH_BYTES = 3 * 1024 * 1024;
+const NO_FLUSH: ReadonlySet<string | undefined> = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
+
+const writeAll = async (fd: number, parts: readonly Uint8Array[], total: number): Promise<void> => {
+  let { bytesWritten } = await writeParts(fd, parts);
+  // A full disk or a signal can cut a write short; the rest either goes through or tells why not.
+  while (bytesWritten < total) {
+    const rest = Buffer.concat(parts).subarray(bytesWritten);
+    const next = await writeParts(fd, [rest]);
+    bytesWritten += next.bytesWritten;
+  }
+};
+
+/** Flushes an open file. Some network file systems have nothing to flush. */
+const flushFile = async (fd: number): Promise<void> => {
+  await flushData(fd).catch((error: unknown) => {
+    if (!NO_FLUSH.has(systemCode(error))) throw fromSystemError(error, 'write');
+  });
+};
+
+/**
+ * Writes to one open file, in order, and sends it down to the disk while more is coming: little is left to
+ * wait for at the end.
+ */
+class FileWriter {
+  readonly #fd: number;
+  readonly #durable: boolean;
+  #writing: Promise<void> = Promise.resolve();
+  #flushing: Promise<void> | undefined;
+  #unflushed = 0;
+
+  constructor(fd: number, durable: boolean) {
+    this.#fd = fd;
+    this.#durable = durable;
+  }
+
+  /** Waits for the write before; resolves while this one is still running. */
+  async write(parts: readonly Uint8Array[], total: number): Promise<void> {
+    await this.#writing;
+    this.#writing = this.#write(parts, total);
+    // Awaited later; until then a failure must not count as unhandled.
+    this.#writing.catch(() => undefined);
+  }
+
+  /** All is written, and on the disk if it has to be. */
+  async finish(): Promise<void> {
+    await this.#writing;
+    if (!this.#durable) return;
+    // The system reports a failed flush only once, so a failed early one fails the whole write.
+    await this.#flushing;
+    await flushFile(this.#fd);
+  }
+
+  /** Nothing runs any more: the file may be closed. */
+  async settle(): Promise<void> {
+    await this.#writing.catch(() => undefined);
+    await this.#flushing?.catch(() => undefined);
+  }
+
+  async #write(parts: readonly Uint8Array[], total: number): Promise<void> {
+    await writeAll(this.#fd, parts, total).catch((error: unknown) => {
+      throw fromSystemError(error, 'write');
+    });
+    this.#unflushed += total;
+    if (this.#unflushed >= FLUSH_BYTES) this.#flushEarly();
+  }
+
+  #flushEarly(): void {
+    if (!this.#durable || this.#flushing !== undefined) return;
+    this.#unflushed = 0;
+    const flushing = flushFile(this.#fd);
+    this.#flushing = flushing;
+    flushing.then(
+      () => {
+        if (this.#flushing === flushing) this.#flushing = undefined;
+      },
+      // Stays, for the caller that finishes.
+      () => undefined,
+    );
+  }
+}
+
+/**
+ * Writes chunks to an open file, at its position, and down to the disk unless it is `derived`. Gathers small
+ * chunks, and takes the next ones in while a batch is being written: at most two batches are held.
+ * @throws what the chunks throw, as it is; errors of the file system as ours
+ */
+export const writeChunks = async (
+  fd: number,
+  chunks: AsyncIterable<Uint8Array>,
+  { derived = false }: Pick<WriteOptions, 'derived'> = {},
+): Promise<void> => {
+  const writer = new FileWriter(fd, !derived);
+  let parts: Uint8Array[] = [];
+  let held = 0;
+  const hand = async (): Promise<void> => {
+    const batch = parts;
+    const total = held;
+    parts = [];
+    held = 0;
+    await writer.write(batch, total);
+  };
+  try {
+    for await (const chunk of chunks) {
+      parts.push(chunk);
+      held += chunk.byteLength;
+      if (held >= BATCH_BYTES || parts.length >= MOST_PARTS) await hand();
+    }
+    if (held > 0) await hand();
+    await writer.finish();
+  } finally {
+    await writer.settle();
+  }
+};
+
+/** The bytes of an open file from its position to its end. */
+export async function* chunksOfFile(
+  fd: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for (;;) {
+    signal?.throwIfAborted();
+    // A fresh buffer each time: the one before may still be waiting to be written.
+    const buffer = Buffer.allocUnsafeSlow(BATCH_BYTES);
+    const length = await readPart(fd, buffer).catch((error: unknown) => {
+      throw fromSystemError(error, 'read');
+    });
+    if (length === 0) return;
+    yield buffer.subarray(0, length);
+  }
+}
+
+/**
+ * Reads an open file of that size, and closes it without waiting for that.
+ * @throws ChangedMeanwhileError when it has become shorter
+ */
+export const readWhole = async (fd: number, size: number): Promise<Uint8Array> => {
+  try {
+    const bytes = Buffer.allocUnsafeSlow(size);
+    let length = 0;
+    while (length < size) {
+      const read = await readPart(fd, length === 0 ? bytes : bytes.subarray(length));
+      if (read === 0) throw new ChangedMeanwhileError();
+      length += read;
+    }
+    return bytes;
+  } finally {
+    void closeFile(fd).catch(() => undefined);
+  }
+};

@@ -1,0 +1,216 @@
+import type { BigIntStats } from 'node:fs';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  NotFoundError,
+  StorageDeniedError,
+  WrongKindError,
+} from '../../errors/errors.ts';
+import type { OperationOptions, PutOptions, RemoveFileOptions } from '../../storage/adapter.ts';
+import { isSameVersion } from '../../storage/same-version.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { systemCode } from '../../basics/files/system-errors.ts';
+import { copyAcross } from './across.ts';
+import type { OpenFolder } from './confinement.ts';
+import { type Name, exactLstat, makeDirectory, statOf, unlinkFile } from './system.ts';
+import type { LocalStore } from './local-store.ts';
+import { isSameFile, linkNew, lockKey, nameFile, removeExpected, withdrawLink } from './naming.ts';
+import { flushFolder } from './folder-walker.ts';
+import type { TempArea } from './temp-area.ts';
+
+/** So often a file may be replaced within the moment that it takes to link it. */
+const MOST_REPLACED = 100;
+
+/** What lies at a name. @throws NotFoundError for links and special files too, WrongKindError for a folder */
+const requireFile = async (folder: OpenFolder, name: string): Promise<BigIntStats> => {
+  const stats = await exactLstat(folder.at(name));
+  if (stats.isDirectory()) throw new WrongKindError();
+  if (!stats.isFile()) throw new NotFoundError({ detail: 'neither a file nor a folder' });
+  return stats;
+};
+
+/** @see StorageAdapter.makeFolder */
+export const makeFolder = async (
+  store: LocalStore,
+  path: SourcePath,
+  options: OperationOptions,
+): Promise<void> => {
+  if (path.isRoot) throw new AlreadyExistsError();
+  await store.walker.within(path.parent, { create: true }, async ({ folder }) => {
+    const name = await store.walker.newDiskName(folder, path.name);
+    options.signal?.throwIfAborted();
+    await makeDirectory(folder.at(name), 0o777);
+    await flushFolder(folder);
+  });
+};
+
+/** @see StorageAdapter.removeFile */
+export const removeFile = async (
+  { walker, areas, locks }: LocalStore,
+  path: SourcePath,
+  options: RemoveFileOptions,
+): Promise<void> => {
+  const { ifUnchanged: seen, signal } = options;
+  if (path.isRoot) throw new WrongKindError();
+  const isSeen = (stats: BigIntStats): boolean => {
+    const now = statOf(path.name, stats);
+    return seen === undefined || (now !== undefined && now.kind === 'file' && isSameVersion(seen, now));
+  };
+  await walker.within(path.parent, {}, async ({ folder }) => {
+    const name = await walker.diskName(folder, path.name);
+    const stats = await requireFile(folder, name);
+    signal?.throwIfAborted();
+    await locks.hold(await lockKey(folder, name), { signal }, async () => {
+      // A link or folder swapped in now is not followed: the link itself goes, the folder refuses.
+      if (seen === undefined) return unlinkFile(folder.at(name));
+      if (!isSeen(stats)) throw new ChangedMeanwhileError();
+      await removeExpected(await areas.near(path.parent), folder, name, isSeen);
+    });
+  });
+};
+
+/** A name in an open folder, and the temporary area on its file system. */
+interface Named {
+  readonly folder: OpenFolder;
+  readonly name: string;
+  readonly area: TempArea;
+}
+
+const removeNamed = (
+  { area, folder, name }: Named,
+  isExpected: (stats: BigIntStats) => boolean,
+): Promise<void> => removeExpected(area, folder, name, isExpected);
+
+/**
+ * A file that is replaced while it is being linked has lost its last name: the one that replaced it is linked
+ * then.
+ */
+const linkCurrent = async (from: Name, target: Name): Promise<'linked' | 'moved'> => {
+  for (let replaced = 0; ; replaced += 1) {
+    try {
+      return await linkNew(from, target);
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT' || replaced === MOST_REPLACED) throw error;
+      await exactLstat(from);
+    }
+  }
+};
+
+/**
+ * Moves a file to a free name: the content has its new name before the old one goes. A file that replaces it
+ * in between stays under the old name.
+ */
+const moveNew = async (source: Named, target: Named): Promise<void> => {
+  const made = await linkCurrent(source.folder.at(source.name), target.folder.at(target.name));
+  if (made === 'moved') return;
+  const linked = await exactLstat(target.folder.at(target.name));
+  try {
+    await removeNamed(source, isSameFile(linked));
+  } catch (error) {
+    if (error instanceof ChangedMeanwhileError) return;
+    if (systemCode(error) !== 'ENOENT') throw error;
+    // Another move may have taken the file: then it must not be in both locations.
+    const name = target.folder.at(target.name);
+    if (!(await withdrawLink(name, error, () => removeNamed(target, isSameFile(linked))))) throw error;
+  }
+};
+
+/** Copies a file to another file system and then removes it, if it is still what was copied. */
+const moveAcross = async (
+  source: Named,
+  target: Named & { readonly path: SourcePath },
+  options: PutOptions,
+): Promise<void> => {
+  const { area, folder, name, path } = target;
+  const createOnly = options.createOnly === true;
+  const { signal } = options;
+  const made = await copyAcross(source.folder.at(source.name), area, {
+    folder,
+    path,
+    name,
+    createOnly,
+    keepTime: true,
+    signal,
+  });
+  const isCopied = (stats: BigIntStats): boolean =>
+    isSameFile(made.source)(stats) &&
+    stats.mtimeNs === made.source.mtimeNs &&
+    stats.size === made.source.size;
+  try {
+    await removeNamed(source, isCopied);
+  } catch (error) {
+    // The copy may be all there is, unless the original is seen, or is not found a second time either.
+    const left = await exactLstat(source.folder.at(source.name)).catch(systemCode);
+    const isCertain = left === 'ENOENT' ? systemCode(error) === 'ENOENT' : typeof left === 'object';
+    if (createOnly && isCertain) await removeNamed(target, isSameFile(made.stats)).catch(() => undefined);
+    throw error;
+  }
+};
+
+const moveInto = async (
+  source: Named,
+  target: Named & { readonly path: SourcePath },
+  options: PutOptions,
+): Promise<void> => {
+  const stats = await requireFile(source.folder, source.name);
+  options.signal?.throwIfAborted();
+  try {
+    if (options.createOnly === true) return await moveNew(source, target);
+    const old = await exactLstat(target.folder.at(target.name)).catch(() => undefined);
+    await nameFile(source.folder.at(source.name), target.folder, target.name, false);
+    // Renaming one name of a file to another name of the same file does nothing, by POSIX: the old name is
+    // still there.
+    if (old !== undefined && isSameFile(stats)(old)) await dropTwin(source, target, stats);
+  } catch (error) {
+    if (systemCode(error) !== 'EXDEV') throw error;
+    await moveAcross(source, target, options);
+  }
+};
+
+const dropTwin = async (source: Named, target: Named, stats: BigIntStats): Promise<void> => {
+  const left = await exactLstat(source.folder.at(source.name)).catch(() => undefined);
+  const kept = await exactLstat(target.folder.at(target.name));
+  // On a file system without case both names may be the same one: then there is but one link.
+  if (left?.ino === stats.ino && kept.ino === stats.ino && kept.nlink > 1n)
+    await unlinkFile(source.folder.at(source.name));
+};
+
+/** @see StorageAdapter.moveFile */
+export const moveFile = async (
+  store: LocalStore,
+  from: SourcePath,
+  to: SourcePath,
+  options: PutOptions,
+): Promise<void> => {
+  const { walker, areas, locks } = store;
+  if (from.isRoot) throw new WrongKindError();
+  if (to.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
+  await walker.within(from.parent, {}, async (origin) => {
+    const name = await walker.diskName(origin.folder, from.name);
+    const source = { folder: origin.folder, name, area: await areas.near(from.parent) };
+    await requireFile(source.folder, source.name);
+    if (from.equals(to)) {
+      if (options.createOnly === true) throw new AlreadyExistsError();
+      return;
+    }
+    await walker.within(to.parent, { create: true }, async ({ folder }) => {
+      const path = to.parent;
+      const target = {
+        folder,
+        name: await walker.newDiskName(folder, to.name),
+        path,
+        area: await areas.near(path),
+      };
+      await locks.hold(await lockKey(source.folder, source.name), options, () =>
+        moveInto(source, target, options),
+      );
+      await flushFolder(folder);
+      if (!from.parent.equals(to.parent)) await flushFolder(source.folder);
+    });
+  });
+};
+
+/** The root can neither be moved nor removed. */
+export const refuseRoot = (path: SourcePath): void => {
+  if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be moved or removed' });
+};

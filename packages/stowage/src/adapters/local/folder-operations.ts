@@ -1,0 +1,234 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import {
+  AlreadyExistsError,
+  IntoItselfError,
+  NotEmptyError,
+  NotFoundError,
+  StorageDeniedError,
+  WrongKindError,
+} from '../../errors/errors.ts';
+import type { OperationOptions } from '../../storage/adapter.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { systemCode } from '../../basics/files/system-errors.ts';
+import type { Confinement, OpenFolder } from './confinement.ts';
+import { copyTree, removeFlattened, removeTree } from './trees.ts';
+import { refuseRoot } from './file-operations.ts';
+import type { LocalStore } from './local-store.ts';
+import { nameFolder, putBack } from './naming.ts';
+import { flushFolder } from './folder-walker.ts';
+import {
+  exactLstat,
+  followedStat,
+  lstatOf,
+  makeDirectory,
+  readMountPoints,
+  realPathOf,
+  removeEmpty,
+  renameTo,
+} from './system.ts';
+
+/** @throws NotFoundError for links and special files too, WrongKindError for a file */
+const requireFolder = async (folder: OpenFolder, name: string): Promise<void> => {
+  const stats = await lstatOf(folder.at(name));
+  if (stats.isFile()) throw new WrongKindError();
+  if (!stats.isDirectory()) throw new NotFoundError({ detail: 'neither a file nor a folder' });
+};
+
+const isTaken = (folder: OpenFolder, name: string): Promise<boolean> =>
+  lstatOf(folder.at(name)).then(
+    () => true,
+    () => false,
+  );
+
+/**
+ * @throws StorageDeniedError for a folder that is a mount point or holds one: what is mounted there must not
+ *   be emptied
+ */
+const refuseMounts = async (folder: OpenFolder, name: string): Promise<void> => {
+  const [parent, own, parentPath, mounts] = await Promise.all([
+    followedStat(folder.self),
+    exactLstat(folder.at(name)),
+    realPathOf(folder.self),
+    readMountPoints(),
+  ]);
+  const path = join(parentPath, name);
+  const holdsMount = mounts.some((mount) => mount === path || mount.startsWith(`${path}/`));
+  // The device shows it on systems without a list of mounts.
+  if (holdsMount || parent.dev !== own.dev)
+    throw new StorageDeniedError({ detail: 'a file system is mounted on the folder or in it' });
+};
+
+/** Whether an open folder lies on another file system than the store's temporary files. */
+const isMounted = async (folder: OpenFolder, area: OpenFolder): Promise<boolean> =>
+  (await followedStat(folder.self)).dev !== (await followedStat(area.self)).dev;
+
+/**
+ * Takes the folder out of sight in one step. False where it cannot be moved: on another file system, or not
+ * ours to move.
+ */
+const takeAway = async (
+  folder: OpenFolder,
+  name: string,
+  area: OpenFolder,
+  taken: string,
+): Promise<boolean> => {
+  try {
+    await renameTo(folder.at(name), area.at(taken));
+    return true;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') throw error;
+    if (systemCode(error) === 'EBUSY') throw new StorageDeniedError({ cause: error });
+    return false;
+  }
+};
+
+const removeTaken = async (
+  confinement: Confinement,
+  area: OpenFolder,
+  taken: string,
+  origin: { readonly folder: OpenFolder; readonly name: string },
+): Promise<void> => {
+  try {
+    // The folder that was taken may have been swapped for a file or link since it was looked at: that is not
+    // to be removed.
+    await requireFolder(area, taken);
+    await removeFlattened(confinement, area, taken);
+  } catch (error) {
+    await putBack(area.at(taken), origin.folder, origin.name).catch(() => undefined);
+    throw error;
+  }
+};
+
+/**
+ * The folder first leaves the view in one step, then is removed at leisure: half of it is never seen, and
+ * what a kill leaves is swept at the next start. Where it cannot be moved it is removed where it is.
+ * @see StorageAdapter.removeFolder
+ */
+export const removeFolder = async (
+  store: LocalStore,
+  path: SourcePath,
+  options: OperationOptions,
+): Promise<void> => {
+  refuseRoot(path);
+  const { walker } = store;
+  await walker.within(path.parent, {}, async ({ folder }) => {
+    const name = await walker.diskName(folder, path.name);
+    await requireFolder(folder, name);
+    await refuseMounts(folder, name);
+    const area = await store.areas.near(path.parent);
+    const lease = await area.lease().catch(() => undefined);
+    try {
+      options.signal?.throwIfAborted();
+      const taken = randomUUID();
+      if (lease === undefined || !(await takeAway(folder, name, lease.folder, taken))) {
+        return await removeTree(walker.confinement, folder, name);
+      }
+      await removeTaken(walker.confinement, lease.folder, taken, { folder, name });
+    } finally {
+      await lease?.release();
+    }
+  });
+};
+
+/** @see StorageAdapter.removeEmptyFolder */
+export const removeEmptyFolder = async (
+  store: LocalStore,
+  path: SourcePath,
+  options: OperationOptions,
+): Promise<void> => {
+  refuseRoot(path);
+  await store.walker.within(path.parent, {}, async ({ folder }) => {
+    const name = await store.walker.diskName(folder, path.name);
+    await requireFolder(folder, name);
+    options.signal?.throwIfAborted();
+    try {
+      await removeEmpty(folder.at(name));
+    } catch (error) {
+      if (systemCode(error) === 'ENOTEMPTY' || systemCode(error) === 'EEXIST') throw new NotEmptyError();
+      throw error;
+    }
+  });
+};
+
+/** Folders of another file system cannot be renamed to. */
+const orAcross = async (moving: Promise<void>): Promise<'done' | 'across'> => {
+  try {
+    await moving;
+    return 'done';
+  } catch (error) {
+    if (systemCode(error) !== 'EXDEV') throw error;
+    return 'across';
+  }
+};
+
+/** @returns `across` when the target is on another file system: nothing is done then */
+export const moveFolder = async (
+  store: LocalStore,
+  from: SourcePath,
+  to: SourcePath,
+  options: OperationOptions,
+): Promise<'done' | 'across'> => {
+  refuseRoot(from);
+  const { walker } = store;
+  return walker.within(from.parent, {}, async (origin) => {
+    const fromName = await walker.diskName(origin.folder, from.name);
+    await requireFolder(origin.folder, fromName);
+    if (to.isRoot || from.equals(to)) throw new AlreadyExistsError();
+    if (from.contains(to)) throw new IntoItselfError();
+    return walker.within(to.parent, { create: true }, async ({ folder }) => {
+      const name = await walker.newDiskName(folder, to.name);
+      options.signal?.throwIfAborted();
+      const outcome = await orAcross(nameFolder(origin.folder.at(fromName), folder, name));
+      if (outcome === 'done') {
+        await flushFolder(folder);
+        if (!from.parent.equals(to.parent)) await flushFolder(origin.folder);
+      }
+      return outcome;
+    });
+  });
+};
+
+/**
+ * The copy is built out of sight and gets its name whole, in one step.
+ * @returns `across` when the target is on another file system: nothing is done then
+ */
+export const copyFolder = async (
+  store: LocalStore,
+  from: SourcePath,
+  to: SourcePath,
+  options: OperationOptions,
+): Promise<'done' | 'across'> => {
+  const { walker } = store;
+  const { confinement } = walker;
+  return walker.within(from, { file: 'wrong-kind' }, async (source) => {
+    if (to.isRoot) throw new AlreadyExistsError();
+    if (from.contains(to)) throw new IntoItselfError();
+    return walker.within(to.parent, { create: true }, async ({ folder }) => {
+      const name = await walker.newDiskName(folder, to.name);
+      // Only saves the work; the name is decided in the end.
+      if (await isTaken(folder, name)) throw new AlreadyExistsError();
+      const lease = await (await store.areas.near(to.parent)).lease();
+      const built = randomUUID();
+      try {
+        // Built here it could not be renamed to there.
+        if (await isMounted(folder, lease.folder)) return 'across';
+        await makeDirectory(lease.folder.at(built), 0o777);
+        const copy = await confinement.openChild(lease.folder, built);
+        try {
+          await copyTree(confinement, source.folder, copy, options.signal);
+          await flushFolder(copy);
+        } finally {
+          await copy.close();
+        }
+        options.signal?.throwIfAborted();
+        const outcome = await orAcross(nameFolder(lease.folder.at(built), folder, name));
+        if (outcome === 'done') await flushFolder(folder);
+        return outcome;
+      } finally {
+        await removeFlattened(confinement, lease.folder, built).catch(() => undefined);
+        await lease.release();
+      }
+    });
+  });
+};

@@ -1,0 +1,40 @@
+import { fromSystemError } from '../../basics/files/system-errors.ts';
+import type { NameLocks } from '../../basics/concurrency/name-locks.ts';
+import type { OperationOptions } from '../../storage/adapter.ts';
+import type { ReadMemory } from './file-stream.ts';
+import type { FolderWalker } from './folder-walker.ts';
+import type { ScanThread } from './scan-thread.ts';
+import type { ExactRoot, SmallFiles } from './small-files.ts';
+import type { TempAreas } from './temp-areas.ts';
+
+/** What the operations of one local store work with. */
+export interface LocalStore {
+  readonly root: string;
+  readonly walker: FolderWalker;
+  readonly areas: TempAreas;
+  readonly scans: ScanThread;
+  readonly locks: NameLocks;
+  /** Of the streams of its files. */
+  readonly memory: ReadMemory;
+  /** Small files that are read again and again; undefined where they are read anew each time. */
+  readonly kept: { readonly files: SmallFiles; readonly root: ExactRoot } | undefined;
+}
+
+/**
+ * Runs an operation on the file system: not at all when its signal is aborted, and so that every error is one
+ * of ours or the signal's reason.
+ * @param name for the log
+ */
+export const attempt = async <T>(
+  name: string,
+  options: OperationOptions,
+  work: () => Promise<T>,
+): Promise<T> => {
+  options.signal?.throwIfAborted();
+  try {
+    return await work();
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw fromSystemError(error, name);
+  }
+};

@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto';
+import { createReadStream, type BigIntStats } from 'node:fs';
+import type { Readable } from 'node:stream';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  CorruptError,
+  NotFoundError,
+  WrongKindError,
+} from '../../errors/errors.ts';
+import type { PutOptions, StagedFile, Stat, WriteOptions } from '../../storage/adapter.ts';
+import type { NameLocks } from '../../basics/concurrency/name-locks.ts';
+import { SourcePath } from '../../storage/source-path.ts';
+import { systemCode } from '../../basics/files/system-errors.ts';
+import { copyAcross } from './across.ts';
+import type { OpenFolder } from './confinement.ts';
+import {
+  type Name,
+  changeMode,
+  closeFile,
+  etagOf,
+  exactFstat,
+  exactLstat,
+  lstatOf,
+  statOf,
+  unlinkFile,
+  createFile,
+} from './system.ts';
+import { writeChunks } from './file-content.ts';
+import { attempt } from './local-store.ts';
+import { flushFolder, type OpenedFolder, type FolderWalker } from './folder-walker.ts';
+import { lockKey, nameFile } from './naming.ts';
+import type { TempLease } from './temp-area.ts';
+import type { TempAreas } from './temp-areas.ts';
+
+const READ_BYTES = 256 * 1024;
+
+/** How a staged file is given its name. */
+export type CommitOptions = Omit<WriteOptions, 'size'>;
+
+/** What staged files are made and named with. */
+export interface Staging {
+  readonly areas: TempAreas;
+  readonly walker: FolderWalker;
+  /** Of all stores of this connector. */
+  readonly locks: NameLocks;
+}
+
+/** Whole content in a temporary file without a name, on the file system of its target where that is known. */
+class StagedTemp implements StagedFile {
+  readonly size: number;
+  readonly #staging: Staging;
+  readonly #lease: TempLease;
+  readonly #path: Name;
+  readonly #stats: BigIntStats;
+  #ended = false;
+
+  constructor(staging: Staging, lease: TempLease, name: string, stats: BigIntStats) {
+    this.#staging = staging;
+    this.#lease = lease;
+    this.#path = lease.folder.at(name);
+    this.#stats = stats;
+    this.size = Number(stats.size);
+  }
+
+  open(): Readable {
+    return createReadStream(this.#path, { highWaterMark: READ_BYTES });
+  }
+
+  async commit(target: SourcePath, options: CommitOptions = {}): Promise<Stat> {
+    return attempt('commit', options, async () => {
+      if (this.#ended)
+        throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
+      refuseTarget(target, options);
+      const stats = await this.#staging.walker.within(target.parent, { create: true }, async (found) => {
+        const name = await this.#staging.walker.newDiskName(found.folder, target.name);
+        options.signal?.throwIfAborted();
+        return this.#giveName(found, target, name, options);
+      });
+      const stat = statOf(target.name, stats);
+      if (stat === undefined) throw new CorruptError({ detail: 'the stored file is not a file' });
+      return stat;
+    });
+  }
+
+  async discard(): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    await unlinkFile(this.#path).catch(() => undefined);
+    await this.#lease.release();
+  }
+
+  async #giveName(
+    found: OpenedFolder,
+    target: SourcePath,
+    name: string,
+    options: CommitOptions,
+  ): Promise<BigIntStats> {
+    const { folder } = found;
+    const createOnly = options.createOnly === true;
+    let stats = this.#stats;
+    try {
+      if (createOnly) await nameFile(this.#path, folder, name, true);
+      else await this.#replace(folder, name, options);
+    } catch (error) {
+      if (systemCode(error) !== 'EXDEV') throw error;
+      const { signal } = options;
+      const area = await this.#staging.areas.near(target.parent);
+      ({ stats } = await copyAcross(this.#path, area, {
+        folder,
+        path: target.parent,
+        name,
+        createOnly,
+        signal,
+      }));
+      await unlinkFile(this.#path).catch(() => undefined);
+    }
+    this.#ended = true;
+    await this.#lease.release();
+    if (options.derived !== true) await flushFolder(folder);
+    return stats;
+  }
+
+  /**
+   * Replaces what has the name. Operations of this process on the name wait for one another, so that the
+   * version that `ifMatch` asks for is the one that is replaced; another process may come in between two
+   * calls to the system.
+   */
+  async #replace(folder: OpenFolder, name: string, options: CommitOptions): Promise<void> {
+    await this.#staging.locks.hold(await lockKey(folder, name), options, async () => {
+      if (options.ifMatch !== undefined) await requireVersion(folder.at(name), options.ifMatch);
+      await takeRights(this.#path, folder.at(name));
+      await nameFile(this.#path, folder, name, false);
+    });
+  }
+}
+
+/** @throws ChangedMeanwhileError */
+const requireVersion = async (path: Name, etag: string): Promise<void> => {
+  const stats = await exactLstat(path).catch(() => undefined);
+  if (stats?.isFile() !== true || etagOf(stats) !== etag) throw new ChangedMeanwhileError();
+};
+
+/**
+ * Content that replaces a file is for those whom the old file was for; we ourselves may read and write it in
+ * any case.
+ */
+const takeRights = async (from: Name, target: Name): Promise<void> => {
+  const old = await lstatOf(target).catch(() => undefined);
+  if (old?.isFile() !== true) return;
+  // Some file systems know no rights, and say so: no reason not to store.
+  await changeMode(from, (old.mode & 0o777) | 0o600).catch(() => undefined);
+};
+
+/** Refuses what no write can do: the root as a target. */
+export const refuseTarget = (target: SourcePath, options: PutOptions): void => {
+  if (target.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
+};
+
+/** How content is staged. */
+export interface StagingOptions extends Pick<WriteOptions, 'derived'> {
+  /** The folder that it is meant for. */
+  readonly near?: SourcePath | undefined;
+}
+
+/**
+ * Takes chunks into a temporary file, down to the disk unless it is `derived`. Leaves no file when that
+ * fails.
+ * @throws what the chunks throw, as it is; StorageFullError and the like
+ */
+export const stageChunks = async (
+  staging: Staging,
+  chunks: AsyncIterable<Uint8Array>,
+  options: StagingOptions = {},
+): Promise<StagedFile> => {
+  const lease = await attempt('stage', {}, async () =>
+    (await staging.areas.near(options.near ?? SourcePath.root)).lease(),
+  );
+  const name = randomUUID();
+  try {
+    const stats = await fill(lease.folder, name, chunks, options);
+    return new StagedTemp(staging, lease, name, stats);
+  } catch (error) {
+    await unlinkFile(lease.folder.at(name)).catch(() => undefined);
+    await lease.release();
+    throw error;
+  }
+};
+
+const fill = async (
+  folder: OpenFolder,
+  name: string,
+  chunks: AsyncIterable<Uint8Array>,
+  options: Pick<WriteOptions, 'derived'>,
+): Promise<BigIntStats> => {
+  const fd = await attempt('stage', {}, () => createFile(folder.at(name)));
+  try {
+    await writeChunks(fd, chunks, options);
+    return await attempt('stage', {}, () => exactFstat(fd));
+  } finally {
+    await closeFile(fd).catch(() => undefined);
+  }
+};

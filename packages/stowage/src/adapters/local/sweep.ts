@@ -1,0 +1,113 @@
+import type { Logger } from '../../basics/log/logger.ts';
+import { isLeftOver } from '../../basics/files/process-mark.ts';
+import { systemCode } from '../../basics/files/system-errors.ts';
+import { readRecord } from './across.ts';
+import type { OpenFolder } from './confinement.ts';
+import { besidePrefix, TEMP_PREFIX } from './names.ts';
+import type { FolderWalker } from './folder-walker.ts';
+import { mountsBelow } from './temp-areas.ts';
+import { removeTree } from './trees.ts';
+import { lstatOf, readNames, removeEmpty, unlinkFile } from './system.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+const namesOrNone = (folder: OpenFolder): Promise<readonly string[]> =>
+  readNames(folder.self).catch(() => []);
+
+/** When anything in a folder, or below it, changed last. */
+const lastChange = async (parent: OpenFolder, walker: FolderWalker, name: string): Promise<number> => {
+  const stats = await lstatOf(parent.at(name));
+  if (!stats.isDirectory()) return stats.mtimeMs;
+  let latest = stats.mtimeMs;
+  const folder = await walker.confinement.openChild(parent, name);
+  try {
+    for (const child of await namesOrNone(folder))
+      latest = Math.max(latest, await lastChange(folder, walker, child).catch(() => 0));
+  } finally {
+    await folder.close();
+  }
+  return latest;
+};
+
+/** Removes what the instance put beside targets on other file systems. */
+const sweepBeside = async (area: OpenFolder, walker: FolderWalker, instance: string): Promise<void> => {
+  const folder = await walker.confinement.openChild(area, instance);
+  try {
+    for (const record of await namesOrNone(folder)) {
+      const path = await readRecord(folder, record);
+      if (path === undefined) continue;
+      await walker
+        .within(path, {}, async (opened) => {
+          for (const name of await readNames(opened.folder.self)) {
+            if (name.startsWith(besidePrefix(instance))) await unlinkFile(opened.folder.at(name));
+          }
+        })
+        // The folder may be gone since.
+        .catch(() => undefined);
+    }
+  } finally {
+    await folder.close();
+  }
+};
+
+const sweepInstance = async (area: OpenFolder, walker: FolderWalker, instance: string): Promise<void> => {
+  await sweepBeside(area, walker, instance);
+  await removeTree(walker.confinement, area, instance);
+};
+
+const sweepArea = async (area: OpenFolder, walker: FolderWalker, now: number, log: Logger): Promise<void> => {
+  for (const instance of await readNames(area.self)) {
+    try {
+      const changedAt = (): Promise<number> => lastChange(area, walker, instance);
+      // Another machine's process cannot be asked; what is untouched for a day has no owner any more.
+      if (!(await isLeftOver(instance, changedAt, { now, unknownMs: DAY_MS }))) continue;
+      await sweepInstance(area, walker, instance);
+      log.info('Removed temporary files that a process had left behind.');
+    } catch (error) {
+      // Two starting processes may sweep the same leftovers; and those that resist must not stop the service.
+      if (systemCode(error) !== 'ENOENT')
+        log.warn('Temporary files of an earlier run could not be removed.', { error });
+    }
+  }
+};
+
+const sweepFolder = async (
+  folder: OpenFolder,
+  walker: FolderWalker,
+  now: number,
+  log: Logger,
+): Promise<void> => {
+  try {
+    const area = await walker.confinement.openChild(folder, TEMP_PREFIX);
+    try {
+      await sweepArea(area, walker, now, log);
+    } finally {
+      await area.close();
+    }
+    // Succeeds when nothing is left in it.
+    await removeEmpty(folder.at(TEMP_PREFIX)).catch(() => undefined);
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT')
+      log.warn('Temporary files of earlier runs could not be looked for.', { error });
+  } finally {
+    await folder.close();
+  }
+};
+
+/**
+ * Removes what killed processes left in a root and in the volumes mounted below it: staged content,
+ * half-removed and half-copied folders, temporary files beside their targets. Files of processes that still
+ * run are not touched. Entries that resist are logged; rejects only when the root cannot be opened.
+ */
+export const sweepLeftovers = async (
+  root: string,
+  walker: FolderWalker,
+  now: number,
+  log: Logger,
+): Promise<void> => {
+  await sweepFolder(await walker.confinement.openRoot(), walker, now, log);
+  for (const mount of await mountsBelow(root)) {
+    const folder = await walker.open(mount).catch(() => undefined);
+    if (folder !== undefined) await sweepFolder(folder, walker, now, log);
+  }
+};

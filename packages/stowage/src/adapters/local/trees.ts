@@ -1,0 +1,300 @@
+import { randomUUID } from 'node:crypto';
+import type { Dir } from 'node:fs';
+import { systemCode } from '../../basics/files/system-errors.ts';
+import { createLimiter } from '../../basics/concurrency/limiter.ts';
+import type { Confinement, OpenFolder } from './confinement.ts';
+import { chunksOfFile, writeChunks } from './file-content.ts';
+import { flushFolder } from './folder-walker.ts';
+import { NameFilter, type SeenName } from './names.ts';
+import {
+  type Name,
+  closeFile,
+  createFile,
+  lstatOf,
+  makeDirectory,
+  openDirectory,
+  openForReading,
+  readNames,
+  removeEmpty,
+  renameTo,
+  unlinkFile,
+} from './system.ts';
+
+const SIDE_BY_SIDE = 16;
+
+// An entry that is not there any more, or is not a file or folder any more: as if the copy had begun a moment
+// later.
+const VANISHED: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO']);
+
+const unlessVanished = <T>(opening: Promise<T>): Promise<T | undefined> =>
+  opening.catch((error: unknown) => {
+    if (VANISHED.has(systemCode(error))) return undefined;
+    throw error;
+  });
+
+const copyBytes = async (
+  fd: number,
+  to: OpenFolder,
+  name: string,
+  signal: AbortSignal | undefined,
+): Promise<void> => {
+  const target = await createFile(to.at(name));
+  try {
+    await writeChunks(target, chunksOfFile(fd, signal));
+  } finally {
+    await closeFile(target);
+  }
+};
+
+const copyOne = async (
+  from: OpenFolder,
+  { raw, name }: SeenName,
+  to: OpenFolder,
+  signal: AbortSignal | undefined,
+): Promise<void> => {
+  const source = await unlessVanished(openForReading(from.at(raw)));
+  if (source === undefined) return;
+  try {
+    if (source.stats.isFile()) await copyBytes(source.fd, to, name, signal);
+  } finally {
+    await closeFile(source.fd);
+  }
+};
+
+/** The names that can be shown; a respelled one gives way to its composed form. */
+const visibleIn = async (folder: OpenFolder): Promise<readonly SeenName[]> => {
+  const filter = new NameFilter();
+  const raws = await readNames(folder.self);
+  const seen = raws.flatMap((raw) => filter.take(raw) ?? []);
+  const taken = new Set(seen.map(({ name }) => name));
+  return [...seen, ...filter.rest().filter(({ name }) => !taken.has(name))];
+};
+
+/** Copies the files of a folder and returns its subfolders. */
+const copyFiles = async (
+  from: OpenFolder,
+  to: OpenFolder,
+  signal: AbortSignal | undefined,
+): Promise<readonly SeenName[]> => {
+  const folders: SeenName[] = [];
+  const limiter = createLimiter(SIDE_BY_SIDE);
+  try {
+    for (const seen of await visibleIn(from)) {
+      signal?.throwIfAborted();
+      const stats = await unlessVanished(lstatOf(from.at(seen.raw)));
+      if (stats?.isDirectory() === true) folders.push(seen);
+      if (stats?.isFile() === true) await limiter.add(() => copyOne(from, seen, to, signal));
+    }
+  } finally {
+    // The handles of both folders are in use until the last copy has ended.
+    await limiter.drain();
+  }
+  return folders;
+};
+
+/**
+ * Copies all that can be seen in one open folder into another, empty one. Links and special files are left
+ * out, wherever they come from: every folder is entered and every file opened by handles. The caller takes
+ * away what a failure leaves.
+ */
+export const copyTree = async (
+  confinement: Confinement,
+  from: OpenFolder,
+  to: OpenFolder,
+  signal: AbortSignal | undefined,
+): Promise<void> => {
+  for (const { raw, name } of await copyFiles(from, to, signal)) {
+    signal?.throwIfAborted();
+    const source = await unlessVanished(confinement.openChild(from, raw));
+    if (source === undefined) continue;
+    try {
+      await makeDirectory(to.at(name), 0o777);
+      const target = await confinement.openChild(to, name);
+      try {
+        await copyTree(confinement, source, target, signal);
+        await flushFolder(target);
+      } finally {
+        await target.close();
+      }
+    } finally {
+      await source.close();
+    }
+  }
+};
+
+const BATCH = 256;
+const REMOVALS = 8;
+// Rounds over one folder while others keep putting things into it.
+const ROUNDS = 100;
+
+const unlessGone = async (removing: Promise<void>): Promise<void> => {
+  await removing.catch((error: unknown) => {
+    if (systemCode(error) !== 'ENOENT') throw error;
+  });
+};
+
+/** Up to a batch of entries, by the bytes of their names: what cannot be shown must go as well. */
+const readBatch = async (
+  directory: Dir,
+): Promise<readonly { readonly name: Buffer; readonly isFolder: boolean }[]> => {
+  const batch: { name: Buffer; isFolder: boolean }[] = [];
+  while (batch.length < BATCH) {
+    const entry = await directory.read();
+    if (entry === null) break;
+    batch.push({ name: Buffer.from(entry.name, 'latin1'), isFolder: entry.isDirectory() });
+  }
+  return batch;
+};
+
+const removeAll = async (
+  confinement: Confinement,
+  folder: OpenFolder,
+  directory: Dir,
+  raise: ((name: Name) => Promise<boolean>) | undefined,
+): Promise<number> => {
+  let removed = 0;
+  for (;;) {
+    const batch = await readBatch(directory);
+    if (batch.length === 0) return removed;
+    removed += batch.length;
+    const others = batch.filter((entry) => !entry.isFolder);
+    for (let start = 0; start < others.length; start += REMOVALS) {
+      const group = others.slice(start, start + REMOVALS);
+      const removals = group.map(({ name }) => removeTree(confinement, folder, name, false));
+      // All have ended when one has failed: the folder's handle is closed then, and its number given again.
+      const failed = (await Promise.allSettled(removals)).find(({ status }) => status === 'rejected');
+      if (failed?.status === 'rejected') throw failed.reason;
+    }
+    for (const { name, isFolder } of batch) {
+      if (isFolder && (await raise?.(name)) !== true) await removeTree(confinement, folder, name);
+    }
+  }
+};
+
+/** A folder that lies in the temporary area, and where it was raised from, unless it is the topmost one. */
+interface Raised {
+  readonly name: string;
+  readonly from?: { readonly parent: string; readonly name: Name };
+  isEmptied: boolean;
+}
+
+/** Puts sub-folders back into their parents, which are still in the area, the deepest ones first. */
+const lowerAll = async (
+  confinement: Confinement,
+  area: OpenFolder,
+  raised: readonly Raised[],
+): Promise<void> => {
+  for (const { name, from } of raised.toReversed()) {
+    if (from === undefined) continue;
+    const parent = await confinement.openChild(area, from.parent);
+    await renameTo(area.at(name), parent.at(from.name)).finally(() => parent.close());
+  }
+};
+
+/**
+ * Removes a folder of the temporary area with all that it holds, however deep: its sub-folders are first
+ * renamed up into the area, so that two handles are open at most. A folder that cannot be renamed is emptied
+ * where it is. When something resists, what is left lies in the folder again as it did before.
+ */
+export const removeFlattened = async (
+  confinement: Confinement,
+  area: OpenFolder,
+  name: string,
+): Promise<void> => {
+  // A folder stays below its raised sub-folders until they are gone.
+  const stack: Raised[] = [{ name, isEmptied: false }];
+  try {
+    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+      if (top.isEmptied) {
+        await unlessGone(removeEmpty(area.at(top.name)));
+        stack.pop();
+      } else {
+        top.isEmptied = true;
+        if (!(await raiseAll(confinement, area, top.name, stack))) stack.pop();
+      }
+    }
+  } catch (error) {
+    await lowerAll(confinement, area, stack).catch(() => undefined);
+    throw error;
+  }
+};
+
+/** Empties a folder of the area; sub-folders go on the stack. False: it is not there. */
+const raiseAll = async (
+  confinement: Confinement,
+  area: OpenFolder,
+  parent: string,
+  stack: Raised[],
+): Promise<boolean> => {
+  const folder = await confinement.openChild(area, parent).catch((error: unknown) => {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (folder === undefined) return false;
+  try {
+    await emptyFolder(confinement, folder, async (child) => {
+      const name = randomUUID();
+      return renameTo(folder.at(child), area.at(name)).then(
+        () => stack.push({ name, from: { parent, name: child }, isEmptied: false }) > 0,
+        () => false,
+      );
+    });
+    return true;
+  } finally {
+    await folder.close();
+  }
+};
+
+/** Removes all that an open folder holds. `raise` may take a sub-folder elsewhere instead. */
+export const emptyFolder = async (
+  confinement: Confinement,
+  folder: OpenFolder,
+  raise?: (name: Name) => Promise<boolean>,
+): Promise<void> => {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const directory = await openDirectory(folder.self, { encoding: 'latin1', bufferSize: BATCH });
+    try {
+      // Some file systems leave entries out of a listing while others are being removed: look again until
+      // nothing shows.
+      if ((await removeAll(confinement, folder, directory, raise)) === 0) return;
+    } finally {
+      await directory.close();
+    }
+  }
+};
+
+/**
+ * Removes an entry of an open folder with all that it holds. Every folder is emptied through its own handle:
+ * a link, there from the beginning or swapped in at any moment, is unlinked and never followed. An entry that
+ * is gone already is fine.
+ * @param isFolder what the entry was when it was listed; looked at again in any case
+ */
+export const removeTree = async (
+  confinement: Confinement,
+  parent: OpenFolder,
+  name: Name,
+  isFolder = true,
+): Promise<void> => {
+  if (!isFolder) {
+    try {
+      return await unlessGone(unlinkFile(parent.at(name)));
+    } catch (error) {
+      // A folder after all: by a swap, or on a file system that does not report kinds.
+      if (systemCode(error) !== 'EISDIR' && systemCode(error) !== 'EPERM') throw error;
+    }
+  }
+  let folder: OpenFolder;
+  try {
+    folder = await confinement.openChild(parent, name);
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return;
+    if (systemCode(error) !== 'ENOTDIR' && systemCode(error) !== 'ELOOP') throw error;
+    return unlessGone(unlinkFile(parent.at(name)));
+  }
+  try {
+    await emptyFolder(confinement, folder);
+  } finally {
+    await folder.close();
+  }
+  await unlessGone(removeEmpty(parent.at(name)));
+};

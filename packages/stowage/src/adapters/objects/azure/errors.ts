@@ -1,0 +1,94 @@
+import {
+  BusyError,
+  ChangedMeanwhileError,
+  CorruptError,
+  NotFoundError,
+  StorageDeniedError,
+  StorageFullError,
+  StorageTimeoutError,
+  StorageUnavailableError,
+  StowageError,
+  UnsafeNameError,
+} from '../../../errors/errors.ts';
+import { FailedRequest } from '../core/requests.ts';
+import { errorOfStatus } from '../../remote/core/answers.ts';
+
+type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
+
+const rows: readonly (readonly [codes: readonly string[], make: MakeError])[] = [
+  [['BlobNotFound', 'ResourceNotFound'], (facts) => new NotFoundError(facts)],
+  // Not "not found": the root of a source always exists, so a missing container is a mistake in the
+  // configuration. ConditionNotMet of the source of a copy has a code of its own.
+  [
+    ['ContainerNotFound', 'ContainerBeingDeleted', 'ContainerDisabled', 'ENOTFOUND'],
+    (facts) => new StorageUnavailableError(facts),
+  ],
+  [
+    [
+      'AuthenticationFailed',
+      'AuthorizationFailure',
+      'AuthorizationPermissionMismatch',
+      'InsufficientAccountPermissions',
+      'AuthenticationError',
+      'AggregateAuthenticationError',
+      'CredentialUnavailableError',
+      'LeaseIdMissing',
+      'SnapshotsPresent',
+      'BlobArchived',
+      'BlobImmutableDueToPolicy',
+    ],
+    (facts) => new StorageDeniedError(facts),
+  ],
+  [['RequestBodyTooLarge', 'BlockCountExceedsLimit'], (facts) => new StorageFullError(facts)],
+  [['OperationTimedOut', 'ETIMEDOUT'], (facts) => new StorageTimeoutError(facts)],
+  [
+    // A client that has completed an upload under the same name has dropped the blocks of this one.
+    ['ServerBusy', 'InvalidBlockList', 'InvalidBlobOrBlock', 'PendingCopyOperation'],
+    (facts) => new BusyError(facts),
+  ],
+  [
+    [
+      'ConditionNotMet',
+      'SourceConditionNotMet',
+      'TargetConditionNotMet',
+      'BlobAlreadyExists',
+      'InvalidRange',
+    ],
+    (facts) => new ChangedMeanwhileError(facts),
+  ],
+  [['InvalidResourceName', 'InvalidUri'], (facts) => new UnsafeNameError(facts)],
+  [['PARSE_ERROR', 'Md5Mismatch', 'Crc64Mismatch'], (facts) => new CorruptError(facts)],
+];
+
+const byCode: ReadonlyMap<unknown, MakeError> = new Map(
+  rows.flatMap(([codes, make]) => codes.map((code) => [code, make] as const)),
+);
+
+/** The fields of the SDK's errors that are read here. None need be there. */
+interface SdkError {
+  readonly name?: unknown;
+  readonly code?: unknown;
+  readonly statusCode?: unknown;
+  readonly details?: { readonly errorCode?: unknown } | undefined;
+}
+
+/** The code of the service, else that of the system, else the name of the error. */
+const codeOf = ({ name, code, details }: SdkError): string | undefined =>
+  [details?.errorCode, code, name].find((value): value is string => typeof value === 'string');
+
+/**
+ * Our error for one of the SDK, by its code where it is known, else by its status. Nothing of its texts is
+ * kept: they hold the address of the account, and what was signed.
+ * @param operation what was tried and at which name, for the log
+ */
+export const fromAzureError = (error: unknown, operation: string): StowageError => {
+  if (error instanceof StowageError) return error;
+  const failed: SdkError = typeof error === 'object' && error !== null ? error : {};
+  const status = typeof failed.statusCode === 'number' ? failed.statusCode : undefined;
+  const code = codeOf(failed);
+  const cause = new FailedRequest('the service or its library has refused', status, code);
+  const facts = [code, status].filter((fact) => fact !== undefined).join(', ');
+  const detail = `${operation} failed (${facts})`;
+  const make = byCode.get(code);
+  return make?.({ detail, cause }) ?? errorOfStatus(status, { detail, cause });
+};

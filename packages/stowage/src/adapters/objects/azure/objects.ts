@@ -1,0 +1,294 @@
+import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BlobGetPropertiesResponse, BlockBlobUploadOptions, ContainerClient } from '@azure/storage-blob';
+import type { NameLocks } from '../../../basics/concurrency/name-locks.ts';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  CorruptError,
+  NotFoundError,
+  StorageTimeoutError,
+  StorageUnavailableError,
+} from '../../../errors/errors.ts';
+import { contentTypeOf } from '../core/keys.ts';
+import {
+  listingFailure,
+  type Copy,
+  type Download,
+  type ObjectFacts,
+  type ObjectPage,
+  type Objects,
+  type PageOptions,
+  type Upload,
+  type Uploaded,
+} from '../core/objects.ts';
+import { markedWrite } from '../core/marked-writes.ts';
+import { Uploads, type PartedUpload, type UploadService, type UploadTarget } from '../core/uploads.ts';
+import { strongEtag, wholeSize } from '../../remote/core/answers.ts';
+import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
+import { factsOf, pageOf } from './answers.ts';
+import type { Connection } from './connection.ts';
+import { fromAzureError } from './errors.ts';
+import type { AzureOptions } from './options.ts';
+
+/** The most that Azure takes. */
+const MAX_BLOCKS = 50_000;
+/** Metadata by which a write recognises its own blob after its answer was lost. */
+const WRITE_MARK = 'stowagewrite';
+const COPY_POLL_MS = 200;
+/** How many times `readTimeout` the service has to make a copy. */
+const COPY_PATIENCE = 10;
+
+const conditionsOf = ({ createOnly, ifMatch }: UploadTarget) => ({
+  ...(createOnly ? { ifNoneMatch: '*' } : {}),
+  ...(ifMatch === undefined ? {} : { ifMatch }),
+});
+
+/** All of the same length, as the service demands of one blob. */
+const blockId = (upload: string, number: number): string =>
+  Buffer.from(`${upload}-${String(number).padStart(6, '0')}`).toString('base64');
+
+/** The blobs of a container. The service decides all conditions, also those of copies and removals. */
+export class AzureObjects implements Objects, UploadService {
+  readonly capabilities: StorageCapabilities = { atomicCreate: true, ifMatch: true, caseSensitive: true };
+  readonly decides = { copy: true, remove: true };
+  readonly limits: UploadService['limits'];
+  readonly #connection: Connection;
+  readonly #options: AzureOptions;
+  readonly #uploads = new Uploads(this);
+
+  constructor(options: AzureOptions, connection: Connection) {
+    this.#options = options;
+    this.#connection = connection;
+    this.limits = { mostParts: MAX_BLOCKS, atOnce: options.maxConcurrency };
+  }
+
+  get locks(): NameLocks {
+    return this.#uploads.locks;
+  }
+
+  async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
+    const found = await this.#properties(key, options);
+    return found === undefined ? undefined : factsOf(found, found.contentLength);
+  }
+
+  async *pages(
+    prefix: string,
+    { signal }: OperationOptions,
+    { delimiter, size = 1000 }: PageOptions = {},
+  ): AsyncGenerator<ObjectPage, void, undefined> {
+    let token: string | undefined;
+    do {
+      const how = { maxPageSize: size, ...(token === undefined ? {} : { continuationToken: token }) };
+      const page = await this.#connection
+        .send(`List ${prefix}`, signal, ({ container }, http) =>
+          pageOf(container, { prefix, delimiter }, how, http),
+        )
+        .catch((error: unknown) => {
+          throw listingFailure(error);
+        });
+      if (page.next !== undefined && page.next === token)
+        throw new CorruptError({ detail: 'the service does not report how a listing goes on' });
+      token = page.next;
+      yield page;
+    } while (token !== undefined);
+  }
+
+  async get(key: string, { signal, range, ifMatch }: ReadOptions): Promise<Download> {
+    const { start = 0, end } = range ?? {};
+    const count = end === undefined ? undefined : end - start + 1;
+    const conditions = ifMatch === undefined ? {} : { conditions: { ifMatch } };
+    const { output, release } = await this.#connection.sendRead(`Get ${key}`, signal, ({ container }, http) =>
+      container.getBlobClient(key).download(start, count, { ...conditions, ...http, maxRetryRequests: 0 }),
+    );
+    const body = output.readableStreamBody as Readable | undefined;
+    if (body === undefined) {
+      release();
+      throw new CorruptError({ detail: 'an answer with a blob has no body' });
+    }
+    body.once('close', release);
+    const length = output.contentLength;
+    return { facts: factsOf(output, wholeSize(output.contentRange) ?? length), length, body };
+  }
+
+  downloadFailure(error: unknown, key: string): Error {
+    return fromAzureError(error, `Get ${key}`);
+  }
+
+  upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
+    return this.#uploads.upload(upload, options);
+  }
+
+  async put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined> {
+    return this.#marked(target, options, (attributes) =>
+      this.#connection.send(`Put ${target.key}`, options.signal, ({ container }, http) =>
+        container.getBlockBlobClient(target.key).upload(bytes, bytes.length, { ...attributes, ...http }),
+      ),
+    );
+  }
+
+  /** Blocks that are not committed are dropped by the service after a week, or with the next write. */
+  async begin(target: UploadTarget, options: OperationOptions): Promise<PartedUpload> {
+    const { key } = target;
+    const { signal } = options;
+    const id = randomUUID();
+    return {
+      send: async ({ number, bytes }) => {
+        await this.#connection.send(`PutBlock ${key}`, signal, ({ container }, http) =>
+          container.getBlockBlobClient(key).stageBlock(blockId(id, number), bytes, bytes.length, http),
+        );
+      },
+      complete: (parts) => {
+        const blocks = Array.from({ length: parts }, (_, index) => blockId(id, index + 1));
+        return this.#marked(target, options, (attributes) =>
+          this.#connection.send(`PutBlockList ${key}`, signal, ({ container }, http) =>
+            container.getBlockBlobClient(key).commitBlockList(blocks, { ...attributes, ...http }),
+          ),
+        );
+      },
+      abort: async () => undefined,
+    };
+  }
+
+  putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
+    return this.#uploads.putFolder(key, createOnly, options);
+  }
+
+  async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
+    const { from, to, etag, createOnly } = copy;
+    options.signal?.throwIfAborted();
+    let attempts = 0;
+    try {
+      // Without the signal: an aborted copy could appear after its folder was cleared away.
+      return await this.#connection.send(`Copy ${from}`, undefined, ({ container }, _http, attempt) => {
+        attempts = attempt;
+        return this.#copy(container, copy, options);
+      });
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      if (!(error instanceof ChangedMeanwhileError)) throw error;
+      const source = await this.find(from, options);
+      if (source === undefined) throw new NotFoundError({ cause: error });
+      if (etag !== undefined && source.etag !== etag) throw error;
+      if (!createOnly) throw error;
+      const made = attempts > 1 ? await this.#properties(to, options) : undefined;
+      const isOurs = made?.copySource !== undefined && made.contentLength === source.size;
+      if (isOurs && (await this.#isCopyOf(from, made.copySource))) return strongEtag(made.etag);
+      throw new AlreadyExistsError({ cause: error });
+    }
+  }
+
+  async remove(key: string, { signal }: OperationOptions, etag?: string): Promise<void> {
+    const conditions = etag === undefined ? {} : { conditions: { ifMatch: etag } };
+    try {
+      await this.#connection.send(`Delete ${key}`, signal, ({ container }, http) =>
+        container.getBlobClient(key).delete({ ...conditions, ...http }),
+      );
+    } catch (error) {
+      // An attempt before may have removed it.
+      if (!(error instanceof NotFoundError)) throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  /**
+   * The copy is made inside of one account, where it takes as long for a large blob as for a small one. One
+   * that takes too long, or is wanted no more, is ended, and what is there of it removed.
+   */
+  async #copy(
+    container: ContainerClient,
+    { from, to, etag, createOnly, storageClass }: Copy,
+    { signal }: OperationOptions,
+  ): Promise<string | undefined> {
+    const until = Date.now() + COPY_PATIENCE * this.#options.readTimeout * 1000;
+    const tier = this.#options.accessTier ?? storageClass;
+    const poller = await container.getBlobClient(to).beginCopyFromURL(container.getBlobClient(from).url, {
+      conditions: createOnly ? { ifNoneMatch: '*' } : {},
+      sourceConditions: etag === undefined ? {} : { ifMatch: etag },
+      ...(tier === undefined ? {} : { tier }),
+    });
+    while (!poller.isDone()) {
+      await sleep(COPY_POLL_MS, undefined, { signal }).catch(() => undefined);
+      if (signal?.aborted === true || Date.now() > until) {
+        const { copyId } = poller.getOperationState() as { readonly copyId?: string };
+        await this.#endCopy(container, to, copyId);
+        signal?.throwIfAborted();
+        throw new StorageTimeoutError({ detail: 'a copy is not made in time' });
+      }
+      await poller.poll();
+    }
+    const { copyStatus, etag: made } = poller.getResult() ?? {};
+    if (copyStatus !== 'success')
+      throw new StorageUnavailableError({ detail: `a copy is ${copyStatus ?? 'lost'}` });
+    return strongEtag(made);
+  }
+
+  /** The service leaves an empty blob with the copy's name: nothing else is removed. Never rejects. */
+  async #endCopy(container: ContainerClient, to: string, copyId: string | undefined): Promise<void> {
+    const blob = container.getBlobClient(to);
+    try {
+      await blob.abortCopyFromURL(copyId ?? '');
+      const left = await blob.getProperties();
+      if (left.copyId !== copyId || left.copyStatus !== 'aborted' || left.etag === undefined) return;
+      await blob.delete({ conditions: { ifMatch: left.etag } });
+    } catch {
+      // It was made meanwhile, or replaced: whose it is now is not known.
+    }
+  }
+
+  async #isCopyOf(from: string, copySource: string | undefined): Promise<boolean> {
+    const url = await this.#connection.send(
+      `Copy ${from}`,
+      undefined,
+      async ({ container }) => container.getBlobClient(from).url,
+    );
+    return copySource?.split('?')[0] === url.split('?')[0];
+  }
+
+  #marked(
+    target: UploadTarget,
+    options: OperationOptions,
+    write: (attributes: BlockBlobUploadOptions) => Promise<{ readonly etag?: string | undefined }>,
+  ): Promise<string | undefined> {
+    const attributes = { ...this.#attributes(target.key), conditions: conditionsOf(target) };
+    const how = {
+      write: async (mark: string | undefined) => {
+        const metadata = mark === undefined ? {} : { metadata: { [WRITE_MARK]: mark } };
+        return strongEtag((await write({ ...attributes, ...metadata })).etag);
+      },
+      find: async () => {
+        const found = await this.#properties(target.key, {});
+        return found && { mark: found.metadata?.[WRITE_MARK], etag: strongEtag(found.etag) };
+      },
+    };
+    return markedWrite(target, how, options);
+  }
+
+  /** Attributes of a new blob by its key. */
+  #attributes(key: string): BlockBlobUploadOptions {
+    const { accessTier: tier, cacheControl: blobCacheControl } = this.#options;
+    const caching = blobCacheControl === undefined ? {} : { blobCacheControl };
+    return {
+      blobHTTPHeaders: { blobContentType: contentTypeOf(key), ...caching },
+      ...(tier === undefined ? {} : { tier }),
+    };
+  }
+
+  async #properties(
+    key: string,
+    { signal }: OperationOptions,
+  ): Promise<BlobGetPropertiesResponse | undefined> {
+    try {
+      return await this.#connection.send(`Head ${key}`, signal, ({ container }, http) =>
+        container.getBlobClient(key).getProperties(http),
+      );
+    } catch (error) {
+      if (error instanceof NotFoundError) return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import * as z from 'zod';
+import {
+  attemptsOption,
+  cacheControlOption,
+  prefixOption,
+  silenceOption,
+  authoritiesOption,
+  countOption,
+  filledOption,
+  optionsParser,
+  secondsOption,
+  textOption,
+} from '../../support/option-fields.ts';
+
+const seconds = secondsOption(3600);
+
+/** Those whose blobs can be read. Archive keeps them for hours until they are brought back. */
+const TIERS = ['Hot', 'Cool', 'Cold'] as const;
+
+const isAccountUrl = (text: string): boolean => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^https?:$/u.test(url.protocol) && url.search === '' && url.username === '';
+};
+
+const isConnectionString = (text: string): boolean =>
+  /(?:^|;)\s*UseDevelopmentStorage\s*=\s*true/iu.test(text) ||
+  (/(?:^|;)\s*(?:AccountName|BlobEndpoint)\s*=/iu.test(text) &&
+    /(?:^|;)\s*(?:AccountKey|SharedAccessSignature)\s*=\s*[^;\s]/iu.test(text));
+
+/** Options of the azure adapter, as they are written under `sources.<name>.azure`. */
+export const azureOptionsSchema = z.strictObject(
+  {
+    container: filledOption
+      .regex(/^(?:\$root|\$web|[a-z\d](?:-?[a-z\d]){2,62})$/u, 'must be the name of a container')
+      .describe('Name of the container.'),
+    accountUrl: textOption
+      .refine(isAccountUrl, 'must be the http or https URL of an account, without a query')
+      .optional()
+      .describe(
+        'Address of the blob service: `https://ACCOUNT.blob.core.windows.net`, or that of a sovereign cloud or ' +
+          'emulator.',
+      ),
+    connectionString: textOption
+      .refine(
+        isConnectionString,
+        'must be a connection string of a storage account, with its key or a signature',
+      )
+      .optional()
+      .describe('Address and key in one, as the portal shows it. In place of accountUrl.'),
+    accountKey: filledOption
+      .regex(/^[\w+/-]+={0,2}$/u, 'must be a key in Base64')
+      .optional()
+      .describe('Key of the account.'),
+    sasToken: filledOption
+      .refine((text) => /[?&]?sig=/u.test(text), 'must be a shared access signature (sv=...&sig=...)')
+      .transform((text) => text.trim().replace(/^\?/u, ''))
+      .optional()
+      .describe(
+        'Shared access signature for the container, with or without `?`. Without accountKey and sasToken the ' +
+          'default chain of `@azure/identity` is asked: environment, workload identity, managed identity.',
+      ),
+    prefix: prefixOption.describe(
+      'Prefix of names that acts as root of the source. Two sources on one container need different prefixes.',
+    ),
+    ca: authoritiesOption,
+    connectTimeout: seconds.default(10).describe('Seconds to wait for a connection.'),
+    readTimeout: silenceOption,
+    maxAttempts: attemptsOption,
+    maxConcurrency: countOption(1, 16).default(4).describe('Blocks of one upload that are sent at once.'),
+    accessTier: z
+      .enum(TIERS, `must be one of ${TIERS.join(', ')}: what lies in another cannot be read at once`)
+      .optional()
+      .describe('Access tier of every blob; that of the account when absent.'),
+    cacheControl: cacheControlOption.describe('`Cache-Control` that blobs are stored with.'),
+  },
+  'must be an object',
+);
+
+/** Options of the azure adapter with their defaults filled in. */
+export type AzureOptions = z.output<typeof azureOptionsSchema>;
+
+/** The account that an address names: its first label, or with an emulator its path. */
+export const accountOf = (address: string): string | undefined => {
+  const { hostname, pathname } = new URL(address);
+  if (/^[^.]+\.(?:[^.]+\.)?blob\./u.test(hostname)) return hostname.split('.')[0];
+  return /^\/([^/]+)\/?$/u.exec(pathname)?.[1];
+};
+
+const problemsOfLogin = ({
+  accountUrl,
+  connectionString,
+  accountKey,
+  sasToken,
+}: AzureOptions): readonly string[] => {
+  if ((accountUrl === undefined) === (connectionString === undefined))
+    return ['accountUrl: one of accountUrl and connectionString is needed'];
+  if (accountKey !== undefined && sasToken !== undefined)
+    return ['sasToken: only one of accountKey and sasToken can be used'];
+  if (accountUrl === undefined)
+    return accountKey === undefined && sasToken === undefined
+      ? []
+      : ['connectionString: holds the key itself, so accountKey and sasToken must be absent'];
+  return accountKey !== undefined && accountOf(accountUrl) === undefined
+    ? ['accountKey: the address does not name the account; use connectionString']
+    : [];
+};
+
+/** Checks options as a configuration has them, without nulls. */
+export const parseAzureOptions = optionsParser(azureOptionsSchema, problemsOfLogin);

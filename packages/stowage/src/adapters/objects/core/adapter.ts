@@ -1,0 +1,281 @@
+import type { Readable } from 'node:stream';
+import type { Spellings } from '../../support/spellings.ts';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  NotFoundError,
+  StorageDeniedError,
+  WrongKindError,
+} from '../../../errors/errors.ts';
+import type {
+  Entry,
+  ListOptions,
+  OperationOptions,
+  PutOptions,
+  ReadOptions,
+  ReadResult,
+  RemoveFileOptions,
+  StagedFile,
+  Stat,
+  StorageAdapter,
+  StorageCapabilities,
+  StoreIdentity,
+  WriteOptions,
+} from '../../../storage/adapter.ts';
+import { consumeContent } from '../../../storage/content.ts';
+import { isSameVersion } from '../../../storage/same-version.ts';
+import type { SourcePath } from '../../../storage/source-path.ts';
+import { stageLocally } from '../../../storage/staging.ts';
+import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
+import { Folders, type NewFolder } from './folders.ts';
+import { walkKeys } from './key-walk.ts';
+import type { Keys } from './keys.ts';
+import { hasBelow, Lookup, type FoundFile } from './lookup.ts';
+import type { Objects } from './objects.ts';
+import { fileStat, folderStat, openObject } from './open-object.ts';
+import { finishMove, requireFree } from './transfers.ts';
+
+/** A file whose copy was made: the source, and the copy's key and version. */
+type AfterCopy = (source: FoundFile, target: { key: string; etag: string | undefined }) => Promise<void>;
+
+/** What a source in a store of objects is made of. */
+export interface ObjectSource {
+  readonly objects: Objects;
+  readonly keys: Keys;
+  /** The same that `keys` were made with. */
+  readonly spellings: Spellings;
+  readonly identity: StoreIdentity;
+}
+
+/**
+ * A source that lies in a flat space of keys. A folder is an empty object with a slash at its end, or is there
+ * because keys lie below it. What the service does not decide by itself is looked at immediately before, and
+ * follows one another inside this process.
+ */
+export class ObjectStoreAdapter implements StorageAdapter {
+  readonly identity: StoreIdentity;
+  readonly #objects: Objects;
+  readonly #keys: Keys;
+  readonly #spellings: Spellings;
+  readonly #lookup: Lookup;
+  readonly #folders: Folders;
+
+  constructor({ objects, keys, spellings, identity }: ObjectSource) {
+    this.identity = identity;
+    this.#objects = objects;
+    this.#keys = keys;
+    this.#spellings = spellings;
+    this.#lookup = new Lookup(objects, keys, spellings);
+    this.#folders = new Folders(objects);
+  }
+
+  get capabilities(): StorageCapabilities {
+    return this.#objects.capabilities;
+  }
+
+  async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
+    options.signal?.throwIfAborted();
+    if (path.isRoot) return folderStat(path);
+    return this.#lookup.inAnySpelling(path, options, async () => {
+      const found = await this.#objects.find(this.#keys.of(path), options);
+      if (found !== undefined) return fileStat(path, found);
+      if (await this.#lookup.isFolder(path, options)) return folderStat(path);
+      throw new NotFoundError();
+    });
+  }
+
+  async checkRoot(options: OperationOptions = {}): Promise<void> {
+    await hasBelow(this.#objects, this.#keys.root, options);
+  }
+
+  async *list(
+    folder: SourcePath,
+    options: ListOptions = {},
+  ): AsyncGenerator<readonly Entry[], void, undefined> {
+    options.signal?.throwIfAborted();
+    if (yield* this.#lookup.entries(folder, options)) return;
+    if ((await this.#lookup.isRespelled(folder, options)) && (yield* this.#lookup.entries(folder, options)))
+      return;
+    await this.#lookup.refuse(folder, 'folder', options);
+  }
+
+  async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
+    options.signal?.throwIfAborted();
+    if (path.isRoot) throw new WrongKindError();
+    return this.#lookup.inAnySpelling(path, options, async () => {
+      try {
+        return await openObject(this.#objects, path, this.#keys.of(path), options);
+      } catch (error) {
+        if (error instanceof NotFoundError) return this.#lookup.refuse(path, 'file', options);
+        throw error;
+      }
+    });
+  }
+
+  async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
+    return this.#write(path, content, options);
+  }
+
+  /** On this machine, so that what the service refuses for the moment can be sent again. */
+  async stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
+    return stageLocally(content, options, (path, file, more) =>
+      this.#write(path, file.open(), { ...more, size: file.size }, () => file.open()),
+    );
+  }
+
+  async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    await this.#folders.make(this.#newFolder(path), options);
+  }
+
+  /** The version that was looked at, decided by the service where it removes single versions. */
+  async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
+    const { ifUnchanged, signal } = options;
+    signal?.throwIfAborted();
+    // Most services remove whatever has the key by then: no write of this process comes after the look.
+    await this.#locked([this.#keys.of(path)], { signal }, async () => {
+      const { key, stat } = await this.#lookup.requireFile(path, { signal });
+      if (ifUnchanged !== undefined && !isSameVersion(ifUnchanged, stat)) throw new ChangedMeanwhileError();
+      await this.#objects.remove(key, { signal }, this.#objects.decides.remove ? stat.etag : undefined);
+    });
+    this.#spellings.forget(path);
+  }
+
+  async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
+    await this.#lookup.withFolder(path, options, (folder) => this.#folders.remove(folder, options));
+    this.#spellings.forget(path);
+  }
+
+  async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
+    await this.#lookup.withFolder(path, options, (folder) => this.#folders.removeEmpty(folder, options));
+    this.#spellings.forget(path);
+    if (!path.parent.isRoot) await this.#folders.keep(this.#keys.ofFolder(path.parent), options);
+  }
+
+  async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    const copy = () => this.#transferFile(from, to, options, async () => undefined);
+    await this.#locked(options.createOnly === true ? [this.#keys.toMake(to)] : [], options, copy);
+  }
+
+  /** Where the service removes single versions, a source replaced after its copy fails the move. */
+  async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    // Also against writes of this process to the source: most services remove whatever has the key by then.
+    const move: AfterCopy = async (source, { key, etag }) =>
+      finishMove(this.#objects, {
+        source: { key: source.key, size: source.size, etag: source.stat.etag },
+        // Not every service reports the version of a copy that was made in parts.
+        target: { key, etag: etag ?? (await this.#objects.find(key, {}).catch(() => undefined))?.etag },
+        created: options.createOnly === true,
+      });
+    await this.#locked([this.#keys.of(from), this.#keys.toMake(to)], options, () =>
+      this.#transferFile(from, to, options, move),
+    );
+  }
+
+  async copyFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+    await this.#transferFolder(from, to, options, (source, target) =>
+      this.#folders.copy(source, target, options),
+    );
+  }
+
+  async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+    await this.#transferFolder(from, to, options, (source, target) =>
+      this.#folders.move(source, target, options),
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.#objects.close();
+  }
+
+  /** @see StorageAdapter.walk; for services that can begin behind any key. */
+  protected async *walkKeys(
+    folder: SourcePath,
+    options: TreeWalkOptions,
+  ): AsyncGenerator<WalkPage, void, undefined> {
+    options.signal?.throwIfAborted();
+    await this.#requireFolder(folder, options);
+    yield* walkKeys(this.#objects, this.#keys.ofFolder(folder), folder, options);
+  }
+
+  /** `open` gives the content once more. */
+  async #write(
+    path: SourcePath,
+    content: Readable,
+    options: WriteOptions,
+    open?: () => Readable,
+  ): Promise<Stat> {
+    const { createOnly = false, ifMatch, signal } = options;
+    return consumeContent(content, options, async (chunks) => {
+      const key = options.derived
+        ? this.#keys.toMake(path)
+        : await this.#lookup.freeOfFolder(path, createOnly, { signal });
+      const request = { key, createOnly, ifMatch, chunks, size: options.size, open };
+      const { size, etag } = await this.#objects.upload(request, { signal });
+      return { name: path.name, kind: 'file', size, modifiedAt: undefined, etag };
+    });
+  }
+
+  async #transferFile(
+    source: SourcePath,
+    to: SourcePath,
+    options: PutOptions,
+    after: AfterCopy,
+  ): Promise<void> {
+    const { createOnly = false, signal } = options;
+    const found = await this.#lookup.requireFile(source, options);
+    if (source.equals(to)) {
+      if (createOnly) throw new AlreadyExistsError();
+      return;
+    }
+    const [target, isCheckedFree] = await Promise.all([
+      this.#lookup.freeOfFolder(to, createOnly, options),
+      createOnly && requireFree(this.#objects, this.#keys.of(to), options),
+    ]);
+    const { key: from, size, stat, storageClass } = found;
+    const copy = { from, to: target, size, etag: stat.etag, storageClass, createOnly, isCheckedFree };
+    const made = await this.#objects.copy(copy, { signal });
+    await after(found, { key: target, etag: made });
+  }
+
+  /** Holds the locks of all these keys, in one order so that two operations never wait for each other. */
+  #locked(keys: readonly string[], options: OperationOptions, work: () => Promise<void>): Promise<void> {
+    const locked = [...new Set(keys)]
+      .sort()
+      .reduceRight<() => Promise<void>>(
+        (inner, key) => () => this.#objects.locks.hold(key, options, inner),
+        work,
+      );
+    return locked();
+  }
+
+  /** @throws AlreadyExistsError for the root, UnsafeNameError, UnsafePathError */
+  #newFolder(path: SourcePath): NewFolder {
+    if (path.isRoot) throw new AlreadyExistsError();
+    return { key: this.#keys.ofNewFolder(path), file: this.#keys.of(path) };
+  }
+
+  async #requireFolder(path: SourcePath, options: OperationOptions): Promise<void> {
+    await this.#lookup.withFolder(path, options, async () => {
+      if (!(await this.#lookup.isFolder(path, options))) throw new NotFoundError();
+    });
+  }
+
+  async #transferFolder(
+    from: SourcePath,
+    to: SourcePath,
+    options: OperationOptions,
+    transfer: (source: string, target: NewFolder) => Promise<void>,
+  ): Promise<void> {
+    options.signal?.throwIfAborted();
+    // Before the target is made: a missing source must not leave an empty folder.
+    await this.#requireFolder(from, options);
+    await transfer(this.#keys.ofFolder(from), this.#newFolder(to));
+  }
+}

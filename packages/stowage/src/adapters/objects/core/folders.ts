@@ -1,0 +1,287 @@
+import { createHash } from 'node:crypto';
+import { createLimiter } from '../../../basics/concurrency/limiter.ts';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  MovedInPartError,
+  NotEmptyError,
+  NotFoundError,
+  UnsafePathError,
+} from '../../../errors/errors.ts';
+import type { OperationOptions } from '../../../storage/adapter.ts';
+import { isKeyTooLong } from './keys.ts';
+import { hasBelow } from './lookup.ts';
+import type { ListedObject, ObjectFacts, Objects, ObjectToRemove } from './objects.ts';
+import { Remover } from './remove-objects.ts';
+
+const COPIES_AT_ONCE = 16;
+// Where the service cannot tell versions apart, what other processes replace between the last look and the
+// removal is lost: small steps keep that time short.
+const REMOVALS_WITHOUT_VERSIONS = 100;
+
+/** A folder that is to be made: the key of its object, and that of a file of its name. */
+export interface NewFolder {
+  readonly key: string;
+  readonly file: string;
+}
+
+/** Twelve characters for a version, so that a million objects take some 60 MB. */
+const digestOf = (...parts: readonly unknown[]): string =>
+  createHash('sha256').update(parts.join('\n')).digest('base64').slice(0, 12);
+
+const versionOf = ({ key, size, etag, modifiedAt }: ListedObject): string =>
+  digestOf(key, size, etag, modifiedAt);
+
+/** A folder on its way: keys of the source and of the target, each with a slash at its end. */
+interface Transfer {
+  readonly from: string;
+  readonly to: string;
+  /** Versions of the source that have their copy. */
+  readonly copied: Set<string>;
+  /** Versions of the copies that were made. */
+  readonly made: Set<string>;
+}
+
+/** Where a page of a listing begins. `after`: the last key of the page before. */
+interface Page {
+  readonly prefix: string;
+  readonly size: number;
+  readonly after: string | undefined;
+}
+
+/** What is done with whole folders: objects by their prefix, also those that no path can name. */
+export class Folders {
+  readonly #objects: Objects;
+  /** What is removed of an object that was listed: its version only, where the service decides that. */
+  readonly #seen = ({ key, etag }: ListedObject): ObjectToRemove =>
+    this.#objects.decides.remove ? { key, etag } : { key };
+
+  constructor(objects: Objects) {
+    this.#objects = objects;
+  }
+
+  /**
+   * Makes the object of a folder where neither a file nor a folder has the name.
+   * @throws AlreadyExistsError
+   */
+  async make({ key, file }: NewFolder, options: OperationOptions): Promise<void> {
+    await this.#objects.learn?.(options);
+    await this.#objects.locks.hold(key, options, async () => {
+      const [found, below] = await Promise.all([
+        this.#objects.find(file, options),
+        hasBelow(this.#objects, key, options),
+      ]);
+      if (found !== undefined || below) throw new AlreadyExistsError();
+      options.signal?.throwIfAborted();
+      // Without the signal: only when it has ended is it known whether there is something to remove.
+      await this.#objects.putFolder(key, true, {});
+      if (options.signal?.aborted === true) await this.#objects.remove(key, {});
+      options.signal?.throwIfAborted();
+    });
+  }
+
+  /**
+   * Copies a folder at the service, 16 objects at a time. When a copy fails, also because others have stored
+   * something in the target meanwhile, nothing of the copy remains.
+   * @throws AlreadyExistsError and the errors of copying
+   */
+  async copy(from: string, to: NewFolder, options: OperationOptions): Promise<void> {
+    await this.#objects.locks.hold(`${to.key}*`, options, () => this.#copyAll(from, to, options));
+  }
+
+  /**
+   * Moves a folder: copies it, and removes the source only after all copies succeeded, exactly the versions
+   * that were copied. Objects that arrive or change in the source meanwhile stay there. From the first
+   * removal on the signal is ignored, as both folders are half there until the last. When removals fail, the
+   * target is whole and the error names what is left in the source.
+   * @throws MovedInPartError where something stays, AlreadyExistsError, and the errors of copying and
+   * removing
+   */
+  async move(from: string, to: NewFolder, options: OperationOptions): Promise<void> {
+    await this.#objects.locks.hold(`${to.key}*`, options, async () => {
+      const left = await this.#removeCopied(await this.#copyAll(from, to, options));
+      if (left === 0) return;
+      const [items, they] = left === 1 ? ['1 item', 'it was'] : [`${left} items`, 'they were'];
+      throw new MovedInPartError(
+        `${items} stayed in the old folder: ${they} added or changed during the move.`,
+      );
+    });
+  }
+
+  /**
+   * Removes a folder's objects, 1,000 per request; where the service removes single versions, as they were
+   * listed.
+   * @throws NotFoundError when there are none; ChangedMeanwhileError where something was replaced and stays;
+   *   StorageDeniedError, StorageUnavailableError
+   */
+  async remove(folder: string, options: OperationOptions): Promise<void> {
+    const remover = new Remover(this.#objects);
+    let isFound = false;
+    for await (const { objects } of this.#objects.pages(folder, options)) {
+      isFound ||= objects.length > 0;
+      await remover.remove(objects.map(this.#seen), options);
+    }
+    remover.check();
+    if (remover.changed > 0) throw new ChangedMeanwhileError();
+    if (!isFound) throw new NotFoundError();
+  }
+
+  /**
+   * Removes the object of a folder below which no other key lies. Objects that arrive meanwhile stay.
+   * @throws NotEmptyError, NotFoundError
+   */
+  async removeEmpty(folder: string, options: OperationOptions): Promise<void> {
+    let found: ListedObject | undefined;
+    for await (const { objects } of this.#objects.pages(folder, options, { size: 2 })) {
+      if (objects.some(({ key }) => key !== folder)) throw new NotEmptyError();
+      found ??= objects[0];
+    }
+    if (found === undefined) throw new NotFoundError();
+    await this.#objects.remove(folder, options, this.#seen(found).etag);
+  }
+
+  /** Gives a folder an object of its own where only a key that was just removed below it made it exist. */
+  async keep(folder: string, options: OperationOptions): Promise<void> {
+    if (!(await hasBelow(this.#objects, folder, options)))
+      await this.#objects.putFolder(folder, false, options);
+  }
+
+  async #copyAll(from: string, to: NewFolder, options: OperationOptions): Promise<Transfer> {
+    await this.make(to, options);
+    const transfer: Transfer = { from, to: to.key, copied: new Set(), made: new Set() };
+    const limiter = createLimiter(COPIES_AT_ONCE);
+    try {
+      try {
+        for await (const { objects } of this.#objects.pages(from, options)) {
+          for (const object of objects) {
+            options.signal?.throwIfAborted();
+            // The object of the target folder was made before.
+            if (object.key === from) transfer.copied.add(versionOf(object));
+            else await limiter.add(() => this.#copyOne(transfer, object, options));
+          }
+        }
+      } finally {
+        await limiter.drain();
+      }
+      options.signal?.throwIfAborted();
+      return transfer;
+    } catch (error) {
+      await this.#undo(transfer);
+      throw error;
+    }
+  }
+
+  async #copyOne(transfer: Transfer, object: ListedObject, options: OperationOptions): Promise<void> {
+    const { key: from, size = 0, etag, storageClass } = object;
+    const to = transfer.to + from.slice(transfer.from.length);
+    if (isKeyTooLong(to)) throw new UnsafePathError('The path is too long.');
+    // The folder was made for this copy: one look shows what others have put into it since.
+    const isCheckedFree = !this.#objects.decides.copy;
+    if (isCheckedFree && (await this.#objects.find(to, options)) !== undefined)
+      throw new AlreadyExistsError();
+    try {
+      const copy = { from, to, size, etag, storageClass, createOnly: true, isCheckedFree };
+      const made = await this.#objects.copy(copy, options);
+      transfer.made.add(digestOf(to, made ?? (await this.#objects.find(to, options))?.etag));
+      transfer.copied.add(versionOf(object));
+    } catch (error) {
+      // Removed by others after it was listed: there is nothing to take along.
+      if (error instanceof NotFoundError && (await this.#objects.find(from, options)) === undefined) return;
+      // The key was free, so what is there after a lost answer is our copy.
+      const found =
+        error instanceof AlreadyExistsError
+          ? undefined
+          : await this.#objects.find(to, {}).catch(() => undefined);
+      if (found?.size === size) transfer.made.add(digestOf(to, found.etag));
+      throw error;
+    }
+  }
+
+  /** Removes from the source the versions that were copied. Returns how many objects stay. */
+  async #removeCopied({ from, copied }: Transfer): Promise<number> {
+    const remover = new Remover(this.#objects);
+    const left = await this.#removeVersions(remover, from, (object) => copied.has(versionOf(object)));
+    remover.check();
+    return left + remover.changed;
+  }
+
+  /** Removes what a failed transfer has put into its target, and nothing else. Never rejects. */
+  async #undo({ to, made }: Transfer): Promise<void> {
+    try {
+      const remover = new Remover(this.#objects);
+      await this.#removeVersions(remover, to, ({ key, etag }) => made.has(digestOf(key, etag)));
+      await this.removeEmpty(to, {});
+    } catch {
+      // The remaining objects are copies, or belong to others; the caller gets the first failure.
+    }
+  }
+
+  /** Removes below a prefix what `isOurs` knows. Returns how many objects stay, without what has failed. */
+  async #removeVersions(
+    remover: Remover,
+    prefix: string,
+    isOurs: (object: ListedObject) => boolean,
+  ): Promise<number> {
+    const isDecided = this.#objects.decides.remove;
+    const size = isDecided ? 1000 : REMOVALS_WITHOUT_VERSIONS;
+    let left = 0;
+    let after: string | undefined;
+    for await (const { objects } of this.#objects.pages(prefix, {}, { size })) {
+      const ours = objects.filter(isOurs);
+      left += objects.length - ours.length;
+      if (isDecided) await remover.remove(ours.map(this.#seen), {});
+      else left += await this.#removeSeenAgain(remover, ours, { prefix, size, after });
+      after = objects.at(-1)?.key ?? after;
+    }
+    return left;
+  }
+
+  /**
+   * Removes objects of one page where the service does not decide by versions: those that this process is not
+   * writing, if one more look shows them as they were. Returns how many stay.
+   */
+  async #removeSeenAgain(remover: Remover, objects: readonly ListedObject[], page: Page): Promise<number> {
+    const keys = objects.map(({ key }) => key);
+    return this.#objects.locks.holdFree(keys, async (held) => {
+      const free = objects.filter(({ key }) => held.has(key));
+      const now = await this.#lookAgain(free, page);
+      const isSame = ({ key, etag, size }: ListedObject): boolean =>
+        now.get(key)?.etag === etag && now.get(key)?.size === size;
+      const same = free.filter(isSame);
+      await remover.remove(
+        same.map(({ key }) => ({ key })),
+        {},
+      );
+      const gone = free.filter(({ key }) => !now.has(key));
+      return objects.length - same.length - gone.length;
+    });
+  }
+
+  /** The objects that are still there: in nearly all cases by one listing. */
+  async #lookAgain(
+    objects: readonly ListedObject[],
+    { prefix, size, after }: Page,
+  ): Promise<ReadonlyMap<string, ObjectFacts>> {
+    const found = new Map<string, ObjectFacts>();
+    if (objects.length === 0) return found;
+    const how = after === undefined ? { size } : { size, after };
+    for await (const page of this.#objects.pages(prefix, {}, how)) {
+      for (const object of page.objects) found.set(object.key, object);
+      if (found.size > 0) break;
+    }
+    // The page may have moved on, and not every service begins behind a key.
+    const limiter = createLimiter(COPIES_AT_ONCE);
+    try {
+      for (const { key } of objects) {
+        if (found.has(key)) continue;
+        await limiter.add(async () => {
+          const facts = await this.#objects.find(key, {});
+          if (facts !== undefined) found.set(key, facts);
+        });
+      }
+    } finally {
+      await limiter.drain();
+    }
+    return found;
+  }
+}

@@ -1,0 +1,186 @@
+import { ListedNames } from '../../support/listed-names.ts';
+import { respell, type Spellings } from '../../support/spellings.ts';
+import { AlreadyExistsError, NotFoundError, WrongKindError } from '../../../errors/errors.ts';
+import type { Entry, ListOptions, OperationOptions, Stat } from '../../../storage/adapter.ts';
+import { isSegment, type SourcePath } from '../../../storage/source-path.ts';
+import type { ObjectPage, Objects } from './objects.ts';
+import { HIDDEN_FOLDER, type Keys } from './keys.ts';
+import { fileStat } from './open-object.ts';
+
+/** A file that was found: its key, and what the service reports of it. */
+export interface FoundFile {
+  readonly key: string;
+  readonly size: number;
+  readonly stat: Stat;
+  readonly storageClass: string | undefined;
+}
+
+/** The first key that begins so. */
+export const firstKey = async (
+  objects: Pick<Objects, 'pages'>,
+  prefix: string,
+  options: OperationOptions,
+): Promise<string | undefined> => {
+  for await (const page of objects.pages(prefix, options, { size: 1 }))
+    if (page.objects[0] !== undefined) return page.objects[0].key;
+  return undefined;
+};
+
+/** Whether any key begins so. */
+export const hasBelow = async (
+  objects: Pick<Objects, 'pages'>,
+  prefix: string,
+  options: OperationOptions,
+): Promise<boolean> => (await firstKey(objects, prefix, options)) !== undefined;
+
+/** Names and facts of what one page of keys shows in a folder, the folder's own object left out. */
+const listedIn = ({ objects, prefixes }: ObjectPage, folder: string) => [
+  ...objects
+    .filter(({ key }) => key !== folder)
+    .map(({ key, size, modifiedAt, etag }) => ({
+      written: key.slice(folder.length),
+      facts: { kind: 'file' as const, size, modifiedAt, etag },
+    })),
+  ...prefixes.map((prefix) => ({
+    written: prefix.slice(folder.length, -1),
+    facts: { kind: 'folder' as const, size: undefined, modifiedAt: undefined },
+  })),
+];
+
+/** Finds what lies under paths, in whatever spelling its keys have. */
+export class Lookup {
+  readonly #objects: Objects;
+  readonly #keys: Keys;
+  readonly #spellings: Spellings;
+
+  constructor(objects: Objects, keys: Keys, spellings: Spellings) {
+    this.#objects = objects;
+    this.#keys = keys;
+    this.#spellings = spellings;
+  }
+
+  /** Whether anything lies below the path. */
+  async isFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
+    return path.isRoot || hasBelow(this.#objects, this.#keys.ofFolder(path), options);
+  }
+
+  /**
+   * What lies in a folder, in pages; returns whether the folder is there. Counts objects that no path can
+   * name.
+   */
+  async *entries(folder: SourcePath, options: ListOptions): AsyncGenerator<readonly Entry[], boolean> {
+    const key = this.#keys.ofFolder(folder);
+    const names = new ListedNames<Entry>(folder, this.#spellings);
+    // A part of what is in a folder says nothing about the folder.
+    let exists = folder.isRoot || options.startingWith !== undefined;
+    let omitted = 0;
+    let respelled = 0;
+    for await (const page of this.#pagesOf(key, options)) {
+      exists ||= page.objects.length > 0 || page.prefixes.length > 0;
+      const entries: Entry[] = [];
+      for (const { written, facts } of listedIn(page, key)) {
+        const name = written.normalize('NFC');
+        if (name === HIDDEN_FOLDER) continue;
+        if (!isSegment(name)) {
+          omitted += 1;
+          continue;
+        }
+        if (name !== written) respelled += 1;
+        const entry = { name, ...facts };
+        if (names.pass(name, written, entry)) entries.push(entry);
+      }
+      if (entries.length > 0) yield entries;
+    }
+    const rest = names.rest();
+    // Of several spellings of one name only one can be reached.
+    omitted += respelled - rest.length;
+    if (omitted > 0) options.onOmitted?.(omitted);
+    if (rest.length > 0) yield rest;
+    return exists;
+  }
+
+  async *#pagesOf(folder: string, { startingWith = '', signal }: ListOptions): AsyncGenerator<ObjectPage> {
+    // Other tools write letters with their marks apart.
+    const spellings = new Set([startingWith.normalize('NFC'), startingWith.normalize('NFD')]);
+    for (const spelled of spellings)
+      yield* this.#objects.pages(folder + spelled, { signal }, { delimiter: '/' });
+  }
+
+  /** Does it once more where the store has the path in another spelling, in which it was not found. */
+  async inAnySpelling<T>(path: SourcePath, options: OperationOptions, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof NotFoundError) || !(await this.isRespelled(path, options))) throw error;
+    }
+    return work();
+  }
+
+  /** After nothing was found: whether the store has the path in another spelling, which is remembered. */
+  isRespelled(path: SourcePath, options: OperationOptions): Promise<boolean> {
+    return respell(this.#spellings, path, async (spelled) => {
+      try {
+        const found = await this.#objects.find(this.#keys.of(spelled), options);
+        return found !== undefined || (await this.isFolder(spelled, options));
+      } catch (error) {
+        // Longer than keys may be, which decomposed names can become.
+        if (error instanceof NotFoundError) return false;
+        throw error;
+      }
+    });
+  }
+
+  /**
+   * Throws the reason why what was looked for under this path is not there.
+   * @throws NotFoundError, WrongKindError
+   */
+  async refuse(path: SourcePath, wanted: 'file' | 'folder', options: OperationOptions): Promise<never> {
+    const other =
+      wanted === 'file'
+        ? await this.isFolder(path, options)
+        : (await this.#objects.find(this.#keys.of(path), options)) !== undefined;
+    throw other ? new WrongKindError() : new NotFoundError();
+  }
+
+  /** @throws NotFoundError, WrongKindError */
+  async requireFile(path: SourcePath, options: OperationOptions): Promise<FoundFile> {
+    if (path.isRoot) throw new WrongKindError();
+    return this.inAnySpelling(path, options, async () => {
+      const key = this.#keys.of(path);
+      const found = await this.#objects.find(key, options);
+      if (found === undefined) return this.refuse(path, 'file', options);
+      const { size = 0, storageClass } = found;
+      return { key, size, stat: fileStat(path, found), storageClass };
+    });
+  }
+
+  /**
+   * Runs `work` with the prefix of a folder, in the spelling that it has.
+   * @throws NotFoundError, WrongKindError
+   */
+  async withFolder(
+    path: SourcePath,
+    options: OperationOptions,
+    work: (folder: string) => Promise<void>,
+  ): Promise<void> {
+    await this.inAnySpelling(path, options, async () => {
+      try {
+        await work(this.#keys.ofFolder(path));
+      } catch (error) {
+        if (error instanceof NotFoundError) return this.refuse(path, 'folder', options);
+        throw error;
+      }
+    });
+  }
+
+  /** The key of a file that is to be made, unless a folder has the name. */
+  async freeOfFolder(path: SourcePath, createOnly: boolean, options: OperationOptions): Promise<string> {
+    const taken = (): Error => (createOnly ? new AlreadyExistsError() : new WrongKindError());
+    if (path.isRoot) throw taken();
+    const key = this.#keys.toMake(path);
+    if (!(await hasBelow(this.#objects, `${key}/`, options))) return key;
+    // Other tools can store a file beside a folder of its name.
+    if (createOnly || (await this.#objects.find(key, options)) === undefined) throw taken();
+    return key;
+  }
+}

@@ -1,0 +1,131 @@
+import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
+import { createSlots } from '../../../basics/concurrency/slots.ts';
+import { AlreadyExistsError, ChangedMeanwhileError } from '../../../errors/errors.ts';
+import type { OperationOptions } from '../../../storage/adapter.ts';
+import { ContentReader } from './content-reader.ts';
+import { PART_BYTES, type ObjectFacts, type Upload, type Uploaded } from './objects.ts';
+import { sendParts, type HeldBytes, type Part, type PartLimits } from './parts.ts';
+
+// Contents wait in memory, up to 8 MB each, while they are sent: together at most some 200 MB.
+const BUFFERS = 24;
+const MAY_WAIT = 2000;
+
+/** What an object is stored under, and by what the service decides. */
+export type UploadTarget = Pick<Upload, 'key' | 'createOnly' | 'ifMatch'>;
+
+/** An upload in parts that has begun. Nothing has the key before it is complete. */
+export interface PartedUpload {
+  /** Bytes of the parts before this one, where they follow one another. */
+  send(part: Part & { readonly start: number }): Promise<void>;
+  /** Gives the parts their key. Resolves with the version. */
+  complete(parts: number, size: number): Promise<string | undefined>;
+  /** Drops what was sent, as far as the service can; never rejects. */
+  abort(): Promise<void>;
+}
+
+/**
+ * How a service that decides conditions on every write takes contents. Refused conditions are
+ * ChangedMeanwhileError.
+ */
+export interface UploadService {
+  readonly limits: PartLimits;
+  find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined>;
+  /** Resolves with the version. */
+  put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined>;
+  begin(target: UploadTarget, options: OperationOptions): Promise<PartedUpload>;
+}
+
+/** Stores contents under their keys, whole or not at all. */
+export class Uploads {
+  /** Writes and moves of one key follow one another inside this process. */
+  readonly locks: NameLocks = createNameLocks();
+  readonly #memory = createSlots(BUFFERS, MAY_WAIT);
+  readonly #service: UploadService;
+
+  constructor(service: UploadService) {
+    this.#service = service;
+  }
+
+  /**
+   * Up to 8 MB: one request. Above: parts of 8 MB.
+   * @throws AlreadyExistsError, ChangedMeanwhileError
+   */
+  async upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
+    const reader = new ContentReader(upload.chunks);
+    const held = await this.#readFirst(upload, reader, options);
+    const send = async (): Promise<Uploaded> => {
+      if (held === undefined || !(await reader.isAtEnd()))
+        return this.#inParts(upload, reader, held, options);
+      const etag = await this.#service.put(upload, held.bytes, options);
+      return { size: held.bytes.length, etag };
+    };
+    try {
+      return await this.locks.hold(upload.key, options, send);
+    } catch (error) {
+      const isTaken =
+        error instanceof ChangedMeanwhileError && upload.createOnly && upload.ifMatch === undefined;
+      throw isTaken ? new AlreadyExistsError({ cause: error }) : error;
+    } finally {
+      held?.free();
+    }
+  }
+
+  /** @see Objects.putFolder */
+  async putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
+    try {
+      await this.#service.put({ key, createOnly, ifMatch: undefined }, Buffer.alloc(0), options);
+    } catch (error) {
+      throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
+    }
+  }
+
+  /** What one request could store, if the content may be so small. Waits for memory before it reads. */
+  async #readFirst(
+    { size }: Upload,
+    reader: ContentReader,
+    { signal }: OperationOptions,
+  ): Promise<HeldBytes | undefined> {
+    if (size !== undefined && size > PART_BYTES) return undefined;
+    const free = await this.#memory.take(signal);
+    try {
+      return { bytes: await reader.upTo(Math.min(size ?? PART_BYTES, PART_BYTES)), free };
+    } catch (error) {
+      free();
+      throw error;
+    }
+  }
+
+  async #inParts(
+    upload: Upload,
+    reader: ContentReader,
+    first: HeldBytes | undefined,
+    options: OperationOptions,
+  ): Promise<Uploaded> {
+    const { signal } = options;
+    await this.#avoidRefusal(upload, options);
+    const parted = await this.#service.begin(upload, options);
+    const content = { reader, size: upload.size, first, memory: this.#memory };
+    let count = 0;
+    let start = 0;
+    try {
+      const size = await sendParts(content, this.#service.limits, signal, (part) => {
+        const sent = parted.send({ ...part, start });
+        count = part.number;
+        start += part.bytes.length;
+        return sent;
+      });
+      signal?.throwIfAborted();
+      return { size, etag: await parted.complete(count, size) };
+    } catch (error) {
+      await parted.abort();
+      throw error;
+    }
+  }
+
+  /** Looks before a large content is sent for nothing; the service decides all the same. */
+  async #avoidRefusal({ key, createOnly, ifMatch }: Upload, options: OperationOptions): Promise<void> {
+    if (!createOnly && ifMatch === undefined) return;
+    const found = await this.#service.find(key, options);
+    if (createOnly ? found !== undefined : found?.etag !== ifMatch) throw new ChangedMeanwhileError();
+  }
+}

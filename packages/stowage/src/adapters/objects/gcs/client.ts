@@ -1,0 +1,123 @@
+import { CorruptError } from '../../../errors/errors.ts';
+import { Requests } from '../core/requests.ts';
+import { createAgents, type Agents } from '../../remote/core/agents.ts';
+import { fromGcsError, Refusal } from './errors.ts';
+import { exchange, textOf, type Answer } from './http.ts';
+import { openLogin, type Login } from './login.ts';
+import type { GcsOptions } from './options.ts';
+
+type Query = Readonly<Record<string, string | number | undefined>>;
+
+/** A request to the service. */
+export interface GcsRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly url: URL;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: readonly Uint8Array[];
+  /** Statuses that are not refusals, besides 2xx. */
+  readonly allowed?: readonly number[];
+}
+
+/** An answer with its text. */
+export interface GcsAnswer {
+  readonly status: number;
+  readonly headers: Answer['headers'];
+  readonly text: string;
+}
+
+/** An answer that must be JSON. @throws CorruptError */
+export const jsonOf = <T>({ text }: GcsAnswer): T => {
+  try {
+    return JSON.parse(text) as T;
+  } catch (cause) {
+    throw new CorruptError({
+      detail: 'an answer is not JSON: is endpoint the address of the service?',
+      cause,
+    });
+  }
+};
+
+/** The requests of one store: signed, bounded, repeated; failures are errors of ours. */
+export class GcsClient {
+  readonly #options: GcsOptions;
+  readonly #agents: Agents;
+  readonly #requests: Requests;
+  #login: Promise<Login> | undefined;
+
+  constructor(options: GcsOptions) {
+    this.#options = options;
+    const ms = options.timeout * 1000;
+    this.#agents = createAgents({ connectMs: ms, readMs: ms }, options.ca);
+    this.#requests = new Requests({
+      waitMs: 2 * ms,
+      maxAttempts: options.maxAttempts,
+      errorOf: fromGcsError,
+    });
+  }
+
+  /** An address of the JSON interface below the bucket. Parameters that are undefined are left out. */
+  url(path: string, query: Query = {}, door = '/storage/v1'): URL {
+    const { endpoint, bucket, userProject } = this.#options;
+    const url = new URL(`${endpoint}${door}/b/${encodeURIComponent(bucket)}/o${path}`);
+    for (const [name, value] of Object.entries({ ...query, userProject }))
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    return url;
+  }
+
+  /** The address of one object. */
+  objectUrl(key: string, query: Query = {}): URL {
+    return this.url(`/${encodeURIComponent(key)}`, query);
+  }
+
+  /** @see Requests.send. `request` is asked for each attempt, counted from 1. */
+  send(
+    operation: string,
+    signal: AbortSignal | undefined,
+    request: (attempt: number) => GcsRequest,
+  ): Promise<GcsAnswer> {
+    return this.#requests.send(operation, signal, async (abort, attempt) => {
+      const answer = await this.#exchange(request(attempt), abort);
+      return { status: answer.status, headers: answer.headers, text: await textOf(answer) };
+    });
+  }
+
+  /** @see Requests.sendRead */
+  sendRead(
+    operation: string,
+    signal: AbortSignal | undefined,
+    request: GcsRequest,
+  ): Promise<{ readonly output: Answer; readonly release: () => void }> {
+    return this.#requests.sendRead(operation, signal, (abort) => this.#exchange(request, abort));
+  }
+
+  /** Who asks. */
+  async login(): Promise<Login> {
+    const opening = (this.#login ??= openLogin(this.#options));
+    opening.catch(() => {
+      if (this.#login === opening) this.#login = undefined;
+    });
+    return opening;
+  }
+
+  async close(): Promise<void> {
+    this.#requests.close();
+    this.#agents.destroy();
+  }
+
+  async #exchange(
+    { method, url, headers, body = [], allowed = [] }: GcsRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<Answer> {
+    const login = await (await this.login()).headers(url);
+    const answer = await exchange(this.#agents, {
+      method,
+      url,
+      headers: { ...headers, ...login },
+      body,
+      signal,
+    });
+    const { status } = answer;
+    if ((status >= 200 && status < 300) || allowed.includes(status)) return answer;
+    throw new Refusal(status, await textOf(answer).catch(() => ''));
+  }
+}

@@ -1,0 +1,69 @@
+import {
+  BusyError,
+  NotFoundError,
+  StorageDeniedError,
+  StorageFullError,
+  StorageTimeoutError,
+  StowageError,
+  UnsafeNameError,
+} from '../../../errors/errors.ts';
+import { FailedRequest } from '../core/requests.ts';
+import { errorOfStatus } from '../../remote/core/answers.ts';
+
+type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
+
+const byReason: ReadonlyMap<unknown, MakeError> = new Map<string, MakeError>([
+  ['rateLimitExceeded', (facts) => new BusyError(facts)],
+  ['userRateLimitExceeded', (facts) => new BusyError(facts)],
+  ['notFound', (facts) => new NotFoundError(facts)],
+  ['uploadTooLarge', (facts) => new StorageFullError(facts)],
+  ['invalidObjectName', (facts) => new UnsafeNameError(facts)],
+  ['ETIMEDOUT', (facts) => new StorageTimeoutError(facts)],
+  // The file with the key cannot be read.
+  ['ENOENT', (facts) => new StorageDeniedError(facts)],
+  ['EACCES', (facts) => new StorageDeniedError(facts)],
+  ['NoCredentials', (facts) => new StorageDeniedError(facts)],
+]);
+
+/** An answer that is a refusal. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly code: string | undefined;
+
+  constructor(status: number, text: string) {
+    super('the service has refused');
+    this.status = status;
+    this.code = reasonIn(text);
+  }
+}
+
+/** The reason that an error of the JSON interface names first. */
+const reasonIn = (text: string): string | undefined => {
+  try {
+    const { error } = JSON.parse(text) as {
+      readonly error?: { readonly errors?: readonly { reason?: unknown }[] };
+    };
+    const reason = error?.errors?.[0]?.reason;
+    return typeof reason === 'string' ? reason : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Our error for a refusal or for an error of the system, by its reason where that is known, else by its
+ * status. Nothing of its texts is kept: they hold the name of the bucket and the login.
+ * @param operation what was tried and at which name, for the log
+ */
+export const fromGcsError = (error: unknown, operation: string): StowageError => {
+  if (error instanceof StowageError) return error;
+  const failed: { readonly status?: unknown; readonly code?: unknown } =
+    typeof error === 'object' && error !== null ? error : {};
+  const status = typeof failed.status === 'number' ? failed.status : undefined;
+  const code = typeof failed.code === 'string' ? failed.code : undefined;
+  const cause = new FailedRequest('the service has refused', status, code);
+  const facts = [code, status].filter((fact) => fact !== undefined).join(', ');
+  const detail = `${operation} failed (${facts})`;
+  const make = byReason.get(code);
+  return make?.({ detail, cause }) ?? errorOfStatus(status, { detail, cause });
+};

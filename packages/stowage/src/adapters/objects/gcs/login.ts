@@ -1,0 +1,77 @@
+import type { GoogleAuth } from 'google-auth-library';
+import { importOptional } from '../../../errors/optional-package.ts';
+import { inTime } from '../../remote/core/lost-connection.ts';
+import { Refusal } from './errors.ts';
+import type { GcsOptions } from './options.ts';
+
+/** Who asks. */
+export interface Login {
+  /** Headers of a request to this address. */
+  headers(url: URL): Promise<Readonly<Record<string, string>>>;
+  /** Of the service account; undefined where the login is none. */
+  email(): Promise<string | undefined>;
+  /** Signs as the service account. */
+  sign(text: string): Promise<Buffer>;
+}
+
+const noCredentials = (): Refusal => Object.assign(new Refusal(401, ''), { code: 'NoCredentials' });
+
+/** What the library may say of a failure. None need be there. */
+interface LibraryError {
+  readonly status?: unknown;
+  readonly code?: unknown;
+}
+
+/**
+ * The issuer of tokens may be away for a moment, and a file may be unreadable. All else that the library
+ * throws means that there is no login; it does not say of what kind its errors are.
+ */
+const reasonOf = (error: unknown): Error => {
+  const { status, code } = error instanceof Error ? (error as LibraryError) : {};
+  if (typeof status === 'number' && (status === 429 || status >= 500)) return new Refusal(status, '');
+  return error instanceof Error && typeof code === 'string' && /^E[A-Z_]+$/u.test(code)
+    ? error
+    : noCredentials();
+};
+
+/** The library waits for some logins as long as they take. */
+const orRefused = <T>(work: Promise<T>, ms: number): Promise<T> =>
+  inTime(work, ms).catch((error: unknown) => {
+    throw reasonOf(error);
+  });
+
+const loginOf = (reading: GoogleAuth, signing: GoogleAuth, ms: number): Login => ({
+  headers: async (url) => Object.fromEntries(await orRefused(reading.getRequestHeaders(url.origin), ms)),
+  email: async () =>
+    (await orRefused(signing.getCredentials(), ms).catch(() => undefined))?.client_email ?? undefined,
+  sign: async (text) => Buffer.from(await orRefused(signing.sign(text), ms), 'base64'),
+});
+
+const anonymousLogin: Login = {
+  headers: async () => ({}),
+  email: async () => undefined,
+  sign: () => Promise.reject(noCredentials()),
+};
+
+/** @throws UnsupportedError where the package is not installed */
+export const openLogin = async (options: GcsOptions): Promise<Login> => {
+  const { anonymous, credentialsFile, projectId, timeout } = options;
+  if (anonymous) return anonymousLogin;
+  const { GoogleAuth: Auth } = await importOptional(
+    'Google Cloud storage',
+    'google-auth-library',
+    () => import('google-auth-library'),
+  );
+  const authFor = (right: string): GoogleAuth => {
+    const auth = new Auth({
+      scopes: `https://www.googleapis.com/auth/${right}`,
+      ...(credentialsFile === undefined ? {} : { keyFilename: credentialsFile }),
+      ...(projectId === undefined ? {} : { projectId }),
+    });
+    // Keys of service accounts sign their requests themselves, without asking for a token first.
+    auth.useJWTAccessWithScope = true;
+    return auth;
+  };
+  // A token for the one is none for the other.
+  return loginOf(authFor('devstorage.read_write'), authFor('iam'), timeout * 1000);
+};

@@ -1,0 +1,68 @@
+import * as z from 'zod';
+import {
+  attemptsOption,
+  cacheControlOption,
+  prefixOption,
+  silenceOption,
+  authoritiesOption,
+  filledOption,
+  flagOption,
+  optionsParser,
+  textOption,
+} from '../../support/option-fields.ts';
+
+const isService = (text: string): boolean => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^https?:$/u.test(url.protocol) && url.search === '' && url.username === '';
+};
+
+/** Options of the gcs adapter, as they are written under `sources.<name>.gcs`. */
+export const gcsOptionsSchema = z.strictObject(
+  {
+    bucket: filledOption
+      .regex(/^[a-z\d][\w.-]{1,220}[a-z\d]$/u, 'must be the name of a bucket')
+      .describe('Name of the bucket.'),
+    projectId: filledOption.optional().describe('Project of the login. Without it the login names its own.'),
+    userProject: filledOption
+      .optional()
+      .describe(
+        'Project that pays for requests, for buckets whose readers pay. The login needs the right to use it.',
+      ),
+    credentialsFile: filledOption
+      .optional()
+      .describe(
+        'File with the key of a service account (JSON), or with another login of Google Cloud. Without it the ' +
+          'default login is asked: GOOGLE_APPLICATION_CREDENTIALS, gcloud, the machine.',
+      ),
+    anonymous: flagOption
+      .default(false)
+      .describe('Send no login: for emulators, and for public buckets, which then can only be read.'),
+    endpoint: textOption
+      .refine(isService, 'must be an http or https URL without a query')
+      .transform((text) => text.replace(/\/+$/u, ''))
+      .default('https://storage.googleapis.com')
+      .describe('Address of the service.'),
+    prefix: prefixOption.describe(
+      'Prefix of names that acts as root of the source. Two sources on one bucket need different prefixes.',
+    ),
+    ca: authoritiesOption,
+    timeout: silenceOption,
+    maxAttempts: attemptsOption,
+    storageClass: textOption
+      .regex(/^[A-Z][A-Z_]+$/u, 'must be the name of a storage class in capitals, such as NEARLINE')
+      .optional()
+      .describe('Storage class of every object, such as `NEARLINE`; that of the bucket when absent.'),
+    cacheControl: cacheControlOption.describe('`Cache-Control` that objects are stored with.'),
+  },
+  'must be an object',
+);
+
+/** Options of the gcs adapter with their defaults filled in. */
+export type GcsOptions = z.output<typeof gcsOptionsSchema>;
+
+/** Checks options as a configuration has them, without nulls. */
+export const parseGcsOptions = optionsParser(gcsOptionsSchema, ({ anonymous, credentialsFile }) =>
+  anonymous && credentialsFile !== undefined
+    ? ['anonymous: must not be used together with credentialsFile']
+    : [],
+);

@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto';
+import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { ChangedMeanwhileError } from '../../../errors/errors.ts';
+import { HIDDEN_FOLDER } from '../core/keys.ts';
+import type { OperationOptions } from '../../../storage/adapter.ts';
+import type { Bucket, Condition } from './bucket.ts';
+import { codeOf, statusOf } from './errors.ts';
+import { AWS, NOTHING, writtenVersion, type KnownServices, type Support } from './known-services.ts';
+
+/** Whether a service has answered that it does not have the condition. */
+const isUnknownCondition = (error: unknown): boolean => {
+  const code = codeOf(error);
+  return statusOf(error) === 501 || code === 'NotImplemented' || code === 'InvalidArgument';
+};
+
+/**
+ * Learns once what conditional writes the service has: some obey them, some refuse them (501), some ignore
+ * them, which only a trial shows. AWS is known. Any other service is asked at the first conditional write,
+ * with an empty object in the hidden folder that is removed again (at most seven small requests). A trial
+ * that fails for another reason is not remembered.
+ */
+export class ConditionalWrites {
+  readonly #bucket: Bucket;
+  readonly #root: string;
+  readonly #known: () => Support | undefined;
+  readonly #remember: (support: Support) => void;
+  #learning: Promise<Support> | undefined;
+
+  constructor(bucket: Bucket, root: string, endpoint: string | undefined, services: KnownServices) {
+    this.#bucket = bucket;
+    this.#root = root;
+    const service = `${endpoint} ${bucket.name}`;
+    this.#known = () => (endpoint === undefined ? AWS : services.get(service));
+    this.#remember = (support) => services.set(service, support);
+  }
+
+  /** What is known by now; nothing is promised before it has been tried. */
+  get known(): Support {
+    return this.#known() ?? NOTHING;
+  }
+
+  /** What the service has, after asking it where that is not known. Errors are those of writing. */
+  async learn({ signal }: OperationOptions): Promise<Support> {
+    signal?.throwIfAborted();
+    const known = this.#known();
+    if (known !== undefined) return known;
+    // Shared by all who ask, so that the signal of one does not end it for the others.
+    this.#learning ??= this.#try().finally(() => {
+      this.#learning = undefined;
+    });
+    return orAborted(this.#learning, signal);
+  }
+
+  async #try(): Promise<Support> {
+    const key = `${this.#root}${HIDDEN_FOLDER}/probe-${randomUUID()}`;
+    try {
+      const isKnown = (await this.#put(key, { IfNoneMatch: '*' })) === 'stored';
+      const create = isKnown && (await this.#put(key, { IfNoneMatch: '*' })) === 'refused';
+      const support = { ...NOTHING, create, match: create ? await this.#tryMatch(key) : undefined };
+      this.#remember(support);
+      return support;
+    } finally {
+      await this.#bucket.remove(key, {}).catch(() => undefined);
+    }
+  }
+
+  async #tryMatch(key: string): Promise<Support['match']> {
+    const wrong = await this.#put(key, { IfMatch: '"00000000000000000000000000000000"' });
+    if (wrong !== 'refused') return undefined;
+    const etag = (await this.#bucket.find(key, {}))?.etag;
+    if (etag === undefined) return undefined;
+    for (const match of ['quoted', 'bare'] as const) {
+      const IfMatch = writtenVersion(etag, { ...NOTHING, match });
+      if ((await this.#put(key, { IfMatch })) === 'stored') return match;
+    }
+    return undefined;
+  }
+
+  async #put(key: string, condition: Condition): Promise<'stored' | 'refused' | 'unknown'> {
+    try {
+      await this.#bucket.put(key, Buffer.alloc(0), condition, {});
+      return 'stored';
+    } catch (error) {
+      if (error instanceof ChangedMeanwhileError) return 'refused';
+      if (isUnknownCondition(error)) return 'unknown';
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import * as z from 'zod';
+import {
+  attemptsOption,
+  cacheControlOption,
+  prefixOption,
+  silenceOption,
+  authoritiesOption,
+  countOption,
+  filledOption,
+  flagOption,
+  optionsParser,
+  secondsOption,
+  textOption,
+} from '../../support/option-fields.ts';
+
+const seconds = secondsOption(3600);
+
+const isHttp = (value: string): boolean => {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  return url !== undefined && /^https?:$/u.test(url.protocol) && url.hostname !== '';
+};
+const address = textOption.refine(isHttp, 'must be an http or https URL');
+
+const credentials = z
+  .strictObject(
+    {
+      accessKeyId: filledOption.describe('Key id.'),
+      secretAccessKey: filledOption.describe('Secret of the key.'),
+      sessionToken: filledOption.optional().describe('Token of temporary credentials.'),
+    },
+    'must be an object',
+  )
+  .optional()
+  .describe(
+    "Key to sign with. Without it the SDK's standard chain is asked: environment variables, shared files and " +
+      'profile, role of the instance, task or pod.',
+  );
+
+/** Options of the s3 adapter, as they are written under `sources.<name>.s3`. */
+export const s3OptionsSchema = z.strictObject(
+  {
+    bucket: filledOption
+      .refine((value) => !/[/\s]/u.test(value), 'must be the name of a bucket')
+      .describe('Name of the bucket.'),
+    region: filledOption.default('us-east-1').describe('Region of the bucket.'),
+    endpoint: address.optional().describe('URL of an S3-compatible service; without it, AWS.'),
+    forcePathStyle: flagOption
+      .optional()
+      .describe('Address objects as endpoint/bucket/key; some self-hosted services need true.'),
+    prefix: prefixOption.describe(
+      'Key prefix that acts as root of the source. Two sources on one bucket need different prefixes.',
+    ),
+    credentials,
+    publicBaseUrl: address
+      .optional()
+      .describe(
+        "Base of the adapter's own public URLs; the bucket's URL when absent. Answers use `baseurl` of the source.",
+      ),
+    ca: authoritiesOption,
+    connectTimeout: seconds.default(10).describe('Seconds to wait for a connection.'),
+    readTimeout: silenceOption,
+    connections: countOption(1, 500)
+      .default(48)
+      .describe('Most connections for downloads, and as many for all other requests.'),
+    maxAttempts: attemptsOption,
+    serverSideEncryption: z
+      .enum(['AES256', 'aws:kms', 'aws:kms:dsse'], 'must be "AES256", "aws:kms" or "aws:kms:dsse"')
+      .optional()
+      .describe('Encryption that the service is asked for with every object.'),
+    sseKmsKeyId: filledOption
+      .optional()
+      .describe('Key for `aws:kms`; the default one of the account when absent.'),
+    storageClass: filledOption.optional().describe('Storage class of every object, such as `STANDARD_IA`.'),
+    checksums: flagOption
+      .optional()
+      .describe(
+        "Send the SDK's checksums with uploads; buckets with Object Lock need it. Default: true on AWS, false " +
+          'with `endpoint`.',
+      ),
+    cacheControl: cacheControlOption.describe('`Cache-Control` that objects are stored with.'),
+  },
+  'must be an object',
+);
+
+/** Options of the s3 adapter with their defaults filled in. */
+export type S3Options = z.output<typeof s3OptionsSchema>;
+
+/** Checks options as a configuration has them, without nulls. */
+export const parseS3Options = optionsParser(s3OptionsSchema, ({ sseKmsKeyId, serverSideEncryption }) =>
+  sseKmsKeyId !== undefined && serverSideEncryption?.startsWith('aws:kms') !== true
+    ? ['sseKmsKeyId: needs serverSideEncryption "aws:kms" or "aws:kms:dsse"']
+    : [],
+);

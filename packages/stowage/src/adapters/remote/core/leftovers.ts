@@ -1,0 +1,76 @@
+import type { SourcePath } from '../../../storage/source-path.ts';
+
+const MOST = 1000;
+const PAUSE_MS = 200;
+
+/** Something temporary that is to be removed. */
+export interface Leftover {
+  readonly path: SourcePath;
+  readonly kind: 'file' | 'folder';
+  /** Milliseconds since 1970 from when on the name may belong to another process. */
+  readonly until?: number;
+}
+
+/** Returns whether it is done; a failure counts as not done. */
+type Task = () => Promise<boolean>;
+
+/**
+ * Removes temporary files and folders, now or, when the server cannot be reached, with later operations.
+ * Remembers at most 1,000; what it has to forget is found by listings a day later.
+ */
+export class Leftovers {
+  readonly #removed: (leftover: Leftover) => Promise<boolean>;
+  readonly #waiting = new Set<{ readonly task: Task; readonly from: number }>();
+  #last = 0;
+  #isTrying = false;
+
+  /** @param removed removes something once, and tells whether it is gone; may reject */
+  constructor(removed: (leftover: Leftover) => Promise<boolean>) {
+    this.#removed = removed;
+  }
+
+  /**
+   * Removes it now or remembers it. Takes no signal, because an abort must leave nothing behind; never
+   * throws.
+   */
+  async remove(leftover: Leftover): Promise<void> {
+    const task = (): Promise<boolean> => this.removed(leftover);
+    if (await task().catch(() => false)) return;
+    this.#last = Date.now();
+    this.later(0, task);
+  }
+
+  /** Remembers something to be done from a time on, in milliseconds since 1970. */
+  later(from: number, task: Task): void {
+    const [oldest] = this.#waiting;
+    if (this.#waiting.size >= MOST && oldest !== undefined) this.#waiting.delete(oldest);
+    this.#waiting.add({ task, from });
+  }
+
+  /**
+   * Tries in the background to remove what is remembered, up to the first failure. Costs nothing when nothing
+   * is.
+   */
+  retry(): void {
+    if (this.#waiting.size === 0 || this.#isTrying || Date.now() - this.#last < PAUSE_MS) return;
+    this.#isTrying = true;
+    void this.#retryAll().finally(() => {
+      this.#isTrying = false;
+      this.#last = Date.now();
+    });
+  }
+
+  /** Removes it once; whether it is gone, or may belong to another process by now. */
+  async removed(leftover: Leftover): Promise<boolean> {
+    const { until } = leftover;
+    return (until !== undefined && Date.now() >= until) || this.#removed(leftover);
+  }
+
+  async #retryAll(): Promise<void> {
+    for (const entry of [...this.#waiting]) {
+      if (entry.from > Date.now()) continue;
+      if (!(await entry.task().catch(() => false))) return;
+      this.#waiting.delete(entry);
+    }
+  }
+}

@@ -1,0 +1,163 @@
+import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import type { Entry, ListOptions, StagedFile, StorageAdapter } from '../../../storage/adapter.ts';
+import { containsLocation, type StoreLocation } from '../../../storage/location.ts';
+import { SourcePath } from '../../../storage/source-path.ts';
+
+/** Entries that are kept for other readers while listings run, of all listings together: some 20 MB. */
+const MOST_KEPT = 100_000;
+
+/** What a listing has shown by its end. `left`: its reader went away; `large`: too many entries to keep. */
+type Outcome = { readonly pages: readonly (readonly Entry[])[]; readonly omitted: number } | 'left' | 'large';
+
+/** A listing under way, which others may wait for. */
+interface Running extends StoreLocation {
+  readonly outcome: Promise<Outcome>;
+}
+
+type Method = (...given: readonly unknown[]) => Promise<unknown>;
+
+const CHANGES: ReadonlySet<PropertyKey> = new Set<keyof StorageAdapter>([
+  'write',
+  'makeFolder',
+  'removeFile',
+  'removeEmptyFolder',
+  'removeFolder',
+  'copyFile',
+  'moveFile',
+  'copyFolder',
+  'moveFolder',
+]);
+
+/**
+ * Lets readers that allow it (`mayJoin`) share the listing of a folder that is under way in the same store. A
+ * listing is joined until an operation of any of these stores that may have changed what it shows has ended,
+ * so what this process has written is always in the next listing. Nothing is kept longer than the listing
+ * runs.
+ */
+export class SharedListings {
+  readonly #running = new Set<Running>();
+  #kept = 0;
+
+  /** The same store, with its listings shared. */
+  shareIn(storage: StorageAdapter): StorageAdapter {
+    const list = (folder: SourcePath, options: ListOptions = {}) =>
+      options.mayJoin === true
+        ? this.#joinOrRun({ storage, path: folder }, options)
+        : storage.list(folder, options);
+    return new Proxy(storage, {
+      get: (_target, key) => {
+        const member: unknown = Reflect.get(storage, key, storage);
+        if (typeof member !== 'function') return member;
+        if (key === 'list') return list;
+        const method = member.bind(storage) as Method;
+        if (key === 'stage')
+          return async (...given: readonly unknown[]) =>
+            this.#staged(storage, (await method(...given)) as StagedFile);
+        return CHANGES.has(key) ? this.#noting(storage, method) : method;
+      },
+    });
+  }
+
+  /** A method that changes what lies at the paths that it is given, whether it succeeds or not. */
+  #noting(storage: StorageAdapter, method: Method): Method {
+    return async (...given) => {
+      try {
+        return await method(...given);
+      } finally {
+        for (const path of given) if (path instanceof SourcePath) this.#close({ storage, path });
+      }
+    };
+  }
+
+  #staged(storage: StorageAdapter, staged: StagedFile): StagedFile {
+    return {
+      size: staged.size,
+      open: () => staged.open(),
+      commit: async (path, options) => {
+        try {
+          return await staged.commit(path, options);
+        } finally {
+          this.#close({ storage, path });
+        }
+      },
+      discard: () => staged.discard(),
+    };
+  }
+
+  /** No caller joins a listing of a folder above or below what has changed, in whichever store it runs. */
+  #close(changed: StoreLocation): void {
+    for (const running of this.#running)
+      if (containsLocation(running, changed) || containsLocation(changed, running))
+        this.#running.delete(running);
+  }
+
+  async *#joinOrRun(
+    location: StoreLocation,
+    options: ListOptions,
+  ): AsyncGenerator<readonly Entry[], void, undefined> {
+    const { storage, path } = location;
+    for (;;) {
+      // Never that of another store, which may have other rights.
+      const joined = [...this.#running].find((one) => one.storage === storage && one.path.equals(path));
+      if (joined === undefined) return yield* this.#run(location, options);
+      const outcome = await orAborted(joined.outcome, options.signal);
+      if (outcome === 'left') continue;
+      if (outcome === 'large') {
+        yield* storage.list(path, options);
+        return;
+      }
+      if (outcome.omitted > 0) options.onOmitted?.(outcome.omitted);
+      yield* outcome.pages;
+      return;
+    }
+  }
+
+  async *#run(
+    { storage, path }: StoreLocation,
+    options: ListOptions,
+  ): AsyncGenerator<readonly Entry[], void, undefined> {
+    let settle: (outcome: Outcome) => void = () => undefined;
+    let fail: (error: unknown) => void = () => undefined;
+    const outcome = new Promise<Outcome>((resolve, reject) => {
+      settle = resolve;
+      fail = reject;
+    });
+    // Waiting callers learn of a failure; without any it is only that of the first reader.
+    outcome.catch(() => undefined);
+    const running = { storage, path, outcome };
+    this.#running.add(running);
+    const pages: (readonly Entry[])[] = [];
+    let [kept, omitted, isLarge] = [0, 0, false];
+    const onOmitted = (count: number): void => {
+      omitted += count;
+      options.onOmitted?.(count);
+    };
+    const drop = (): void => {
+      this.#running.delete(running);
+      this.#kept -= kept;
+      kept = 0;
+    };
+    try {
+      for await (const page of storage.list(path, { ...options, onOmitted })) {
+        isLarge ||= this.#kept + page.length > MOST_KEPT;
+        if (isLarge) {
+          pages.length = 0;
+          drop();
+          settle('large');
+        } else {
+          pages.push(page);
+          kept += page.length;
+          this.#kept += page.length;
+        }
+        yield page;
+      }
+      settle({ pages, omitted });
+    } catch (error) {
+      if (options.signal?.aborted !== true) fail(error);
+      throw error;
+    } finally {
+      settle('left');
+      drop();
+    }
+  }
+}

@@ -1,0 +1,270 @@
+import { PassThrough, Readable, Writable } from 'node:stream';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import type { Client, FTPResponse, RawListParser } from 'basic-ftp';
+import { importOptional } from '../../../errors/optional-package.ts';
+import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import type { PooledConnection } from '../core/connection-pool.ts';
+import { inTime, LostConnectionError } from '../core/lost-connection.ts';
+import { createDataStrategy } from './data-connection.ts';
+import { codeOf, errorOf, isFinalRefusal } from './errors.ts';
+import { logIn } from './login.ts';
+import type { FtpOptions } from './options.ts';
+
+/** How long a transfer that was broken off may take to be answered, before its connection is given up. */
+const SETTLE_MS = 5000;
+/** Characters of one answer that are kept until it is whole. */
+const LONGEST_ANSWER = 64 * 1024;
+/** Bytes of a listing, which is held whole: some 600,000 entries. */
+const LONGEST_LISTING = 64 * 1024 * 1024;
+/** Bytes of a file that are kept for a slow reader: smaller ones free their connection without it. */
+const READ_AHEAD = 256 * 1024;
+
+/** What a download takes of a file. */
+export interface Part {
+  /** First byte. */
+  readonly offset: number;
+  /** Bytes; Infinity: all that follow. */
+  readonly length: number;
+}
+
+/** What a server sends. `ended` resolves when the connection is free again; it never rejects. */
+export interface Received {
+  readonly body: Readable;
+  readonly ended: Promise<void>;
+}
+
+/** A control connection with its login. One command at a time: the others wait for their turn. */
+export class FtpConnection implements PooledConnection {
+  /** It has served an operation before, so that the server may have closed it meanwhile. */
+  wasUsed = false;
+  /** Whether the server may know MLSD and MLST. */
+  hasFacts = true;
+  /** The library's parser for lines of LIST. */
+  readonly parseLine: RawListParser;
+  readonly #client: Client;
+  #turn: Promise<unknown> = Promise.resolve();
+  #isAsked = true;
+  /** The last command has its last answer. */
+  #isAnswered = true;
+  #listing = '';
+
+  private constructor(client: Client) {
+    this.#client = client;
+    this.parseLine = client.parseList;
+    client.parseList = (text) => {
+      this.#listing = text;
+      return [];
+    };
+    const openData = createDataStrategy();
+    client.prepareTransfer = async (ftp) => {
+      const reply = await openData(ftp);
+      this.#isAnswered = false;
+      return reply;
+    };
+    const { ftp } = client;
+    const handle = ftp.handle.bind(ftp);
+    ftp.handle = (command, heard) =>
+      handle(command, (reply, task) => {
+        this.#isAnswered ||= reply instanceof Error || (reply.code >= 200 && reply.code < 300);
+        heard(reply, task);
+      });
+  }
+
+  /**
+   * Connects, encrypts where that is wanted, and logs in.
+   * @throws UnsupportedError without the package; StorageDeniedError for a refused login; the signal's reason
+   */
+  static async open(options: FtpOptions, signal: AbortSignal): Promise<FtpConnection> {
+    const { Client: FtpClient } = await importOptional('FTP storage', 'basic-ftp', () => import('basic-ftp'));
+    signal.throwIfAborted();
+    const timeoutMs = options.timeout * 1000;
+    const client = new FtpClient(timeoutMs, { maxListingBytes: LONGEST_LISTING });
+    const connection = new FtpConnection(client);
+    try {
+      const login = logIn(client, options, (socket) => connection.#watch(socket));
+      connection.hasFacts = await inTime(orAborted(login, signal), timeoutMs);
+      connection.#isAsked = false;
+      return connection;
+    } catch (error) {
+      connection.close();
+      throw errorOf('the login', error);
+    }
+  }
+
+  get isOpen(): boolean {
+    return !this.#client.closed;
+  }
+
+  close(): void {
+    this.#end('the connection was closed');
+  }
+
+  /**
+   * Sends commands, each after the answer to the one before, and returns the last answer. Nothing is sent twice.
+   * @throws what the server refused with, as the library tells it; LostConnectionError
+   */
+  command(...texts: readonly string[]): Promise<FTPResponse> {
+    return this.#inTurn(async () => {
+      let reply: FTPResponse = { code: 0, message: '' };
+      for (const text of texts) reply = await this.#client.ftp.request(text);
+      return reply;
+    });
+  }
+
+  /** What MLSD or LIST sends, once the server has confirmed that it is whole. @throws as command */
+  list(command: string): Promise<string> {
+    return this.#inTurn(async () => {
+      this.#client.availableListCommands = [command];
+      await this.#transfer(() => this.#client.list());
+      return this.#listing;
+    });
+  }
+
+  /** Has the server send a file. It has accepted the command when this resolves. @throws as command */
+  receive(path: string, { offset, length }: Part): Promise<Received> {
+    const body = new PassThrough({ readableHighWaterMark: READ_AHEAD });
+    body.on('error', () => undefined);
+    return new Promise((resolve, reject) => {
+      const download = async (start: number): Promise<void> => {
+        const sink = passPart(body, { offset: offset - start, length });
+        sink.once('pipe', () => resolve({ body, ended }));
+        await this.#transfer(() => this.#client.downloadTo(sink, path, start));
+      };
+      const transfer = this.#inTurn(() =>
+        download(offset).catch((error: unknown) => {
+          // Not every server goes on from the midst of a file.
+          if (offset === 0 || !isFinalRefusal(error)) throw error;
+          return download(0);
+        }),
+      );
+      // The end of a file is believed when the server has confirmed it.
+      const ended = transfer.then(
+        () => void body.end(),
+        (error: Error) => {
+          // A part that is whole is left before the server's end of it.
+          if (!body.writableEnded) body.destroy(error);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** Sends content, whose errors are the caller's. @throws as command */
+  send(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    const content = Readable.from(this.#onceSecured(chunks), { objectMode: false });
+    const sending = this.#inTurn(() => this.#transfer(() => this.#client.uploadFrom(content, path)));
+    return sending.finally(() => void content.destroy());
+  }
+
+  /**
+   * The library takes a resumed session for a handshake that is done: the end of a file without bytes would
+   * overtake the handshake, or its last packet.
+   */
+  async *#onceSecured(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+    const data = this.#client.ftp.dataSocket;
+    if (data instanceof TLSSocket) {
+      if (data.getFinished() === undefined)
+        await new Promise((resolve) => data.once('secureConnect', resolve).once('close', resolve));
+      await new Promise((resolve) => data.write('', resolve));
+    }
+    yield* chunks;
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const run = async (): Promise<T> => {
+      if (!this.isOpen) throw new LostConnectionError('the connection was lost before');
+      this.#isAsked = true;
+      try {
+        return await work();
+      } catch (error) {
+        if (codeOf(error) !== 421) throw error;
+        // The server says good-bye.
+        this.#end('the server ends the connection');
+        throw new LostConnectionError('the server ends the connection', { cause: error });
+      } finally {
+        this.#isAsked = false;
+      }
+    };
+    const turn = this.#turn.then(run);
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** Runs a transfer. One that was broken off is answered too, and what the server refuses it with says why. */
+  async #transfer(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (this.#isAnswered) throw error;
+      const refusal = await this.#settle();
+      throw refusal ?? error;
+    }
+  }
+
+  /** Waits for the answer to what was broken off; returns a refusal. Without an answer the connection ends. */
+  async #settle(): Promise<unknown> {
+    const { ftp } = this.#client;
+    try {
+      const answer = ftp.handle(undefined, (reply, task) => {
+        if (reply instanceof Error) task.reject(reply);
+        else if (reply.code >= 200) task.resolve(reply);
+      });
+      await inTime(answer, Math.min(SETTLE_MS, ftp.timeout));
+      return undefined;
+    } catch (error) {
+      if (codeOf(error) !== undefined) return error;
+      this.#end('a transfer that was broken off was not answered');
+      return undefined;
+    } finally {
+      // Servers forget a session of TLS 1.2 with it, and take no data without one.
+      if (ftp.socket instanceof TLSSocket && ftp.socket.getProtocol() === 'TLSv1.2')
+        this.#end('a transfer in TLS 1.2 was broken off');
+    }
+  }
+
+  /**
+   * Passes answers on to the library in whole lines: it takes the end of a packet for the end of a line, which
+   * a slow network can put anywhere. An answer to no command, or one that does not end, ends the connection:
+   * what came after it would be taken for the answer to something else.
+   */
+  #watch(socket: Socket): void {
+    const listeners = socket.listeners('data') as ((text: string) => void)[];
+    for (const listener of listeners) socket.off('data', listener);
+    let rest = '';
+    socket.on('data', (chunk: Buffer | string) => {
+      if (!this.#isAsked) return this.#end('the server has said what it was not asked for');
+      rest += chunk.toString();
+      if (rest.length > LONGEST_ANSWER) return this.#end('an answer of the server does not end');
+      const length = rest.lastIndexOf('\n') + 1;
+      const lines = rest.slice(0, length);
+      rest = rest.slice(length);
+      if (lines !== '') for (const listener of listeners) listener.call(socket, lines);
+    });
+  }
+
+  #end(reason: string): void {
+    this.#client.ftp.closeWithError(new LostConnectionError(reason));
+  }
+}
+
+/** Passes a part of what is written on to a body, as fast as that takes it, and leaves when it is whole. */
+const passPart = (body: PassThrough, { offset, length }: Part): Writable => {
+  let [before, missing] = [offset, length];
+  const sink = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      const part = chunk.subarray(Math.min(before, chunk.length)).subarray(0, missing);
+      before -= Math.min(before, chunk.length);
+      missing -= part.length;
+      const hasRoom = body.write(part);
+      if (missing <= 0) {
+        body.end();
+        sink.destroy();
+      } else if (hasRoom) done();
+      else body.once('drain', done);
+    },
+  });
+  // The reader leaves.
+  body.once('close', () => void sink.destroy());
+  return sink;
+};

@@ -1,0 +1,130 @@
+import { setImmediate } from 'node:timers/promises';
+import type { FileInfo } from 'basic-ftp';
+import { ROOT, type Found, type ListedEntry } from '../paths/session.ts';
+
+/** Characters of one line: a name has 255 bytes, facts have less. */
+const LONGEST = 8192;
+
+/** Lines that are read at a time. */
+const PAGE = 1000;
+
+/** A length in bytes; undefined for anything but digits. */
+export const sizeIn = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
+
+/** A time of RFC 3659, `20260131235959.123`, in milliseconds since 1970. */
+export const timeIn = (text: string | undefined): number | undefined => {
+  const [, year, month, day, hour, minute, second, fraction = ''] =
+    /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d+))?$/u.exec(text ?? '') ?? [];
+  if (year === undefined) return undefined;
+  const date = Date.UTC(
+    Number(year),
+    Number(month) - 1,
+    Number(day),
+    Number(hour),
+    Number(minute),
+    Number(second),
+  );
+  return date + Number(fraction.padEnd(3, '0').slice(0, 3));
+};
+
+/** What the facts of RFC 3659, `type=file;size=5;`, say; undefined for the folder itself and the one above. */
+export const foundFrom = (facts: string): Found | undefined => {
+  const values = new Map<string, string>();
+  for (const fact of facts.split(';')) {
+    const at = fact.indexOf('=');
+    if (at > 0) values.set(fact.slice(0, at).trim().toLowerCase(), fact.slice(at + 1));
+  }
+  const type = values.get('type')?.toLowerCase();
+  if (type === 'cdir' || type === 'pdir') return undefined;
+  const modifiedAt = timeIn(values.get('modify'));
+  if (type === 'dir') return { ...ROOT, modifiedAt };
+  if (type !== 'file') return { ...ROOT, kind: 'other' };
+  return { ...ROOT, kind: 'file', size: sizeIn(values.get('size')), modifiedAt };
+};
+
+/** An entry in a line of MLSD. */
+export const entryOfFacts = (line: string): ListedEntry | undefined => {
+  const at = line.indexOf(' ');
+  const found = at < 0 ? undefined : foundFrom(line.slice(0, at));
+  return found === undefined ? undefined : { written: line.slice(at + 1), found };
+};
+
+/** `lrwxrwxrwx`, by which `ls` and many servers after it begin a line. */
+const MODE = /^([-dlbcps])[-rwxsStTlL]{9}/u;
+
+/** Whether a line as of `ls` shows a link; of that name, where one is given. */
+export const showsLink = (line: string, name?: string): boolean =>
+  MODE.exec(line.trimStart())?.[1] === 'l' && (name === undefined || isLineOf(line, name));
+
+const isLineOf = (line: string, name: string): boolean =>
+  line.endsWith(` ${name}`) || line.includes(` ${name} -> `);
+
+/** What an answer to STAT shows at a path or name: a link, anything else, only other entries, or none at all. */
+export const shownByStat = (
+  answer: string,
+  names: readonly string[],
+): 'link' | 'no link' | 'others' | 'nothing' => {
+  const shown = answer.split('\n').filter((line) => MODE.test(line.trimStart()));
+  const own = shown.filter((line) => names.some((name) => isLineOf(line, name)));
+  if (own.length > 0) return own.some((line) => showsLink(line)) ? 'link' : 'no link';
+  return shown.length > 0 ? 'others' : 'nothing';
+};
+
+/** How `ls` begins a listing, in the language of its server. */
+const TOTAL = /^\p{L}+:? \d+$/u;
+
+/**
+ * An entry in a line of LIST, as `ls` or DOS have it. Such lines tell no time that is sure: they leave out
+ * year, seconds and time zone.
+ * @param parse the library's; throws for what it does not know
+ */
+export const entryOfText = (
+  line: string,
+  parse: (text: string) => readonly FileInfo[],
+): ListedEntry | undefined => {
+  if (TOTAL.test(line)) return undefined;
+  const [info] = parse(line);
+  if (info === undefined || info.name === '.' || info.name === '..') return undefined;
+  const [, mode = '-'] = MODE.exec(line) ?? [];
+  if (info.isDirectory && mode !== 'l') return { written: info.name, found: ROOT };
+  const isFile = info.isFile && mode === '-';
+  return {
+    written: info.name,
+    found: { ...ROOT, kind: isFile ? 'file' : 'other', size: isFile ? info.size : undefined },
+  };
+};
+
+/** The lines of a listing. */
+export const linesOf = (text: string): readonly string[] => text.split(/\r?\n/u).filter(Boolean);
+
+/**
+ * The entries of a listing, some at a time so that others get their turn. A line that is not understood stands
+ * for something that is left out. @throws what `parse` throws, where it understands no line at all
+ */
+export async function* entriesIn(
+  text: string,
+  parse: (line: string) => ListedEntry | undefined,
+): AsyncGenerator<readonly ListedEntry[], void, undefined> {
+  let isUnderstood = false;
+  const problems: Error[] = [];
+  const entryIn = (line: string): readonly ListedEntry[] => {
+    try {
+      if (line.length > LONGEST) throw new Error('a line of a listing is too long');
+      const entry = parse(line);
+      isUnderstood ||= line.trim() !== '';
+      return entry === undefined ? [] : [entry];
+    } catch (error) {
+      if (problems.length === 0) problems.push(error as Error);
+      return [{ written: line, found: { ...ROOT, kind: 'other' } }];
+    }
+  };
+  const lines = linesOf(text);
+  for (let start = 0; start < lines.length; start += PAGE) {
+    const page = lines.slice(start, start + PAGE).flatMap(entryIn);
+    if (page.length > 0) yield page;
+    await setImmediate();
+  }
+  const [problem] = problems;
+  if (problem !== undefined && !isUnderstood) throw problem;
+}

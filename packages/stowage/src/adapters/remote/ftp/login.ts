@@ -1,0 +1,89 @@
+import { isIP, type Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
+import type { Client } from 'basic-ftp';
+import { StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
+import { codeOf, isSilence } from './errors.ts';
+import type { FtpOptions } from './options.ts';
+
+/** How TLS is spoken, on both connections. */
+export const tlsOptionsOf = ({ host, verifyCertificate, ca }: FtpOptions): ConnectionOptions => ({
+  host,
+  rejectUnauthorized: verifyCertificate,
+  ...(ca === undefined ? {} : { ca }),
+  // An address is not a server name in TLS.
+  ...(isIP(host) === 0 ? { servername: host } : {}),
+});
+
+/** Runs a step of the login; what the server refuses it with becomes this error. */
+const step = async <T>(running: Promise<T>, refused: (code: number) => Error): Promise<T> => {
+  try {
+    return await running;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code !== undefined) throw refused(code);
+    if (isSilence(error)) throw error;
+    const { message, code: system } = error as NodeJS.ErrnoException;
+    // Messages of TLS name the host.
+    const reason = typeof system === 'string' ? system : message;
+    throw new StorageUnavailableError({ detail: `the connection was not made: ${reason}`, cause: error });
+  }
+};
+
+/** A server does not take a connection or its login: perhaps because it has as many as it wants. */
+class RefusedConnection extends Error {}
+
+/** Whether the server refused a connection or its login. */
+export const isRefusedConnection = (error: unknown): boolean =>
+  error instanceof Error && error.cause instanceof RefusedConnection;
+
+const unavailable =
+  (detail: string) =>
+  (code: number): Error =>
+    new StorageUnavailableError({ detail: `${detail} (${String(code)})` });
+
+/** Servers may answer with what they were sent: the log hears of a refused login by its code only. */
+const denied = (code: number): Error => {
+  const detail = `the server refuses the login (${String(code)})`;
+  const cause = new RefusedConnection(detail);
+  return code === 421
+    ? new StorageUnavailableError({ detail, cause })
+    : new StorageDeniedError({ detail, cause });
+};
+
+/**
+ * Connects and logs in. `watch` gets each control socket before it says anything. Returns whether the server may
+ * know MLSD and MLST. @throws StorageUnavailableError, StorageDeniedError, and what the library throws
+ */
+export const logIn = async (
+  client: Client,
+  options: FtpOptions,
+  watch: (socket: Socket) => void,
+): Promise<boolean> => {
+  const { host, port, username, password, tls } = options;
+  const connecting = client.connect(host, port);
+  watch(client.ftp.socket);
+  const refused = (code: number): Error => {
+    const detail = `the server refuses the connection (${String(code)})`;
+    return new StorageUnavailableError({ detail, cause: new RefusedConnection(detail) });
+  };
+  await step(connecting, refused);
+  if (tls) {
+    await step(client.useTLS(tlsOptionsOf(options)), unavailable('the server does not offer TLS'));
+    watch(client.ftp.socket);
+  }
+  await step(client.login(username, password), denied);
+  if (tls) {
+    // Nothing goes over a data connection in the clear.
+    const open = unavailable('the server does not encrypt files');
+    await step(client.send('PBSZ 0'), open);
+    const { code } = await step(client.send('PROT P'), open);
+    if (code >= 300) throw open(code);
+  }
+  await step(client.send('TYPE I'), unavailable('the server has no binary mode'));
+  // Servers that do not know it speak it, or nothing else.
+  await client.sendIgnoringError('OPTS UTF8 ON');
+  const features = await client.sendIgnoringError('FEAT');
+  const hasFacts = features.code >= 300 || /^ *MLST/imu.test(features.message);
+  if (hasFacts) await client.sendIgnoringError('OPTS MLST type;size;modify;');
+  return hasFacts;
+};

@@ -1,0 +1,55 @@
+import * as z from 'zod';
+import {
+  authoritiesOption,
+  countOption,
+  filledOption,
+  flagOption,
+  optionsParser,
+  secondsOption,
+  textOption,
+} from '../../support/option-fields.ts';
+
+const isHost = (text: string): boolean => /^[^\s/@\u0000-\u001f]+$/u.test(text);
+
+/** What ends a command would begin another one. */
+const isOneLine = (text: string): boolean => !/[\r\n\0]/u.test(text);
+const ONE_LINE = 'must not hold line breaks or NUL characters';
+
+/** Options of the ftp adapter, under `sources.<name>.ftp`. */
+export const ftpOptionsSchema = z
+  .strictObject(
+    {
+      host: textOption.refine(isHost, 'must be the name or address of a host').describe('Name or address.'),
+      port: countOption(1, 65_535).default(21).describe('Port.'),
+      username: filledOption.refine(isOneLine, ONE_LINE).describe('Login.'),
+      password: textOption.refine(isOneLine, ONE_LINE).describe('Password.'),
+      directory: textOption
+        .refine(isOneLine, ONE_LINE)
+        .default('')
+        .describe('Folder of the server that is the root; it must exist. Default: where the login arrives.'),
+      tls: flagOption
+        .default(false)
+        .describe(
+          'Encrypt with TLS (explicit FTPS), commands and files. A server that does not offer it is refused.',
+        ),
+      verifyCertificate: flagOption
+        .default(true)
+        .describe('With `tls`: check the certificate of the server, with the authorities of `ca`.'),
+      ca: authoritiesOption,
+      timeout: secondsOption(3600)
+        .default(30)
+        .describe('Seconds without any answer, after which a connection counts as lost.'),
+      connections: countOption(1, 64).default(4).describe('Most connections at the same time.'),
+      idleTimeout: secondsOption(86_400)
+        .default(60)
+        .describe('Seconds that a connection without use is kept.'),
+    },
+    'must be an object',
+  )
+  .refine(({ ca, tls }) => ca === undefined || tls, { path: ['ca'], message: 'is for tls' });
+
+/** Options after their check. */
+export type FtpOptions = z.output<typeof ftpOptionsSchema>;
+
+/** Checks options as written in a configuration; every problem begins with its dotted key. */
+export const parseFtpOptions = optionsParser(ftpOptionsSchema);

@@ -1,0 +1,254 @@
+import type { Spellings } from '../../support/spellings.ts';
+import { AlreadyExistsError, NotFoundError, StorageDeniedError } from '../../../errors/errors.ts';
+import {
+  ROOT,
+  type Base,
+  type Found,
+  type ListedEntry,
+  type Names,
+  type PathSession,
+} from '../paths/session.ts';
+import type { SourcePath } from '../../../storage/source-path.ts';
+import { Commands, type Entered } from './commands.ts';
+import type { FtpConnection, Part, Received } from './connection.ts';
+import { codeOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
+import { foundFrom, showsLink, sizeIn, shownByStat, timeIn } from './listing.ts';
+import { Listings, type Dialect } from './listings.ts';
+
+const FILE: Found = { ...ROOT, kind: 'file' };
+
+/** The last name of a path on the server. */
+const nameOf = (whole: string): string => whole.slice(whole.lastIndexOf('/') + 1);
+
+/** What a session works with. */
+export interface SessionContext {
+  readonly base: Base;
+  readonly spellings: Spellings;
+  readonly dialect: Dialect;
+}
+
+/** One operation on files and folders, on a connection that no other operation uses. */
+export class Session implements PathSession {
+  readonly #commands: Commands;
+  readonly #context: SessionContext;
+  readonly #listings: Listings;
+
+  constructor(commands: Commands, context: SessionContext) {
+    this.#listings = new Listings(commands, context.dialect);
+    this.#commands = commands;
+    this.#context = context;
+  }
+
+  get connection(): FtpConnection {
+    return this.#commands.connection;
+  }
+
+  /** The same, for what must be done also after the signal has aborted. */
+  unbound(): Session {
+    return new Session(new Commands(this.connection, undefined), this.#context);
+  }
+
+  pathOf(path: SourcePath): string {
+    const { base, spellings } = this.#context;
+    const segments = [...base.prefix, ...spellings.segmentsOf(path)];
+    return [base.directory.replace(/\/$/u, ''), ...segments].join('/') || '/';
+  }
+
+  /**
+   * Links on the way show in the name that the server has for the folder after CWD, and a link to a file in
+   * what STAT shows, where a server tells of them at all.
+   */
+  async look(path: SourcePath): Promise<Found | undefined> {
+    const whole = this.pathOf(path);
+    if (path.isRoot) return (await this.#commands.enter(whole)) === 'real' ? ROOT : undefined;
+    const { hasFacts } = this.#context.dialect;
+    // Without facts a folder shows by being entered, and a listing of the one above it is saved.
+    const entered = hasFacts ? 'closed' : await this.#commands.enter(whole);
+    const folder = { ...ROOT, name: path.name };
+    const found = entered === 'closed' ? await this.#lookAt(whole, path) : folder;
+    if (found?.kind === 'folder') {
+      const reached = hasFacts ? await this.#commands.enter(whole) : entered;
+      if (reached === 'real') return found;
+      // Its rights may keep this login out of it.
+      if ((await this.#enterParent(whole)) !== 'real') return undefined;
+      return { ...found, kind: reached === 'link' ? 'other' : 'folder' };
+    }
+    if (found === undefined || (await this.#enterParent(whole)) !== 'real') return undefined;
+    return found.kind === 'file' && (await this.#isLink(whole, path)) ? { ...found, kind: 'other' } : found;
+  }
+
+  /** A folder that the login may not enter cannot be told from a real one; it cannot be emptied either. */
+  async kindAt(_path: SourcePath, whole: string): Promise<Found['kind']> {
+    return (await this.#commands.enter(whole)) === 'link' ? 'other' : 'folder';
+  }
+
+  async *entries(
+    folder: SourcePath,
+    whole?: string,
+  ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
+    // A folder that goes with all it holds: some servers show links as what they lead to.
+    const links = whole === undefined ? new Set() : await this.#listings.links(folder, whole);
+    for await (const page of await this.list(folder, whole))
+      yield page.map((entry) =>
+        links.has(entry.written) ? { ...entry, found: { ...entry.found, kind: 'other' } } : entry,
+      );
+  }
+
+  /** Has the server list a folder. The connection is free before the first page is read. */
+  async list(
+    folder: SourcePath,
+    whole = this.pathOf(folder),
+  ): Promise<AsyncIterable<readonly ListedEntry[]>> {
+    if ((await this.#commands.enter(whole)) !== 'real')
+      throw new NotFoundError({ detail: 'no folder, or behind a link' });
+    return this.#listings.entries(folder);
+  }
+
+  /** Has the server send a file. */
+  retrieve(path: SourcePath, part: Part): Promise<Received> {
+    return this.#commands.receive(path, this.pathOf(path), part);
+  }
+
+  /** Stores content; returns how many bytes it had. @throws what the content throws */
+  store(path: SourcePath, chunks: AsyncIterable<Uint8Array>): Promise<number> {
+    return this.#commands.store(path, this.pathOf(path), chunks);
+  }
+
+  /** What the server says of a file that was just stored; undefined where it has none. */
+  async stored(path: SourcePath): Promise<Found | undefined> {
+    const whole = this.pathOf(path);
+    if (this.#context.dialect.hasFacts) return this.#lookAt(whole, path);
+    const size = await this.#sizeOf(whole);
+    if (size === undefined) return this.#lookInList(whole, path);
+    return { ...FILE, name: path.name, size, modifiedAt: await this.#timeOf(whole) };
+  }
+
+  /** Whether a file has a name, by another command than those of `look`. */
+  async isFile(path: SourcePath): Promise<boolean> {
+    return (await this.#sizeOf(this.pathOf(path))) !== undefined;
+  }
+
+  async mkdir(path: SourcePath): Promise<void> {
+    try {
+      await this.#commands.change(path, `MKD ${this.pathOf(path)}`);
+    } catch (error) {
+      if (isPlainRefusal(error) && (await this.look(path)) !== undefined)
+        throw new AlreadyExistsError({ cause: error });
+      throw error;
+    }
+  }
+
+  async unlink(path: SourcePath, whole = this.pathOf(path)): Promise<void> {
+    try {
+      await this.#commands.change(path, `DELE ${whole}`);
+    } catch (error) {
+      throw await this.#goneOr(error, whole);
+    }
+  }
+
+  async rmdir(path: SourcePath, whole = this.pathOf(path)): Promise<void> {
+    try {
+      await this.#commands.change(path, `RMD ${whole}`);
+    } catch (error) {
+      const reason = await this.#goneOr(error, whole);
+      if (!isPlainRefusal(reason)) throw reason;
+      let seen = 0;
+      for await (const page of this.entries(path, whole)) seen += page.length;
+      if (seen > 0) throw reason;
+      throw new StorageDeniedError({ detail: 'the server keeps an empty folder' });
+    }
+  }
+
+  async rename({ from, to }: Names): Promise<void> {
+    const whole = this.pathOf(from);
+    try {
+      await this.#commands.change(from, `RNFR ${whole}`, `RNTO ${this.pathOf(to)}`);
+    } catch (error) {
+      throw await this.#goneOr(error, whole);
+    }
+  }
+
+  #enterParent(whole: string): Promise<Entered> {
+    return this.#commands.enter(whole.slice(0, whole.lastIndexOf('/')) || '/');
+  }
+
+  /** What lies at a path or at the end of a link. */
+  async #lookAt(whole: string, path: SourcePath): Promise<Found | undefined> {
+    const { dialect } = this.#context;
+    if (!dialect.hasFacts) return this.#lookInList(whole, path);
+    try {
+      const answer = await this.#commands.answer(`MLST ${whole}`);
+      const [, facts] = /\n ?(\S*) /u.exec(answer?.message ?? '') ?? [];
+      // Of a folder it may say that it is the one that was asked for.
+      const found =
+        facts === undefined ? undefined : foundFrom(facts.replace(/\btype=[cp]dir\b/iu, 'type=dir'));
+      return found === undefined ? undefined : { ...found, name: path.name };
+    } catch (error) {
+      if (!(await this.#commands.isUnknown('MLST', error))) throw error;
+      dialect.hasFacts = false;
+      return this.#lookInList(whole, path);
+    }
+  }
+
+  /** A file by STAT and SIZE, where the server tells so much; all else by a listing of its folder. */
+  async #lookInList(whole: string, path: SourcePath): Promise<Found | undefined> {
+    if ((await this.#enterParent(whole)) !== 'real') return undefined;
+    const size = (await this.#statOf(whole)) === 'no link' ? await this.#sizeOf(whole) : undefined;
+    const found = size === undefined ? await this.#listed(whole, path) : { ...FILE, size };
+    if (found === undefined) return undefined;
+    const modifiedAt = found.kind === 'file' ? await this.#timeOf(whole) : undefined;
+    return { ...found, name: path.name, modifiedAt };
+  }
+
+  async #listed(whole: string, path: SourcePath): Promise<Found | undefined> {
+    let found: Found | undefined;
+    for await (const page of await this.#listings.entries(path.parent))
+      found ??= page.find(({ written }) => written === nameOf(whole))?.found;
+    return found;
+  }
+
+  async #sizeOf(whole: string): Promise<number | undefined> {
+    return sizeIn((await this.#commands.answerIfKnown(`SIZE ${whole}`))?.message.slice(4).trim());
+  }
+
+  async #timeOf(whole: string): Promise<number | undefined> {
+    return timeIn((await this.#commands.answerIfKnown(`MDTM ${whole}`))?.message.slice(4).trim());
+  }
+
+  /**
+   * Whether STAT, which is LIST on the control connection, shows a link. It takes names for patterns: where it
+   * shows others only, the folder is listed.
+   */
+  async #isLink(whole: string, path: SourcePath): Promise<boolean> {
+    // A listing has shown what it is.
+    if (!this.#context.dialect.hasFacts) return false;
+    const shown = await this.#statOf(whole);
+    if (shown !== 'others') return shown === 'link';
+    const name = nameOf(whole);
+    return (await this.#listings.lines(path.parent)).some((line) => showsLink(line, name));
+  }
+
+  async #statOf(whole: string): Promise<ReturnType<typeof shownByStat>> {
+    const { dialect } = this.#context;
+    if (!dialect.hasStat) return 'nothing';
+    try {
+      const answer = await this.#commands.answer(`STAT ${whole}`);
+      return shownByStat(answer?.message ?? '', [whole, nameOf(whole)]);
+    } catch (error) {
+      // How STAT says that nothing lies there.
+      if (codeOf(error) === 450) return 'nothing';
+      if (!(await this.#commands.isUnknown('STAT', error))) throw error;
+      dialect.hasStat = false;
+      return 'nothing';
+    }
+  }
+
+  /** What a refusal means when nothing lies there. */
+  async #goneOr(error: unknown, whole: string): Promise<unknown> {
+    if (!isPlainRefusal(error)) return error;
+    for (const asked of this.#context.dialect.hasFacts ? ['MLST'] : ['CWD', 'SIZE', 'MDTM'])
+      if (!(await this.connection.command(`${asked} ${whole}`).then(() => false, isFinalRefusal)))
+        return error;
+    return new NotFoundError({ cause: error });
+  }
+}

@@ -1,0 +1,134 @@
+import {
+  ChangedMeanwhileError,
+  NotEmptyError,
+  StorageDeniedError,
+  WrongKindError,
+} from '../../../errors/errors.ts';
+import type { OperationOptions, RemoveFileOptions } from '../../../storage/adapter.ts';
+import { isSameVersion } from '../../../storage/same-version.ts';
+import type { SourcePath } from '../../../storage/source-path.ts';
+import type { Leftover } from '../core/leftovers.ts';
+import { isStale, isTempName, newTempName } from '../core/temporary-names.ts';
+import { refusalOf } from './refusals.ts';
+import type { Names, PathSession } from './session.ts';
+import type { PathStore } from './store.ts';
+import { removeTemporary, removeTree, unlessGone } from './trees.ts';
+
+type Store = PathStore<PathSession>;
+
+/** How long a change whose answer was lost may take to be seen on the server. */
+const LATE_MS = 60_000;
+
+/** @throws NotFoundError, WrongKindError, ChangedMeanwhileError */
+export const removeFile = (store: Store, path: SourcePath, options: RemoveFileOptions): Promise<void> =>
+  store.lock(path, options, () =>
+    store.run(options, async (session) => {
+      const found = await store.stat(session, path);
+      if (found.kind === 'folder') throw new WrongKindError();
+      if (options.ifUnchanged !== undefined && !isSameVersion(found, options.ifUnchanged))
+        throw new ChangedMeanwhileError();
+      await session.unlink(path);
+      store.spellings.forget(path);
+    }),
+  );
+
+const requireFolder = async (store: Store, session: PathSession, path: SourcePath): Promise<void> => {
+  if (path.isRoot) throw new StorageDeniedError({ detail: 'the root is not removed' });
+  if ((await store.stat(session, path)).kind === 'file') throw new WrongKindError();
+};
+
+/** What a killed process has left in a folder long ago. */
+const staleIn = async (session: PathSession, folder: SourcePath): Promise<readonly Leftover[]> => {
+  const stale: Leftover[] = [];
+  for await (const page of session.entries(folder))
+    for (const { written, found } of page)
+      if (isTempName(written) && isStale(written, found.modifiedAt, undefined))
+        stale.push({ path: folder.below(written), kind: found.kind === 'folder' ? 'folder' : 'file' });
+  return stale;
+};
+
+/** The server decides whether it is empty. @throws NotEmptyError, NotFoundError, WrongKindError */
+export const removeEmptyFolder = (store: Store, path: SourcePath, options: OperationOptions): Promise<void> =>
+  store.run(options, async (session) => {
+    await requireFolder(store, session, path);
+    const removed = async (): Promise<unknown> => {
+      try {
+        await session.rmdir(path);
+        return undefined;
+      } catch (error) {
+        if (!store.isPlainRefusal(error)) throw error;
+        return error;
+      }
+    };
+    const refusal = await removed();
+    if (refusal === undefined) return;
+    const stale = await staleIn(session, path);
+    for (const one of stale) await removeTemporary(session, one);
+    if (stale.length > 0 && (await removed()) === undefined) return;
+    throw new NotEmptyError({ cause: refusal });
+  });
+
+/**
+ * Gives a folder its name again, unless the name was given meanwhile: the folder stays hidden then. Returns
+ * false while the server cannot be reached.
+ */
+const showAgain = (store: Store, { from, to }: Names): Promise<boolean> => {
+  const renaming = store.lock(to, {}, () =>
+    store.run({}, async (session) => {
+      const isFree = (await session.look(to)) === undefined;
+      if (isFree && (await session.look(from)) !== undefined) await session.rename({ from, to });
+    }),
+  );
+  return renaming.then(
+    () => true,
+    (error: unknown) => refusalOf(error) !== undefined,
+  );
+};
+
+/**
+ * Gives a folder a hidden name. When the answer is lost, a look shows whether the folder has it. A rename
+ * that takes effect only afterwards is undone.
+ */
+const hide = async (store: Store, { from, to }: Names, options: OperationOptions): Promise<void> => {
+  let isAsked = false;
+  const hiding = store.lock(from, options, () =>
+    store.run(options, async (session) => {
+      await requireFolder(store, session, from);
+      isAsked = true;
+      await session.rename({ from, to });
+    }),
+  );
+  await hiding.catch(async (error: unknown) => {
+    if (!isAsked || refusalOf(error) !== undefined) throw error;
+    const looking = store.run({}, async (session) => (await session.look(to)) !== undefined);
+    const isHidden = await looking.catch(() => undefined);
+    if (isHidden === true) return;
+    const since = isHidden === undefined ? 0 : Date.now() + LATE_MS;
+    store.leftovers.later(since, () => showAgain(store, { from: to, to: from }));
+    throw error;
+  });
+};
+
+/**
+ * Takes a folder out of sight in one step, and then removes it with all it holds. What the server does not
+ * remove is shown again, under its old name.
+ */
+export const removeFolder = async (
+  store: Store,
+  path: SourcePath,
+  options: OperationOptions,
+): Promise<void> => {
+  if (path.isRoot) throw new StorageDeniedError({ detail: 'the root is not removed' });
+  const hidden = path.parent.below(newTempName());
+  await hide(store, { from: path, to: hidden }, options);
+  try {
+    // It is removed for everybody by now: that cannot be broken off any more.
+    await store.run({}, (session) => unlessGone(removeTree(session, hidden, session.pathOf(hidden))));
+  } catch (error) {
+    const names = { from: hidden, to: path };
+    if (!(await showAgain(store, names))) store.leftovers.later(0, () => showAgain(store, names));
+    throw store.isPlainRefusal(error)
+      ? new StorageDeniedError({ detail: 'the server keeps something in the folder', cause: error })
+      : error;
+  }
+};

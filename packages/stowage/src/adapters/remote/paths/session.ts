@@ -1,0 +1,70 @@
+import type { EntryKind, Stat } from '../../../storage/adapter.ts';
+import type { SourcePath } from '../../../storage/source-path.ts';
+
+/** What lies at a path, itself and never what it points to. `other`: links, pipes and the like. */
+export type Found = Omit<Stat, 'kind'> & { readonly kind: EntryKind | 'other' };
+
+/** What is said of the root. */
+export const ROOT: Found = {
+  name: '',
+  kind: 'folder',
+  size: undefined,
+  modifiedAt: undefined,
+  etag: undefined,
+};
+
+/** An entry as the server lists it. */
+export interface ListedEntry {
+  /** As the server has it; what is not text has lost its bytes. */
+  readonly written: string;
+  readonly found: Found;
+}
+
+/** From one name to another. */
+export interface Names {
+  readonly from: SourcePath;
+  readonly to: SourcePath;
+}
+
+/** Where the root of a store lies on its server. */
+export interface Base {
+  /** The real path of its directory. */
+  readonly directory: string;
+  /** Folders below it, which may be missing. */
+  readonly prefix: readonly string[];
+}
+
+/**
+ * The requests of one operation, by a protocol that names files and folders by paths. What only looks is
+ * given up when the signal aborts; what changes something is waited for, because the server goes on with it.
+ * All throw errors of ours.
+ */
+export interface PathSession {
+  /** The same, for what must be done also after the signal has aborted. */
+  unbound(): PathSession;
+  /** The path on the server. */
+  pathOf(path: SourcePath): string;
+  /** What lies at a path, as far as all folders on the way are seen to be folders and no links. */
+  look(path: SourcePath): Promise<Found | undefined>;
+  /**
+   * What lies at a path on the server itself, whatever listings say of it; its parent is known to be a folder.
+   */
+  kindAt(path: SourcePath, whole: string): Promise<Found['kind'] | undefined>;
+  /** All entries of a folder, as the server has them. Nothing else is sent before the last one. */
+  entries(folder: SourcePath, whole?: string): AsyncIterable<readonly ListedEntry[]>;
+  /** @throws AlreadyExistsError when anything has the name */
+  mkdir(path: SourcePath): Promise<void>;
+  /** Removes a folder that holds nothing: the server decides. */
+  rmdir(path: SourcePath, whole?: string): Promise<void>;
+  /** Removes a file, or a link itself. */
+  unlink(path: SourcePath, whole?: string): Promise<void>;
+  /** Gives a name that nothing is known to have. */
+  rename(names: Names): Promise<void>;
+}
+
+/** Whether a listed name stands for one entry of its folder. No server should send another. */
+export const isEntryName = (name: string): boolean =>
+  !/[/\0]/u.test(name) && name !== '' && !/^\.\.?$/u.test(name);
+
+/** A name that the server has in other bytes than UTF-8 cannot be said back to it. */
+export const isSayable = (name: string): boolean => !name.includes('\uFFFD');

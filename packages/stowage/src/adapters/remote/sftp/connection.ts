@@ -1,0 +1,199 @@
+import { readFile } from 'node:fs/promises';
+import type { Client, ConnectConfig, SFTPWrapper } from 'ssh2';
+import { importOptional } from '../../../errors/optional-package.ts';
+import { systemCode } from '../../../basics/files/system-errors.ts';
+import { StorageDeniedError, StorageTimeoutError, StorageUnavailableError } from '../../../errors/errors.ts';
+import type { PooledConnection } from '../core/connection-pool.ts';
+import { LostConnectionError, SilenceError } from '../core/lost-connection.ts';
+import { MissingExtensionError } from './errors.ts';
+import { algorithmsFor, fingerprintOf, isAccepted, knownHostIn, parseHostKeys } from './host-keys.ts';
+import type { KnownHost } from './host-keys.ts';
+import type { SftpOptions } from './options.ts';
+
+type Answered<Value> = (error?: Error | null, value?: Value) => void;
+
+/** What an operator has to correct: a file of the configuration that cannot be read. */
+const readConfigured = async (key: string, path: string): Promise<string> => {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const detail = `${key} cannot be read (${systemCode(error) ?? 'unknown'})`;
+    throw new StorageUnavailableError({ detail, cause: error });
+  }
+};
+
+const hostKeysOf = async ({ host, port, hostKey, knownHostsFile }: SftpOptions): Promise<KnownHost> => {
+  if (knownHostsFile !== undefined)
+    return knownHostIn(await readConfigured('knownHostsFile', knownHostsFile), host, port);
+  return { accepted: [hostKey ?? []].flat().flatMap(parseHostKeys), revoked: [] };
+};
+
+const configOf = async (
+  options: SftpOptions,
+  keys: KnownHost,
+  hostVerifier: (key: Buffer) => boolean,
+): Promise<ConnectConfig> => {
+  const { host, port, username, password, passphrase, privateKeyFile, timeout } = options;
+  const privateKey =
+    privateKeyFile === undefined
+      ? options.privateKey
+      : await readConfigured('privateKeyFile', privateKeyFile);
+  const serverHostKey = algorithmsFor(keys.accepted);
+  return {
+    host,
+    port,
+    username,
+    hostVerifier,
+    readyTimeout: timeout * 1000,
+    // A connection without answers is noticed also while nothing is asked.
+    keepaliveInterval: Math.max(1000, timeout * 500),
+    keepaliveCountMax: 3,
+    ...(password === undefined ? {} : { password, tryKeyboard: true }),
+    ...(privateKey === undefined ? {} : { privateKey }),
+    ...(passphrase === undefined ? {} : { passphrase }),
+    ...(serverHostKey === undefined || serverHostKey.length === 0
+      ? {}
+      : { algorithms: { serverHostKey: serverHostKey as never } }),
+  };
+};
+
+/** Our error for a login or handshake that has failed. */
+const errorOfOpening = (error: Error & { readonly level?: string }, shown: string | undefined): Error => {
+  const facts = { detail: `the connection was not made: ${error.message}`, cause: error };
+  if (shown !== undefined)
+    return new StorageUnavailableError({ detail: `the server has shown an unknown host key, ${shown}` });
+  if (error.level === 'client-authentication') return new StorageDeniedError(facts);
+  if (error.level === 'client-timeout' || error instanceof SilenceError)
+    return new StorageTimeoutError(facts);
+  return new StorageUnavailableError(facts);
+};
+
+/** An SSH connection with its SFTP channel. Requests of several users go on it side by side. */
+export class SftpConnection implements PooledConnection {
+  readonly #client: Client;
+  readonly #sftp: SFTPWrapper;
+  readonly #silenceMs: number;
+  readonly #waiting = new Set<(error: Error) => void>();
+  #isOpen = true;
+  /** Since when the oldest request has waited as the oldest. */
+  #oldestSince = 0;
+  #watch: NodeJS.Timeout | undefined;
+
+  private constructor(client: Client, sftp: SFTPWrapper, silenceMs: number) {
+    this.#client = client;
+    this.#sftp = sftp;
+    this.#silenceMs = silenceMs;
+    const lose = (): void => this.#end(new LostConnectionError('the connection was lost'));
+    client.on('close', lose).on('error', lose);
+    sftp.on('close', lose).on('error', lose);
+  }
+
+  /**
+   * Connects, checks the host key and logs in.
+   * @throws UnsupportedError without the package; StorageDeniedError for a refused login; the signal's reason
+   */
+  static async open(options: SftpOptions, signal: AbortSignal): Promise<SftpConnection> {
+    const { default: ssh2 } = await importOptional('SFTP storage', 'ssh2', () => import('ssh2'));
+    const keys = await hostKeysOf(options);
+    let refused: string | undefined;
+    const config = await configOf(options, keys, (key) => {
+      if (isAccepted(key, keys)) return true;
+      refused = fingerprintOf(key);
+      return false;
+    });
+    signal.throwIfAborted();
+    const client = new ssh2.Client();
+    const timeoutMs = options.timeout * 1000;
+    let timer: NodeJS.Timeout | undefined;
+    let leave = (): void => undefined;
+    try {
+      return await new Promise<SftpConnection>((resolve, reject) => {
+        const fail = (error: Error): void => reject(errorOfOpening(error, refused));
+        timer = setTimeout(() => fail(new SilenceError('no answer in time')), timeoutMs);
+        client
+          .on('error', fail)
+          .on('close', () => fail(new LostConnectionError('the server has closed the connection')))
+          .on('keyboard-interactive', (_name, _text, _language, prompts, answer) =>
+            answer(prompts.length === 1 ? [options.password ?? ''] : []),
+          )
+          .on('ready', () =>
+            client.sftp((error, sftp) => {
+              if (error) fail(error);
+              else resolve(new SftpConnection(client, sftp, timeoutMs));
+            }),
+          );
+        leave = () => reject(signal.reason as Error);
+        signal.addEventListener('abort', leave, { once: true });
+        client.connect(config);
+        // Else each of several small writes would wait for the answer to the one before.
+        client.setNoDelay(true);
+      });
+    } catch (error) {
+      client.destroy();
+      // The library throws what it finds wrong with a private key.
+      throw error instanceof Error && !('code' in error) ? errorOfOpening(error, undefined) : error;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /**
+   * Sends a request and waits for its answer. Nothing is sent twice.
+   * @throws what the server refused with, as the library tells it; SilenceError, LostConnectionError
+   */
+  async request<Value>(send: (sftp: SFTPWrapper, answered: Answered<Value>) => void): Promise<Value> {
+    if (!this.#isOpen) throw new LostConnectionError('the connection was lost before');
+    return new Promise<Value>((resolve, reject) => {
+      this.#waiting.add(reject);
+      this.#watchSilence();
+      const answered: Answered<Value> = (error, value) => {
+        if (this.#waiting.values().next().value === reject) this.#oldestSince = performance.now();
+        this.#waiting.delete(reject);
+        if (error) reject(error);
+        else resolve(value as Value);
+      };
+      try {
+        send(this.#sftp, answered);
+      } catch (error) {
+        // An extension that the server has not.
+        this.#waiting.delete(reject);
+        reject(new MissingExtensionError('the server lacks an extension', { cause: error }));
+      }
+    });
+  }
+
+  close(): void {
+    this.#end(new LostConnectionError('the connection was closed'));
+  }
+
+  /**
+   * One timer for all requests. Servers answer in order, more or less: while the oldest request is answered,
+   * the connection lives. When the later ones only are answered, its answer is lost.
+   */
+  #watchSilence(): void {
+    if (this.#waiting.size === 1) this.#oldestSince = performance.now();
+    if (this.#watch !== undefined) return;
+    const check = (): void => {
+      this.#watch = undefined;
+      if (this.#waiting.size === 0) return;
+      const left = this.#silenceMs - (performance.now() - this.#oldestSince);
+      if (left > 0) this.#watch = setTimeout(check, left);
+      else this.#end(new SilenceError('no answer in time'));
+    };
+    this.#watch = setTimeout(check, this.#silenceMs);
+  }
+
+  #end(reason: Error): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    clearTimeout(this.#watch);
+    for (const reject of this.#waiting) reject(reason);
+    this.#waiting.clear();
+    this.#client.destroy();
+  }
+}

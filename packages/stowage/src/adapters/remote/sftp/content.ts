@@ -1,0 +1,177 @@
+import { createLimiter } from '../../../basics/concurrency/limiter.ts';
+import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { CorruptError, UnsupportedError } from '../../../errors/errors.ts';
+import type { Found, Names } from '../paths/session.ts';
+import type { SourcePath } from '../../../storage/source-path.ts';
+import type { Session } from './session.ts';
+
+/** Bytes of one request: what every server takes. */
+const PIECE = 32 * 1024;
+/** Requests of one transfer that are on their way at the same time. */
+const TOGETHER = 16;
+/** Bytes that a server copies in one request: few enough to be done within the time for an answer. */
+const COPIED_AT_ONCE = 16 * 1024 * 1024;
+
+/** An open file on the server. */
+interface OpenFile {
+  readonly handle: Buffer;
+  readonly path: SourcePath;
+}
+
+const readPiece = async (
+  session: Session,
+  { handle, path }: OpenFile,
+  start: number,
+  length: number,
+): Promise<Buffer> => {
+  const buffer = Buffer.allocUnsafe(length);
+  let seen = 0;
+  // A server may send less than it is asked for.
+  while (seen < length) {
+    const from = seen;
+    const count = await session.change<number>('read', path, (sftp, answered) =>
+      sftp.read(handle, buffer, from, length - from, start + from, answered),
+    );
+    if (count === 0) break;
+    seen += count;
+  }
+  return buffer.subarray(0, seen);
+};
+
+/**
+ * The bytes from `start` to before `end` of an open file, read ahead by half a megabyte. Ends early where the
+ * file does.
+ */
+export async function* readAhead(
+  session: Session,
+  file: OpenFile,
+  start: number,
+  end: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  const pieces: Promise<Buffer>[] = [];
+  let next = start;
+  const ask = (): void => {
+    const length = Math.min(PIECE, end - next);
+    if (length <= 0) return;
+    const piece = readPiece(session, file, next, length);
+    // A caller that leaves early does not wait for the rest.
+    piece.catch(() => undefined);
+    pieces.push(piece);
+    next += length;
+  };
+  for (let index = 0; index < TOGETHER; index += 1) ask();
+  for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) {
+    const wanted = Math.min(PIECE, end - start);
+    const bytes = await orAborted(piece, session.signal);
+    start += bytes.length;
+    if (bytes.length > 0) yield bytes;
+    if (bytes.length < wanted) return;
+    ask();
+  }
+}
+
+/** Flushes to the server's disk, where the server can. */
+const sync = async (session: Session, handle: Buffer, path: SourcePath): Promise<void> => {
+  try {
+    await session.change<unknown>('fsync', path, (sftp, answered) =>
+      sftp.ext_openssh_fsync(handle, answered),
+    );
+  } catch (error) {
+    if (!(error instanceof UnsupportedError)) throw error;
+  }
+};
+
+const sendChunks = async (
+  session: Session,
+  { handle, path }: OpenFile,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<number> => {
+  const limiter = createLimiter(TOGETHER);
+  let size = 0;
+  try {
+    for await (const chunk of chunks) {
+      const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      for (let at = 0; at < bytes.length; at += PIECE) {
+        const [piece, position] = [bytes.subarray(at, at + PIECE), size];
+        size += piece.length;
+        await limiter.add(() =>
+          session.change('write', path, (sftp, answered) =>
+            sftp.write(handle, piece, 0, piece.length, position, answered),
+          ),
+        );
+      }
+    }
+    await limiter.drain();
+  } finally {
+    // Nothing may be on its way when the file is closed: the server may give its handle to another one.
+    await limiter.drain().catch(() => undefined);
+  }
+  return size;
+};
+
+/** Runs what stores content; a refusal without a reason may mean that the disk is full. */
+const storing = async <T>(session: Session, path: SourcePath, work: Promise<T>): Promise<T> => {
+  try {
+    return await work;
+  } catch (error) {
+    throw await session.fullOr(error, path.parent);
+  }
+};
+
+/** Flushes what was stored, and believes the server only what it shows. */
+const finish = async (
+  session: Session,
+  { handle, path }: OpenFile,
+  size: number,
+  derived: boolean,
+): Promise<Found> => {
+  if (!derived) await storing(session, path, sync(session, handle, path));
+  const found = await session.fstat(handle, path);
+  if (found.size !== undefined && found.size !== size)
+    throw new CorruptError({ detail: `stored ${String(found.size)} of ${String(size)} bytes` });
+  return { ...found, size };
+};
+
+/** Writes a new file. The caller removes what is left of it after a failure. */
+export const writeNew = (
+  session: Session,
+  path: SourcePath,
+  chunks: AsyncIterable<Uint8Array>,
+  derived: boolean,
+): Promise<Found> =>
+  session.withHandle('wx', path, async (handle) => {
+    const size = await storing(session, path, sendChunks(session, { handle, path }, chunks));
+    return finish(session, { handle, path }, size, derived);
+  });
+
+const copyOnServer = async (
+  session: Session,
+  source: OpenFile,
+  target: OpenFile,
+  size: number,
+): Promise<void> => {
+  for (let at = 0; at < size; at += COPIED_AT_ONCE) {
+    const length = Math.min(COPIED_AT_ONCE, size - at);
+    await session.change<void>('copy-data', source.path, (sftp, answered) =>
+      sftp.ext_copy_data(source.handle, at, length, target.handle, at, answered),
+    );
+  }
+};
+
+/** Copies a file to a new one: on the server where it can, else through this process. */
+export const copyToNew = (session: Session, { from, to }: Names): Promise<Found> =>
+  session.withHandle('r', from, (sourceHandle) =>
+    session.withHandle('wx', to, async (handle) => {
+      const [source, target] = [
+        { handle: sourceHandle, path: from },
+        { handle, path: to },
+      ];
+      const size = (await session.fstat(source.handle, from)).size ?? 0;
+      const copying = copyOnServer(session, source, target, size).catch(async (error: unknown) => {
+        if (!(error instanceof UnsupportedError)) throw error;
+        await sendChunks(session, target, readAhead(session, source, 0, size));
+      });
+      await storing(session, to, copying);
+      return finish(session, target, size, false);
+    }),
+  );

@@ -1,0 +1,89 @@
+import * as z from 'zod';
+import {
+  countOption,
+  filledOption,
+  optionsParser,
+  secondsOption,
+  textOption,
+} from '../../support/option-fields.ts';
+import { parseHostKeys } from './host-keys.ts';
+
+const isHost = (text: string): boolean => /^[^\s/@\u0000-\u001f]+$/u.test(text);
+
+const isPrivateKey = (text: string): boolean =>
+  /^\s*(?:-----BEGIN [A-Z ]*PRIVATE KEY-----|PuTTY-User-Key-File-\d)/u.test(text);
+
+const hostKeyText = textOption.refine(
+  (text) => parseHostKeys(text).length > 0,
+  'must be a public key (ssh-ed25519 AAAA...) or a fingerprint (SHA256:...)',
+);
+
+/** Of these keys, at most one may be given, and one must be. */
+const exactlyOne = (
+  options: Readonly<Record<string, unknown>>,
+  keys: readonly [string, ...string[]],
+): readonly { readonly path: string; readonly message: string }[] => {
+  const [first, ...others] = keys.filter((key) => options[key] !== undefined);
+  if (first === undefined)
+    return [{ path: keys[0], message: `is required, or ${keys.slice(1).join(' or ')}` }];
+  return others.map((path) => ({ path, message: `must not be used together with ${first}` }));
+};
+
+/** Options of the sftp adapter, under `sources.<name>.sftp`. */
+export const sftpOptionsSchema = z
+  .strictObject(
+    {
+      host: textOption.refine(isHost, 'must be the name or address of a host').describe('Name or address.'),
+      port: countOption(1, 65_535).default(22).describe('Port.'),
+      username: filledOption.describe('Login.'),
+      password: filledOption.optional().describe('Password.'),
+      privateKey: filledOption
+        .refine(isPrivateKey, 'must be a private key (-----BEGIN ... or PuTTY-User-Key-File-...)')
+        .optional()
+        .describe('Private key of the login: OpenSSH, PEM or PPK.'),
+      privateKeyFile: filledOption.optional().describe('File with the private key, read at each connection.'),
+      passphrase: filledOption.optional().describe('Opens an encrypted private key.'),
+      hostKey: z
+        .union(
+          [hostKeyText, z.array(hostKeyText).min(1, 'must not be empty')],
+          'must be a public key (ssh-ed25519 AAAA...), a fingerprint (SHA256:...), or a list of such texts',
+        )
+        .optional()
+        .describe(
+          'Public key of the server (`ssh-ed25519 AAAA...`, as `ssh-keyscan` prints it) or its fingerprint ' +
+            '(`SHA256:...`); several in a list. Any other key is refused.',
+        ),
+      knownHostsFile: filledOption
+        .optional()
+        .describe('File in the form of `~/.ssh/known_hosts`, hashed names too; read at each connection.'),
+      directory: textOption
+        .refine((text) => !text.includes('\0'), 'must not hold a NUL character')
+        .default('')
+        .describe('Folder of the server that is the root; it must exist. Default: where the login arrives.'),
+      timeout: secondsOption(3600)
+        .default(30)
+        .describe('Seconds without any answer, after which a connection counts as lost.'),
+      connections: countOption(1, 64).default(4).describe('Most connections at the same time.'),
+      idleTimeout: secondsOption(86_400)
+        .default(300)
+        .describe('Seconds that a connection without use is kept.'),
+    },
+    'must be an object',
+  )
+  .superRefine((options, context) => {
+    const add = (path: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [path], message });
+    for (const { path, message } of [
+      ...exactlyOne(options, ['password', 'privateKey', 'privateKeyFile']),
+      ...exactlyOne(options, ['hostKey', 'knownHostsFile']),
+    ])
+      add(path, message);
+    if (options.passphrase !== undefined && options.password !== undefined)
+      add('passphrase', 'is for a private key');
+  });
+
+/** Options after their check. */
+export type SftpOptions = z.output<typeof sftpOptionsSchema>;
+
+/** Checks options as written in a configuration; every problem begins with its dotted key. */
+export const parseSftpOptions = optionsParser(sftpOptionsSchema);

@@ -1,0 +1,192 @@
+import type { Readable } from 'node:stream';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  StorageDeniedError,
+  UnsupportedError,
+  WrongKindError,
+} from '../../../errors/errors.ts';
+import { isStale, isTempName } from '../core/temporary-names.ts';
+import type {
+  Entry,
+  ListOptions,
+  OperationOptions,
+  PutOptions,
+  ReadOptions,
+  ReadResult,
+  RemoveFileOptions,
+  StagedFile,
+  Stat,
+  StorageAdapter,
+  StorageCapabilities,
+  StoreIdentity,
+  WriteOptions,
+} from '../../../storage/adapter.ts';
+import { consumeContent } from '../../../storage/content.ts';
+import { SourcePath } from '../../../storage/source-path.ts';
+import { segmentsOfHref } from './address.ts';
+import { DavClient } from './client.ts';
+import type { WebdavOptions } from './options.ts';
+import { openFile } from './reading.ts';
+import { removeEmptyFolder } from './removing.ts';
+import { Resources, type ListedMember } from './resources.ts';
+import { Store } from './store.ts';
+import { stageFile, transferFile, transferFolder, writeFile } from './writing.ts';
+
+/** A store on a WebDAV server. */
+export class WebdavAdapter implements StorageAdapter {
+  readonly identity: StoreIdentity;
+  readonly #store: Store;
+
+  constructor(store: Store, identity: StoreIdentity) {
+    this.#store = store;
+    this.identity = identity;
+  }
+
+  /** What the server decides about new names, and whether it folds letter case, only trials show. */
+  get capabilities(): StorageCapabilities {
+    return {
+      atomicCreate: this.#store.reservations.areKept,
+      ifMatch: false,
+      caseSensitive: this.#store.letterCase.isSensitive,
+    };
+  }
+
+  async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
+    const stat = await this.#store.stat(path, options);
+    await this.#store.letterCase.learn(this.#store.resources, path, options);
+    return stat;
+  }
+
+  async checkRoot(options: OperationOptions = {}): Promise<void> {
+    await this.#store.prepare(SourcePath.root, options);
+    await this.#store.resources.requireRoot(options);
+  }
+
+  async *list(folder: SourcePath, options: ListOptions = {}): AsyncIterable<readonly Entry[]> {
+    await this.#store.prepare(folder, options);
+    let aliases = 0;
+    try {
+      for await (const batch of this.#store.resources.children(folder, options)) {
+        const [page, hidden] = await this.#shown(folder, batch, options);
+        aliases += hidden;
+        if (page.length > 0) yield page;
+      }
+      if (aliases > 0) options.onOmitted?.(aliases);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      if (error instanceof WrongKindError) throw error;
+      // Servers have several refusals for a file that is asked for as a folder.
+      if ((await this.#store.find(folder, options).catch(() => undefined))?.kind === 'file')
+        throw new WrongKindError();
+      throw error;
+    }
+  }
+
+  async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
+    const known = await this.stat(path, options);
+    if (known.kind === 'folder') throw new WrongKindError();
+    if (options.ifMatch !== undefined && known.etag !== options.ifMatch) throw new ChangedMeanwhileError();
+    return openFile(this.#store.resources, path, known, options);
+  }
+
+  async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
+    return consumeContent(content, options, async (chunks) => {
+      requireWritable(path, options);
+      return writeFile(this.#store, path, chunks, options);
+    });
+  }
+
+  async stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
+    return stageFile(this.#store, content, options, requireWritable);
+  }
+
+  async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    await this.#store.prepare(path, options, true);
+    await this.#store.makeFolder(path, options);
+  }
+
+  async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
+    await this.#store.remove(path, 'file', options);
+  }
+
+  async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    if (path.isRoot) throw new StorageDeniedError({ detail: 'the root is not removed' });
+    await this.#store.remove(path, 'folder', options);
+  }
+
+  async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+    if (path.isRoot) throw new StorageDeniedError({ detail: 'the root is not removed' });
+    if ((await this.#store.stat(path, options)).kind === 'file') throw new WrongKindError();
+    await removeEmptyFolder(this.#store, path, options);
+  }
+
+  async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    await transferFile(this.#store, 'COPY', { from, to }, options);
+  }
+
+  async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+    await transferFile(this.#store, 'MOVE', { from, to }, options);
+  }
+
+  async copyFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+    await transferFolder(this.#store, 'COPY', { from, to }, options);
+  }
+
+  async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+    if (from.isRoot) throw new StorageDeniedError({ detail: 'the root is not moved' });
+    await transferFolder(this.#store, 'MOVE', { from, to }, options);
+  }
+
+  async close(): Promise<void> {
+    await this.#store.resources.client.close();
+  }
+
+  /** The entries that are listed, and how many more have names that the server may take for others. */
+  async #shown(
+    folder: SourcePath,
+    members: readonly ListedMember[],
+    options: OperationOptions,
+  ): Promise<readonly [page: readonly Entry[], hidden: number]> {
+    const { letterCase, resources } = this.#store;
+    const page: Entry[] = [];
+    for (const { isSelf, stat, serverTime } of members) {
+      const { name, kind, size, modifiedAt, etag } = stat;
+      if (isSelf && kind === 'file') throw new WrongKindError();
+      if (isSelf) continue;
+      if (isTempName(name)) this.#removeStale(folder, stat, serverTime);
+      else page.push({ name, kind, size, modifiedAt, etag });
+    }
+    const [first] = page;
+    if (first !== undefined) await letterCase.learn(resources, folder.below(first.name), options);
+    const shown = letterCase.isKnown ? page.filter(({ name }) => !letterCase.isAlias(name)) : page;
+    return [shown, page.length - shown.length];
+  }
+
+  /** Listings remove the leftovers of killed processes that they meet. */
+  #removeStale(folder: SourcePath, { name, kind, modifiedAt }: Stat, serverTime: number | undefined): void {
+    if (!isStale(name, modifiedAt, serverTime)) return;
+    this.#store.leftovers.removed({ path: folder.below(name), kind }).catch(() => undefined);
+  }
+}
+
+const requireWritable = (path: SourcePath, options: Omit<WriteOptions, 'size'>): void => {
+  if (options.ifMatch !== undefined) throw new UnsupportedError({ detail: 'ifMatch on writes' });
+  if (path.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
+};
+
+/**
+ * Opens a store on a WebDAV server; asks the server nothing yet. `root` is a path below the collection of
+ * `url`.
+ */
+export const openWebdavAdapter = (options: WebdavOptions, root = ''): WebdavAdapter => {
+  const client = new DavClient(options);
+  const prefix = SourcePath.parse(root);
+  const url = new URL(options.url);
+  const base = new Resources(client, url, SourcePath.root);
+  const resources = prefix.isRoot ? base : new Resources(client, url, prefix);
+  return new WebdavAdapter(new Store(resources, base, prefix, options), {
+    backend: `webdav:${url.origin}`,
+    root: [...(segmentsOfHref(url.pathname) ?? []), ...prefix.segments],
+  });
+};

@@ -1,0 +1,229 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { Slots } from '../../../basics/concurrency/slots.ts';
+import { StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
+import { createConnectionSlots } from '../core/connection-slots.ts';
+import { Connections, LostConnectionError } from './connections.ts';
+import { errorOfFailure, type Asked } from './errors.ts';
+import { createLogin, type Login } from './login.ts';
+import type { WebdavOptions } from './options.ts';
+import { guardedLookup, headersAt, movedRoot, targetOf } from './redirects.ts';
+
+/** Content to be sent, with its length. */
+export interface Content {
+  /** Called again when the request has to be repeated. */
+  readonly open: () => Readable;
+  readonly size: number;
+  /** False: it can be opened once. */
+  readonly repeatable: boolean;
+}
+
+/** A request to the server. */
+export interface DavRequest extends Asked {
+  readonly url: URL;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Content | string;
+  readonly signal?: AbortSignal | undefined;
+  /** How many times `timeout` the server has, for what takes it longer the more there is. Default: 1. */
+  readonly patience?: number;
+}
+
+/** An answer of any status. The caller reads or drops its body. */
+export interface DavAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Readable;
+}
+
+const MOST_REDIRECTS = 5;
+const MAY_WAIT = 1000;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 307, 308]);
+/** Safe to send again after a lost connection; PUT goes to a name of its own. */
+const REPEATABLE: ReadonlySet<string> = new Set(['PROPFIND', 'GET', 'HEAD', 'PUT']);
+/** The server goes on with these when they are broken off, and it would not be known what it has done. */
+const UNBROKEN: ReadonlySet<string> = new Set(['MKCOL', 'MOVE', 'COPY', 'DELETE']);
+
+/** Reads what is left of a small answer, so that its connection can be used again. */
+export const dropBody = async ({ body }: DavAnswer): Promise<void> => {
+  let bytes = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      bytes += chunk.byteLength;
+      if (bytes > 256 * 1024) break;
+    }
+  } catch {
+    // The answer is known; how its body ends does not matter.
+  }
+};
+
+const oneOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value.join(', ') : value;
+
+const plainHeaders = (headers: IncomingHttpHeaders): DavAnswer['headers'] =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, oneOf(value)]));
+
+/** The HTTP client of one store: pooled connections, login, redirects, timeouts. */
+export class DavClient {
+  readonly #connections: Connections;
+  readonly #login: Login;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #own: URL;
+  readonly #slots: Slots;
+  /** Downloads leave some connections to others, where there are several. */
+  readonly #downloads: Slots;
+  readonly #waitMs: number;
+  /** The server has redirected the collection, and may do so again. */
+  #isRedirected = false;
+
+  constructor(options: WebdavOptions) {
+    const { connections, headers, url } = options;
+    this.#waitMs = options.timeout * 1000;
+    const limits = { mayWait: MAY_WAIT, waitMs: this.#waitMs };
+    const forDownloads = Math.max(1, Math.floor((connections * 3) / 4));
+    this.#slots = createConnectionSlots({ connections, ...limits });
+    this.#downloads = createConnectionSlots({ connections: forDownloads, ...limits });
+    this.#connections = new Connections(options);
+    this.#login = createLogin(options);
+    this.#headers = headers;
+    this.#own = new URL(url);
+  }
+
+  /** Bodies must be repeatable: the first request may be refused for its missing login, or redirected. */
+  get mayRepeat(): boolean {
+    return this.#login.asksFirst || this.#isRedirected;
+  }
+
+  /**
+   * Sends a request and follows redirects; to other hosts without the login, and with a `Destination` that
+   * goes along. A request that makes, copies, moves or removes something is not broken off by the signal once
+   * it was sent.
+   * @throws the signal's reason, StorageUnavailableError, StorageTimeoutError, also when no connection has
+   * become free for that long; errors of the body's content as they are
+   */
+  async send(asked: DavRequest): Promise<DavAnswer> {
+    let request = asked;
+    let root = this.#own.href;
+    for (let redirects = 0; ; redirects += 1) {
+      const answer = await this.#withLogin(request);
+      const location = answer.headers['location'];
+      if (!REDIRECTS.has(answer.status) || location === undefined) return answer;
+      await dropBody(answer);
+      if (redirects === MOST_REDIRECTS) throw new StorageUnavailableError({ detail: 'too many redirects' });
+      const url = targetOf(location, request.url);
+      const moved = movedRoot(root, request.url, url);
+      this.#isRedirected ||= moved !== root;
+      requireRepeatable(asked, 'was redirected');
+      request = { ...request, url, headers: headersAt(moved ?? root, root, request.headers) };
+      root = moved ?? root;
+    }
+  }
+
+  /** What a failure while an answer is read means. */
+  failure(asked: Asked, error: unknown): Error {
+    return errorOfFailure(asked, error);
+  }
+
+  async close(): Promise<void> {
+    this.#connections.close();
+  }
+
+  async #withLogin(asked: DavRequest): Promise<DavAnswer> {
+    const isOwn = asked.url.origin === this.#own.origin;
+    const uri = asked.url.pathname + asked.url.search;
+    for (let attempt = 0; ; attempt += 1) {
+      const login = isOwn ? this.#login.header(asked.method, uri) : undefined;
+      const answer = await this.#exchange(asked, login);
+      const challenge = answer.headers['www-authenticate'];
+      if (answer.status !== 401 || !isOwn || challenge === undefined || attempt === 2) return answer;
+      if (!this.#login.learn(challenge, login)) return answer;
+      await dropBody(answer);
+      requireRepeatable(asked, 'needs a new login');
+    }
+  }
+
+  async #exchange(asked: DavRequest, login: string | undefined): Promise<DavAnswer> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#once(asked, login);
+      } catch (error) {
+        const { signal } = asked;
+        // A request that was sent and is not broken off has a failure of its own.
+        if (!UNBROKEN.has(asked.method) || (signal?.aborted === true && error === signal.reason))
+          signal?.throwIfAborted();
+        if (error instanceof ContentError) throw error.cause;
+        const mayRepeat =
+          REPEATABLE.has(asked.method) && (typeof asked.body !== 'object' || asked.body.repeatable);
+        if (!mayRepeat || attempt === 2 || !(error instanceof LostConnectionError))
+          throw errorOfFailure(asked, error);
+      }
+    }
+  }
+
+  async #once(asked: DavRequest, login: string | undefined): Promise<DavAnswer> {
+    const free = await this.#slotFor(asked);
+    const { method, url, headers, body, signal, patience = 1 } = asked;
+    const isOwn = url.origin === this.#own.origin;
+    let content: Readable | undefined;
+    let contentError: unknown;
+    try {
+      const lookup = isOwn ? undefined : await guardedLookup(this.#own, url);
+      if (typeof body === 'object') content = body.open();
+      content?.on('error', (error) => {
+        contentError ??= error;
+      });
+      const response = await this.#connections.exchange(url, {
+        method,
+        headers: {
+          ...(isOwn ? this.#headers : {}),
+          ...headers,
+          ...(login === undefined ? {} : { authorization: login }),
+          ...lengthOf(body),
+        },
+        body: content ?? (typeof body === 'string' ? body : undefined),
+        signal: UNBROKEN.has(method) ? undefined : signal,
+        waitMs: this.#waitMs * patience,
+        needsFreshConnection: typeof body === 'object' && !body.repeatable,
+        lookup,
+      });
+      response.once('close', free);
+      return { status: response.statusCode ?? 0, headers: plainHeaders(response.headers), body: response };
+    } catch (error) {
+      free();
+      if (contentError !== undefined) throw new ContentError(contentError);
+      throw error;
+    } finally {
+      content?.destroy();
+    }
+  }
+
+  async #slotFor({ method, signal }: DavRequest): Promise<() => void> {
+    if (method !== 'GET') return this.#slots.take(signal);
+    const freeDownload = await this.#downloads.take(signal);
+    try {
+      const free = await this.#slots.take(signal);
+      return () => {
+        free();
+        freeDownload();
+      };
+    } catch (error) {
+      freeDownload();
+      throw error;
+    }
+  }
+}
+
+const lengthOf = (body: DavRequest['body']): Readonly<Record<string, string>> =>
+  typeof body === 'object' ? { 'content-length': String(body.size) } : {};
+
+/** Carries the content's own failure past the mapping of connection errors. */
+class ContentError extends Error {
+  constructor(cause: unknown) {
+    super('the content failed', { cause });
+  }
+}
+
+const requireRepeatable = ({ body, method }: DavRequest, why: string): void => {
+  if (typeof body === 'object' && !body.repeatable) {
+    throw new StorageDeniedError({ detail: `${method} ${why} after its content was sent` });
+  }
+};

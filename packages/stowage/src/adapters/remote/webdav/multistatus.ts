@@ -1,0 +1,218 @@
+import type { Readable } from 'node:stream';
+import { createUnzip } from 'node:zlib';
+import { SaxesParser, type SaxesTagNS } from 'saxes';
+import { ParseBudget } from '../../../basics/content/parse-budget.ts';
+import { CorruptError } from '../../../errors/errors.ts';
+import { strongEtag } from '../core/answers.ts';
+import type { Stat } from '../../../storage/adapter.ts';
+import type { DavAnswer } from './client.ts';
+
+/** One `response` of a multistatus (RFC 4918). */
+export interface DavResponse {
+  readonly href: string;
+  /** Of the whole resource, where the server gives one. */
+  readonly status: number | undefined;
+  readonly isCollection: boolean;
+  readonly contentLength: string | undefined;
+  readonly lastModified: string | undefined;
+  readonly etag: string | undefined;
+}
+
+/** Bytes from a header or property; undefined for what is not a length. */
+export const lengthOf = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
+
+/** Milliseconds from an HTTP date; undefined for what is not one. */
+export const timeOf = (text: string | undefined): number | undefined => {
+  const time = text === undefined ? Number.NaN : Date.parse(text);
+  return Number.isNaN(time) ? undefined : time;
+};
+
+/** An entry from the properties of a resource. */
+export const statOf = (name: string, response: DavResponse): Stat =>
+  response.isCollection
+    ? { name, kind: 'folder', size: undefined, modifiedAt: timeOf(response.lastModified), etag: undefined }
+    : {
+        name,
+        kind: 'file',
+        size: lengthOf(response.contentLength),
+        modifiedAt: timeOf(response.lastModified),
+        etag: strongEtag(response.etag),
+      };
+
+/**
+ * The body of an answer as it was before some proxy packed it, asked or not. Destroying it destroys the
+ * body of the answer too.
+ */
+export const decodedBody = ({ headers, body }: Pick<DavAnswer, 'headers' | 'body'>): Readable => {
+  if (!ZIPPED.test(headers['content-encoding']?.trim() ?? '')) return body;
+  const unzip = createUnzip();
+  // A pipe does not carry errors on.
+  body.once('error', (error) => unzip.destroy(error));
+  body.once('close', () => {
+    if (!body.readableEnded) unzip.destroy(new CorruptError({ detail: 'a packed answer that was cut off' }));
+  });
+  return body.pipe(unzip);
+};
+
+const ZIPPED = /^(?:x-)?(?:gzip|deflate)$/iu;
+const DAV = 'DAV:';
+/** No property that is asked for is longer, and no href can be. */
+const MOST_TEXT = 64 * 1024;
+/**
+ * Bytes are those without any tag: the parser keeps what has not ended, names, attributes and comments too.
+ * Items are elements.
+ */
+const LIMITS = { items: 50_000_000, depth: 64, bytes: 256 * 1024 };
+
+/** What one listing may cost. */
+export const listingBudget = (): ParseBudget =>
+  new ParseBudget(
+    LIMITS,
+    (limit) => new CorruptError({ detail: `a multistatus with too much of it: ${limit}` }),
+  );
+
+type Mutable = { -readonly [Key in keyof DavResponse]: DavResponse[Key] };
+
+interface PropStat {
+  status: number | undefined;
+  values: Partial<Mutable>;
+}
+
+const statusOf = (line: string): number | undefined => {
+  const digits = /\b(\d{3})\b/u.exec(line)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+};
+
+const fresh = (): Mutable => ({
+  href: '',
+  status: undefined,
+  isCollection: false,
+  contentLength: undefined,
+  lastModified: undefined,
+  etag: undefined,
+});
+
+/** Builds responses out of the elements of one document. Takes DAV: elements only, whatever their prefix. */
+class ResponseBuilder {
+  readonly #stack: string[] = [];
+  readonly #onResponse: (response: DavResponse) => void;
+  #text = '';
+  #response: Mutable | undefined;
+  #propstat: PropStat | undefined;
+
+  constructor(onResponse: (response: DavResponse) => void) {
+    this.#onResponse = onResponse;
+  }
+
+  open(tag: SaxesTagNS): void {
+    const name = tag.uri === DAV ? tag.local : '';
+    if (this.#stack.length === 0 && name !== 'multistatus')
+      throw new CorruptError({ detail: 'not a multistatus' });
+    this.#stack.push(name);
+    this.#text = '';
+    if (name === 'response') this.#response = fresh();
+    else if (name === 'propstat') this.#propstat = { status: undefined, values: {} };
+    else if (name === 'collection' && this.#propstat !== undefined) this.#propstat.values.isCollection = true;
+  }
+
+  text(text: string): void {
+    this.#text += text;
+    if (this.#text.length > MOST_TEXT)
+      throw new CorruptError({ detail: 'a multistatus with a text that is too long' });
+  }
+
+  close(): void {
+    const name = this.#stack.pop() ?? '';
+    const text = this.#text.trim();
+    this.#text = '';
+    if (this.#response === undefined) return;
+    if (name === 'response') {
+      this.#onResponse(this.#response);
+      this.#response = undefined;
+    } else if (name === 'propstat') this.#endPropstat(this.#response);
+    else if (this.#propstat === undefined) this.#ofResponse(this.#response, name, text);
+    else this.#ofPropstat(this.#propstat, name, text);
+  }
+
+  #ofResponse(response: Mutable, name: string, text: string): void {
+    // A response may hold more hrefs inside other elements; its own is a child.
+    if (name === 'href' && this.#stack.at(-1) === 'response') response.href = text;
+    else if (name === 'status') response.status = statusOf(text);
+  }
+
+  #ofPropstat(propstat: PropStat, name: string, text: string): void {
+    if (name === 'status') propstat.status = statusOf(text);
+    if (this.#stack.at(-1) !== 'prop' || text === '') return;
+    if (name === 'getcontentlength') propstat.values.contentLength = text;
+    else if (name === 'getlastmodified') propstat.values.lastModified = text;
+    else if (name === 'getetag') propstat.values.etag = text;
+  }
+
+  /** Properties that the server does not have come in a propstat of their own, with 404. */
+  #endPropstat(response: Mutable): void {
+    const { status, values } = this.#propstat ?? { status: 404, values: {} };
+    this.#propstat = undefined;
+    if (status === undefined || (status >= 200 && status < 300)) Object.assign(response, values);
+  }
+}
+
+/**
+ * Reads a multistatus while it arrives, in batches of responses. Document types are refused and entities
+ * unknown, so nothing expands.
+ * @throws CorruptError for what is not a well-formed multistatus, is longer than `mostBytes` or passes the
+ * budget
+ */
+export async function* readMultistatus(
+  chunks: AsyncIterable<Uint8Array>,
+  mostBytes: number,
+  budget: ParseBudget,
+): AsyncGenerator<readonly DavResponse[], void, undefined> {
+  let batch: DavResponse[] = [];
+  const builder = new ResponseBuilder((response) => batch.push(response));
+  const parser = new SaxesParser({ xmlns: true });
+  const fail = (cause: unknown): never => {
+    if (cause instanceof CorruptError) throw cause;
+    throw new CorruptError({ detail: 'a listing that is not well-formed', cause });
+  };
+  parser.on('error', fail);
+  parser.on('doctype', () => fail(new Error('document types are refused')));
+  // Called before the parser looks for the namespaces of the element.
+  parser.on('opentagstart', () => {
+    budget.spendItems();
+    budget.enter();
+  });
+  parser.on('opentag', (tag) => {
+    budget.freeBytes();
+    builder.open(tag);
+  });
+  parser.on('text', (text) => builder.text(text));
+  parser.on('cdata', (text) => builder.text(text));
+  parser.on('closetag', () => {
+    budget.leave();
+    budget.freeBytes();
+    builder.close();
+  });
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.byteLength;
+    if (bytes > mostBytes) throw new CorruptError({ detail: 'a listing that is too long' });
+    try {
+      parser.write(decoder.decode(chunk, { stream: true }));
+    } catch (error) {
+      fail(error);
+    }
+    budget.spendBytes(chunk.byteLength);
+    if (batch.length > 0) {
+      yield batch;
+      batch = [];
+    }
+  }
+  try {
+    parser.write(decoder.decode()).close();
+  } catch (error) {
+    fail(error);
+  }
+  if (batch.length > 0) yield batch;
+}

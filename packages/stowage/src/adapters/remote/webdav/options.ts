@@ -1,0 +1,90 @@
+import * as z from 'zod';
+import {
+  authoritiesOption,
+  countOption,
+  filledOption,
+  flagOption,
+  optionsParser,
+  secondsOption,
+  textOption,
+} from '../../support/option-fields.ts';
+
+const httpUrl = textOption
+  .refine(
+    (text) => URL.canParse(text) && /^https?:$/u.test(new URL(text).protocol),
+    'must be an http:// or https:// URL',
+  )
+  .refine(
+    (text) => !URL.canParse(text) || new URL(text).username === '',
+    'must not hold a login: use username and password',
+  )
+  .transform((text): string => {
+    const url = new URL(text);
+    url.search = '';
+    url.hash = '';
+    if (!url.pathname.endsWith('/')) url.pathname += '/';
+    return url.href;
+  });
+
+/** What requests need themselves, and what logins are given for. */
+const OWN_HEADERS =
+  /^(?:authorization|connection|content-.*|depth|destination|expect|host|if.*|overwrite|range|te|trailer|transfer-encoding|upgrade)$/iu;
+
+const headersOption = z.record(
+  z
+    .string()
+    .regex(/^[!#$%&'*+.^_`|~\w-]+$/u, 'must be names of headers')
+    .refine((name) => !OWN_HEADERS.test(name), 'must not hold headers that the adapter sets itself'),
+  z.string('must be texts').regex(/^[\t\u0020-\u007e]*$/u, 'must be texts of printable ASCII characters'),
+  'must be an object of texts',
+);
+
+/** Options of the webdav adapter, under `sources.<name>.webdav`. */
+export const webdavOptionsSchema = z
+  .strictObject(
+    {
+      url: httpUrl.describe('http:// or https:// URL of the collection that is the root of the source.'),
+      username: filledOption.optional().describe('Login.'),
+      password: textOption.optional().describe('Password.'),
+      token: filledOption
+        .optional()
+        .describe('Sent as `Authorization: Bearer <token>`; not together with username.'),
+      auth: z
+        .enum(['basic', 'digest'], 'must be "basic" or "digest"')
+        .default('basic')
+        .describe('How username and password are sent.'),
+      verifyCertificate: flagOption
+        .default(true)
+        .describe('Check the certificate of the server, with the authorities of `ca`.'),
+      ca: authoritiesOption,
+      timeout: secondsOption(86_400).default(30).describe('Seconds to wait for the server.'),
+      connections: countOption(1, 64).default(8).describe('Most open HTTP connections, 1 to 64.'),
+      headers: headersOption
+        .default({})
+        .describe('Further headers of every request to the server itself, such as those of an access proxy.'),
+      caseSensitive: flagOption
+        .optional()
+        .describe('Whether `a` and `A` are two names on the server. Default: found out by asking it.'),
+      reserveNames: flagOption
+        .default(true)
+        .describe(
+          'Reserve each new name by a hidden folder, so that several instances never give one name twice. Costs ' +
+            'two requests.',
+        ),
+    },
+    'must be an object',
+  )
+  .refine(({ token, username }) => token === undefined || username === undefined, {
+    path: ['token'],
+    message: 'must not be used together with username',
+  })
+  .refine(({ password, username }) => password === undefined || username !== undefined, {
+    path: ['username'],
+    message: 'is required with password',
+  });
+
+/** Options after their check. */
+export type WebdavOptions = z.output<typeof webdavOptionsSchema>;
+
+/** Checks options as written in a configuration; every problem begins with its dotted key. */
+export const parseWebdavOptions = optionsParser(webdavOptionsSchema);

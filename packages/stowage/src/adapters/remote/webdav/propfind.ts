@@ -1,0 +1,192 @@
+import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { CorruptError, StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
+import { pause } from '../core/backoff.ts';
+import type { Stat } from '../../../storage/adapter.ts';
+import { SourcePath } from '../../../storage/source-path.ts';
+import { relationOf, segmentsOfHref } from './address.ts';
+import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
+import { errorOfStatus, StatusError } from './errors.ts';
+import {
+  decodedBody,
+  listingBudget,
+  readMultistatus,
+  statOf,
+  timeOf,
+  type DavResponse,
+} from './multistatus.ts';
+
+const PROPERTIES =
+  '<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop>' +
+  '<resourcetype/><getcontentlength/><getlastmodified/><getetag/></prop></propfind>';
+const XML = { 'content-type': 'application/xml; charset=utf-8', 'accept-encoding': 'identity' };
+const MOST_LISTING = 512 * 1024 * 1024;
+const MOST_SMALL = 1024 * 1024;
+/** How often a PROPFIND is sent that the server fails to answer. */
+export const PROPFIND_ATTEMPTS = 4;
+/** Between attempts at what the server fails at for the moment. */
+export const BACKOFF = { firstMs: 30, longestMs: 250 } as const;
+const BATCH = 1000;
+
+export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+
+/** An entry of a listed folder, or the folder itself; undefined `stat`: an entry that cannot be shown. */
+export interface Member {
+  readonly isSelf: boolean;
+  readonly stat: Stat | undefined;
+  /** The name as the server writes it. */
+  readonly written: string;
+  /** The server's clock, in milliseconds since 1970. */
+  readonly serverTime: number | undefined;
+}
+
+/** @throws the error of a refusal of the folder itself, which some servers put into the multistatus */
+const memberOf = (
+  folder: readonly string[],
+  asked: DavRequest,
+  response: DavResponse,
+  serverTime: number | undefined,
+): Member => {
+  const relation = relationOf(folder, response.href);
+  const isRefused = response.status !== undefined && !isSuccess(response.status);
+  if (relation.kind === 'self') {
+    if (isRefused) throw errorOfStatus(asked, response.status);
+    const { name } = asked.path;
+    return { isSelf: true, stat: statOf(name, response), written: name, serverTime };
+  }
+  if (relation.kind === 'other' || isRefused)
+    return { isSelf: false, stat: undefined, written: '', serverTime };
+  return { isSelf: false, stat: statOf(relation.name, response), written: relation.written, serverTime };
+};
+
+/** Small batches put together. */
+async function* inBatches<T>(small: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {
+  let batch: T[] = [];
+  for await (const items of small) {
+    batch.push(...items);
+    if (batch.length < BATCH) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** What the server says of its resources. */
+export class Propfind {
+  readonly #client: DavClient;
+  readonly #urlOf: (path: SourcePath, kind: 'file' | 'folder') => URL;
+  #rootSegments: Promise<readonly string[]> | undefined;
+
+  constructor(client: DavClient, urlOf: (path: SourcePath, kind: 'file' | 'folder') => URL) {
+    this.#client = client;
+    this.#urlOf = urlOf;
+  }
+
+  /**
+   * The folder and its entries, as the server sends them. @throws CorruptError for what is not about that
+   * folder
+   */
+  async *members(
+    path: SourcePath,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<readonly Member[], void, undefined> {
+    const folder = [...(await orAborted(this.#reportedRoot(), signal)), ...path.segments];
+    const asked = this.#request(path, 'folder', '1', signal);
+    const answer = await this.#multistatus(asked);
+    const serverTime = timeOf(answer.headers['date']);
+    let hasSelf = false;
+    for await (const batch of inBatches(this.responses(asked, answer, MOST_LISTING))) {
+      const members = batch.map((response) => memberOf(folder, asked, response, serverTime));
+      hasSelf ||= members.some(({ isSelf }) => isSelf);
+      if (!hasSelf && members.every(({ stat }) => stat === undefined)) break;
+      yield members;
+    }
+    if (hasSelf) return;
+    // Entries that are not recognised must never pass for an empty folder.
+    this.#rootSegments = undefined;
+    throw new CorruptError({ detail: 'a listing that is not about the folder that was asked for' });
+  }
+
+  /** Where the server says that the root is, which differs from where we ask behind some proxies. */
+  #reportedRoot(): Promise<readonly string[]> {
+    const known = this.#rootSegments;
+    if (known !== undefined) return known;
+    // Without a signal, because all who ask share it. A failure is not kept.
+    const asking = this.#askRoot();
+    this.#rootSegments = asking;
+    asking.catch(() => {
+      if (this.#rootSegments === asking) this.#rootSegments = undefined;
+    });
+    return asking;
+  }
+
+  async #askRoot(): Promise<readonly string[]> {
+    const { found } = await this.self(SourcePath.root, 'folder', undefined);
+    const segments = found === undefined ? undefined : segmentsOfHref(found.href);
+    if (segments === undefined)
+      throw new CorruptError({ detail: 'the server does not report where the root is' });
+    if (found?.isCollection !== true)
+      throw new StorageUnavailableError({ detail: 'url is not a collection' });
+    return segments.map((segment) => segment.normalize('NFC'));
+  }
+
+  /** What the server says of one resource, and when. */
+  async self(
+    path: SourcePath,
+    kind: 'file' | 'folder',
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly found: DavResponse | undefined; readonly date: string | undefined }> {
+    const asked = this.#request(path, kind, '0', signal);
+    const answer = await this.#multistatus(asked);
+    let found: DavResponse | undefined;
+    for await (const [first] of this.responses(asked, answer)) found ??= first;
+    if (found?.status !== undefined && !isSuccess(found.status)) throw errorOfStatus(asked, found.status);
+    return { found, date: answer.headers['date'] };
+  }
+
+  #request(
+    path: SourcePath,
+    kind: 'file' | 'folder',
+    depth: '0' | '1',
+    signal: AbortSignal | undefined,
+  ): DavRequest {
+    const headers = { ...XML, depth };
+    return { method: 'PROPFIND', path, url: this.#urlOf(path, kind), headers, body: PROPERTIES, signal };
+  }
+
+  /**
+   * The answer to a PROPFIND. Some servers fail at what is being replaced in that moment, so it is asked for
+   * again.
+   */
+  async #multistatus(asked: DavRequest): Promise<DavAnswer> {
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await this.#client.send(asked);
+      if (answer.status === 207) return answer;
+      await dropBody(answer);
+      if (answer.status === 405) {
+        const detail = 'PROPFIND is not allowed: url is not a WebDAV collection';
+        throw new StorageDeniedError({ detail, cause: new StatusError(answer.status) });
+      }
+      if (answer.status !== 500 || attempt === PROPFIND_ATTEMPTS)
+        throw errorOfStatus(asked, isSuccess(answer.status) ? 502 : answer.status);
+      await pause(attempt, BACKOFF, asked.signal);
+    }
+  }
+
+  /** The parts of a multistatus, in batches. The answer's body is gone afterwards. */
+  async *responses(
+    asked: DavRequest,
+    answer: DavAnswer,
+    most = MOST_SMALL,
+  ): AsyncGenerator<readonly DavResponse[]> {
+    const body = decodedBody(answer);
+    try {
+      yield* readMultistatus(body as AsyncIterable<Uint8Array>, most, listingBudget());
+    } catch (error) {
+      asked.signal?.throwIfAborted();
+      throw this.#client.failure(asked, error);
+    } finally {
+      body.destroy();
+      answer.body.destroy();
+    }
+  }
+}

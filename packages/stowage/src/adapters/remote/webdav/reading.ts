@@ -1,0 +1,121 @@
+import { Readable } from 'node:stream';
+import { ChangedMeanwhileError, CorruptError } from '../../../errors/errors.ts';
+import { strongEtag, wholeSize } from '../core/answers.ts';
+import { passBody } from '../core/body.ts';
+import type { ByteRange, ReadOptions, ReadResult, Stat } from '../../../storage/adapter.ts';
+import { isSameVersion } from '../../../storage/same-version.ts';
+import type { SourcePath } from '../../../storage/source-path.ts';
+import { dropBody, type DavAnswer, type DavRequest } from './client.ts';
+import { errorOfStatus } from './errors.ts';
+import { lengthOf, timeOf } from './multistatus.ts';
+import type { Resources } from './resources.ts';
+
+const sizeOf = ({ status, headers }: DavAnswer): number | undefined =>
+  status === 206 ? wholeSize(headers['content-range']) : lengthOf(headers['content-length']);
+
+/** What the answer says of the file; where it says nothing, what was known before. */
+const statFrom = (answer: DavAnswer, known: Stat): Stat => ({
+  ...known,
+  size: sizeOf(answer) ?? known.size,
+  modifiedAt: timeOf(answer.headers['last-modified']) ?? known.modifiedAt,
+  // Where PROPFIND reports no version, neither do we: the two would not compare.
+  etag: known.etag === undefined ? undefined : (strongEtag(answer.headers['etag']) ?? known.etag),
+});
+
+const headersFor = ({ range, ifMatch }: ReadOptions): Record<string, string> => ({
+  'accept-encoding': 'identity',
+  ...(range === undefined ? {} : { range: `bytes=${String(range.start)}-${String(range.end)}` }),
+  ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+});
+
+/** The bytes of a range from a body that begins at byte `first` of the file; the transfer ends after them. */
+async function* cutOut(body: Readable, first: number, { start, end }: ByteRange): AsyncGenerator<Uint8Array> {
+  let at = first;
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    const part = chunk.subarray(Math.max(0, start - at), Math.max(0, end + 1 - at));
+    at += chunk.byteLength;
+    if (part.byteLength > 0) yield part;
+    if (at > end) return;
+  }
+}
+
+/** The part of the file that an answer holds; undefined: the whole file. */
+const partIn = ({ status, headers }: DavAnswer): ByteRange | undefined => {
+  if (status !== 206) return undefined;
+  const [, start, end] = /^bytes (\d+)-(\d+)/iu.exec(headers['content-range'] ?? '') ?? [];
+  return { start: Number(start), end: Number(end) };
+};
+
+interface Content {
+  readonly range: ByteRange | undefined;
+  /** What the body holds, see `partIn`. */
+  readonly part: ByteRange | undefined;
+  /** Of the file, in bytes. */
+  readonly size: number | undefined;
+}
+
+/**
+ * What was asked for of an answer's body. Some servers send more: all of the file, or all from the start on.
+ */
+const contentOf = (
+  { client }: Resources,
+  asked: DavRequest,
+  { body }: DavAnswer,
+  { range, part, size }: Content,
+): Readable => {
+  const isLonger = range !== undefined && part?.end !== range.end;
+  const first = part?.start ?? 0;
+  const wanted = isLonger ? Readable.from(cutOut(body, first, range), { objectMode: false }) : body;
+  const stream = passBody(wanted, {
+    length: range === undefined ? size : range.end - range.start + 1,
+    signal: asked.signal,
+    failure: (error) => client.failure(asked, error),
+  });
+  // Also when reading has not begun.
+  stream.once('close', () => body.destroy());
+  return stream;
+};
+
+/**
+ * How often a file that is being replaced is opened again, until its size is the one that was reported
+ * before.
+ */
+const REOPENINGS = 2;
+
+/**
+ * Opens a file that is known to be one.
+ * @throws NotFoundError, ChangedMeanwhileError, CorruptError
+ */
+export const openFile = async (
+  resources: Resources,
+  path: SourcePath,
+  known: Stat,
+  options: ReadOptions,
+  reopenings = REOPENINGS,
+): Promise<ReadResult> => {
+  const { range, ifMatch, signal } = options;
+  const url = resources.url(path, 'file');
+  const asked: DavRequest = { method: 'GET', path, url, signal, headers: headersFor(options) };
+  const answer = await resources.client.send(asked);
+  if (answer.status !== 200 && answer.status !== 206) {
+    await dropBody(answer);
+    throw answer.status === 412 ? new ChangedMeanwhileError() : errorOfStatus(asked, answer.status);
+  }
+  const stat = statFrom(answer, known);
+  if (ifMatch !== undefined && stat.etag !== ifMatch) {
+    answer.body.destroy();
+    throw new ChangedMeanwhileError();
+  }
+  const part = partIn(answer);
+  if (part !== undefined && part.start !== range?.start) {
+    answer.body.destroy();
+    throw new CorruptError({ detail: 'the server sent another part of the file' });
+  }
+  if (known.size !== undefined && stat.size !== known.size && reopenings > 0) {
+    answer.body.destroy();
+    const now = await resources.stat(path, options);
+    if (isSameVersion(now, known)) throw new CorruptError({ detail: 'the server sent another length' });
+    return openFile(resources, path, now, options, reopenings - 1);
+  }
+  return { stat, stream: contentOf(resources, asked, answer, { range, part, size: stat.size }) };
+};

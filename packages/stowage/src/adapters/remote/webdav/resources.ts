@@ -1,0 +1,213 @@
+import { ListedNames } from '../../support/listed-names.ts';
+import { respell, Spellings } from '../../support/spellings.ts';
+import { CorruptError, NotFoundError, StowageError } from '../../../errors/errors.ts';
+import { pause } from '../core/backoff.ts';
+import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
+import { SourcePath } from '../../../storage/source-path.ts';
+import { urlOf } from './address.ts';
+import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
+import { LostConnectionError, SilenceError } from './connections.ts';
+import { statOf, timeOf } from './multistatus.ts';
+import { BACKOFF, Propfind, PROPFIND_ATTEMPTS, type Member } from './propfind.ts';
+
+/** How often something is sent that the server refuses for the moment: within about a second. */
+const ATTEMPTS = 8;
+/** How many times `timeout` the server has to copy, move or remove a folder with all it holds. */
+const FOLDER_PATIENCE = 10;
+
+/**
+ * What is seen after the answer to a change was lost. Unknown: the server may still be at it, or somebody
+ * else was.
+ */
+export type Outcome = 'done' | 'untouched' | 'unknown';
+
+/** A request that changes something. */
+export interface Change extends Partial<Omit<DavRequest, 'path' | 'method'>> {
+  /**
+   * Statuses that may be another one in a moment. Default: 423, because some servers lock for the time of
+   * each request.
+   */
+  readonly isPassing?: (status: number) => boolean;
+  /** Asked before each repetition; false: the refusal stands. */
+  readonly again?: () => Promise<boolean>;
+  /** Finds out what has happened when the answer is lost. Default: the loss is an error. */
+  readonly outcome?: () => Promise<Outcome>;
+}
+
+/** One that can be shown. */
+export type ListedMember = Member & { readonly stat: Stat };
+
+/** The resources of one store: their addresses, and what the server says of them. */
+export class Resources {
+  readonly client: DavClient;
+  readonly spellings = new Spellings();
+  readonly #root: URL;
+  readonly #propfind: Propfind;
+
+  /** `root` is the URL of the collection, `prefix` the path of the store below it. */
+  constructor(client: DavClient, root: URL, prefix: SourcePath) {
+    this.client = client;
+    this.#root = urlOf(root, prefix.segments, 'folder');
+    if (!this.#root.pathname.endsWith('/')) this.#root.pathname += '/';
+    this.#propfind = new Propfind(client, (path, kind) => this.url(path, kind));
+  }
+
+  url(path: SourcePath, kind: 'file' | 'folder'): URL {
+    return urlOf(this.#root, this.spellings.segmentsOf(path), kind);
+  }
+
+  /**
+   * Sends a request whose answer has no content of interest; returns the status, that of a refusal inside a
+   * multistatus too. A passing refusal is asked again, unless its body cannot be sent twice.
+   */
+  async act(method: string, path: SourcePath, kind: 'file' | 'folder', change: Change): Promise<number> {
+    const { isPassing = (status) => status === 423, again, outcome, ...more } = change;
+    const patience = kind === 'folder' && method !== 'MKCOL' ? FOLDER_PATIENCE : 1;
+    const asked: DavRequest = { method, path, url: this.url(path, kind), patience, ...more };
+    const mayRepeat = typeof asked.body !== 'object' || asked.body.repeatable;
+    let status = await this.#sendChange(asked, outcome);
+    for (let attempt = 1; mayRepeat && attempt < ATTEMPTS && isPassing(status); attempt += 1) {
+      await pause(attempt, BACKOFF, asked.signal);
+      if (again !== undefined && !(await again())) return status;
+      status = await this.#sendChange(asked, outcome);
+    }
+    return status;
+  }
+
+  /** COPY or MOVE. */
+  transfer(
+    method: 'COPY' | 'MOVE',
+    { from, to }: { readonly from: SourcePath; readonly to: SourcePath },
+    kind: 'file' | 'folder',
+    { overwrite, ...change }: Change & { readonly overwrite: 'F' | 'T' },
+  ): Promise<number> {
+    const depth = kind === 'folder' ? { depth: 'infinity' } : {};
+    const headers = { destination: this.url(to, kind).href, overwrite, ...depth };
+    return this.act(method, from, kind, { ...change, headers });
+  }
+
+  /** What lies at a path. @throws NotFoundError */
+  async stat(path: SourcePath, { signal }: OperationOptions): Promise<Stat> {
+    const { found } = await this.#propfind.self(path, 'file', signal);
+    if (found === undefined) throw new NotFoundError({ detail: 'an empty multistatus' });
+    return statOf(path.name, found);
+  }
+
+  /** @throws NotFoundError where the root is missing */
+  async requireRoot({ signal }: OperationOptions): Promise<void> {
+    await this.#propfind.self(SourcePath.root, 'folder', signal);
+  }
+
+  /** Whether anything lies at a path, also below temporary names. */
+  async exists(path: SourcePath, options: OperationOptions): Promise<boolean> {
+    return (await this.age(path, options)) !== undefined;
+  }
+
+  /**
+   * How long ago something was changed, by the server's own clock; `ms` undefined where it does not say.
+   * Undefined: nothing lies there.
+   */
+  async age(
+    path: SourcePath,
+    { signal }: OperationOptions,
+  ): Promise<{ readonly ms: number | undefined } | undefined> {
+    try {
+      const { found, date } = await this.#propfind.self(path, 'file', signal);
+      const [now, then] = [timeOf(date), timeOf(found?.lastModified)];
+      return { ms: now === undefined || then === undefined ? undefined : now - then };
+    } catch (error) {
+      if (error instanceof NotFoundError) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * After nothing was found: whether the server has the path in another spelling. Remembers what it finds.
+   */
+  async respell(path: SourcePath, options: OperationOptions): Promise<boolean> {
+    return respell(this.spellings, path, (one) => this.exists(one, options));
+  }
+
+  /**
+   * The entries of a folder and the folder itself, each name once, as the server sends them. Reports at the
+   * end how many it has left out. @throws NotFoundError, CorruptError
+   */
+  async *children(
+    path: SourcePath,
+    { signal, onOmitted }: OperationOptions & { readonly onOmitted?: ((count: number) => void) | undefined },
+  ): AsyncGenerator<readonly ListedMember[], void, undefined> {
+    const listed = new ListedNames<ListedMember>(path, this.spellings);
+    let omitted = 0;
+    for await (const batch of this.members(path, { signal })) {
+      yield batch.filter((member): member is ListedMember => {
+        const { isSelf, stat, written } = member;
+        if (isSelf) return true;
+        const isShown = stat !== undefined && listed.pass(stat.name, written, { ...member, stat });
+        if (!isShown) omitted += 1;
+        return isShown;
+      });
+    }
+    const rest = listed.rest();
+    if (omitted > rest.length) onOmitted?.(omitted - rest.length);
+    yield rest;
+  }
+
+  /**
+   * All that the server reports of a folder. Some servers break off when an entry vanishes meanwhile, so an
+   * answer that breaks within its first thousand entries is asked for again; so is one that is not about the
+   * folder, since the server may report another root by now. @throws NotFoundError, CorruptError
+   */
+  async *members(
+    path: SourcePath,
+    { signal }: OperationOptions,
+  ): AsyncGenerator<readonly Member[], void, undefined> {
+    for (let attempt = 1; ; attempt += 1) {
+      let hasYielded = false;
+      try {
+        for await (const batch of this.#propfind.members(path, signal)) {
+          hasYielded = true;
+          yield batch;
+        }
+        return;
+      } catch (error) {
+        const isFirst = !hasYielded && attempt === 1;
+        if (error instanceof NotFoundError && isFirst && (await this.respell(path, { signal }))) continue;
+        if (hasYielded || attempt === PROPFIND_ATTEMPTS || !(error instanceof CorruptError)) throw error;
+      }
+      await pause(attempt, BACKOFF, signal);
+    }
+  }
+
+  /** Sends it once; and again when the connection was closed before the server can have seen it. */
+  async #sendChange(asked: DavRequest, outcome: Change['outcome']): Promise<number> {
+    const send = async (): Promise<number> => this.#finalStatus(asked, await this.client.send(asked));
+    try {
+      return await send();
+    } catch (error) {
+      const cause = error instanceof StowageError ? error.cause : undefined;
+      const isLost = cause instanceof LostConnectionError;
+      if (outcome === undefined || !(isLost || cause instanceof SilenceError)) {
+        asked.signal?.throwIfAborted();
+        throw error;
+      }
+      const seen = await outcome().catch((): Outcome => 'unknown');
+      if (seen === 'done') return 204;
+      asked.signal?.throwIfAborted();
+      if (seen === 'untouched' && isLost && cause.wasKept) return send();
+      throw error;
+    }
+  }
+
+  /** Some servers answer refusals by a multistatus that looks like a success. */
+  async #finalStatus(asked: DavRequest, answer: DavAnswer): Promise<number> {
+    if (answer.status !== 207) {
+      await dropBody(answer);
+      return answer.status;
+    }
+    let worst = 200;
+    for await (const batch of this.#propfind.responses(asked, answer)) {
+      for (const { status = 200 } of batch) worst = Math.max(worst, status);
+    }
+    return worst;
+  }
+}

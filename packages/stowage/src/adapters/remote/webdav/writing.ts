@@ -1,0 +1,233 @@
+import { buffer } from 'node:stream/consumers';
+import { Readable } from 'node:stream';
+import { spool } from '../../../storage/spool.ts';
+import { mimeTypeOf } from '../../../basics/content/mime-type.ts';
+import {
+  AlreadyExistsError,
+  CorruptError,
+  IntoItselfError,
+  NotFoundError,
+  WrongKindError,
+} from '../../../errors/errors.ts';
+import { newTempName } from '../core/temporary-names.ts';
+import type {
+  OperationOptions,
+  PutOptions,
+  StagedFile,
+  Stat,
+  WriteOptions,
+} from '../../../storage/adapter.ts';
+import type { SourcePath } from '../../../storage/source-path.ts';
+import type { Content } from './client.ts';
+import { errorOfStatus } from './errors.ts';
+import { isSuccess } from './propfind.ts';
+import type { Outcome } from './resources.ts';
+import type { Store } from './store.ts';
+
+/** Contents of up to this size are kept in memory where they may have to be sent twice. */
+const MOST_IN_MEMORY = 256 * 1024;
+
+/** Runs `work` with a temporary name in a folder; what lies there is removed when it fails. */
+const withTemp = async <T>(
+  { leftovers }: Store,
+  folder: SourcePath,
+  kind: 'file' | 'folder',
+  work: (temp: SourcePath) => Promise<T>,
+): Promise<T> => {
+  const temp = folder.below(newTempName());
+  try {
+    return await work(temp);
+  } catch (error) {
+    await leftovers.remove({ path: temp, kind });
+    throw error;
+  }
+};
+
+/** COPY of a file or folder to a temporary name. */
+const copyTo = async (
+  store: Store,
+  { from, temp }: { readonly from: SourcePath; readonly temp: SourcePath },
+  kind: 'file' | 'folder',
+  options: OperationOptions,
+): Promise<void> => {
+  const { resources } = store;
+  const { signal } = options;
+  const outcome = async (): Promise<Outcome> =>
+    (await resources.exists(temp, {})) ? 'unknown' : 'untouched';
+  const status = await store.intoFolder(temp, options, () =>
+    resources.transfer('COPY', { from, to: temp }, kind, { overwrite: 'F', signal, outcome }),
+  );
+  signal?.throwIfAborted();
+  if (!isSuccess(status)) throw errorOfStatus({ method: 'COPY', path: from }, status);
+};
+
+/** Sends content to a temporary name beside its target. */
+const sendTo = async (
+  store: Store,
+  temp: SourcePath,
+  path: SourcePath,
+  { body, ...options }: OperationOptions & { readonly body: Content },
+): Promise<Stat> => {
+  const { resources, letterCase } = store;
+  const headers = { 'content-type': mimeTypeOf(path.name) };
+  if (!body.repeatable) await store.ensureFolder(path.parent, options);
+  const { signal } = options;
+  const status = await store.intoFolder(temp, options, () =>
+    resources.act('PUT', temp, 'file', { body, signal, headers }),
+  );
+  if (!isSuccess(status)) throw errorOfStatus({ method: 'PUT', path }, status);
+  const written = await resources.stat(temp, options);
+  if (written.size !== undefined && written.size !== body.size) {
+    throw new CorruptError({ detail: `stored ${String(written.size)} of ${String(body.size)} bytes` });
+  }
+  await letterCase.learn(resources, temp, options);
+  return written;
+};
+
+/** Content goes to a temporary name first, and from there over its target: a part of it is never seen. */
+const putFile = async (
+  store: Store,
+  path: SourcePath,
+  body: Content,
+  options: WriteOptions,
+): Promise<Stat> => {
+  await store.prepare(path, options, true);
+  return withTemp(store, path.parent, 'file', async (temp) => {
+    const written = await sendTo(store, temp, path, { body, signal: options.signal });
+    await store.giveName(temp, path, options);
+    return { ...written, name: path.name, size: body.size };
+  });
+};
+
+/** Stores content whose length may not be known. */
+export const writeFile = async (
+  store: Store,
+  path: SourcePath,
+  chunks: AsyncIterable<Uint8Array>,
+  options: WriteOptions,
+): Promise<Stat> => {
+  const { size, signal } = options;
+  const content = Readable.from(chunks, { objectMode: false });
+  if (size !== undefined && size <= MOST_IN_MEMORY) {
+    const bytes = await buffer(content);
+    const open = (): Readable => Readable.from([bytes], { objectMode: false });
+    return putFile(store, path, { open, size, repeatable: true }, options);
+  }
+  if (size !== undefined && !store.resources.client.mayRepeat)
+    return putFile(store, path, { open: () => content, size, repeatable: false }, options);
+  // Without a length, or where the server may refuse a login once or redirect, the content must be at hand
+  // again.
+  const file = await spool(content, { signal });
+  try {
+    return await putFile(
+      store,
+      path,
+      { open: () => file.open(), size: file.size, repeatable: true },
+      options,
+    );
+  } finally {
+    await file.remove();
+  }
+};
+
+/** Content that waits for its name. It is sent once per folder, however many names are tried. */
+export const stageFile = async (
+  store: Store,
+  content: Readable,
+  options: OperationOptions,
+  requireWritable: (path: SourcePath, options: WriteOptions) => void,
+): Promise<StagedFile> => {
+  const file = await spool(content, options);
+  const body: Content = { open: () => file.open(), size: file.size, repeatable: true };
+  let sent: { readonly temp: SourcePath; readonly stat: Stat } | undefined;
+  let hasEnded = false;
+  const drop = async (): Promise<void> => {
+    const dropped = sent;
+    sent = undefined;
+    if (dropped !== undefined) await store.leftovers.remove({ path: dropped.temp, kind: 'file' });
+  };
+  const end = async (): Promise<void> => {
+    hasEnded = true;
+    await Promise.all([file.remove(), drop()]);
+  };
+  const sendBeside = async (target: SourcePath, { signal }: OperationOptions) => {
+    if (sent?.temp.parent.equals(target.parent) === true) return sent;
+    await drop();
+    return withTemp(store, target.parent, 'file', async (temp) => {
+      sent = { temp, stat: await sendTo(store, temp, target, { body, signal }) };
+      return sent;
+    });
+  };
+  return {
+    size: file.size,
+    open: () => file.open(),
+    commit: async (target, commitOptions = {}) => {
+      if (hasEnded)
+        throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
+      requireWritable(target, commitOptions);
+      await store.prepare(target, commitOptions, true);
+      try {
+        const { temp, stat } = await sendBeside(target, commitOptions);
+        await store.giveName(temp, target, commitOptions);
+        sent = undefined;
+        await end();
+        return { ...stat, name: target.name, size: body.size };
+      } catch (error) {
+        // The next name may be free; after any other failure nothing stays on the server.
+        if (!(error instanceof AlreadyExistsError)) await drop();
+        throw error;
+      }
+    },
+    discard: end,
+  };
+};
+
+/**
+ * Copies or moves a file on the server. A copy is made under a temporary name, so that it is seen when it is
+ * whole.
+ */
+export const transferFile = async (
+  store: Store,
+  method: 'COPY' | 'MOVE',
+  { from, to }: { readonly from: SourcePath; readonly to: SourcePath },
+  options: PutOptions,
+): Promise<void> => {
+  const isNew = options.createOnly === true;
+  const conflict = (): Error => (isNew ? new AlreadyExistsError() : new WrongKindError());
+  await store.prepare(to, options, true);
+  if ((await store.stat(from, options)).kind === 'folder') throw new WrongKindError();
+  if (to.isRoot) throw conflict();
+  if (from.equals(to)) {
+    if (isNew) throw new AlreadyExistsError();
+    return;
+  }
+  // Where `Overwrite: F` may not be obeyed, one wrong answer to the look of `giveName` must not cost a file.
+  const looks = method === 'COPY' || (isNew && !store.knowsOverwrite);
+  const found = looks ? await store.find(to, options) : undefined;
+  if (found !== undefined && (isNew || found.kind === 'folder')) throw conflict();
+  if (method === 'MOVE') return store.giveName(from, to, options);
+  await withTemp(store, to.parent, 'file', async (temp) => {
+    await copyTo(store, { from, temp }, 'file', options);
+    await store.giveName(temp, to, options);
+  });
+};
+
+/**
+ * Copies or moves a folder on the server; always create-only. A copy is made under a temporary name as well.
+ */
+export const transferFolder = async (
+  store: Store,
+  method: 'COPY' | 'MOVE',
+  { from, to }: { readonly from: SourcePath; readonly to: SourcePath },
+  options: OperationOptions,
+): Promise<void> => {
+  await store.prepare(to, options, true);
+  if ((await store.stat(from, options)).kind === 'file') throw new WrongKindError();
+  if (to.isRoot || (await store.find(to, options)) !== undefined) throw new AlreadyExistsError();
+  if (from.contains(to)) throw new IntoItselfError();
+  if (method === 'MOVE') return store.giveFolderName(from, to, options);
+  await withTemp(store, to.parent, 'folder', async (temp) => {
+    await copyTo(store, { from, temp }, 'folder', options);
+    await store.giveFolderName(temp, to, options);
+  });
+};

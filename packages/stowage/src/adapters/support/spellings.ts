@@ -1,0 +1,68 @@
+import { decomposed } from './decomposed.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+
+const MOST = 10_000;
+
+/**
+ * How entries are written in a store whose names are not composed there; paths always are. Remembers the last
+ * 10,000; what is forgotten is found again by listings, or by asking for the decomposed name.
+ */
+export class Spellings {
+  readonly #written = new Map<string, string>();
+
+  /** The name that an entry has in the store, where it is known to be another one than the path's. */
+  get(path: SourcePath): string | undefined {
+    return this.#written.get(path.toString());
+  }
+
+  note(path: SourcePath, written: string): void {
+    this.forget(path);
+    if (written === path.name) return;
+    const [oldest] = this.#written.keys();
+    if (this.#written.size >= MOST && oldest !== undefined) this.#written.delete(oldest);
+    this.#written.set(path.toString(), written);
+  }
+
+  forget(path: SourcePath): void {
+    this.#written.delete(path.toString());
+  }
+
+  /** The segments of a path as the store has them, as far as that is known. */
+  segmentsOf({ segments }: SourcePath): readonly string[] {
+    if (this.#written.size === 0) return segments;
+    return segments.map(
+      (segment, index) => this.#written.get(segments.slice(0, index + 1).join('/')) ?? segment,
+    );
+  }
+}
+
+/**
+ * To be asked when nothing was found under a path: whether it, or a folder on the way, is written in
+ * decomposed letters. Remembers what it finds. Costs one question for each name that can be written so, and
+ * one or two more for folders.
+ * @param exists asks the store about a path in the spelling that is known by then
+ */
+export const respell = async (
+  spellings: Spellings,
+  path: SourcePath,
+  exists: (one: SourcePath) => Promise<boolean>,
+): Promise<boolean> => {
+  let isFound = false;
+  for (const one of path.ancestry()) {
+    const written = decomposed(one.name);
+    if (written === undefined) continue;
+    const wasAsked = one === path && !isFound;
+    if (!wasAsked && (await exists(one))) continue;
+    spellings.note(one, spellings.get(one) === undefined ? written : one.name);
+    let isThere = false;
+    try {
+      isThere = await exists(one);
+    } finally {
+      // Also when the store did not answer: what is not known is not remembered.
+      if (!isThere) spellings.forget(one);
+    }
+    if (!isThere) return false;
+    isFound = true;
+  }
+  return isFound;
+};

@@ -1,0 +1,89 @@
+import { createConnector, type ConnectorOptions } from './connector.ts';
+import { DEFAULT_ADDRESS } from './config/environment.ts';
+import type { ConfigInput } from './config/types.ts';
+import type { WebhookFigures } from './config/event.ts';
+import type { ConnectorHooks } from './hooks.ts';
+import { toFetchHandler } from './http/bridges/fetch.ts';
+import { toNodeHandler } from './http/bridges/node.ts';
+import { listen, type ListeningServer } from './http/server.ts';
+import type { Logger } from './basics/log/logger.ts';
+import type { Router } from './router.ts';
+import { readVersion } from './version.ts';
+
+export type AppOptions = Omit<ConnectorOptions, 'version' | 'isMounted' | 'onlyLooks'>;
+
+/** What a module for `stowage serve --config` may export instead of a configuration alone. */
+export interface ServiceDefinition {
+  /** Absent: the source of the environment. */
+  readonly config?: ConfigInput | null | undefined;
+  readonly hooks?: ConnectorHooks | undefined;
+  /** Default: JSON lines on standard error. */
+  readonly logger?: Logger | undefined;
+}
+
+/** Returns what it is given. In a module for `--config` it brings the types. */
+export const defineConfig: {
+  (definition: ServiceDefinition): ServiceDefinition;
+  (config: ConfigInput): ConfigInput;
+} = <Written>(written: Written): Written => written;
+
+/** A standalone connector. */
+export interface App extends Router {
+  /**
+   * Starts to serve over HTTP. Port 0 takes any free one; the host defaults to 127.0.0.1. Rejects when the
+   * address cannot be had, and after `close`.
+   */
+  listen(port?: number, host?: string): Promise<ListeningServer>;
+  /**
+   * Asks the store of every configured source for its root and returns the names of those that do not answer
+   * in time (default: 3 seconds). Never rejects; the log has the causes. Costs one listing a source.
+   */
+  unavailableSources(timeoutMs?: number): Promise<readonly string[]>;
+  /**
+   * How each webhook does, in the order of the setting: what waits, and what came of it since the start.
+   * Never rejects.
+   */
+  webhooks(): Promise<readonly WebhookFigures[]>;
+  /** Refuses new requests, lets the running ones finish (at most 30 seconds), then frees everything. */
+  close(): Promise<void>;
+}
+
+/**
+ * Builds a standalone connector. Without a configuration it serves one source, built from the environment.
+ * Every answer carries `X-App-Version`.
+ * @throws ConfigError listing every problem of the configuration.
+ */
+export const createApp = <Native = unknown>(
+  config?: ConfigInput | null,
+  hooks: ConnectorHooks<Native> = {},
+  options: AppOptions = {},
+): App => {
+  const version = readVersion();
+  const connector = createConnector(config, hooks, { ...options, version });
+  const servers = new Set<ListeningServer>();
+  const handler = toNodeHandler(connector.handle);
+  let isClosed = false;
+  return {
+    fetch: toFetchHandler(connector.handle),
+    handler,
+    handle: connector.handle,
+    urlFor: connector.urlFor,
+    unavailableSources: (timeoutMs = 3000) => connector.unavailableSources(timeoutMs),
+    webhooks: connector.webhooks,
+    listen: async (port = DEFAULT_ADDRESS.port, host = DEFAULT_ADDRESS.host) => {
+      if (isClosed) throw new Error('This app has been closed.');
+      const server = await listen(handler, { port, host, headers: { 'x-app-version': version } });
+      servers.add(server);
+      if (isClosed) {
+        await server.close();
+        throw new Error('This app has been closed.');
+      }
+      return server;
+    },
+    close: async () => {
+      isClosed = true;
+      await Promise.all([...servers].map((server) => server.close()));
+      await connector.close();
+    },
+  };
+};

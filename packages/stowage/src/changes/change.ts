@@ -1,0 +1,153 @@
+import type { PictureSize } from '../pictures/engine.ts';
+import type { DrawnThumbnail } from '../pictures/thumbnails.ts';
+import type { EntryKind, Stat } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { TrashRecord } from '../storage/trash/trashed.ts';
+import type { Item } from '../view/item.ts';
+import type { OpenSource } from '../view/open-source.ts';
+import type { ChangeContext } from './context.ts';
+import type { UploadedFile } from './uploaded-file.ts';
+
+/** What a change says of where it happens. */
+interface At {
+  /** The source that changes; of a move or copy the one that something goes into. */
+  readonly open: OpenSource;
+  /** The path that changes or is wanted: of uploads their folder. */
+  readonly path: SourcePath;
+}
+
+/** What the host may give another name. */
+interface Named extends At {
+  /** The host has been asked, and wants this path. */
+  readonly isAsked?: boolean;
+}
+
+/** A new folder. */
+export interface MakeFolder extends Named {
+  readonly type: 'makeFolder';
+}
+
+/** Something leaves its path: into the trash where the source has one, else for good. */
+export interface Remove extends At {
+  readonly type: 'remove';
+  readonly kind: EntryKind;
+}
+
+/** Something gets another path, or a copy there. Nothing is replaced; the copy may get a number. */
+export interface Transfer extends Named {
+  readonly type: 'move' | 'rename' | 'copy';
+  /** Where the item lies: `open`, or another source, from which it comes with the name that it may have. */
+  readonly from: OpenSource;
+  readonly item: Item;
+}
+
+/** Something comes back from the trash, under its name or a numbered one. */
+export interface Restore extends At {
+  readonly type: 'restore';
+  readonly record: TrashRecord;
+}
+
+/** Something leaves the trash for good. `path` is where it was. */
+export interface Erase extends At {
+  readonly type: 'erase';
+  readonly record: TrashRecord;
+  /** It belongs to a change that has been asked for and will be told as a whole. */
+  readonly isPart?: boolean;
+}
+
+/** All that the trash gives leaves it for good. */
+export interface EmptyTrash extends At {
+  readonly type: 'emptyTrash';
+  readonly records: AsyncIterable<TrashRecord>;
+}
+
+/** The files of one form: when one fails, none of them stays, except where it has replaced another. */
+export interface Create extends At {
+  readonly type: 'create';
+  readonly files: readonly UploadedFile[];
+  /** The access keys that each needs under its name. */
+  readonly keys: readonly string[];
+  /** Failures name the file that they are about. */
+  readonly isForm: boolean;
+}
+
+/** New content of a picture, or a new picture made of it. */
+export interface Edit extends At {
+  readonly type: 'edit';
+  /** The access key that it needs under its name. */
+  readonly key: string;
+  /** What it was made of. */
+  readonly from: SourcePath | undefined;
+  /** As far as it is known before. */
+  readonly bytes?: number;
+  /** It goes over the file that has the path, whatever the strategy of the source. */
+  readonly isOver: boolean;
+  /** Makes the content and has it stored; not where there is nothing to be stored. */
+  readonly make: (store: (content: NewContent) => Promise<void>) => Promise<void>;
+}
+
+/** Content gets one name: a part of `create` or `edit`. */
+export interface Put extends At {
+  readonly type: 'put';
+  readonly keys: readonly string[];
+  readonly content: Content;
+  readonly createOnly?: boolean | undefined;
+}
+
+/** A document that is made and stored in no source. `make` returns its length in bytes. */
+export interface MakeDocument {
+  readonly type: 'document';
+  readonly path: SourcePath;
+  readonly make: () => Promise<number>;
+}
+
+/** Whatever changes, as data for `carryOut`. */
+export type Change =
+  MakeFolder | Remove | Transfer | Restore | Erase | EmptyTrash | Create | Edit | Put | MakeDocument;
+
+/** Content without a name: staged, or in memory, perhaps for nothing but one version of a file. */
+export type Content =
+  Pick<UploadedFile, 'staged' | 'stagedIn'> | { readonly bytes: Buffer; readonly version?: Stat | undefined };
+
+/** Content with what is known of it, and what is kept beside it. */
+export interface NewContent {
+  readonly content: Content;
+  /** Of a picture as it is seen, as far as its header is readable. */
+  readonly seen?: PictureSize | undefined;
+  /** Less is stored than came. */
+  readonly isReduced?: boolean | undefined;
+  /** A picture as it came, that is kept beside the one that is stored. */
+  readonly original?: UploadedFile | undefined;
+  /** Of a picture that was decoded. */
+  readonly thumbnail?: DrawnThumbnail | undefined;
+}
+
+/** What has come of a change. */
+export interface Done {
+  readonly path: SourcePath;
+  readonly bytes?: number | undefined;
+}
+
+/** A file that has got its name. */
+export interface Stored extends Done, Pick<NewContent, 'seen' | 'isReduced' | 'thumbnail'> {
+  readonly bytes: number;
+  readonly stat: Stat;
+  /** An older file gave way to it. */
+  readonly replaced: boolean;
+  /** The picture as it came, where it is kept. */
+  readonly original?: Stored | undefined;
+}
+
+/** One change on its way through the stages. */
+export interface Passage extends ChangeContext {
+  /** What has happened so far, and stays: it is told, also when the rest has failed. */
+  readonly done: Done[];
+  /** Carries out a part of the change, by all stages. */
+  readonly carry: (part: Put | Erase) => Promise<readonly Done[]>;
+}
+
+/** Goes on with a change. The change with which it begins anew, where the host wants that; else undefined. */
+export type Next = (change: Change) => Promise<Change | undefined>;
+
+/** One thing that must happen with every change. What it does not care for it hands on. */
+export type Stage = (passage: Passage, change: Change, next: Next) => Promise<Change | undefined>;

@@ -1,0 +1,80 @@
+import type { Settings } from '../config/settings.ts';
+import { foldedFor } from '../basics/content/letter-case.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { requireFolder, ruleExtension } from '../view/item.ts';
+import type { OpenSource } from '../view/open-source.ts';
+import type { ChangeContext } from './context.ts';
+import { expectedName } from './incoming.ts';
+import { isFree, nameTaken } from './names.ts';
+import { newFileName } from './new-name.ts';
+import { fileTooLarge, withFileName } from './uploaded-file.ts';
+
+/**
+ * The name that an upload of this name will probably get: that of a picture follows its content.
+ * @throws UnsafeNameError, TypeNotAllowedError
+ */
+export const uploadName = (settings: Settings, filename: string): string =>
+  newFileName(settings, expectedName(settings, filename));
+
+/** The same, where the rules allow it by all of the keys. @throws AccessDeniedError, and as `uploadName` */
+export const checkName = (
+  { source, access }: OpenSource,
+  folder: SourcePath,
+  filename: string,
+  keys: readonly string[],
+): string => {
+  const name = uploadName(source.settings, filename);
+  const path = folder.child(name);
+  for (const key of keys) access.require(key, path, ruleExtension(path, 'file'));
+  return name;
+};
+
+/**
+ * Refuses names that are taken, or wanted twice, while nothing has been stored yet. @throws
+ * AlreadyExistsError
+ */
+export const requireUntaken = async (
+  { signal }: Pick<ChangeContext, 'signal'>,
+  { storage }: OpenSource,
+  folder: SourcePath,
+  names: readonly { readonly name: string; readonly sent: string }[],
+): Promise<void> => {
+  const wanted = new Set<string>();
+  for (const { name, sent } of names) {
+    const key = foldedFor(storage, name);
+    await withFileName(sent, async () => {
+      if (wanted.has(key) || !(await isFree({ storage, signal }, folder.child(name)))) throw nameTaken(name);
+    });
+    wanted.add(key);
+  }
+};
+
+/** What is known of an upload before its bytes are there. */
+export interface WantedUpload {
+  readonly folder: SourcePath;
+  readonly filename: string;
+  /** Where it is known. */
+  readonly bytes?: number;
+  readonly keys?: readonly string[];
+}
+
+/**
+ * Refuses what can be refused of an upload before its bytes are there: by its name, the rules of all the keys,
+ * its size and its folder. The name that it will probably get. What depends on the content, and what may change
+ * until then, is checked when it is stored.
+ * @throws UnsafeNameError, TypeNotAllowedError, AccessDeniedError, FileTooLargeError, NotFoundError,
+ *   AlreadyExistsError
+ */
+export const checkUpload = async (
+  context: Pick<ChangeContext, 'signal'>,
+  open: OpenSource,
+  { folder, filename, bytes = 0, keys = ['FILE_UPLOAD'] }: WantedUpload,
+): Promise<string> => {
+  const { maxUploadFileSize, saveSameFileNameStrategy } = open.source.settings;
+  const name = checkName(open, folder, filename, keys);
+  if (bytes > maxUploadFileSize) throw fileTooLarge(filename, maxUploadFileSize);
+  await requireFolder(open, folder, context.signal);
+  if (saveSameFileNameStrategy === 'error')
+    await requireUntaken(context, open, folder, [{ name, sent: filename }]);
+  return name;
+};

@@ -1,0 +1,44 @@
+import type { Events } from '../operations/events/events.ts';
+import type { ImageEditor } from '../pictures/image-editor.ts';
+import type { Thumbnails } from '../pictures/thumbnails.ts';
+import type { Logger } from '../basics/log/logger.ts';
+import type { Quotas } from '../operations/quotas/quotas.ts';
+import type { LocationLocks } from '../storage/location-locks.ts';
+import type { TrashKeeper } from '../storage/trash/keeper.ts';
+import type { NameReservations } from './names.ts';
+
+/** What the stages of a change work with: services shared by all requests of one connector. */
+export interface ChangeServices {
+  readonly thumbnails: Thumbnails;
+  readonly images: ImageEditor;
+  readonly reservations: NameReservations;
+  /** Held by whatever takes entries away from their locations: moves and removals. */
+  readonly locations: LocationLocks;
+  readonly trash: TrashKeeper;
+  readonly events: Events;
+  readonly quotas: Quotas;
+}
+
+/** Who asks. */
+export interface Requester {
+  /** As in `X-Request-Id`. */
+  readonly requestId: string;
+  readonly role: string;
+  /** The user, as far as the host says. */
+  readonly subject: string | undefined;
+}
+
+/** What a change knows of its request. */
+export interface ChangeContext {
+  readonly requester: Requester;
+  readonly services: ChangeServices;
+  /** The id of the room that is kept for what the request stores. */
+  readonly keptRoom?: string | undefined;
+  /** Aborted when the client goes away or the service stops. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  /**
+   * Keeps the sources open beyond the request; returns the way to give them back, to be called exactly once.
+   */
+  readonly holdSources: () => () => void;
+}

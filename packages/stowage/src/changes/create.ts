@@ -1,0 +1,225 @@
+import { extensionOf, splitExtension } from '../basics/content/extension.ts';
+import { sanitizeName } from '../basics/content/file-name.ts';
+import { foldedFor } from '../basics/content/letter-case.ts';
+import { mimeTypeOf } from '../basics/content/mime-type.ts';
+import { ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
+import { requireFolder } from '../view/item.ts';
+import type { OpenSource } from '../view/open-source.ts';
+import { storeOf } from '../view/writable.ts';
+import type { Create, Edit, NewContent, Passage, Stored } from './change.ts';
+import { requireUntaken } from './check-upload.ts';
+import { cleanedUpload, expectedName, pictureOf, policyFor, receiveUpload } from './incoming.ts';
+import { storeByStrategy, type WantedName } from './names.ts';
+import { newFileName } from './new-name.ts';
+import { freeing, sizeOf } from './quota.ts';
+import { findStoredBefore } from './stored-before.ts';
+import { type UploadedFile, withFileNameIf } from './uploaded-file.ts';
+
+/** A file that passed every check, with the name that it is to get. */
+interface Planned extends NewContent {
+  readonly content: UploadedFile;
+  readonly name: string;
+}
+
+/** Makes of an uploaded file what the source wants to be stored. The name of a picture follows its format. */
+const prepare = async (
+  { services, signal }: Passage,
+  { open }: Create,
+  upload: UploadedFile,
+): Promise<Planned> => {
+  const { settings } = open.source;
+  // What the host calls a picture is one: it is treated by the name that it gets.
+  const filename = upload.otherName ?? upload.filename;
+  const policy = policyFor(settings, filename);
+  const context = { services, signal };
+  if (policy === undefined) {
+    const name = newFileName(settings, expectedName(settings, filename));
+    const content = await cleanedUpload(context, open, upload, name);
+    const isImage = mimeTypeOf(name).startsWith('image/');
+    const seen = isImage ? await services.images.measure(name, pictureOf(content)) : undefined;
+    return { content, name, seen, isReduced: content.isReduced };
+  }
+  const {
+    upload: content,
+    filename: got,
+    ...rest
+  } = await receiveUpload(context, open, { ...upload, filename }, policy);
+  try {
+    return { ...rest, content, name: newFileName(settings, got) };
+  } catch (error) {
+    await content.staged.discard();
+    throw error;
+  }
+};
+
+/**
+ * Removes what a request has stored before it failed. A file that has changed since then stays, and
+ * so does one that has replaced another: the older content is gone, and the new one is better than none.
+ * Works without the request's signal, which may be the reason of the failure.
+ */
+const withdraw = async (passage: Passage, open: OpenSource, stored: readonly Stored[]): Promise<void> => {
+  for (const { path, stat, bytes, replaced } of stored) {
+    if (replaced) continue;
+    try {
+      const remove = (): Promise<void> => storeOf(open).removeFile(path, { ifUnchanged: stat });
+      await freeing(passage, open, () => ({ bytes: stat.size ?? bytes, files: 1 }), remove);
+    } catch (error) {
+      if (error instanceof NotFoundError || error instanceof ChangedMeanwhileError) continue;
+      passage.log.warn('A failed upload could not be withdrawn.', { error });
+    }
+  }
+};
+
+/** Gives content its name by the strategy. */
+const place = (
+  passage: Passage,
+  wanted: WantedName & { readonly keys: readonly string[] },
+  content: NewContent['content'],
+): Promise<Stored> =>
+  storeByStrategy(passage, wanted, async (path, createOnly) => {
+    const { open, keys } = wanted;
+    const [one] = await passage.carry({ type: 'put', open, path, keys, content, createOnly });
+    return one as Stored;
+  });
+
+/**
+ * Stores a picture as it came in the hidden folder beside what was made of it, under the same name with its
+ * own extension. Never replaces another: a taken name gets a number.
+ */
+const keepOriginal = async (
+  passage: Passage,
+  open: OpenSource,
+  { path }: Stored,
+  original: UploadedFile,
+): Promise<Stored | undefined> => {
+  const folder = open.source.settings.uploadImages?.keepOriginal ?? false;
+  if (folder === false) return undefined;
+  const extension = splitExtension(original.filename).extension;
+  const name = sanitizeName(`${splitExtension(path.name).stem}.${extension}`);
+  const target = {
+    open,
+    path: path.parent.child(folder).child(name),
+    keys: [],
+    strategy: 'addNumber',
+  } as const;
+  return place(passage, target, original);
+};
+
+/** Completes what has got its name by what is kept beside it. When that fails, it is withdrawn. */
+const complete = async (
+  passage: Passage,
+  open: OpenSource,
+  stored: Stored,
+  { seen, isReduced, original, thumbnail }: NewContent,
+): Promise<Stored> => {
+  try {
+    const kept = original && (await keepOriginal(passage, open, stored, original));
+    return { ...stored, seen, isReduced, original: kept, thumbnail };
+  } catch (error) {
+    await withdraw(passage, open, [stored]);
+    throw error;
+  }
+};
+
+/**
+ * Gives an uploaded file its name, unless an earlier try is found to have done that. A name that the form has
+ * used is not replaced.
+ */
+const placeFile = async (
+  passage: Passage,
+  { open, path: folder, keys }: Create,
+  { name, content }: Planned,
+  isUsed: boolean,
+): Promise<Stored> => {
+  const { storage, access, source } = open;
+  const path = folder.child(name);
+  const before =
+    content.mayBeStored === true
+      ? await findStoredBefore({ storage, signal: passage.signal }, path, content.staged)
+      : undefined;
+  if (before !== undefined) {
+    for (const key of keys) access.require(key, before.path, extensionOf(before.path.name));
+    return { ...before, bytes: content.staged.size, replaced: false };
+  }
+  const { saveSameFileNameStrategy } = source.settings;
+  const strategy = isUsed && saveSameFileNameStrategy === 'replace' ? 'addNumber' : saveSameFileNameStrategy;
+  return place(passage, { open, path, keys, strategy }, content);
+};
+
+const placeAll = async (passage: Passage, change: Create, planned: readonly Planned[]): Promise<void> => {
+  const { open, isForm } = change;
+  const stored: Stored[] = [];
+  const used = new Set<string>();
+  const keyOf = (name: string): string => foldedFor(open.storage, name);
+  try {
+    for (const plan of planned) {
+      const put = async (): Promise<Stored> =>
+        complete(passage, open, await placeFile(passage, change, plan, used.has(keyOf(plan.name))), plan);
+      // Its name says to the client that nothing was uploaded, which is not so where a file was replaced.
+      const isAll = stored.every(({ replaced }) => !replaced);
+      const one = await withFileNameIf(isForm && isAll, plan.content.filename, put);
+      stored.push(one);
+      used.add(keyOf(one.path.name));
+    }
+    passage.done.push(...stored);
+  } catch (error) {
+    await withdraw(
+      passage,
+      open,
+      stored.flatMap((one) => (one.original === undefined || one.replaced ? [one] : [one, one.original])),
+    );
+    passage.done.push(...stored.filter(({ replaced }) => replaced));
+    throw error;
+  }
+};
+
+/** All names are free as far as the strategy asks for it, and the folder is there, before the first is stored. */
+const requireTargets = async (
+  passage: Passage,
+  { open, path: folder }: Create,
+  planned: readonly Planned[],
+): Promise<void> => {
+  await requireFolder(open, folder, passage.signal);
+  if (open.source.settings.saveSameFileNameStrategy !== 'error') return;
+  const names = planned
+    .filter(({ content }) => content.mayBeStored !== true)
+    .map(({ name, content }) => ({ name, sent: content.filename }));
+  await requireUntaken(passage, open, folder, names);
+};
+
+/**
+ * Stores the files of one form in their order, all or none; none replaces another of them, whatever the
+ * strategy. What has replaced an older file stays. What is made of them is discarded here, they themselves by the
+ * caller.
+ * @throws BrokenImageError for pictures and drawings that cannot be read, UnsupportedError for HEIC without the
+ *   package that reads it; UnsafeNameError, TypeNotAllowedError, AccessDeniedError, AlreadyExistsError
+ */
+export const storeFiles = async (passage: Passage, change: Create): Promise<void> => {
+  const planned: Planned[] = [];
+  try {
+    for (const file of change.files)
+      await withFileNameIf(change.isForm, file.filename, async () => {
+        const plan = await prepare(passage, change, file);
+        planned.push(plan);
+        const path = change.path.child(plan.name);
+        for (const key of change.keys) change.open.access.require(key, path, extensionOf(plan.name));
+      });
+    await requireTargets(passage, change, planned);
+    await placeAll(passage, change, planned);
+  } finally {
+    await Promise.all(planned.map(({ content }) => content.staged.discard()));
+  }
+};
+
+/** Stores an edited picture over the file that it is of, or under a name by the strategy of the source. */
+export const storeEdit = (passage: Passage, change: Edit): Promise<void> => {
+  const { open, path, key, isOver, make } = change;
+  const keys = [key];
+  return make(async (made) => {
+    const { content } = made;
+    const target = { open, path: path, keys, strategy: open.source.settings.saveSameFileNameStrategy };
+    const [over] = isOver ? await passage.carry({ type: 'put', open, path, keys, content }) : [];
+    const stored = (over as Stored | undefined) ?? (await place(passage, target, content));
+    passage.done.push({ ...(await complete(passage, open, stored, made)), bytes: sizeOf(content) });
+  });
+};

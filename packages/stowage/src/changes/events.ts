@@ -1,0 +1,148 @@
+import { orAborted } from '../basics/concurrency/or-aborted.ts';
+import type { EventType, ServiceEvent } from '../config/event.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { Change, Create, Done, MakeFolder, Passage, Stage, Stored, Transfer } from './change.ts';
+import { checkName } from './check-upload.ts';
+import type { ChangeContext } from './context.ts';
+import { newFolderName, renamedName } from './new-name.ts';
+import { type UploadedFile, withFileNameIf } from './uploaded-file.ts';
+
+/** What a change is called; undefined: it is told as a part of another. */
+const typeOf = (change: Change): EventType | undefined => {
+  switch (change.type) {
+    case 'makeFolder':
+      return 'folder.created';
+    case 'remove':
+      return `${change.kind}.removed`;
+    case 'move':
+    case 'rename':
+      return `${change.item.stat.kind}.moved`;
+    case 'copy':
+      return `${change.item.stat.kind}.copied`;
+    case 'restore':
+      return `${change.record.kind}.restored`;
+    case 'erase':
+      return change.isPart === true ? undefined : 'trash.removed';
+    case 'emptyTrash':
+      return 'trash.emptied';
+    case 'create':
+      return 'file.created';
+    case 'edit':
+      return 'image.edited';
+    case 'put':
+      return undefined;
+    case 'document':
+      return 'document.made';
+  }
+};
+
+const originOf = (change: Change): Pick<ServiceEvent, 'from' | 'fromSource'> => {
+  if (change.type === 'restore') return { from: change.record.path.toString() };
+  if (change.type === 'edit') return { from: change.from?.toString() };
+  if (!('item' in change)) return {};
+  const { name } = change.from.source;
+  const fromSource = name === change.open.source.name ? undefined : name;
+  return { from: change.item.path.toString(), fromSource };
+};
+
+/** What hooks and sinks are told of a change; undefined where it is told as a part of another. */
+const eventOf = (
+  { requester }: ChangeContext,
+  change: Change,
+  { path, bytes }: Done,
+): ServiceEvent | undefined => {
+  const type = typeOf(change);
+  if (type === undefined) return undefined;
+  const { requestId, role, subject } = requester;
+  const source = 'open' in change ? change.open.source : undefined;
+  return {
+    type,
+    time: new Date().toISOString(),
+    requestId,
+    tenant: source?.tenant,
+    source: source?.name,
+    path: path.toString(),
+    from: undefined,
+    fromSource: undefined,
+    ...originOf(change),
+    bytes,
+    role,
+    subject,
+  };
+};
+
+/** What is told of what has happened: of an emptied trash all at once. */
+const toldOf = (change: Change, done: readonly Done[]): readonly Done[] =>
+  change.type === 'emptyTrash' && done.length > 0
+    ? [{ path: change.path, bytes: done.reduce((sum, { bytes = 0 }) => sum + bytes, 0) }]
+    : done;
+
+const isReplacing = (change: Change, done: Done): boolean =>
+  change.type === 'create' && (done as Stored).replaced;
+
+/** Reports what has happened, also when the rest of the change has failed. Reporting never fails. */
+export const events: Stage = async (passage, change, next) => {
+  try {
+    return await next(change);
+  } finally {
+    for (const done of toldOf(change, passage.done)) {
+      const event = eventOf(passage, change, done);
+      if (event === undefined) continue;
+      await passage.services.events.emit(
+        isReplacing(change, done) ? { ...event, type: 'file.replaced' } : event,
+      );
+    }
+  }
+};
+
+/** Asks the host. The name that it wants instead; undefined: the own one. */
+const ask = async (passage: Passage, change: Change, about: Done): Promise<string | undefined> => {
+  const event = eventOf(passage, change, about);
+  return event && orAborted(passage.services.events.before(event), passage.signal);
+};
+
+/** The bytes that are known before. */
+const bytesOf = (change: Change): number | undefined => {
+  if ('item' in change) return change.item.stat.size;
+  if ('record' in change) return change.record.bytes;
+  return change.type === 'edit' ? change.bytes : undefined;
+};
+
+const renamed = (change: MakeFolder | Transfer, other: string): SourcePath => {
+  const { open, path } = change;
+  const { settings } = open.source;
+  if (change.type === 'makeFolder') return path.parent.child(newFolderName(settings, other));
+  const { item, from } = change;
+  // What comes from another source keeps the extension that it may have here.
+  const { name } = from.source === open.source ? item.path : path;
+  return path.parent.child(renamedName(settings, { kind: item.stat.kind, name }, other));
+};
+
+const askForFiles = async (passage: Passage, change: Create): Promise<Create> => {
+  const { open, path: folder, keys } = change;
+  const files: UploadedFile[] = [];
+  for (const file of change.files)
+    await withFileNameIf(change.isForm, file.filename, async () => {
+      const path = folder.child(checkName(open, folder, file.filename, keys));
+      const otherName = await ask(passage, change, { path, bytes: file.staged.size });
+      if (otherName !== undefined) checkName(open, folder, otherName, keys);
+      files.push({ ...file, otherName });
+    });
+  return { ...change, files };
+};
+
+/**
+ * Asks the host before anything changes, when all else allows it. With another name for something new,
+ * moved or copied the change begins anew; an uploaded file goes on under it.
+ * @throws HttpError of the host; the signal's reason when the client leaves a host that does not answer; for
+ *   names of the host what names of clients throw
+ */
+export const hooks: Stage = async (passage, change, next) => {
+  if (change.type === 'create') return next(await askForFiles(passage, change));
+  if ('isAsked' in change && change.isAsked === true) return next(change);
+  const other = await ask(passage, change, { path: change.path, bytes: bytesOf(change) });
+  const isNamed = change.type === 'makeFolder' || 'item' in change;
+  if (other === undefined || !isNamed) return next(change);
+  const path = renamed(change, other);
+  return path.equals(change.path) ? next(change) : { ...change, path, isAsked: true };
+};

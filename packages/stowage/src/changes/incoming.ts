@@ -1,0 +1,257 @@
+import { Readable } from 'node:stream';
+import type { Settings } from '../config/settings.ts';
+import { extensionOf, splitExtension } from '../basics/content/extension.ts';
+import { sanitizeName } from '../basics/content/file-name.ts';
+import { ChangedMeanwhileError } from '../errors/errors.ts';
+import type { Received, ReceivingPolicy } from '../pictures/engine.ts';
+import type { PictureFile } from '../pictures/image-pool.ts';
+import type { DrawnThumbnail } from '../pictures/thumbnails.ts';
+import type { Entry, ReadResult, Stat } from '../storage/adapter.ts';
+import type { CopyFileOptions, ReplacedContent } from '../storage/copy-tree.ts';
+import type { StoreLocation } from '../storage/location.ts';
+import { isSameVersion } from '../storage/same-version.ts';
+import { stageContent } from '../storage/staging.ts';
+import type { OpenSource } from '../view/open-source.ts';
+import { storeOf } from '../view/writable.ts';
+import type { ChangeContext } from './context.ts';
+import { newFileName, newFolderName } from './new-name.ts';
+import { fileTooLarge, type UploadedFile } from './uploaded-file.ts';
+
+/** What is asked of the request, and of the picture engine. */
+type Context = Pick<ChangeContext, 'signal'> & {
+  readonly services: Pick<ChangeContext['services'], 'images' | 'thumbnails'>;
+};
+
+/** Extensions of pictures, besides what the source counts as images. Drawings are cleaned, not decoded. */
+const PICTURES = new Set('jpg jpeg jpe jfif png apng gif webp avif bmp ico tif tiff heic heif'.split(' '));
+
+/** Whether a name says that a file is a HEIC picture, which is never stored as that with `uploadImages`. */
+export const isHeicName = (name: string): boolean => ['heic', 'heif'].includes(extensionOf(name) ?? '');
+
+/** What the source wants of a picture of this name that comes in; undefined for other files. */
+export const policyFor = (
+  { uploadImages, imageExtensions }: Pick<Settings, 'uploadImages' | 'imageExtensions'>,
+  name: string,
+): NonNullable<Settings['uploadImages']> | undefined => {
+  const extension = extensionOf(name) ?? '';
+  if (extension === 'svg') return undefined;
+  return PICTURES.has(extension) || imageExtensions.includes(extension) ? uploadImages : undefined;
+};
+
+/** The name as it was sent, with the extension of the format. */
+const nameFor = (filename: string, extensions: Received['extensions']): string => {
+  const name = sanitizeName(filename);
+  if (extensions.includes(extensionOf(name) ?? '')) return name;
+  const { stem } = splitExtension(name);
+  return stem === '' ? '' : `${stem}.${extensions[0]}`;
+};
+
+/**
+ * Takes content in for a source, as an uploaded file of this name. The caller discards it.
+ * @throws the content's own error, the signal's reason, errors of the store
+ */
+export const stageFile = async (
+  { signal }: Pick<ChangeContext, 'signal'>,
+  open: OpenSource,
+  content: Readable,
+  file: Omit<UploadedFile, 'staged' | 'stagedIn'>,
+): Promise<UploadedFile> => {
+  const storage = storeOf(open);
+  const staged = await stageContent(storage, content, { near: file.near, signal });
+  return { ...file, staged, stagedIn: storage };
+};
+
+/** A picture that came in, in the form that is to be stored. */
+export interface ReceivedUpload {
+  readonly upload: UploadedFile;
+  /** With the extension of its format; not checked yet. */
+  readonly filename: string;
+  readonly seen: Received['size'];
+  /** What was uploaded, when that is kept beside what is stored. */
+  readonly original: UploadedFile | undefined;
+  /** Drawn while its bytes are in memory. */
+  readonly thumbnail: DrawnThumbnail | undefined;
+}
+
+/**
+ * Makes of an uploaded picture what the policy says. What comes out is staged in the source's store, for the
+ * caller to discard; what was uploaded is discarded unless it is kept.
+ * @throws BrokenImageError for what is not a picture or does not decode, UnsupportedError for
+ *   HEIC without the package that reads it
+ */
+export const receiveUpload = async (
+  context: Context,
+  open: OpenSource,
+  upload: UploadedFile,
+  policy: ReceivingPolicy,
+): Promise<ReceivedUpload> => {
+  const { services, signal } = context;
+  const { staged, seen, filename, thumbnail } = await services.images.receive(
+    pictureOf(upload),
+    policy,
+    async ({ bytes, isChanged, extensions, size }) => {
+      const content = Readable.from([bytes], { objectMode: false });
+      const file = isChanged ? await stageFile(context, open, content, upload) : undefined;
+      const name = nameFor(upload.filename, extensions);
+      try {
+        const drawn = await services.thumbnails.draw(open.source, name, bytes, signal);
+        return { staged: file, filename: name, seen: size, thumbnail: drawn };
+      } catch (error) {
+        await file?.staged.discard();
+        throw error;
+      }
+    },
+    signal,
+  );
+  if (staged === undefined) return { upload, filename, seen, original: undefined, thumbnail };
+  const isKept = (open.source.settings.uploadImages?.keepOriginal ?? false) !== false;
+  if (!isKept) await upload.staged.discard();
+  return { upload: staged, filename, seen, original: isKept ? upload : undefined, thumbnail };
+};
+
+/**
+ * The name that a picture will probably have when it has come in: the real one follows its content. For
+ * checks before its bytes are there.
+ */
+export const expectedName = (
+  settings: Settings,
+  filename: string,
+  format = settings.uploadImages?.format,
+): string => {
+  const policy = policyFor(settings, filename);
+  const extension = extensionOf(filename) ?? '';
+  if (policy === undefined || extension === 'ico') return filename;
+  const keeps = format === 'keep' || (extension === 'gif' && format !== 'webp');
+  if (keeps && !isHeicName(filename)) return filename;
+  const isJpeg = format === 'keep' || format === 'jpeg';
+  return nameFor(filename, isJpeg ? ['jpg', 'jpeg'] : [format ?? 'jpg']);
+};
+
+/**
+ * The name under which an item of another source may enter a source with these settings: the name that an
+ * upload or a new folder would get. Pictures keep their format and name, except HEIC.
+ * @throws TypeNotAllowedError, FileTooLargeError (403), UnsafeNameError (400)
+ */
+export const incomingName = (settings: Settings, { name, kind, size }: Entry): string => {
+  if (kind === 'folder') return newFolderName(settings, name);
+  const allowed = newFileName(settings, isHeicName(name) ? expectedName(settings, name, 'keep') : name);
+  if (size !== undefined && size > settings.maxUploadFileSize)
+    throw fileTooLarge(name, settings.maxUploadFileSize);
+  return allowed;
+};
+
+/**
+ * Reads the version of a file that `stat` describes. @throws ChangedMeanwhileError when it is another version
+ * now
+ */
+const readSame = async (
+  { storage, path }: StoreLocation,
+  stat: Stat,
+  signal: AbortSignal,
+): Promise<ReadResult> => {
+  const read = await storage.read(path, { signal });
+  if (isSameVersion(stat, read.stat)) return read;
+  read.stream.destroy();
+  throw new ChangedMeanwhileError();
+};
+
+/** Fails when the content passes the limit: for stores that do not report sizes. */
+async function* atMost(
+  content: Readable,
+  most: number,
+  refuse: () => Error,
+): AsyncGenerator<Uint8Array, void> {
+  let length = 0;
+  for await (const chunk of content as AsyncIterable<Uint8Array>) {
+    length += chunk.byteLength;
+    if (length > most) throw refuse();
+    yield chunk;
+  }
+}
+
+/** What is stored of a picture that enters: what the policy says, in the format that it has. */
+const receivedPicture = async (
+  { services, signal }: Context,
+  picture: PictureFile,
+  policy: ReceivingPolicy,
+): Promise<ReplacedContent> => {
+  const keep = { ...policy, format: 'keep' } as const;
+  const { bytes } = await services.images.receive(
+    picture,
+    keep,
+    (received) => Promise.resolve(received),
+    signal,
+  );
+  return { content: Readable.from([bytes], { objectMode: false }), size: bytes.length };
+};
+
+/**
+ * What is stored of a file that enters a source with these settings: with `sanitizeSvg`, drawings come out
+ * cleaned and XML is checked, as uploads are; with `uploadImages`, pictures become what it says, in the
+ * format that they have; all else as it is. Drawings and XML are read once more for it.
+ */
+export const incomingContent =
+  (context: Context, settings: Settings): NonNullable<CopyFileOptions['contentFor']> =>
+  async ({ stat, stream }, from, target) => {
+    const { services, signal } = context;
+    const most = settings.maxUploadFileSize;
+    const refuse = (): Error => fileTooLarge(target.name, most);
+    if (stat.size !== undefined && stat.size > most) {
+      stream.destroy();
+      throw refuse();
+    }
+    const policy = policyFor(settings, target.name);
+    if (policy !== undefined) {
+      const picture = { size: stat.size, open: () => Readable.from(atMost(stream, most, refuse)) };
+      return receivedPicture(context, picture, policy).finally(() => stream.destroy());
+    }
+    const extension = extensionOf(target.name);
+    if (settings.sanitizeSvg && (extension === 'svg' || extension === 'xml')) {
+      stream.destroy();
+      const open = async (): Promise<Readable> => (await readSame(from, stat, signal)).stream;
+      const picture = { size: stat.size, open };
+      const cleaned = await services.images.clean(
+        target.name,
+        picture,
+        ({ content }) => Promise.resolve(content),
+        signal,
+      );
+      if (cleaned === undefined) return { content: await open(), size: stat.size };
+      return { content: Readable.from([cleaned], { objectMode: false }), size: cleaned.length };
+    }
+    if (stat.size !== undefined) return { content: stream, size: stat.size };
+    const counted = Readable.from(atMost(stream, most, refuse), { objectMode: false });
+    return { content: counted, size: undefined };
+  };
+
+/** An uploaded file as the image editor reads it. */
+export const pictureOf = ({ staged }: UploadedFile): { size: number; open: () => Readable } => ({
+  size: staged.size,
+  open: () => staged.open(),
+});
+
+/**
+ * What is to be stored of an uploaded file that gets this name: with `sanitizeSvg`, drawings come out
+ * cleaned, staged in the source's store instead of what was uploaded; all else as it came. The caller
+ * discards the result; `upload` is discarded here when it is replaced.
+ * @throws BrokenImageError when it is malformed or not a drawing; TypeNotAllowedError for XML that browsers
+ *   show as a page
+ */
+export const cleanedUpload = async (
+  context: Context,
+  open: OpenSource,
+  upload: UploadedFile,
+  name: string,
+): Promise<UploadedFile> => {
+  if (!open.source.settings.sanitizeSvg) return upload;
+  const cleaned = await context.services.images.clean(
+    name,
+    pictureOf(upload),
+    ({ content, isReduced }) =>
+      stageFile(context, open, Readable.from([content], { objectMode: false }), { ...upload, isReduced }),
+    context.signal,
+  );
+  if (cleaned === undefined) return upload;
+  await upload.staged.discard();
+  return cleaned;
+};

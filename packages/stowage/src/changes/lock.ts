@@ -1,0 +1,43 @@
+import type { Located } from '../storage/location.ts';
+import { findInTrash, trashLocation } from '../storage/trash/trashed.ts';
+import { missing, requireFolder } from '../view/item.ts';
+import type { Change, Passage, Stage } from './change.ts';
+
+/** What a change takes away from its location, or puts over what is there. */
+const locationsOf = (change: Change): readonly Located[] => {
+  if (change.type === 'document') return [];
+  const { storage } = change.open;
+  const target = { storage, path: change.path };
+  if (change.type === 'remove') return [target];
+  if (change.type === 'put') return change.createOnly === true ? [] : [target];
+  if (change.type === 'move' || change.type === 'rename')
+    return [{ storage: change.from.storage, path: change.item.path }, target];
+  if (change.type === 'restore') return [trashLocation(storage, change.record), target];
+  return change.type === 'erase' ? [trashLocation(storage, change.record)] : [];
+};
+
+/** What was there before the waiting may be gone. @throws NotFoundError */
+const lookAgain = async (passage: Passage, change: Change, hasWaited: boolean): Promise<void> => {
+  const { signal } = passage;
+  if (change.type === 'restore' || change.type === 'erase') {
+    const { open, record } = change;
+    if ((await findInTrash(open.storage, record.id, { signal })) === undefined)
+      throw missing('file or folder');
+  }
+  // Stores make a missing folder in passing.
+  if (hasWaited && (change.type === 'move' || change.type === 'rename'))
+    await requireFolder(change.open, change.path.parent, signal, 'destination folder');
+};
+
+/**
+ * Holds what the change takes away or replaces until it is done: no version is lost between two of them, also
+ * where the store cannot tell versions apart.
+ */
+export const lock: Stage = (passage, change, next) => {
+  const locations = locationsOf(change);
+  if (locations.length === 0) return next(change);
+  return passage.services.locations.hold(locations, passage, async (hasWaited) => {
+    await lookAgain(passage, change, hasWaited);
+    return next(change);
+  });
+};

@@ -1,0 +1,271 @@
+import type { SameNameStrategy } from '../config/setting-values.ts';
+import { foldedFor } from '../basics/content/letter-case.ts';
+import { type NumberedNames, uploadNames } from '../basics/content/numbered-names.ts';
+import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';
+import type { ReadableStore, StorageAdapter } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { OpenSource } from '../view/open-source.ts';
+import { reservedNames } from '../view/reserved.ts';
+import { storeOf } from '../view/writable.ts';
+
+/** Numbers in use by variants of one name. */
+export type TakenNumbers = ReadonlySet<number>;
+
+/**
+ * The names that requests of this process are about to take, so that many uploads of one name neither try the
+ * same numbers nor each list the folder. It only saves attempts: the store's create-only write decides.
+ * Bounded by the running requests.
+ */
+export interface NameReservations {
+  /** Reserves a path in a store for the caller; false when another request holds it. */
+  reserve(storage: ReadableStore, path: SourcePath): boolean;
+  /** Ends a reservation that `reserve` granted. */
+  release(storage: ReadableStore, path: SourcePath): void;
+  /**
+   * The numbers taken around a name, from a listing that is shared by all who ask while it runs. A listing
+   * that fails, perhaps because the request that began it was given up, fails for its own request alone: the
+   * others list for themselves.
+   */
+  shareNumbers(
+    storage: ReadableStore,
+    path: SourcePath,
+    list: () => Promise<TakenNumbers>,
+  ): Promise<TakenNumbers>;
+}
+
+/** What is going on in one store. */
+interface Activity {
+  readonly held: Set<string>;
+  readonly listings: Map<string, Promise<TakenNumbers>>;
+}
+
+const keyOf = (storage: ReadableStore, path: SourcePath): string => foldedFor(storage, path.toString());
+
+const shareListing = async (
+  { listings }: Activity,
+  key: string,
+  list: () => Promise<TakenNumbers>,
+): Promise<TakenNumbers> => {
+  const running = listings.get(key);
+  if (running !== undefined) return running.catch(list);
+  const own = list().finally(() => listings.delete(key));
+  listings.set(key, own);
+  return own;
+};
+
+/**
+ * The reservations of one connector. Stores are compared by identity, so tenants with like names never
+ * meet.
+ */
+export const createNameReservations = (): NameReservations => {
+  const activities = new WeakMap<ReadableStore, Activity>();
+  const activityOf = (storage: ReadableStore): Activity => {
+    const activity = activities.get(storage) ?? { held: new Set(), listings: new Map() };
+    activities.set(storage, activity);
+    return activity;
+  };
+  return {
+    reserve: (storage, path) => {
+      const { held } = activityOf(storage);
+      const key = keyOf(storage, path);
+      if (held.has(key)) return false;
+      held.add(key);
+      return true;
+    },
+    release: (storage, path) => {
+      activityOf(storage).held.delete(keyOf(storage, path));
+    },
+    shareNumbers: (storage, path, list) => shareListing(activityOf(storage), keyOf(storage, path), list),
+  };
+};
+
+/** What a search needs of a request. */
+interface SearchContext {
+  readonly services: { readonly reservations: NameReservations };
+  readonly signal: AbortSignal;
+}
+
+/** Where a free name is looked for. */
+export interface NameSearch {
+  readonly storage: StorageAdapter;
+  readonly folder: SourcePath;
+  readonly names: NumberedNames;
+  /** Names that nothing may get. They are passed over. */
+  readonly isReserved: (name: string) => boolean;
+  readonly reservations: NameReservations;
+  readonly signal: AbortSignal;
+}
+
+/** Names that are asked for one by one before the whole folder is listed. */
+const GUESSES = 4;
+/** More variants of one name than a usable folder has. */
+const HIGHEST_NUMBER = 1_000_000;
+/**
+ * Free names that other writers may take first. More are no race: the store refuses for a reason of its own.
+ */
+const MOST_LOST = 32;
+
+/** What all variants of a name but itself begin with. */
+const stemOf = (names: NumberedNames): string => {
+  const [one, other] = [[...names.at(1)], [...names.at(HIGHEST_NUMBER * 2)]];
+  const differs = one.findIndex((letter, index) => letter !== other[index]);
+  return one.slice(0, differs).join('');
+};
+
+/** The numbers in use, from one listing. Remembers variants of this name only. */
+const listNumbers = async ({ storage, folder, names, signal }: NameSearch): Promise<TakenNumbers> => {
+  const ignoreCase = !storage.capabilities.caseSensitive;
+  const startingWith = ignoreCase ? undefined : stemOf(names);
+  const taken = new Set<number>();
+  for await (const page of storage.list(folder, { detail: 'names', startingWith, signal })) {
+    for (const entry of page) {
+      const number = names.numberOf(entry.name.normalize('NFC'), ignoreCase);
+      if (number !== undefined) taken.add(number);
+    }
+  }
+  return taken;
+};
+
+const takenNumbers = (search: NameSearch): Promise<TakenNumbers> => {
+  const { storage, folder, names, reservations } = search;
+  return reservations.shareNumbers(storage, folder.child(names.at(1)), () => listNumbers(search));
+};
+
+/** Whether the store shows nothing at the path. Only a hint: the create-only write that follows decides. */
+export const isFree = async (
+  { storage, signal }: { readonly storage: ReadableStore; readonly signal: AbortSignal | undefined },
+  target: SourcePath,
+): Promise<boolean> => {
+  try {
+    await storage.stat(target, { signal, mayMiss: true });
+    return false;
+  } catch (error) {
+    if (error instanceof NotFoundError) return true;
+    throw error;
+  }
+};
+
+/** What became of one name: taken by us, seen to be in use, or lost to another writer who was faster. */
+type Outcome<Taken> = { readonly taken: Taken } | 'in use' | 'lost';
+
+const tryName = async <Taken>(
+  search: NameSearch,
+  target: SourcePath,
+  take: (target: SourcePath) => Promise<Taken>,
+): Promise<Outcome<Taken>> => {
+  try {
+    return (await isFree(search, target)) ? { taken: await take(target) } : 'in use';
+  } catch (error) {
+    if (error instanceof AlreadyExistsError) return 'lost';
+    throw error;
+  } finally {
+    search.reservations.release(search.storage, target);
+  }
+};
+
+/**
+ * Takes the first free of the names. `take` must be create-only: its AlreadyExistsError means that another
+ * writer was faster, and the next name is tried, a few times. Names that other requests of this process are
+ * about to take are passed over without asking the store. Costs one `stat` per tried name; after a few taken
+ * ones a single listing of names answers for the rest, in stores that can of the variants of this name only.
+ * @throws whatever else `take` throws; AlreadyExistsError when other writers were faster every time
+ */
+export const takeFreeName = async <Taken>(
+  search: NameSearch,
+  take: (target: SourcePath) => Promise<Taken>,
+): Promise<Taken> => {
+  let known: TakenNumbers | undefined;
+  let misses = 0;
+  let lost = 0;
+  for (let number = 0; number <= HIGHEST_NUMBER && lost < MOST_LOST; number += 1) {
+    if (known?.has(number) === true) continue;
+    search.signal.throwIfAborted();
+    const name = search.names.at(number);
+    if (search.isReserved(name)) continue;
+    const target = search.folder.child(name);
+    if (!search.reservations.reserve(search.storage, target)) continue;
+    const outcome = await tryName(search, target, take);
+    if (typeof outcome === 'object') return outcome.taken;
+    if (outcome === 'lost') lost += 1;
+    misses += 1;
+    if (misses === GUESSES) known = await takenNumbers(search);
+  }
+  throw new AlreadyExistsError();
+};
+
+/** A search in an open source. */
+export const searchIn = (
+  { services: { reservations }, signal }: SearchContext,
+  open: OpenSource,
+  folder: SourcePath,
+  names: NumberedNames,
+): NameSearch => ({
+  storage: storeOf(open),
+  folder,
+  names,
+  isReserved: reservedNames(open.source.settings),
+  reservations,
+  signal,
+});
+
+/** The refusal of strategy `error`, and of `replace` where a folder has the name. */
+export const nameTaken = (name: string, kind: 'file' | 'folder' = 'file'): AlreadyExistsError =>
+  new AlreadyExistsError({
+    message:
+      kind === 'file' ? `The file "${name}" already exists.` : `A folder named "${name}" already exists.`,
+    details: { name },
+  });
+
+/** Puts the file at a target: create-only, or over a file that is there. */
+type Put<Stored> = (target: SourcePath, createOnly: boolean) => Promise<Stored>;
+
+/** A file that waits for its name: sanitised, with an allowed extension, not reserved. */
+export interface WantedName {
+  readonly open: OpenSource;
+  readonly path: SourcePath;
+  readonly strategy: SameNameStrategy;
+}
+
+const putOver = async <Stored>(
+  { signal }: SearchContext,
+  { open: { storage }, path }: WantedName,
+  put: Put<Stored>,
+): Promise<Stored> => {
+  try {
+    if (await isFree({ storage, signal }, path)) return await put(path, true);
+  } catch (error) {
+    if (!(error instanceof AlreadyExistsError)) throw error;
+  }
+  try {
+    return await put(path, false);
+  } catch (error) {
+    throw error instanceof WrongKindError ? nameTaken(path.name, 'folder') : error;
+  }
+};
+
+const putOnce = async <Stored>({ path }: WantedName, put: Put<Stored>): Promise<Stored> => {
+  try {
+    return await put(path, true);
+  } catch (error) {
+    throw error instanceof AlreadyExistsError ? nameTaken(path.name) : error;
+  }
+};
+
+/**
+ * Puts a file under its name, or under the one that the strategy gives it when the name is taken: `addNumber`
+ * the first free variant, `replace` the same (never over a folder), `error` none. What `put` gives comes
+ * back. The store's create-only writes decide, so that racing requests never share a name.
+ * @throws AlreadyExistsError (400) by strategy `error`, or when a folder has a name to be replaced; whatever
+ *   else `put` throws
+ */
+export const storeByStrategy = <Stored>(
+  context: SearchContext,
+  wanted: WantedName,
+  put: Put<Stored>,
+): Promise<Stored> => {
+  const { open, path, strategy } = wanted;
+  if (strategy === 'replace') return putOver(context, wanted, put);
+  if (strategy === 'error') return putOnce(wanted, put);
+  const search = searchIn(context, open, path.parent, uploadNames(path.name));
+  return takeFreeName(search, (target) => put(target, true));
+};

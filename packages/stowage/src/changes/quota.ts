@@ -1,0 +1,200 @@
+import type { Settings } from '../config/settings.ts';
+import { type QuotaExceededError, StorageTimeoutError, StorageUnavailableError } from '../errors/errors.ts';
+import { doesNotFit, fits, type KeptRoom, notEnoughRoom } from '../operations/quotas/account.ts';
+import type { Quotas, QuotaTarget } from '../operations/quotas/quotas.ts';
+import type { Source } from '../sources/source.ts';
+import type { EntryKind } from '../storage/adapter.ts';
+import { measure, type Measure } from '../storage/measure.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { isTrashRecord } from '../storage/trash/trash-folder.ts';
+import { trashedPath } from '../storage/trash/trashed.ts';
+import type { OpenSource } from '../view/open-source.ts';
+import { trashPolicyOf } from '../view/trashed.ts';
+import type { Content, Next, Passage, Stage, Transfer } from './change.ts';
+import type { ChangeContext } from './context.ts';
+import { isFree } from './names.ts';
+
+export type { KeptRoom } from '../operations/quotas/account.ts';
+
+/** What quotas know a source by. */
+export const quotaKeyOf = ({ scope, name }: Pick<Source, 'scope' | 'name'>): string =>
+  JSON.stringify([scope ?? null, name]);
+
+/** The quota of a source; undefined: it has none. */
+export const quotaOf = (
+  { source, storage }: Pick<OpenSource, 'source' | 'storage'>,
+  hold: () => () => void,
+): QuotaTarget | undefined => {
+  const { quota, createThumb, thumbFolderName } = source.settings;
+  if (quota?.bytes === undefined && quota?.files === undefined) return undefined;
+  const derivedName = createThumb ? thumbFolderName : undefined;
+  const key = quotaKeyOf(source);
+  return { key, storage, limits: quota, derivedName, ignores: isTrashRecord, hold };
+};
+
+/**
+ * The most bytes of an upload that a source can take when `bytes` of them are wanted, before it is known what
+ * they replace; infinite without a quota, and where less than was sent of a picture may be stored.
+ * @throws errors of the count
+ */
+export const roomIn = async (
+  quotas: Quotas,
+  target: QuotaTarget | undefined,
+  { saveSameFileNameStrategy, uploadImages }: Pick<Settings, 'saveSameFileNameStrategy' | 'uploadImages'>,
+  { bytes, signal }: { readonly bytes: number; readonly signal: AbortSignal },
+): Promise<number> => {
+  const most = target?.limits.bytes;
+  if (target === undefined || most === undefined || uploadImages !== undefined) return Infinity;
+  const used = await quotas.usage(target, signal, { bytes, files: 1 });
+  // Only the difference counts, even to a file that is all there is.
+  return saveSameFileNameStrategy === 'replace' ? Math.max(most, used.bytes) : Math.max(0, most - used.bytes);
+};
+
+/** The refusal of a file that is larger than the room that `roomIn` found. */
+export const outOfRoom = (
+  { quota, saveSameFileNameStrategy }: Pick<Settings, 'quota' | 'saveSameFileNameStrategy'>,
+  room: number,
+): QuotaExceededError =>
+  notEnoughRoom(quota?.bytes, saveSameFileNameStrategy === 'replace' ? undefined : room);
+
+/**
+ * Refuses a new file of unknown size where nothing more fits in: before the work of making it. One that
+ * replaces another may be smaller.
+ * @throws QuotaExceededError, errors of the count
+ */
+export const requireRoomForMore = async (
+  { services, signal, holdSources }: ChangeContext,
+  open: OpenSource,
+  path: SourcePath,
+): Promise<void> => {
+  const target = quotaOf(open, holdSources);
+  const least = { bytes: 1, files: 1 };
+  if (target === undefined) return;
+  const mayReplace = open.source.settings.saveSameFileNameStrategy === 'replace';
+  if (mayReplace && !(await isFree({ storage: open.storage, signal }, path))) return;
+  const taken = await services.quotas.usage(target, signal, least);
+  if (!fits(taken, least, target.limits)) throw doesNotFit(taken, least, target.limits);
+};
+
+/** Measures an item as quotas count it. */
+const measured = (
+  { signal }: Pick<ChangeContext, 'signal'>,
+  { source, storage }: OpenSource,
+  path: SourcePath,
+  kind: EntryKind,
+): Promise<Measure> => {
+  const { createThumb, thumbFolderName } = source.settings;
+  return measure(storage, path, kind, { signal, derivedName: createThumb ? thumbFolderName : undefined });
+};
+
+/** Whether the old content of replaced files goes into the trash. */
+export const keepsReplaced = ({ source: { settings } }: OpenSource): boolean =>
+  trashPolicyOf(settings) !== undefined && settings.trash?.keepReplaced === true;
+
+/** Lets something be stored in a source that has room for it. `need` is asked only where it has a quota. */
+const storing = async <T>(
+  context: ChangeContext,
+  open: OpenSource,
+  need: () => Promise<Measure> | Measure,
+  store: () => Promise<T>,
+): Promise<T> => {
+  const target = quotaOf(open, context.holdSources);
+  if (target === undefined) return store();
+  const { services, signal, keptRoom: kept } = context;
+  return services.quotas.withRoom(target, await need(), { signal, kept }, () =>
+    store().catch(async (error: unknown) => {
+      // The store may have done it all the same.
+      if (error instanceof StorageUnavailableError || error instanceof StorageTimeoutError)
+        await services.quotas.forget(target.key);
+      throw error;
+    }),
+  );
+};
+
+/** Lets something be taken out of a source; the room that it took is free then. @throws what `take` throws */
+export const freeing = async <T>(
+  context: ChangeContext,
+  open: OpenSource,
+  measureIt: () => Promise<Measure> | Measure,
+  take: () => Promise<T>,
+): Promise<T> =>
+  quotaOf(open, context.holdSources) === undefined
+    ? take()
+    : context.services.quotas.freeing(quotaKeyOf(open.source), await measureIt(), take);
+
+/** Gives something another path in a source, which takes no room and may confuse a count. */
+const moving = <T>(context: ChangeContext, open: OpenSource, move: () => Promise<T>): Promise<T> =>
+  quotaOf(open, context.holdSources) === undefined
+    ? move()
+    : context.services.quotas.moving(quotaKeyOf(open.source), move);
+
+/** What a file takes that may replace another: over one that is not kept, only what it is larger. */
+const needOf = async (
+  { signal }: Pick<ChangeContext, 'signal'>,
+  open: OpenSource,
+  path: SourcePath,
+  bytes: number,
+): Promise<Measure> => {
+  const { storage } = open;
+  if (keepsReplaced(open) || (await isFree({ storage, signal }, path))) return { bytes, files: 1 };
+  return { bytes: bytes - ((await storage.stat(path, { signal })).size ?? 0), files: 0 };
+};
+
+/**
+ * Keeps room for an upload under an id until its bytes have come; undefined without a quota, and for pictures
+ * of which less than was sent may be stored.
+ * @throws QuotaExceededError, errors of the count
+ */
+export const keepRoom = async (
+  context: ChangeContext,
+  open: OpenSource,
+  path: SourcePath,
+  { id, bytes }: { readonly id: string; readonly bytes: number },
+): Promise<KeptRoom | undefined> => {
+  const target = quotaOf(open, context.holdSources);
+  if (target === undefined) return undefined;
+  const isReplacing = open.source.settings.saveSameFileNameStrategy === 'replace';
+  const need = isReplacing ? await needOf(context, open, path, bytes) : { bytes, files: 1 };
+  return context.services.quotas.keep(target, id, need, context.signal);
+};
+
+/** Bytes of the content. */
+export const sizeOf = (content: Content): number =>
+  'staged' in content ? content.staged.size : content.bytes.length;
+
+/** Within one source something only moves; between two it leaves one and enters the other. */
+const transferring = (passage: Passage, change: Transfer, next: Next) => {
+  const { type, from, open, item } = change;
+  const measureIt = (): Promise<Measure> => measured(passage, from, item.path, item.stat.kind);
+  const go = (): ReturnType<Next> => next(change);
+  if (type === 'copy') return storing(passage, open, measureIt, go);
+  if (from.source === open.source) return moving(passage, open, go);
+  return storing(passage, open, measureIt, () => freeing(passage, from, measureIt, go));
+};
+
+/**
+ * Takes the room that a change needs, for all at once: of two that want the last room one gets it; and gives
+ * back what a change frees. What fails leaves the count as it was.
+ * @throws QuotaExceededError, before anything is stored; errors of the count
+ */
+export const quota: Stage = (passage, change, next) => {
+  const go = (): ReturnType<Next> => next(change);
+  if ('item' in change) return transferring(passage, change, next);
+  if (change.type === 'restore') return moving(passage, change.open, go);
+  if (change.type === 'put') {
+    const { open, path, content, createOnly } = change;
+    const bytes = sizeOf(content);
+    const need = () => (createOnly === true ? { bytes, files: 1 } : needOf(passage, open, path, bytes));
+    return storing(passage, open, need, go);
+  }
+  if (change.type === 'erase') {
+    const { open, record } = change;
+    return freeing(passage, open, () => measured(passage, open, trashedPath(record), record.kind), go);
+  }
+  if (change.type !== 'remove') return go();
+  const { open, path, kind } = change;
+  // What goes into the trash still takes its room.
+  return trashPolicyOf(open.source.settings) === undefined
+    ? freeing(passage, open, () => measured(passage, open, path, kind), go)
+    : moving(passage, open, go);
+};

@@ -1,0 +1,171 @@
+import { Readable } from 'node:stream';
+import { createLimiter } from '../basics/concurrency/limiter.ts';
+import { fileCopyNames, folderCopyNames } from '../basics/content/numbered-names.ts';
+import { AlreadyExistsError, ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
+import type { Stat } from '../storage/adapter.ts';
+import { copyFolder } from '../storage/folders.ts';
+import { isSameVersion } from '../storage/same-version.ts';
+import { placeStaged, stageContent } from '../storage/staging.ts';
+import { storeOf } from '../view/writable.ts';
+import type { EmptyTrash, MakeFolder, Passage, Put, Remove, Stage, Stored, Transfer } from './change.ts';
+import { storeEdit, storeFiles } from './create.ts';
+import { searchIn, takeFreeName } from './names.ts';
+import { sizeOf } from './quota.ts';
+import { relocate } from './relocate.ts';
+import { requireContents, requireRights } from './rights.ts';
+import { transferAcross } from './transfer.ts';
+
+const AT_ONCE = 8;
+
+const makeFolder = async ({ signal, done }: Passage, { open, path }: MakeFolder): Promise<void> => {
+  try {
+    await storeOf(open).makeFolder(path, { signal });
+  } catch (error) {
+    throw error instanceof AlreadyExistsError
+      ? new AlreadyExistsError({ details: { name: path.name }, cause: error })
+      : error;
+  }
+  done.push({ path });
+};
+
+const remove = async ({ signal, done }: Passage, { open, path, kind }: Remove): Promise<void> => {
+  const storage = storeOf(open);
+  await (kind === 'file' ? storage.removeFile(path, { signal }) : storage.removeFolder(path, { signal }));
+  done.push({ path });
+};
+
+const move = async (passage: Passage, change: Transfer): Promise<void> => {
+  await (change.from.source === change.open.source ? relocate : transferAcross)(passage, change);
+  passage.done.push({ path: change.path, bytes: change.item.stat.size });
+};
+
+/** Copies inside one source, in the store's own way. */
+const copyInside = async (
+  { signal }: Passage,
+  { open, item: { path: from, stat }, path: to }: Transfer,
+): Promise<void> => {
+  const storage = storeOf(open);
+  if (stat.kind === 'file') await storage.copyFile(from, to, { createOnly: true, signal });
+  else await copyFolder(storage, from, to, { signal });
+};
+
+/** A copy gets a number where its name is taken. */
+const copy = async (passage: Passage, change: Transfer): Promise<void> => {
+  const { open, from, item, path: wanted } = change;
+  const { kind, size: bytes } = item.stat;
+  const names = kind === 'file' ? fileCopyNames(wanted.name) : folderCopyNames(wanted.name);
+  const search = searchIn(passage, open, wanted.parent, names);
+  const path = await takeFreeName(search, async (to) => {
+    const one = { ...change, path: to };
+    if (!to.equals(wanted)) {
+      await requireRights(one);
+      await requireContents(passage, one);
+    }
+    await (from.source === open.source ? copyInside : transferAcross)(passage, one);
+    return to;
+  });
+  passage.done.push({ path, bytes });
+};
+
+/** A store destroys the stream that it was given, and a taken name needs a second one. */
+const streamOf = (bytes: Buffer): Readable => Readable.from([bytes], { objectMode: false });
+
+/**
+ * Replaces a file while it is this version. Where the store cannot decide that, the content is staged first, and
+ * the version is compared immediately before the commit.
+ * @throws ChangedMeanwhileError, NotFoundError when it was removed: then nothing is stored
+ */
+const putOver = async (
+  { signal }: Passage,
+  { open, path, createOnly }: Put,
+  bytes: Buffer,
+  version: Stat,
+): Promise<Stat> => {
+  if (createOnly === true) throw new NotFoundError();
+  const storage = storeOf(open);
+  if (storage.capabilities.ifMatch && version.etag !== undefined)
+    return storage.write(path, streamOf(bytes), { size: bytes.length, ifMatch: version.etag, signal });
+  const staged = await stageContent(storage, streamOf(bytes), { near: path.parent, signal });
+  try {
+    if (!isSameVersion(version, await storage.stat(path, { signal }))) throw new ChangedMeanwhileError();
+    return await staged.commit(path, { signal });
+  } finally {
+    await staged.discard();
+  }
+};
+
+const write = (passage: Passage, put: Put): Promise<Stat> => {
+  const { signal } = passage;
+  const { open, path, content, createOnly } = put;
+  const storage = storeOf(open);
+  const how = createOnly === true ? { createOnly, signal } : { signal };
+  if ('staged' in content) return placeStaged(content.staged, content.stagedIn, storage, path, how);
+  const { bytes, version } = content;
+  if (version !== undefined) return putOver(passage, put, bytes, version);
+  return storage.write(path, streamOf(bytes), { ...how, size: bytes.length });
+};
+
+const put = async (passage: Passage, change: Put): Promise<void> => {
+  const { path, content, createOnly = false } = change;
+  const stat = await write(passage, change);
+  const stored: Stored = { path, stat, bytes: sizeOf(content), replaced: !createOnly };
+  passage.done.push(stored);
+};
+
+/** Erases what is there; what others were faster to take or erase does not count. */
+const emptyTrash = async (passage: Passage, { open, records }: EmptyTrash): Promise<void> => {
+  const limiter = createLimiter(AT_ONCE);
+  try {
+    for await (const record of records) {
+      await limiter.add(async () => {
+        try {
+          const { path } = record;
+          passage.done.push(...(await passage.carry({ type: 'erase', open, path, record, isPart: true })));
+        } catch (error) {
+          if (!(error instanceof NotFoundError)) throw error;
+        }
+      });
+    }
+  } finally {
+    await limiter.drain();
+  }
+};
+
+/** Has the store do it. The names of what is new, and of copies, are decided by its create-only operations. */
+export const store: Stage = async (passage, change) => {
+  switch (change.type) {
+    case 'makeFolder':
+      await makeFolder(passage, change);
+      break;
+    case 'remove':
+      await remove(passage, change);
+      break;
+    case 'move':
+    case 'rename':
+      await move(passage, change);
+      break;
+    case 'copy':
+      await copy(passage, change);
+      break;
+    case 'emptyTrash':
+      await emptyTrash(passage, change);
+      break;
+    case 'create':
+      await storeFiles(passage, change);
+      break;
+    case 'edit':
+      await storeEdit(passage, change);
+      break;
+    case 'put':
+      await put(passage, change);
+      break;
+    case 'document':
+      passage.done.push({ path: change.path, bytes: await change.make() });
+      break;
+    // The trash has done it.
+    case 'erase':
+    case 'restore':
+      break;
+  }
+  return undefined;
+};

@@ -1,0 +1,73 @@
+import { hasAllowedExtension } from '../basics/content/extension.ts';
+import { AccessDeniedError } from '../errors/errors.ts';
+import { hasThumbnailFolder } from '../pictures/thumbnail-name.ts';
+import type { Entry } from '../storage/adapter.ts';
+import { copyFileTo, copyTree, type CopyTreeOptions } from '../storage/copy-tree.ts';
+import { moveFileTo, moveTree } from '../storage/move-tree.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { requireKeys } from '../view/keys.ts';
+import { reservedNames } from '../view/reserved.ts';
+import { storeOf } from '../view/writable.ts';
+import type { Passage, Transfer } from './change.ts';
+import { incomingContent, incomingName } from './incoming.ts';
+import { verbOf } from './rights.ts';
+
+const isThumbnailFolder = ({ from }: Transfer, { kind, name }: Entry): boolean => {
+  const { settings } = from.source;
+  return (
+    hasThumbnailFolder(settings) &&
+    kind === 'folder' &&
+    name.toLowerCase() === settings.thumbFolderName.toLowerCase()
+  );
+};
+
+/**
+ * Checks everything that a folder holds before any of it is copied, and gives it the name that it may have in
+ * the other source. What its own source does not show does not leave it: a copy leaves it out, a move, which
+ * would have to leave it behind, is refused. Thumbnails are made anew.
+ * @throws AccessDeniedError, TypeNotAllowedError, FileTooLargeError, UnsafeNameError
+ */
+const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nameFor']> => {
+  const { from, open: to } = transfer;
+  const verb = verbOf(transfer);
+  const keys = { file: [`FILE_${verb}`, `FOLDER_${verb}`], folder: [`FOLDER_${verb}`] };
+  const isReservedHere = reservedNames(from.source.settings);
+  const isReservedThere = reservedNames(to.source.settings);
+  const isShown = ({ kind, name }: Entry): boolean =>
+    !isReservedHere(name) &&
+    !isReservedThere(name) &&
+    (kind === 'folder' || hasAllowedExtension(name, from.source.settings.extensions));
+  return (path, entry, targetFolder) => {
+    if (!isShown(entry)) {
+      if (verb === 'COPY' || isThumbnailFolder(transfer, entry)) return undefined;
+      throw new AccessDeniedError('The folder holds something that cannot leave its source.');
+    }
+    const name = incomingName(to.source.settings, entry);
+    const target = targetFolder.below(name);
+    requireKeys(from.access, keys, path, entry.kind);
+    requireKeys(to.access, keys, target, entry.kind);
+    return name;
+  };
+};
+
+/**
+ * Copies or moves an item into another source, streamed between the stores. The rules of both sources hold,
+ * and the target's settings about names, types, sizes and content as for an upload; nothing is replaced; what
+ * a move removes is unchanged and whole at the target.
+ * @throws AlreadyExistsError, AccessDeniedError, TypeNotAllowedError, FileTooLargeError, MovedInPartError,
+ *   and errors of either store
+ */
+export const transferAcross = async (passage: Passage, transfer: Transfer): Promise<void> => {
+  const { type, item, from, open: to } = transfer;
+  const { services, signal } = passage;
+  const source = { storage: storeOf(from), path: item.path };
+  const target = { storage: storeOf(to), path: transfer.path };
+  const options = { signal, contentFor: incomingContent(passage, to.source.settings) };
+  if (item.stat.kind === 'file') {
+    await (type === 'copy' ? copyFileTo : moveFileTo)(source, target, options);
+    return;
+  }
+  const derivedOf = (path: SourcePath) => services.thumbnails.pathsOf({ source: from.source, path });
+  const treeOptions = { ...options, nameFor: nameInOtherSource(transfer), derivedOf };
+  await (type === 'copy' ? copyTree : moveTree)(source, target, treeOptions);
+};

@@ -1,0 +1,124 @@
+import { fileCopyNames, folderCopyNames } from '../basics/content/numbered-names.ts';
+import { AlreadyExistsError, NotFoundError } from '../errors/errors.ts';
+import { isRefusal } from '../errors/refusals.ts';
+import type { Stat, StorageAdapter } from '../storage/adapter.ts';
+import { isSameVersion } from '../storage/same-version.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import {
+  copyIntoTrash,
+  eraseFromTrash,
+  leaveTrash,
+  putIntoTrash,
+  type Remover,
+  takeFromTrash,
+  twinOf,
+} from '../storage/trash/trash.ts';
+import { trashPolicyOf } from '../view/trashed.ts';
+import { storeOf } from '../view/writable.ts';
+import type { Change, Next, Passage, Put, Restore, Stage } from './change.ts';
+import type { ChangeContext } from './context.ts';
+import { searchIn, takeFreeName } from './names.ts';
+import { keepsReplaced } from './quota.ts';
+import { requireContents, requireRights } from './rights.ts';
+import { tendTrash } from './tend-trash.ts';
+
+const by = ({ requester: { role, subject } }: ChangeContext): Remover => ({ role, subject });
+
+const lookAt = async (storage: StorageAdapter, path: SourcePath, signal?: AbortSignal) => {
+  try {
+    return await storage.stat(path, { signal });
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+};
+
+/** Whether the store still shows this version of a file. */
+const isStill = async (storage: StorageAdapter, path: SourcePath, version: Stat): Promise<boolean> => {
+  const found = await lookAt(storage, path).catch(() => undefined);
+  return found?.kind === 'file' && isSameVersion(version, found);
+};
+
+/**
+ * Copies the old content of a file into the trash before it is replaced. A copy whose original was not replaced
+ * is removed again; where the store may have replaced it, or may do it yet, the copy stays.
+ */
+const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Next> => {
+  const { signal } = passage;
+  const { open, path } = change;
+  const storage = storeOf(open);
+  let old = await lookAt(storage, path, signal);
+  if (old === undefined) {
+    try {
+      // A store that does not show a file for a moment must not let it be replaced unseen.
+      return await next({ ...change, createOnly: true });
+    } catch (error) {
+      if (!(error instanceof AlreadyExistsError)) throw error;
+      old = await storage.stat(path, { signal });
+    }
+  }
+  const kept = await copyIntoTrash(storage, path, by(passage), { signal });
+  try {
+    await next(change);
+    tendTrash(passage, open, kept.bytes);
+    return undefined;
+  } catch (error) {
+    if (isRefusal(error) && (await isStill(storage, path, old)))
+      await eraseFromTrash(storage, kept).catch(() => undefined);
+    throw error;
+  }
+};
+
+/** Brings an item back under its name or a numbered one. What cannot be tidied up behind it is logged. */
+const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
+  const { signal, log, done } = passage;
+  const { open, path: wanted, record } = change;
+  const storage = storeOf(open);
+  const { name } = wanted;
+  const names = record.kind === 'file' ? fileCopyNames(name) : folderCopyNames(name);
+  const search = searchIn(passage, open, wanted.parent, names);
+  const take = async (path: SourcePath): Promise<SourcePath> => {
+    if (!path.equals(wanted)) {
+      await requireRights({ ...change, path });
+      await requireContents(passage, { ...change, path });
+    }
+    await takeFromTrash(storage, record, path, { signal });
+    return path;
+  };
+  const twin = await twinOf(storage, record, wanted, { signal });
+  const path = twin === undefined ? await takeFreeName(search, take) : wanted;
+  done.push({ path, bytes: record.bytes });
+  await leaveTrash(storage, record, twin).catch((error: unknown) => {
+    log.warn('The record of a restored item could not be removed.', { error });
+  });
+};
+
+const hasTrash = ({ open }: Extract<Change, { type: 'remove' }>): boolean =>
+  trashPolicyOf(open.source.settings) !== undefined;
+
+/**
+ * Puts into the trash what is removed, and the old content of what is replaced, where the source keeps it;
+ * brings back what is restored, and erases what leaves the trash for good.
+ */
+export const trash: Stage = async (passage, change, next) => {
+  if (change.type === 'remove' && hasTrash(change)) {
+    const { open, path, kind } = change;
+    const { bytes } = await putIntoTrash(storeOf(open), { path, kind }, by(passage), passage);
+    tendTrash(passage, open, bytes);
+    passage.done.push({ path, bytes });
+    return undefined;
+  }
+  if (change.type === 'put' && change.createOnly !== true && keepsReplaced(change.open))
+    return keepOld(passage, change, next);
+  if (change.type === 'restore') {
+    await bringBack(passage, change);
+    return undefined;
+  }
+  if (change.type === 'erase') {
+    const { open, path, record } = change;
+    await eraseFromTrash(storeOf(open), record);
+    passage.done.push({ path, bytes: record.bytes });
+    return undefined;
+  }
+  return next(change);
+};

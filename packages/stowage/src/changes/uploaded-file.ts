@@ -1,0 +1,70 @@
+import { sanitizeName } from '../basics/content/file-name.ts';
+import { humanSize } from '../basics/content/human-size.ts';
+import { FileRefusedByHost, FileTooLargeError, isHttpError, StowageError } from '../errors/errors.ts';
+import type { Source } from '../sources/source.ts';
+import type { ReadableStore, StagedFile } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+
+/**
+ * A file of a form that has arrived whole and is stored without a name in any source yet. Discarded when
+ * the request ends.
+ */
+export interface UploadedFile {
+  /** Form field as sent: `files[0]`. */
+  readonly field: string;
+  /** Last path segment of the name as sent, valid UTF-8, not sanitised. */
+  readonly filename: string;
+  readonly staged: StagedFile;
+  /** Where it is staged: committing into this store costs no second copy. */
+  readonly stagedIn: ReadableStore | undefined;
+  /** What the host wants it to be called, instead. */
+  readonly otherName?: string | undefined;
+  /** The folder that it is meant for, as far as the request has named it. */
+  readonly near?: SourcePath | undefined;
+  /** Cleaning has removed something that a browser would have drawn or run. */
+  readonly isReduced?: boolean;
+  /** An earlier try to store it has ended without an answer: it may have succeeded. */
+  readonly mayBeStored?: boolean;
+}
+
+/** Parts of one form at most: fields and files. */
+export const MAX_FORM_PARTS = 1000;
+
+/** Whether a form field holds uploads: `files`, `files[]`, `files[0]`, or the source's own field name. */
+export const isFilesField = (field: string, { settings }: Source): boolean =>
+  field === settings.defaultFilesKey || /^files(?:\[\d*\])?$/u.test(field);
+
+/**
+ * The refusal of an uploaded file, by the name that the client gave it: of many files people must know which
+ * one. `most` in bytes.
+ */
+export const fileTooLarge = (filename: string, most: number): FileTooLargeError =>
+  new FileTooLargeError({ details: { name: sanitizeName(filename), limit: humanSize(most) } });
+
+/**
+ * Does something with an uploaded file; its failure names the file: of many, people must know which one. Where
+ * the failure is about the name that it would have been stored under, `file` is the one that was sent.
+ */
+export const withFileName = async <Result>(
+  filename: string,
+  work: () => Promise<Result> | Result,
+): Promise<Result> => {
+  try {
+    return await work();
+  } catch (error) {
+    const sent = sanitizeName(filename);
+    if (isHttpError(error)) throw new FileRefusedByHost(error, { name: sent }, error);
+    if (error instanceof StowageError) {
+      const { name = sent } = error.details ?? {};
+      error.addDetails(name === sent ? { name } : { file: sent });
+    }
+    throw error;
+  }
+};
+
+/** As `withFileName` where the file is one of a form; else its failure says nothing more. */
+export const withFileNameIf = async <Result>(
+  isForm: boolean,
+  filename: string,
+  work: () => Promise<Result> | Result,
+): Promise<Result> => (isForm ? withFileName(filename, work) : work());

@@ -1,0 +1,164 @@
+import { inTimeLimit } from '../../basics/concurrency/time-limit.ts';
+import type { App, ServiceDefinition } from '../../app.ts';
+import { createConnector, type Connector } from '../../connector.ts';
+import { toFetchHandler } from '../../http/bridges/fetch.ts';
+import { checkConfiguration, type CheckedConfiguration } from '../../checked-configuration.ts';
+import type { SourceConfig } from '../../config/types.ts';
+import { parseByteSize, parseOrigin } from '../../config/values.ts';
+import { ConfigError } from '../../errors/errors.ts';
+import { createSilentLogger } from '../../basics/log/logger.ts';
+import { createSourceGroup, type SourceGroup } from '../../sources/source-group.ts';
+import { UsageError } from '../arguments.ts';
+import { readDefinition } from '../read-config.ts';
+import { Findings, type Finding } from './finding.ts';
+import { checkMachine } from './machine-checks.ts';
+import { checkBaseurl, checkServing, type Addresses } from './public-address.ts';
+import { checkPageInside, checkService } from './service-checks.ts';
+import { checkOverlaps, checkSettings } from './settings-checks.ts';
+import { checkOwnSettings, createUnguarded } from './own-settings.ts';
+import { findFolder, probeStore, type Probe } from './store-probe.ts';
+
+/** What the command line says. */
+export interface DoctorOptions {
+  readonly config: string | undefined;
+  readonly pageOrigin: string | undefined;
+  readonly url: string | undefined;
+  readonly formSize: string | undefined;
+}
+
+/** The options, read. */
+interface Question extends Addresses {
+  readonly file: string | undefined;
+  readonly formSize: number | undefined;
+}
+
+/** @throws UsageError */
+const readOptions = ({ config, pageOrigin, url, formSize }: DoctorOptions): Question => {
+  const page = pageOrigin === undefined ? undefined : parseOrigin(pageOrigin.replace(/\/$/u, ''));
+  if (pageOrigin !== undefined && page === undefined)
+    throw new UsageError('--page-origin needs an origin such as https://www.example.com');
+  if (url !== undefined && (!URL.canParse(url) || !/^https?:$/u.test(new URL(url).protocol)))
+    throw new UsageError('--url needs an http or https URL.');
+  const size = formSize === undefined ? undefined : parseByteSize(formSize);
+  if (formSize !== undefined && size === undefined)
+    throw new UsageError('--form-size needs a size such as 20mb.');
+  const service = url === undefined ? undefined : new URL(url.endsWith('/') ? url : `${url}/`);
+  return { page, service, file: config, formSize: size };
+};
+
+/** One source may take so long, all its steps together. */
+const SOURCE_MS = 60_000;
+
+/** A form of more needs a size on the command line: it is held in memory. */
+const MOST_FORM_BYTES = 64 * 1024 ** 2;
+
+interface Patient {
+  readonly app: Pick<App, 'fetch' | 'urlFor'>;
+  /** The same service, whose users may do everything. */
+  readonly unguarded: Connector;
+  readonly group: SourceGroup;
+  readonly sources: readonly SourceConfig[];
+}
+
+const probeAll = async (
+  { app, unguarded, group, sources }: Patient,
+  addresses: Addresses,
+  signal: AbortSignal,
+): Promise<readonly Findings[]> =>
+  Promise.all(
+    sources.map(async (config) => {
+      const source = group.find(config.name);
+      if (source === undefined) return new Findings();
+      return inTimeLimit(SOURCE_MS, signal, async (bounded) => {
+        const whileThere = async (probe: Probe, found: Findings): Promise<void> => {
+          const search = { app, config, probe, findings: found, signal: bounded };
+          if (config.settings.serve !== 'off') await checkServing(search);
+          if (config.baseurl !== undefined) await checkBaseurl(search, addresses);
+        };
+        const findings = await probeStore(config, source, whileThere, bounded);
+        const isSound = findings.all.some(({ check, level }) => check === 'store' && level === 'ok');
+        if (isSound && !bounded.aborted) await checkOwnSettings(unguarded, config, findings);
+        return findings;
+      });
+    }),
+  );
+
+/** The definition with these sources alone; those of the environment stay as they are. */
+const withSources = (
+  { config, ...rest }: ServiceDefinition,
+  sources: readonly SourceConfig[],
+): ServiceDefinition => {
+  const keys = sources.map(({ key }) => key);
+  const written = Object.entries(config?.sources ?? {}).filter(([key]) => keys.includes(key));
+  return config?.sources === undefined || config.sources === null
+    ? { ...rest, config }
+    : { ...rest, config: { ...config, sources: Object.fromEntries(written) } };
+};
+
+const examine = async (
+  definition: ServiceDefinition,
+  checked: CheckedConfiguration,
+  question: Question,
+  signal: AbortSignal,
+): Promise<readonly Findings[]> => {
+  const { page, service } = question;
+  const around = new Findings();
+  const { settings, sources: all } = checked.config;
+  const found = [await checkSettings(definition, checked, question.file)];
+  // The others would be made.
+  const sources: SourceConfig[] = [];
+  for (const source of all) {
+    const findings = new Findings(source.name);
+    if (await findFolder(source, findings)) sources.push(source);
+    found.push(findings);
+  }
+  if (sources.length > 0 || all.length === 0) {
+    const log = createSilentLogger();
+    const seen = withSources(definition, sources);
+    const connector = createConnector(seen.config, seen.hooks, { logger: log, onlyLooks: true });
+    const unguarded = createUnguarded(seen, log);
+    const app = { fetch: toFetchHandler(connector.handle), urlFor: connector.urlFor };
+    const group = createSourceGroup(sources, { factories: checked.factories, log, sweeps: false });
+    try {
+      found.push(...(await probeAll({ app, unguarded, group, sources }, question, signal)));
+      found.push(await checkOverlaps(group));
+      if (page !== undefined && service === undefined) await checkPageInside(app, page, around);
+    } finally {
+      await group.close();
+      await Promise.all([connector.close(), unguarded.close()]);
+    }
+  }
+  found.push(await checkMachine(checked.config));
+  if (service !== undefined) {
+    const largest = Math.max(0, ...all.map(({ settings: own }) => own.maxUploadFileSize));
+    const formSize = question.formSize ?? Math.min(largest, MOST_FORM_BYTES);
+    const { onlyPOST } = settings;
+    await checkService({ url: service, onlyPOST, formSize, findings: around, signal }, page);
+  }
+  return [...found, around];
+};
+
+/**
+ * Looks at everything that a configuration needs, and says what is wrong and how to fix it. Leaves nothing
+ * behind: what it writes it removes, also when the signal is aborted.
+ * @throws UsageError, the signal's reason
+ */
+export const examineService = async (
+  options: DoctorOptions,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> => {
+  const question = readOptions(options);
+  try {
+    const definition = await readDefinition(options.config);
+    const checked = checkConfiguration(definition.config, definition.hooks);
+    const findings = await examine(definition, checked, question, signal);
+    signal.throwIfAborted();
+    return findings.flatMap(({ all }) => all);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const findings = new Findings();
+    for (const problem of error.problems)
+      findings.broken('configuration', problem, 'Correct this key; docs/configuration.md explains it.');
+    return findings.all;
+  }
+};

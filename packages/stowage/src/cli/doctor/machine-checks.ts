@@ -1,0 +1,104 @@
+import { readBrowser } from '../../config/environment.ts';
+import type { ConnectorConfig } from '../../config/types.ts';
+import { findBrowser } from '../../documents/pdf/executable.ts';
+import { findProgram } from '../../pictures/previews/find-program.ts';
+import { createSilentLogger } from '../../basics/log/logger.ts';
+import { packagesOf } from '../../optional-packages.ts';
+import { createRedisConnection } from '../../operations/state/redis-connection.ts';
+import { installedVersion, partPackages } from '../packages.ts';
+import { Findings, reasonOf } from './finding.ts';
+
+const checkPackages = async (config: ConnectorConfig, findings: Findings): Promise<void> => {
+  const needed = packagesOf(config);
+  for (const one of [...needed, ...partPackages]) {
+    const { name, purpose } = one;
+    const version = await installedVersion(name);
+    const text = `${purpose}: the npm package "${name}" is not installed`;
+    if (version !== undefined) findings.ok('packages', `${purpose}: ${name} ${version}`);
+    else if (needed.includes(one)) findings.broken('packages', text, `npm install ${name}`);
+    else findings.note('packages', `${text} (npm install ${name})`);
+  }
+};
+
+/** Whether pictures can be drawn here: the library has a part for each kind of machine. */
+const checkPictures = async (findings: Findings): Promise<void> => {
+  try {
+    const { default: sharp } = await import('sharp');
+    const create = { width: 2, height: 2, channels: 3, background: '#fff' } as const;
+    await sharp({ create }).webp().toBuffer();
+    findings.ok('pictures', `sharp ${sharp.versions.sharp ?? ''}, libvips ${sharp.versions.vips}`);
+  } catch (error) {
+    findings.broken(
+      'pictures',
+      `pictures cannot be drawn: ${reasonOf(error)}`,
+      'npm install --include=optional sharp (on the machine, or in the image, that runs the service)',
+    );
+  }
+};
+
+const checkBrowser = async (findings: Findings): Promise<void> => {
+  if ((await installedVersion('puppeteer-core')) === undefined) return;
+  const { path } = readBrowser();
+  const browser = await findBrowser(path).catch(() => undefined);
+  if (browser !== undefined) findings.ok('browser', `PDF files: ${browser.path}`);
+  else if (path === undefined)
+    findings.risk('browser', 'PDF files: there is no Chromium', 'apt-get install chromium-headless-shell');
+  else
+    findings.broken('browser', `PDF files: ${path} cannot be run`, 'Correct STOWAGE_CHROMIUM, or unset it.');
+};
+
+/** Programs that the configuration names: without one its files have icons. */
+const checkPrograms = async ({ settings }: ConnectorConfig, findings: Findings): Promise<void> => {
+  for (const [kind, provider] of [
+    ['pdf', 'poppler-utils'],
+    ['video', 'ffmpeg'],
+  ] as const) {
+    const command = settings.thumbPrograms[kind];
+    if (command === undefined) continue;
+    const path = await findProgram(command);
+    if (path !== undefined) findings.ok('programs', `thumbnails (${kind}): ${path}`);
+    else
+      findings.broken(
+        'programs',
+        `thumbnails (${kind}): ${command} cannot be run`,
+        `apt-get install ${provider}, or correct thumbPrograms.${kind}.`,
+      );
+  }
+};
+
+/** What instances share: that it answers, and forgets nothing when it is full. */
+const checkRedis = async ({ settings: { redis } }: ConnectorConfig, findings: Findings): Promise<void> => {
+  if (redis === undefined || (await installedVersion('ioredis')) === undefined) return;
+  const connection = createRedisConnection(redis, createSilentLogger());
+  try {
+    const client = await connection.get();
+    await client.ping();
+    // Where that may not be asked, nothing is said about it.
+    const policy = await client.config('GET', 'maxmemory-policy').then(
+      (answer) => (answer as string[])[1],
+      () => undefined,
+    );
+    if (policy === undefined || policy === 'noeviction') return findings.ok('redis', 'Redis answers');
+    findings.risk(
+      'redis',
+      `Redis may forget webhooks that wait when its memory is full (${policy})`,
+      'maxmemory-policy noeviction',
+    );
+  } catch (error) {
+    const text = `Redis does not answer: ${reasonOf(error)}`;
+    findings.broken('redis', text, 'Start Redis, or correct redis.url.');
+  } finally {
+    await connection.close();
+  }
+};
+
+/** What can be said of the machine. */
+export const checkMachine = async (config: ConnectorConfig): Promise<Findings> => {
+  const findings = new Findings();
+  await checkPackages(config, findings);
+  await checkPictures(findings);
+  await checkBrowser(findings);
+  await checkPrograms(config, findings);
+  await checkRedis(config, findings);
+  return findings;
+};

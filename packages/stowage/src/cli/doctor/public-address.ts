@@ -1,0 +1,185 @@
+import { TimeLimit } from '../../basics/concurrency/time-limit.ts';
+import type { App } from '../../app.ts';
+import type { SourceConfig } from '../../config/types.ts';
+import { reasonOf, type Findings } from './finding.ts';
+import type { Probe } from './store-probe.ts';
+
+/** What the doctor was told of the addresses around the service. */
+export interface Addresses {
+  /** Where the service runs, as browsers see it; with a slash at the end. */
+  readonly service?: URL | undefined;
+  /** Where the page with the editor comes from: `https://www.example.com`. */
+  readonly page?: string | undefined;
+}
+
+/** What is looked for, where, and what is said about it. */
+export interface Search {
+  readonly app: Pick<App, 'fetch' | 'urlFor'>;
+  readonly config: SourceConfig;
+  readonly probe: Probe;
+  readonly findings: Findings;
+  readonly signal: AbortSignal;
+}
+
+const REQUEST_MS = 10_000;
+
+/** A request that cannot hang. Redirects are answers: a login page in place of a file must show. */
+export const ask = (url: URL | string, signal: AbortSignal, init: RequestInit = {}): Promise<Response> =>
+  // The limit also ends the reading of the answer.
+  fetch(url, { redirect: 'manual', ...init, signal: new TimeLimit(REQUEST_MS, signal).signal });
+
+const START = 500;
+
+/** The first bytes of an answer; the rest is not read. */
+const beginningOf = async (response: Response): Promise<string> => {
+  const decoder = new TextDecoder();
+  let text = '';
+  // What `fetch` gives in Node can be iterated; leaving the loop drops the rest.
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length >= START) break;
+  }
+  return text.slice(0, START);
+};
+
+/** Where the files of a source are for browsers; undefined: only a path, and of no known host. */
+const linkOf = (
+  { app, config: { name, baseurl = '' }, probe }: Search,
+  { service, page }: Addresses,
+): URL | undefined => {
+  const base = page ?? service?.origin;
+  if (baseurl.startsWith('/') && base === undefined) return undefined;
+  const url = new URL(`${baseurl}${probe.name}`, base);
+  // A source whose links are signed.
+  url.search = new URL(app.urlFor(name, probe.name), 'http://doctor.invalid/').search;
+  return url;
+};
+
+const fixOf = (status: number, text: string, { key, storageAdapter }: SourceConfig): string => {
+  const name = `sources.${key}.baseurl`;
+  if (status === 200)
+    return /^\s*</u.test(text)
+      ? `A page answers there: correct ${name}, or serve the files before the routes of the page.`
+      : `Correct ${name}: it leads to other files.`;
+  if (status === 404)
+    return `Point the web server to the root of the source (nginx: alias, with slashes at both ends), or correct ${name}.`;
+  if (status >= 300 && status < 400)
+    return `Write the address after the redirect into ${name}, without a login before it.`;
+  if (status !== 401 && status !== 403) return `Look into the log of the web server behind ${name}.`;
+  return ['s3', 'azure', 'gcs'].includes(storageAdapter)
+    ? `Let the service serve the files: remove ${name} and set "serve": "public" (docs/serving.md).`
+    : 'Let the web server read the folder: its user needs the right to enter it and all folders above.';
+};
+
+const checkAnswer = async (
+  url: URL,
+  response: Response,
+  { config, probe, findings }: Search,
+): Promise<void> => {
+  const { status, headers } = response;
+  const text = await beginningOf(response);
+  const at = `${url.origin}${url.pathname}`;
+  if ((status === 401 || status === 403) && config.settings.serve === 'protected')
+    return findings.ok('baseurl', `${config.baseurl ?? ''} refuses strangers`);
+  if (status !== 200 || text !== probe.content) {
+    const answer =
+      status === 200 ? 'with something else than the file' : `${String(status)} for a file that is there`;
+    return findings.broken('baseurl', `${at} answers ${answer}`, fixOf(status, text, config));
+  }
+  findings.ok('baseurl', `browsers can read files at ${config.baseurl ?? at}`);
+  if (headers.get('x-content-type-options') !== 'nosniff')
+    findings.risk(
+      'baseurl.nosniff',
+      'files come without X-Content-Type-Options: uploads may run as scripts',
+      'nginx: add_header X-Content-Type-Options nosniff always;',
+    );
+};
+
+const checkPage = (url: URL, { headers }: Response, page: string, findings: Findings): void => {
+  if (page.startsWith('https:') && url.protocol === 'http:')
+    findings.broken(
+      'baseurl.mixed',
+      `browsers do not load ${url.origin} in a page of ${page}: it is not https`,
+      'Serve the files over https, and write https into baseurl.',
+    );
+  const allowed = headers.get('access-control-allow-origin');
+  if (url.origin === page || allowed === '*' || allowed === page) return;
+  findings.risk(
+    'baseurl.cors',
+    `pages of ${page} can show the files but not read them (canvas, fetch)`,
+    `nginx: add_header Access-Control-Allow-Origin ${page} always; (a bucket: its CORS rules)`,
+  );
+};
+
+/** Reads the probe where browsers will look for it. */
+export const checkBaseurl = async (search: Search, addresses: Addresses): Promise<void> => {
+  const { config, findings, signal } = search;
+  const url = linkOf(search, addresses);
+  if (url === undefined)
+    return findings.risk(
+      'baseurl',
+      `whether ${config.baseurl ?? ''} leads to the files is not known: it is a path`,
+      'Run again with --page-origin https://the-site-of-the-pages',
+    );
+  const { page } = addresses;
+  try {
+    const response = await ask(url, signal, page === undefined ? {} : { headers: { origin: page } });
+    await checkAnswer(url, response, search);
+    if (page !== undefined) checkPage(url, response, page, findings);
+  } catch (error) {
+    signal.throwIfAborted();
+    findings.broken(
+      'baseurl',
+      `${url.origin} does not answer: ${reasonOf(error)}`,
+      `Start the web server behind sources.${config.key}.baseurl, or correct it.`,
+    );
+  }
+};
+
+/** Whether strangers get a file that the service serves, as its settings promise. */
+export const checkServing = async (search: Search): Promise<void> => {
+  const { app, config, probe, findings, signal } = search;
+  const { name, settings } = config;
+  const url = new URL(`/file/${encodeURIComponent(name)}/${probe.name}`, 'http://doctor.invalid/');
+  url.search = new URL(app.urlFor(name, probe.name), url).search;
+  const response = await app.fetch(new Request(url, { signal }));
+  const { status, headers } = response;
+  const text = await beginningOf(response);
+  if (settings.serve === 'protected' && (status === 401 || status === 403))
+    return findings.ok('serve', 'the service serves the files, and refuses strangers');
+  if (status === 302 && settings.delivery === 'redirect')
+    return checkRedirect(headers.get('location') ?? '', search);
+  if (status === 200 && settings.delivery.startsWith('x-'))
+    return findings.ok('serve', `the web server is asked to send the files (${settings.delivery})`);
+  if (status === 200 && text === probe.content) return reportServed(config, findings);
+  findings.broken(
+    'serve',
+    `the service answers ${String(status)} for a file that is there`,
+    settings.delivery === 'redirect' && status === 501
+      ? 'npm install @aws-sdk/s3-request-presigner'
+      : 'Look at the access rules: stowage explain ROLE fileDownload /',
+  );
+};
+
+const checkRedirect = async (location: string, { probe, findings, signal }: Search): Promise<void> => {
+  const reached = await ask(location, signal).then(beginningOf).catch(reasonOf);
+  signal.throwIfAborted();
+  if (reached === probe.content)
+    return findings.ok('serve', 'the service redirects to the bucket, which answers');
+  findings.broken(
+    'serve',
+    `the redirect to the bucket leads to something else: ${reached.slice(0, 80)}`,
+    'Allow the key to read the objects, or set "delivery": "stream".',
+  );
+};
+
+/** The bytes came from the service, which may not be what was asked for. */
+const reportServed = ({ storageAdapter, settings }: SourceConfig, findings: Findings): void => {
+  if (settings.delivery !== 'redirect' || !['azure', 'gcs'].includes(storageAdapter))
+    return findings.ok('serve', 'the service serves the files');
+  findings.risk(
+    'serve',
+    'the service sends the files itself: its credentials cannot sign URLs',
+    `Give it credentials that can sign, or set "delivery": "stream" (docs/${storageAdapter}.md).`,
+  );
+};

@@ -1,0 +1,51 @@
+import { compileRules } from '../access/access.ts';
+import { accessKeyOf, neededKeys } from '../actions/action.ts';
+import type { CheckedConfiguration } from '../checked-configuration.ts';
+import { extensionOf } from '../basics/content/extension.ts';
+import { UnsafePathError } from '../errors/errors.ts';
+import { SourcePath } from '../storage/source-path.ts';
+import { UsageError } from './arguments.ts';
+
+/** What is asked: may this role do this to that file or folder? */
+export interface Question {
+  readonly role: string;
+  /** The name of an action (`fileRemove`) or its access key (`FILE_REMOVE`). */
+  readonly action: string;
+  /** A file, or a folder when it ends with a slash. */
+  readonly path: string;
+}
+
+const parsePath = (text: string): SourcePath => {
+  try {
+    return SourcePath.parse(text);
+  } catch (error) {
+    if (error instanceof UnsafePathError)
+      throw new UsageError(`The path ${JSON.stringify(text)} leaves its source.`);
+    throw error;
+  }
+};
+
+/**
+ * Says whether the configured rules allow something, by all keys that the action needs, and which rule decides.
+ * @throws UsageError for an unknown action and a path that leaves the source
+ */
+export const explain = (
+  { role, action, path: text }: Question,
+  { config, actions, ruleKeys }: CheckedConfiguration,
+): string => {
+  const key = /[a-z]/u.test(action) ? accessKeyOf(action) : action;
+  // A rule may name CHANGE and READ, which stand for many actions.
+  if (ruleKeys.get(key)?.group === undefined && key !== 'PERMISSIONS')
+    throw new UsageError(`Unknown action: ${action}`);
+  const path = parsePath(text);
+  const isFolder = key.startsWith('FOLDER') || text.endsWith('/');
+  const access = compileRules(config.settings.accessControl, ruleKeys).forRole(role);
+  const declared = [...actions.values()].find(({ name }) => accessKeyOf(name) === key);
+  const keys = declared === undefined ? [key] : neededKeys(declared, isFolder ? 'folder' : 'file');
+  const decisions = keys.map((one) =>
+    access.explain(one, path, isFolder ? undefined : extensionOf(path.name)),
+  );
+  const [first] = decisions;
+  const { allowed, reason } = decisions.find((one) => !one.allowed) ?? first ?? access.explain(key, path);
+  return `${allowed ? 'Allowed' : 'Denied'}. ${reason}`;
+};

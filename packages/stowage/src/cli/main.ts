@@ -1,0 +1,127 @@
+#!/usr/bin/env node
+import { riskLine } from '../config/risks/risk.ts';
+import { ConfigError } from '../errors/errors.ts';
+import { createStderrLogger } from '../basics/log/logger.ts';
+import { readVersion } from '../version.ts';
+import { parseCommand, UsageError, type Command } from './arguments.ts';
+import { defineFolder, hintFor } from './folder.ts';
+import { createHealth } from './health.ts';
+import { help } from './help.ts';
+import { interruptible } from './interrupt.ts';
+import { Metrics } from './metrics.ts';
+import { readDefinition } from './read-config.ts';
+import { parsePort, readAddress, serve, StartError } from './serve.ts';
+
+const print = (text: string): boolean => process.stdout.write(`${text}\n`);
+const complain = (text: string): boolean => process.stderr.write(`${text}\n`);
+
+const runService = async (command: Extract<Command, { readonly name: 'serve' }>): Promise<void> => {
+  const address = readAddress(command);
+  const { folder, healthPort } = command;
+  const healthAddress =
+    healthPort === undefined
+      ? undefined
+      : { host: address.host, port: parsePort('--health-port', healthPort) };
+  const { config, hooks, logger } =
+    folder === undefined ? await readDefinition(command.config) : await defineFolder(folder, address);
+  const log = logger ?? createStderrLogger();
+  const { createApp } = await import('../app.ts');
+  const metrics = healthAddress === undefined ? undefined : new Metrics();
+  const app = createApp(config, hooks, { logger: log, observe: metrics?.observe });
+  const health =
+    healthAddress === undefined || metrics === undefined
+      ? undefined
+      : { server: createHealth(metrics, app), address: healthAddress };
+  const announce = (url: string): void => {
+    if (folder !== undefined) print(hintFor(folder, url));
+  };
+  await serve(app, address, log, { announce, health });
+};
+
+const checkConfig = async ({
+  config: file,
+}: Extract<Command, { readonly name: 'check-config' }>): Promise<number> => {
+  const { config, hooks } = await readDefinition(file);
+  const { checkConfiguration } = await import('../checked-configuration.ts');
+  const { missingPackages, packagesOf } = await import('../optional-packages.ts');
+  const checked = checkConfiguration(config, hooks);
+  const { warnings, risks, unused } = checked;
+  for (const warning of [...warnings, ...risks.map(riskLine)]) print(`Note: ${warning}`);
+  for (const key of unused) print(`Note: ${key} is accepted for compatibility and has no effect.`);
+  const missing = missingPackages(packagesOf(checked.config));
+  for (const one of missing) complain(`Missing: ${one}`);
+  if (missing.length > 0) return 1;
+  print('The configuration is valid.');
+  return 0;
+};
+
+const runExplain = async (command: Extract<Command, { readonly name: 'explain' }>): Promise<number> => {
+  const { config, hooks } = await readDefinition(command.config);
+  const { checkConfiguration } = await import('../checked-configuration.ts');
+  const { explain } = await import('./explain.ts');
+  print(explain(command, checkConfiguration(config, hooks)));
+  return 0;
+};
+
+const runDoctor = async (command: Extract<Command, { readonly name: 'doctor' }>): Promise<number> => {
+  const { examineService } = await import('./doctor/doctor.ts');
+  const { countBroken, report } = await import('./doctor/finding.ts');
+  return interruptible(async (signal) => {
+    const findings = await examineService(command, signal);
+    const broken = countBroken(findings);
+    print(command.isJson ? JSON.stringify({ broken, findings }, null, 2) : report(findings));
+    return broken > 0 ? 1 : 0;
+  });
+};
+
+/**
+ * Does what the command line asks for. The service is loaded when needed: help and mistakes are answered
+ * without its weight. Returns the exit status.
+ */
+const execute = async (command: Command): Promise<number> => {
+  switch (command.name) {
+    case 'help':
+      (command.isMissing ? complain : print)(help.trimEnd());
+      return command.isMissing ? 2 : 0;
+    case 'version':
+      print(readVersion());
+      return 0;
+    case 'serve':
+      await runService(command);
+      return 0;
+    case 'check-config':
+      return checkConfig(command);
+    case 'explain':
+      return runExplain(command);
+    case 'doctor':
+      return runDoctor(command);
+    case 'init': {
+      const { writeConfiguration } = await import('./init/init.ts');
+      return writeConfiguration(command.isSilent);
+    }
+    case 'thumbs': {
+      const { makeThumbnails } = await import('./thumbs.ts');
+      return interruptible((signal) => makeThumbnails(command, signal));
+    }
+  }
+};
+
+/** Runs the words after the program's name. Returns the exit status. */
+const run = async (words: readonly string[]): Promise<number> => {
+  try {
+    return await execute(parseCommand(words));
+  } catch (error) {
+    if (error instanceof UsageError) {
+      complain(`${error.message}\nTry: stowage --help`);
+      return 2;
+    }
+    const isExpected = error instanceof ConfigError || error instanceof StartError;
+    complain(isExpected ? error.message : String(error instanceof Error ? error.stack : error));
+    return 1;
+  }
+};
+
+// Otherwise the AWS SDK prints advice about the version of Node.js between the lines of the log.
+process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
+// A thread or a browser that outlives the service must not keep the process.
+process.exit(await run(process.argv.slice(2)));

@@ -1,0 +1,134 @@
+import { mediaTypeExtensions } from '../../basics/content/mime-type.ts';
+import { defaultExtensions } from '../setting-values.ts';
+import type { Settings } from '../settings.ts';
+import { isTransposed, type SettingRisk } from './risk.ts';
+
+/** Settings of which one alone makes a risk, and what names it. */
+type Check = (settings: Settings) => readonly SettingRisk[];
+
+const KB = 1024;
+const HOUR = 3600;
+
+const risk = (key: string, text: string, fix: string): readonly SettingRisk[] => [{ key, text, fix }];
+
+const tooSmall = (key: string, bytes: number | undefined): readonly SettingRisk[] =>
+  bytes === undefined || bytes >= KB
+    ? []
+    : risk(
+        key,
+        `is ${String(bytes)} bytes; a number without a unit counts bytes`,
+        'Write it with kb, mb or gb: "20mb".',
+      );
+
+const sizes: Check = (settings) => [
+  ...tooSmall('maxUploadFileSize', settings.maxUploadFileSize),
+  ...tooSmall('maxFileSize', settings.maxFileSize),
+  ...tooSmall('zipLimits.bytes', settings.zipLimits.bytes),
+  ...tooSmall('quota.bytes', settings.quota?.bytes),
+  ...tooSmall('trash.maxBytes', settings.trash?.maxBytes),
+  ...tooSmall('imageMemory', settings.imageMemory),
+  ...tooSmall('tus.maxBytes', settings.tus?.maxBytes),
+  ...tooSmall('tus.maxBytesPerClient', settings.tus?.maxBytesPerClient),
+];
+
+const tooLong = (key: string, seconds: number | undefined, most: number): readonly SettingRisk[] =>
+  seconds === undefined || seconds <= most
+    ? []
+    : risk(
+        key,
+        `is in seconds: ${String(seconds)} are ${String(Math.round((seconds / HOUR) * 10) / 10)} hours`,
+        'Write seconds, not milliseconds.',
+      );
+
+const times: Check = ({ timeoutLimit, dynamicSourcesCache: { ttlMs }, rateLimits }) => [
+  ...tooLong('timeoutLimit', timeoutLimit, HOUR),
+  ...(['uploads', 'pictures', 'documents', 'listings'] as const).flatMap((name) =>
+    tooLong(`rateLimits.${name}.seconds`, rateLimits?.[name]?.seconds, HOUR),
+  ),
+  ...(ttlMs >= 1000
+    ? []
+    : risk(
+        'dynamicSourcesCache.ttlMs',
+        `is in milliseconds: the sources of a tenant are built anew after ${String(ttlMs)} ms`,
+        'Write 60000 for a minute.',
+      )),
+];
+
+/** Words for many types, which no file has as its extension. */
+const WORDS = ['all', 'any', 'image', 'images', 'none'];
+
+const KNOWN = [...new Set([...mediaTypeExtensions, ...defaultExtensions])];
+
+/** The known extension that another one is a misspelling of. A list that has both means both. */
+const misspelt = (extension: string, all: readonly string[]): string | undefined => {
+  if (WORDS.includes(extension)) return 'jpg';
+  if (KNOWN.includes(extension)) return undefined;
+  return KNOWN.find((one) => isTransposed(one, extension) && !all.includes(one));
+};
+
+const extensions: Check = (settings) => [
+  ...(settings.extensions.length > 0
+    ? []
+    : risk(
+        'extensions',
+        'is empty: every folder looks empty, and every upload is refused',
+        'List the extensions that are allowed, or remove the key for the default ones.',
+      )),
+  ...(['extensions', 'imageExtensions'] as const).flatMap((key) =>
+    settings[key].flatMap((extension) => {
+      const meant = misspelt(extension, settings[key]);
+      return meant === undefined
+        ? []
+        : risk(key, `has "${extension}", which is not a known extension`, `Did you mean "${meant}"?`);
+    }),
+  ),
+];
+
+/** Letters that other libraries read as a date, and that mean something else here, or nothing. */
+const dateProblem = (format: string): string | undefined => {
+  const read = format.replaceAll(/\[[^\]]*\]/gu, '');
+  if (/y/u.test(read)) return 'the year is YYYY: "y" is printed as it is';
+  if (/(?<!d)dd?(?!d)/u.test(read) && !/D/u.test(read))
+    return 'the day of the month is DD: "dd" is a weekday';
+  if (/[DY][-./]m|m[-./][DY]/u.test(read)) return 'the month is MM: "mm" are minutes';
+  if (/[Hh]:M/u.test(read)) return 'minutes are mm: "MM" is the month';
+  return undefined;
+};
+
+const listings: Check = (settings) => {
+  const { countInChunk, datetimeFormat, thumbFolderName, createThumb, excludeDirectoryNames } = settings;
+  const dates = dateProblem(datetimeFormat);
+  const looksLikeContent = createThumb && !/^[^\p{L}\p{N}]|thumb|tmb|preview|cache/iu.test(thumbFolderName);
+  return [
+    ...(countInChunk > 0
+      ? []
+      : risk('countInChunk', 'is 0: every listing is empty', 'Write how many items a page has: 100.')),
+    ...(dates === undefined
+      ? []
+      : risk(
+          'datetimeFormat',
+          `is ${JSON.stringify(datetimeFormat)}; ${dates}`,
+          'Write "YYYY-MM-DD HH:mm".',
+        )),
+    ...excludeDirectoryNames
+      .filter((name) => /[*?]/u.test(name))
+      .flatMap((name) =>
+        risk(
+          'excludeDirectoryNames',
+          `has "${name}": only items of exactly this name are hidden`,
+          'Write each name that is to be hidden, without wildcards.',
+        ),
+      ),
+    ...(looksLikeContent
+      ? risk(
+          'thumbFolderName',
+          `is "${thumbFolderName}": every folder of that name is hidden, with the files in it`,
+          'Use a name that is not taken by folders of your users: "_thumbs".',
+        )
+      : []),
+  ];
+};
+
+/** Values that are probably not what was meant, whichever source they are of. */
+export const valueRisks: Check = (settings) =>
+  [sizes, times, extensions, listings].flatMap((check) => check(settings));

@@ -1,0 +1,109 @@
+import type * as z from 'zod';
+import type { azureOptionsSchema } from '../adapters/objects/azure/options.ts';
+import type { gcsOptionsSchema } from '../adapters/objects/gcs/options.ts';
+import type { s3OptionsSchema } from '../adapters/objects/s3/options.ts';
+import type { ftpOptionsSchema } from '../adapters/remote/ftp/options.ts';
+import type { sftpOptionsSchema } from '../adapters/remote/sftp/options.ts';
+import type { webdavOptionsSchema } from '../adapters/remote/webdav/options.ts';
+import type { TextReference } from './references.ts';
+import type { Settings, SettingsInput } from './settings.ts';
+
+/**
+ * Values as written: where a key may be absent, null keeps its default, at every depth; a text may stand in
+ * an environment variable or a file.
+ */
+type Written<Value> = Value extends readonly (infer Entry)[]
+  ? string extends Entry
+    ? readonly (Entry | TextReference)[]
+    : Readonly<Value>
+  : Value extends object
+    ? {
+        readonly [Key in keyof Value]: undefined extends Value[Key]
+          ? Written<Value[Key]> | null
+          : Written<Value[Key]>;
+      }
+    : string extends Value
+      ? Value | TextReference
+      : Value;
+
+/**
+ * What a source says to its storage adapter, under the adapter's name. A package that registers an adapter
+ * adds its own:
+ *
+ * ```ts
+ * declare module 'stowage' {
+ *   interface StorageAdapterOptions { readonly drive?: { readonly host: string } }
+ * }
+ * ```
+ */
+export interface StorageAdapterOptions {
+  readonly s3?: Written<z.input<typeof s3OptionsSchema>> | null | undefined;
+  readonly ftp?: Written<z.input<typeof ftpOptionsSchema>> | null | undefined;
+  readonly sftp?: Written<z.input<typeof sftpOptionsSchema>> | null | undefined;
+  readonly azure?: Written<z.input<typeof azureOptionsSchema>> | null | undefined;
+  readonly gcs?: Written<z.input<typeof gcsOptionsSchema>> | null | undefined;
+  readonly webdav?: Written<z.input<typeof webdavOptionsSchema>> | null | undefined;
+}
+
+/**
+ * A source as written in a configuration: its own keys, the options of its adapter, and any setting it
+ * overrides.
+ */
+export interface SourceInput
+  extends Omit<Written<SettingsInput>, 'title' | 'baseurl' | 'root'>, StorageAdapterOptions {
+  readonly name?: string | null | undefined;
+  readonly title: string | TextReference;
+  /** Required unless the service serves the files itself (`serve`). */
+  readonly baseurl?: string | TextReference | null | undefined;
+  /** Other public URLs of the same files. */
+  readonly baseurlAliases?: readonly string[] | null | undefined;
+  readonly root?: string | TextReference | null | undefined;
+  /**
+   * `local` when absent, `s3`, `azure`, `gcs`, `sftp`, `ftp`, `webdav`, `memory`, or the name of a registered
+   * adapter.
+   */
+  readonly storageAdapter?: string | null | undefined;
+}
+
+/** Sources keyed by name. */
+export type SourcesInput = Readonly<Record<string, SourceInput>>;
+
+/** A configuration as written: only what differs from the defaults. */
+export interface ConfigInput extends Written<SettingsInput> {
+  readonly sources?: SourcesInput | null | undefined;
+  /** For editors; ignored. */
+  readonly $schema?: string | undefined;
+}
+
+/** A source's configuration after checks: every setting in force for it. */
+export interface SourceConfig {
+  /** Key in `sources`. */
+  readonly key: string;
+  /** Name used in requests; the key when the source gives none. */
+  readonly name: string;
+  readonly title: string;
+  /** Absolute http(s) URL or its path, with a slash at the end; undefined: the service's own address. */
+  readonly baseurl: string | undefined;
+  /** Other addresses of the same files, in the same form. */
+  readonly baseurlAliases: readonly string[];
+  /** Directory of a local source (absolute), or a virtual prefix; undefined when not given. */
+  readonly root: string | undefined;
+  readonly storageAdapter: string;
+  /**
+   * The value under the key named like the adapter (`s3`, `azure`, ...), parsed by the adapter's own schema
+   * when it has one.
+   */
+  readonly adapterOptions: unknown;
+  /** Global settings with this source's overrides. */
+  readonly settings: Settings;
+  /** Settings that the source overrides in vain, because they act before a source is known. */
+  readonly withoutEffect: readonly string[];
+  /** Options of adapters that the source does not have. */
+  readonly unusedOptions: readonly string[];
+}
+
+/** The accepted configuration, deeply frozen. */
+export interface ConnectorConfig {
+  readonly settings: Settings;
+  readonly sources: readonly SourceConfig[];
+}

@@ -1,0 +1,176 @@
+import { compileRules } from './access/access.ts';
+import { logConfiguration, prepare } from './checked-configuration.ts';
+import { loadSources } from './config/sources.ts';
+import type { ConfigInput, ConnectorConfig } from './config/types.ts';
+import { InternalError, ShuttingDownError } from './errors/errors.ts';
+import { createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
+import type { WebhookFigures } from './config/event.ts';
+import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
+import type { UrlFor } from './sources/links.ts';
+import { createUrlFor } from './sources/url-for.ts';
+import { createProxyRole } from './http/proxy-role.ts';
+import { createPipeline } from './http/pipeline.ts';
+import { createTokenRole } from './http/token-role.ts';
+import { createRateLimits } from './http/rate-limits.ts';
+import { createClientNames } from './http/client-address.ts';
+import { createStderrLogger, type Logger } from './basics/log/logger.ts';
+import { createRedactingLogger } from './basics/log/redaction.ts';
+import { openAtStart } from './sources/open-at-start.ts';
+import { createSourceGroup, unavailableIn, type SourceGroup } from './sources/source-group.ts';
+import { TenantCache, type SourceLease } from './sources/tenants.ts';
+import { createMemoryStaging } from './storage/memory-staging.ts';
+import { stageContent } from './storage/staging.ts';
+import { closeInOrder, createServices, settingsToLook } from './services.ts';
+import { createState } from './operations/state/create-state.ts';
+import type { StorageFactory } from './storage/registry.ts';
+import { createResumableUploads } from './http/tus/resumable-uploads.ts';
+
+/** What a host may hand to a connector besides configuration and hooks. */
+export interface ConnectorOptions {
+  /** Where the service writes what clients must not read. Default: JSON lines on standard error. */
+  readonly logger?: Logger | undefined;
+  /**
+   * Storage adapters of this connector alone, by the names that `storageAdapter` of its sources may use,
+   * besides those of `registerStorageAdapter`.
+   */
+  readonly storageAdapters?: Readonly<Record<string, StorageFactory>> | undefined;
+  /** Sees every request, for measurements. */
+  readonly observe?: RequestObserver | undefined;
+  /** Sent as `X-App-Version` with every answer. Standalone instances set it. */
+  readonly version?: string | undefined;
+  /** Whether the connector lies below a prefix that its requests may still carry. Routers set it. */
+  readonly isMounted?: boolean | undefined;
+  /**
+   * True: it answers, and does nothing by itself. It sends no webhook, keeps nothing anywhere, and leaves
+   * what dead processes have left where it is.
+   */
+  readonly onlyLooks?: boolean | undefined;
+}
+
+/** The core: a request in, a response out. Knows no framework; owns its caches, pools and stores. */
+export interface Connector {
+  /** Never rejects: every failure is an answer. */
+  readonly handle: Handle;
+  /** @see Router.urlFor */
+  readonly urlFor: UrlFor;
+  /** @see App.unavailableSources */
+  readonly unavailableSources: (timeoutMs: number) => Promise<readonly string[]>;
+  /** @see App.webhooks */
+  readonly webhooks: () => Promise<readonly WebhookFigures[]>;
+  /** Closes stores, threads and browsers. Requests after it are answered with 503; /ping is not. */
+  close(): Promise<void>;
+}
+
+/** The part of `imageMemory` for uploaded pictures that wait to be prepared. */
+const UPLOADS_SHARE = 8;
+
+const createTenantCache = ({ dynamicSourcesCache }: ConnectorConfig['settings'], log: Logger): TenantCache =>
+  new TenantCache(dynamicSourcesCache, (id) => {
+    log.error(
+      'resolveSources returned different sources for one id. Each request gets the sources that were returned ' +
+        'for it, which are built anew each time: return an id of its own for each set of sources.',
+      { id },
+    );
+  });
+
+/** Gives each request a lease of the configured sources or those of its tenant. */
+const createSourceLeasing = (
+  statics: SourceGroup,
+  tenants: TenantCache,
+  hooks: ConnectorHooks,
+  build: (tenant: ResolvedTenant) => SourceGroup,
+): ((request: HookRequest) => Promise<SourceLease>) => {
+  const shared: SourceLease = { sources: statics, extend: () => shared, release: () => undefined };
+  return async (request) => {
+    const tenant = await tenantOf(hooks, request);
+    if (tenant === undefined) return shared;
+    try {
+      return tenants.acquire(tenant.id, tenant.sources, () => build(tenant));
+    } catch (error) {
+      throw new InternalError({
+        detail: 'the sources of resolveSources are not valid',
+        cause: error,
+      });
+    }
+  };
+};
+
+/** Gives each request its role. */
+const authenticationOf = (
+  hooks: ConnectorHooks,
+  { auth, defaultRole }: ConnectorConfig['settings'],
+): ((request: HookRequest) => unknown) => {
+  if (hooks.checkAuthentication !== undefined) return (request) => hooks.checkAuthentication?.(request);
+  if (auth?.jwt !== undefined) return createTokenRole(auth.jwt, defaultRole);
+  const { header, from } = auth ?? {};
+  return header === undefined || from === undefined ? () => defaultRole : createProxyRole(header, from);
+};
+
+/**
+ * Builds a connector: checks the configuration and begins to open the configured stores.
+ * @throws ConfigError listing every problem of the configuration, or of the hooks.
+ */
+export const createConnector = <Native>(
+  input: ConfigInput | null | undefined,
+  given: ConnectorHooks<Native> = {},
+  options: ConnectorOptions = {},
+): Connector => {
+  // Only the host knows the type of `native`.
+  const hooks = given as ConnectorHooks;
+  const { logger = createStderrLogger(), onlyLooks = false } = options;
+  const log = createRedactingLogger(logger);
+  const checked = prepare(input, hooks, options.storageAdapters);
+  const { config, factories, actions, ruleKeys } = logConfiguration(checked, log);
+  const settings = onlyLooks ? settingsToLook(config.settings) : config.settings;
+
+  const statics = createSourceGroup(config.sources, { factories, log, sweeps: !onlyLooks });
+  if (!onlyLooks) void openAtStart(statics, log);
+  const tenants = createTenantCache(settings, log);
+  const rulesFor = createRulesFor(hooks, ruleKeys, compileRules(settings.accessControl, ruleKeys), log);
+  const { state, redis } = createState(settings, log);
+  const stageInMemory = createMemoryStaging(settings.imageMemory / UPLOADS_SHARE);
+  const services = createServices(settings, hooks, state, log);
+  const leaseSources = createSourceLeasing(statics, tenants, hooks, ({ id, sources }) =>
+    createSourceGroup(loadSources(sources, settings, factories), { factories, log, tenant: id }),
+  );
+  const clientOf = createClientNames(settings.trustedProxies, log);
+  const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, redis);
+  const resumable = createResumableUploads(settings, services.quotas, log);
+  let closed: Promise<void> | undefined;
+  const handle = createPipeline({
+    settings,
+    actions,
+    services,
+    log,
+    version: options.version,
+    isMounted: options.isMounted,
+    observe: options.observe,
+    resolveSources: async (request) => {
+      // Stores would open again and stay open.
+      if (closed !== undefined) throw new ShuttingDownError();
+      const lease = await leaseSources(request);
+      // The hook may have taken its time: a store that opens now would stay open.
+      if (closed !== undefined) {
+        lease.release();
+        throw new ShuttingDownError();
+      }
+      return lease;
+    },
+    authenticate: authenticationOf(hooks, settings),
+    accessFor: async (identity, request) => (await rulesFor(request, identity)).forRole(identity.role),
+    isOriginAllowed: hooks.allowedOrigins,
+    stageUpload: (storage, content, { isReadWhole, near, signal }) =>
+      (isReadWhole ? stageInMemory : stageContent)(storage, content, { near, signal }),
+    rateLimits,
+    resumable,
+    clientOf,
+  });
+  return {
+    handle,
+    urlFor: createUrlFor(settings, statics, services.links),
+    unavailableSources: async (timeoutMs) =>
+      closed === undefined ? unavailableIn(statics, timeoutMs, log) : statics.all.map(({ name }) => name),
+    webhooks: () => services.events.webhooks(),
+    close: () => (closed ??= closeInOrder(services, [resumable], state, [statics, tenants])),
+  };
+};

@@ -1,0 +1,96 @@
+import { RemoteFailedError } from '../errors/errors.ts';
+import type { Logger } from '../basics/log/logger.ts';
+import type { RemoteFetcher } from '../basics/network/remote.ts';
+import type { DocumentJob, Resource } from './documents.ts';
+
+/** More resources than this are not loaded for one document. */
+const MAX_RESOURCES = 500;
+/** Bytes of all resources of one document, or twice the largest single one where that is more. */
+const MAX_TOTAL_BYTES = 100 * 1024 * 1024;
+const PARALLEL = 6;
+const STALL_MS = 10_000;
+
+/** Fetches as long as something comes: gives up when nothing does for `stallMs`. */
+const fetchWhileMoving = async (
+  remote: RemoteFetcher,
+  url: string,
+  options: Parameters<RemoteFetcher['fetch']>[1] & { readonly signal: AbortSignal },
+  stallMs: number,
+): Promise<Resource> => {
+  const stalled = new AbortController();
+  const timer = setTimeout(() => stalled.abort(new RemoteFailedError()), stallMs);
+  try {
+    const signal = AbortSignal.any([options.signal, stalled.signal]);
+    const { stream, contentType } = await remote.fetch(url, { ...options, signal });
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      timer.refresh();
+      chunks.push(chunk);
+    }
+    return { bytes: Buffer.concat(chunks), contentType };
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** The loader of one document. */
+export interface DocumentResources {
+  /**
+   * Loads from the sources of the request, else over http and https. Undefined when the resource is refused,
+   * fails, or passes a limit of the document: documents are made without it. Rejects only with the reason of
+   * the document's signal.
+   */
+  load(url: string, accept: string): Promise<Resource | undefined>;
+}
+
+/** Makes the loader of one document. Its time begins now. */
+export const createDocumentResources = (
+  remote: RemoteFetcher,
+  { resources: rules, readOwn, signal }: Pick<DocumentJob, 'resources' | 'readOwn' | 'signal'>,
+  log: Logger,
+): DocumentResources => {
+  const endsAt = Date.now() + rules.timeoutMs;
+  const queue: (() => void)[] = [];
+  let running = 0;
+  let count = 0;
+  let bytesLeft = Math.max(MAX_TOTAL_BYTES, 2 * rules.maxBytes);
+
+  const enter = async (): Promise<void> => {
+    if (running < PARALLEL) running += 1;
+    else await new Promise<void>((start) => queue.push(start));
+  };
+  const leave = (): void => {
+    const next = queue.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  };
+
+  const fetchOne = async (url: string, accept: string): Promise<Resource | undefined> => {
+    const timeoutMs = endsAt - Date.now();
+    if (timeoutMs <= 0 || bytesLeft <= 0) return undefined;
+    const maxBytes = Math.min(rules.maxBytes, bytesLeft);
+    const own = await readOwn?.(url, { maxBytes, signal });
+    if (own !== undefined || !rules.enabled || !URL.canParse(url)) return own;
+    const options = { maxBytes, timeoutMs, accept, signal };
+    return fetchWhileMoving(remote, url, options, rules.stallMs ?? STALL_MS);
+  };
+
+  return {
+    load: async (url, accept) => {
+      count += 1;
+      if (count > MAX_RESOURCES) return undefined;
+      await enter();
+      try {
+        const resource = await fetchOne(url, accept);
+        bytesLeft -= resource?.bytes.length ?? 0;
+        return resource;
+      } catch (reason) {
+        signal.throwIfAborted();
+        log.info('A resource of a document is left out.', { reason });
+        return undefined;
+      } finally {
+        leave();
+      }
+    },
+  };
+};

@@ -1,0 +1,100 @@
+import { Worker } from 'node:worker_threads';
+import type { DocxPage } from 'stowage-html-docx';
+import { DocumentFailedError, DocumentLimitError } from '../../errors/errors.ts';
+import type { FromThread, LoadedResource, ResourceRequest, ToThread } from './messages.ts';
+
+/** Loads what a document refers to. Never rejects while the document is wanted. */
+export type LoadResource = (resource: ResourceRequest) => Promise<LoadedResource>;
+
+const isOutOfMemory = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+
+/**
+ * A thread that converts one document at a time. Its work cannot hold up the service, and can be stopped
+ * at any moment.
+ */
+export class ConverterThread {
+  readonly #worker: Worker;
+  readonly #loaded: Promise<void>;
+  #failed = false;
+
+  /** @param maxHeapMb memory of the thread in megabytes; a document that needs more fails */
+  constructor(maxHeapMb: number) {
+    this.#worker = new Worker(new URL('./thread-main.js', import.meta.url), {
+      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
+      env: {},
+    });
+    // An idle thread must not keep the process alive.
+    this.#worker.unref();
+    const fail = (): void => {
+      this.#failed = true;
+    };
+    this.#worker.on('error', fail);
+    this.#worker.on('exit', fail);
+    this.#loaded = new Promise((resolve) => {
+      // The first word of the thread is that it is ready.
+      for (const event of ['message', 'error', 'exit']) this.#worker.once(event, () => resolve());
+    });
+  }
+
+  /** False after an end of whatever kind. */
+  get isUsable(): boolean {
+    return !this.#failed;
+  }
+
+  /**
+   * Converts one document. To be called again only after the promise is settled.
+   * @throws DocumentLimitError, DocumentFailedError
+   */
+  convert(html: string, page: DocxPage, load: LoadResource): Promise<Uint8Array> {
+    const worker = this.#worker;
+    return new Promise<Uint8Array>((resolve, reject) => {
+      const settle = (): void => {
+        worker.off('message', onMessage);
+        worker.off('error', onError);
+        worker.off('exit', onExit);
+      };
+      const onMessage = (message: FromThread): void => {
+        if (message.type === 'ready') return;
+        if (message.type === 'load') {
+          void this.#answer(message.id, message.resource, load);
+          return;
+        }
+        settle();
+        if (message.type === 'done') resolve(message.bytes);
+        else if (message.limit !== undefined) reject(new DocumentLimitError(message.limit));
+        else reject(new DocumentFailedError({ detail: message.detail }));
+      };
+      const onError = (cause: unknown): void => {
+        settle();
+        reject(isOutOfMemory(cause) ? new DocumentLimitError({ cause }) : new DocumentFailedError({ cause }));
+      };
+      const onExit = (): void => {
+        settle();
+        reject(new DocumentFailedError({ detail: 'The converter thread ended.' }));
+      };
+      worker.on('message', onMessage);
+      worker.on('error', onError);
+      worker.on('exit', onExit);
+      this.#send({ type: 'convert', html, page });
+    });
+  }
+
+  /** Ends the thread, whatever it is doing, as soon as it has loaded its programs. */
+  async end(): Promise<void> {
+    this.#failed = true;
+    this.#worker.ref();
+    // The files that a thread has just opened to load them would stay open for the life of the process.
+    await this.#loaded;
+    await this.#worker.terminate();
+  }
+
+  async #answer(id: number, resource: ResourceRequest, load: LoadResource): Promise<void> {
+    const loaded = await load(resource).catch(() => undefined);
+    if (this.isUsable) this.#send({ type: 'loaded', id, resource: loaded });
+  }
+
+  #send(message: ToThread): void {
+    this.#worker.postMessage(message);
+  }
+}

@@ -1,0 +1,103 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { BrokenImageError } from '../../../errors/errors.ts';
+import type { Picture } from 'stowage-html-docx';
+
+/** To the process. */
+export interface DrawingOrder {
+  readonly svg: Uint8Array;
+  readonly maxPixels: number;
+}
+
+/** From it: the picture, or why there is none. */
+export type DrawnAnswer = { readonly picture: Picture } | { readonly detail: string };
+
+/** Address space. Node and the library take 700 MB of it before they draw. */
+const MAX_MEMORY_KILOBYTES = 1792 * 1024;
+/**
+ * The system bounds what the process takes; where it has no such bound, it runs without. When memory runs
+ * out, the kernel ends it before others.
+ */
+const BOUNDED = [
+  `ulimit -c 0; ulimit -v ${String(MAX_MEMORY_KILOBYTES)}`,
+  'echo 1000 >/proc/self/oom_score_adj; exec "$@"',
+].join('; ');
+/** Threads and arenas of memory would take address space for nothing: it draws one file at a time. */
+const ENVIRONMENT = { UV_THREADPOOL_SIZE: '1', VIPS_CONCURRENCY: '1', MALLOC_ARENA_MAX: '1' };
+const NODE_OPTIONS = ['--max-old-space-size=64'];
+
+const start = (): ChildProcess => {
+  const shell = { execPath: '/bin/sh', execArgv: ['-c', BOUNDED, 'sh', process.execPath, ...NODE_OPTIONS] };
+  return fork(fileURLToPath(new URL('./process-main.js', import.meta.url)), [], {
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    env: ENVIRONMENT,
+    ...(process.platform === 'win32' ? { execArgv: NODE_OPTIONS } : shell),
+  });
+};
+
+/**
+ * Draws SVG files in a process of its own, one at a time. The library cannot be stopped while it draws, and
+ * would hold one of the few threads that all reading and writing of files needs; a process can be ended.
+ */
+export class DrawingProcess {
+  readonly #child: ChildProcess;
+  #failed = false;
+
+  constructor() {
+    this.#child = start();
+    const fail = (): void => {
+      this.#failed = true;
+    };
+    this.#child.on('error', fail);
+    this.#child.on('exit', fail);
+    // An idle process must not keep this one alive.
+    this.#child.unref();
+    this.#child.channel?.unref();
+  }
+
+  /** False after an end of whatever kind. */
+  get isUsable(): boolean {
+    return !this.#failed;
+  }
+
+  /**
+   * Draws one file. To be called again only after the promise is settled.
+   * @throws BrokenImageError when it cannot be drawn, or the process ends
+   */
+  async draw(order: DrawingOrder): Promise<Picture> {
+    const answer = await this.#ask(order);
+    if ('picture' in answer) return answer.picture;
+    throw new BrokenImageError({ detail: answer.detail });
+  }
+
+  /** Ends the process, whatever it is doing. */
+  end(): void {
+    this.#failed = true;
+    this.#child.kill('SIGKILL');
+  }
+
+  #ask(order: DrawingOrder): Promise<DrawnAnswer> {
+    const child = this.#child;
+    child.channel?.ref();
+    return new Promise<DrawnAnswer>((resolve, reject) => {
+      const settle = (): void => {
+        child.off('message', onMessage);
+        child.off('exit', onEnd);
+        child.channel?.unref();
+      };
+      const onMessage = (message: unknown): void => {
+        settle();
+        resolve(message as DrawnAnswer);
+      };
+      const onEnd = (): void => {
+        this.#failed = true;
+        settle();
+        reject(new BrokenImageError({ detail: 'The drawing process ended.' }));
+      };
+      child.on('message', onMessage);
+      child.on('exit', onEnd);
+      child.send(order, (error) => error && onEnd());
+    });
+  }
+}

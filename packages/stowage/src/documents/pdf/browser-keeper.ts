@@ -1,0 +1,133 @@
+import { ShuttingDownError } from '../../errors/errors.ts';
+import type { Logger } from '../../basics/log/logger.ts';
+import type { PdfLimits } from './limits.ts';
+import type { StartedBrowser } from './started-browser.ts';
+
+const WATCH_MS = 250;
+
+/** The right to use the warm browser for one document. */
+export interface BrowserLease {
+  readonly started: StartedBrowser;
+  /** To be called once; never throws. */
+  readonly release: () => Promise<void>;
+}
+
+interface Slot {
+  readonly starting: Promise<StartedBrowser>;
+  running: number;
+  served: number;
+}
+
+/**
+ * Ends processes of the browser that have grown too large. The document that made them grow fails, the others
+ * go on.
+ */
+const endGiants = async (started: StartedBrowser, maxBytes: number, log: Logger): Promise<void> => {
+  for (const { pid, bytes } of await started.processes()) {
+    if (bytes <= maxBytes) continue;
+    log.warn('A browser process has grown too large and is ended.', { bytes });
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // Gone by itself meanwhile.
+    }
+  }
+};
+
+const sizeOf = async (started: StartedBrowser): Promise<number> =>
+  (await started.processes()).reduce((sum, { bytes }) => sum + bytes, 0);
+
+/**
+ * Keeps one browser warm: started at the first document, replaced when it is old, large or dead. A browser
+ * that is replaced ends with its last document.
+ */
+export class BrowserKeeper {
+  readonly #start: () => Promise<StartedBrowser>;
+  readonly #limits: PdfLimits;
+  readonly #log: Logger;
+  readonly #slots = new Set<Slot>();
+  #current: Slot | undefined;
+  #closed = false;
+
+  constructor(start: () => Promise<StartedBrowser>, limits: PdfLimits, log: Logger) {
+    this.#start = start;
+    this.#limits = limits;
+    this.#log = log;
+  }
+
+  /**
+   * Lends the warm browser, or starts one.
+   * @throws StowageError SHUTTING_DOWN after `close`, and whatever the start of a browser throws
+   */
+  async lease(): Promise<BrowserLease> {
+    if (this.#closed) throw new ShuttingDownError();
+    const slot = this.#current ?? this.#open();
+    slot.running += 1;
+    slot.served += 1;
+    if (slot.served >= this.#limits.documentsPerBrowser) this.#retire(slot);
+    try {
+      const started = await slot.starting;
+      const unwatch = this.#watch(started);
+      return {
+        started,
+        release: async () => {
+          unwatch();
+          await this.#release(slot, started);
+        },
+      };
+    } catch (error) {
+      slot.running -= 1;
+      throw error;
+    }
+  }
+
+  /** Ends all browsers, those in use too. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#current = undefined;
+    await Promise.all([...this.#slots].map((slot) => this.#end(slot)));
+  }
+
+  #open(): Slot {
+    const slot: Slot = { starting: this.#start(), running: 0, served: 0 };
+    this.#slots.add(slot);
+    this.#current = slot;
+    slot.starting.then(
+      ({ gone }) => gone.addEventListener('abort', () => this.#retire(slot), { once: true }),
+      () => this.#forget(slot),
+    );
+    return slot;
+  }
+
+  #watch(started: StartedBrowser): () => void {
+    const look = (): void => {
+      void endGiants(started, this.#limits.maxProcessBytes, this.#log);
+    };
+    const timer = setInterval(look, WATCH_MS).unref();
+    return () => clearInterval(timer);
+  }
+
+  async #release(slot: Slot, started: StartedBrowser): Promise<void> {
+    const bytes = started.gone.aborted ? 0 : await sizeOf(started);
+    slot.running -= 1;
+    if (bytes > this.#limits.maxBrowserBytes) this.#retire(slot);
+    if (slot !== this.#current && slot.running === 0) await this.#end(slot);
+  }
+
+  #retire(slot: Slot): void {
+    if (this.#current === slot) this.#current = undefined;
+    // One that died while it was idle still has files.
+    if (slot.running === 0) void this.#end(slot);
+  }
+
+  #forget(slot: Slot): void {
+    this.#retire(slot);
+    this.#slots.delete(slot);
+  }
+
+  async #end(slot: Slot): Promise<void> {
+    const started = await slot.starting.catch(() => undefined);
+    await started?.close();
+    this.#slots.delete(slot);
+  }
+}

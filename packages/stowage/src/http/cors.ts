@@ -1,0 +1,197 @@
+import type { Settings } from '../config/settings.ts';
+import { OriginRefusedError } from '../errors/errors.ts';
+import type { Logger } from '../basics/log/logger.ts';
+import { asHookFailure } from './error-response.ts';
+import type { ConnectorResponse, HookRequest } from './message.ts';
+
+/** The hook that decides about an origin; it wins over `allowedOrigins`. */
+export type OriginHook = (origin: string, request: HookRequest) => boolean | Promise<boolean>;
+
+/** What cross-origin rules say of one request. */
+export interface CorsVerdict {
+  /** Go with every answer to the request. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** `none`: not a cross-origin matter. `failed`: the hook threw. */
+  readonly origin: 'none' | 'accepted' | 'refused' | 'failed';
+  /** What the hook threw. */
+  readonly failure?: unknown;
+}
+
+/** Checks a request's origin. Never rejects. */
+export type OriginCheck = (request: HookRequest) => CorsVerdict | Promise<CorsVerdict>;
+
+const off: CorsVerdict = { headers: {}, origin: 'none' };
+const vary = { vary: 'Origin' } as const;
+/**
+ * What pages need beyond the headers that every page may read: the name of a download, its length and its
+ * version.
+ */
+const exposedHeaders =
+  'Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Request-Id, X-App-Version';
+
+/** What clients of uploads in parts read besides. */
+const tusHeaders =
+  'Location, Tus-Extension, Tus-Resumable, Tus-Version, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset';
+
+/** The host of an origin or URL, as browsers send it; undefined for anything else. */
+export const hostOf = (origin: string | undefined): string | undefined => {
+  if (origin === undefined) return undefined;
+  try {
+    return new URL(origin).host;
+  } catch {
+    return undefined;
+  }
+};
+
+/** What the headers say of the page that sent the request. */
+type Sender = 'own' | 'foreign' | 'unknown';
+
+const senderOf = ({ headers }: HookRequest): Sender => {
+  const site = headers['sec-fetch-site'];
+  // `none`: the user typed the address or opened a bookmark; no page sent the request.
+  if (site !== undefined) return site === 'same-origin' || site === 'none' ? 'own' : 'foreign';
+  const origin = headers['origin'] ?? headers['referer'];
+  if (origin === undefined) return 'unknown';
+  const host = headers['host'] ?? headers[':authority'];
+  return host !== undefined && hostOf(origin) === host.toLowerCase() ? 'own' : 'foreign';
+};
+
+/** So many foreign origins are named in the log, each once. */
+const MOST_NAMED = 100;
+/** What browsers send. Anything else comes from no page, and must not reach the log. */
+const ORIGIN = /^(?:null|[a-z][a-z\d+.-]{0,30}:\/\/[\w.:[\]-]{1,260})$/iu;
+
+/** Tells the log which pages are turned away, and which setting decides about them. */
+const createForeignOriginLog = (log: Pick<Logger, 'warn'>, reason: string): ((origin: string) => void) => {
+  const named = new Set<string>();
+  return (origin) => {
+    if (named.size > MOST_NAMED || named.has(origin) || !ORIGIN.test(origin)) return;
+    named.add(origin);
+    const who = named.size > MOST_NAMED ? 'More origins' : origin;
+    log.warn(`${who} asked; ${reason}`);
+  };
+};
+
+const OFF =
+  'cross-origin requests are not allowed. For pages of your own set allowCrossOrigin to true and list their ' +
+  'origins in allowedOrigins.';
+const NOT_LISTED = 'allowedOrigins does not have it. Add it if the page is yours.';
+const NOT_ACCEPTED = 'the hook allowedOrigins did not accept it.';
+
+/**
+ * Makes the check of an instance. With `allowCrossOrigin` off nothing is ever added to an answer, and no hook
+ * is asked. Each origin whose pages are turned away is named once in the log, up to a hundred of them.
+ */
+export const createOriginCheck = (
+  settings: Pick<Settings, 'allowCrossOrigin' | 'allowedOrigins' | 'tus'>,
+  hook: OriginHook | undefined,
+  log: Pick<Logger, 'warn'>,
+): OriginCheck => {
+  if (!settings.allowCrossOrigin) {
+    const name = createForeignOriginLog(log, OFF);
+    return (request) => {
+      const { origin } = request.headers;
+      if (origin !== undefined && senderOf(request) === 'foreign') name(origin);
+      return off;
+    };
+  }
+  const name = createForeignOriginLog(log, hook === undefined ? NOT_LISTED : NOT_ACCEPTED);
+  const { allowedOrigins, tus } = settings;
+  const exposed = tus === undefined ? exposedHeaders : `${exposedHeaders}, ${tusHeaders}`;
+  const isAccepted: OriginHook =
+    hook ?? ((origin) => allowedOrigins === null || allowedOrigins.includes(origin));
+  return async (request) => {
+    const { origin } = request.headers;
+    if (origin === undefined) return { headers: vary, origin: 'none' };
+    try {
+      // Only `true` accepts: a hook that returns something else has not said yes.
+      if ((await isAccepted(origin, request)) !== true) {
+        if (senderOf(request) === 'foreign') name(origin);
+        return { headers: vary, origin: 'refused' };
+      }
+    } catch (error) {
+      return { headers: vary, origin: 'failed', failure: asHookFailure(error, 'allowedOrigins') };
+    }
+    return {
+      headers: {
+        ...vary,
+        'access-control-allow-origin': origin,
+        'access-control-allow-credentials': 'true',
+        'access-control-expose-headers': exposed,
+      },
+      origin: 'accepted',
+    };
+  };
+};
+
+const ownHeaders = ['Origin', 'X-Requested-With', 'Content-Type', 'Accept', 'Authorization'] as const;
+const known: ReadonlySet<string> = new Set(ownHeaders.map((name) => name.toLowerCase()));
+const TOKEN = /^[!#$%&'*+.^_`|~\da-z-]{1,100}$/iu;
+
+const allowedHeaders = (asked: string | undefined): string => {
+  const names = (asked ?? '')
+    .split(',', 100)
+    .map((name) => name.trim())
+    .filter((name) => TOKEN.test(name) && !known.has(name.toLowerCase()));
+  return [...ownHeaders, ...names].join(', ');
+};
+
+/**
+ * Answers OPTIONS: a preflight of an accepted origin with what it may do (`methods`), other requests with
+ * `Allow`.
+ * @throws StowageError ORIGIN_REFUSED for the preflight of a refused origin.
+ */
+export const answerOptions = (
+  request: HookRequest,
+  verdict: CorsVerdict,
+  allow: string,
+  methods = 'GET, POST, OPTIONS',
+): ConnectorResponse => {
+  if (verdict.origin === 'refused') throw new OriginRefusedError();
+  const preflight =
+    verdict.origin === 'accepted'
+      ? {
+          'access-control-allow-methods': methods,
+          'access-control-allow-headers': allowedHeaders(request.headers['access-control-request-headers']),
+          'access-control-max-age': '86400',
+        }
+      : {};
+  return {
+    status: 200,
+    headers: { allow, 'content-length': '0', ...preflight },
+    body: undefined,
+  };
+};
+
+/**
+ * The guard of `refuseCrossSite`: pages of other origins may use the service only when cross-origin rules
+ * accept them.
+ * @throws StowageError ORIGIN_REFUSED
+ * @see https://www.w3.org/TR/fetch-metadata/
+ */
+export const refuseCrossSite = (request: HookRequest, cors: CorsVerdict): void => {
+  if (cors.origin !== 'accepted' && senderOf(request) === 'foreign') throw new OriginRefusedError();
+};
+
+/**
+ * The part of the guard that has to know the action: a GET that changes something must come with evidence
+ * that no other page sent it. Browsers report nothing about a picture on plain http whose page hides the
+ * referrer; they always report a POST.
+ * @throws StowageError ORIGIN_REFUSED
+ */
+export const refuseUnknownSender = (request: HookRequest, cors: CorsVerdict): void => {
+  const isProven = cors.origin === 'accepted' || senderOf(request) === 'own';
+  if (request.method === 'GET' && !isProven) throw new OriginRefusedError();
+};
+
+/** The headers of an answer with those of its verdict. Headers that its content depends on stay in `Vary`. */
+export const withCorsHeaders = (
+  headers: Readonly<Record<string, string>>,
+  cors: CorsVerdict,
+): Record<string, string> => {
+  const names = [headers['vary'], cors.headers['vary']].filter((name) => name !== undefined);
+  // Object.assign: V8 merges objects by it many times faster than by several spreads in one.
+  const merged: Record<string, string> = Object.assign({}, headers, cors.headers);
+  if (names.length > 1) merged['vary'] = names.join(', ');
+  return merged;
+};

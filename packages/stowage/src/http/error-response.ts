@@ -1,0 +1,251 @@
+import { STATUS_CODES } from 'node:http';
+import { editorFailure, type Editor } from '../actions/editor-answers.ts';
+import type { Settings } from '../config/settings.ts';
+import { FileRefusedByHost, InternalError, isHttpError, StowageError } from '../errors/errors.ts';
+import {
+  acceptedLanguage,
+  languageOf,
+  messagesIn,
+  nothingUploaded,
+  toldIn,
+  type Language,
+} from '../errors/languages/languages.ts';
+import { type ErrorCode, type ErrorDetails, errorTable } from '../errors/table.ts';
+import { type Logger, plainValue } from '../basics/log/logger.ts';
+import { errorEnvelope, jsonResponse } from './envelope.ts';
+import type { ToldFailure } from './many-results.ts';
+import type { ConnectorResponse, HookRequest } from './message.ts';
+import type { RequestScope } from './request-scope.ts';
+import type { ClientWording } from './run-action.ts';
+
+/**
+ * What a failed hook means for its request: an `HttpError` stays, anything else is an internal error. That
+ * includes our own errors about requests, which a hook may meet when it works with a store: they are not
+ * about this request.
+ */
+export const asHookFailure = (error: unknown, hook: string): unknown => {
+  if (isHttpError(error)) return error;
+  if (error instanceof StowageError && error.status >= 500) return error;
+  return new InternalError({ detail: `the hook ${hook} failed`, cause: error });
+};
+
+/** Waits for a hook and turns its failure into ours. */
+export const fromHook = async <Value>(hook: string, call: () => Value | Promise<Value>): Promise<Value> => {
+  try {
+    return await call();
+  } catch (error) {
+    throw asHookFailure(error, hook);
+  }
+};
+
+/** What answering errors needs. */
+export interface ErrorResponderOptions {
+  readonly settings: Pick<Settings, 'debug' | 'errorHttpStatus' | 'logRequests'>;
+  readonly log: Logger;
+}
+
+/** What an error's answer needs to know of its request. */
+export type ErrorScope = Pick<
+  RequestScope,
+  'ofAction' | 'isFile' | 'about' | 'editor' | 'language' | 'form' | 'milliseconds'
+>;
+
+/**
+ * Turns any thrown value into an answer and a log line. The scope says whether it was thrown by an action or
+ * on the way to it.
+ */
+export type ErrorResponder = (error: unknown, request: HookRequest, scope: ErrorScope) => ConnectorResponse;
+
+interface Failure {
+  /** For programs: a key of the error table. */
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly messages: readonly string[];
+  readonly details: ErrorDetails | undefined;
+  /** The host's own words, in whatever language. */
+  readonly isHosts?: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Statuses of range and conditional requests: programs ask for them and read the status line. */
+const alwaysInStatusLine: ReadonlySet<number> = new Set([412, 416]);
+
+const internal: Failure = {
+  code: 'INTERNAL',
+  status: errorTable.INTERNAL.status,
+  messages: [errorTable.INTERNAL.message],
+  details: undefined,
+  headers: {},
+};
+
+/** A hook chooses a status, not a cause; the code follows from what a program should do about that status. */
+const codeOfHook = (status: number): ErrorCode => {
+  if (status >= 500) return 'INTERNAL';
+  if (status === 401) return 'UNAUTHENTICATED';
+  return status === 403 ? 'ACCESS_DENIED' : 'REFUSED_BY_HOST';
+};
+
+const describe = (error: unknown): Failure => {
+  if (error instanceof StowageError) return error;
+  if (!isHttpError(error)) return internal;
+  const { status, message } = error;
+  if (!Number.isInteger(status) || status < 400 || status > 599) return internal;
+  // A hook written in JavaScript may give no message; what `messages` holds is shown to people.
+  const text = message.trim() === '' ? (STATUS_CODES[status] ?? errorTable.INTERNAL.message) : message;
+  return {
+    code: codeOfHook(status),
+    status,
+    messages: [text],
+    details: error instanceof FileRefusedByHost ? error.details : undefined,
+    isHosts: true,
+    headers: {},
+  };
+};
+
+/**
+ * What the reason phrase may hold: printable ASCII, at most 120 characters. A translation with other letters
+ * is said in English.
+ */
+const reasonPhrase = (message = '', english = ''): string | undefined => {
+  const ascii = (/^[\x20-\x7e]*$/u.test(message) ? message : english)
+    .replaceAll(/[^\x20-\x7e]+/gu, ' ')
+    .trim()
+    .slice(0, 120)
+    .trim();
+  return ascii === '' ? undefined : ascii;
+};
+
+const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
+/** Writes the failure down. */
+const logFailure = (
+  { settings, log }: ErrorResponderOptions,
+  error: unknown,
+  status: number,
+  { method, url }: HookRequest,
+  { about: { id, ...about }, milliseconds }: Pick<RequestScope, 'about' | 'milliseconds'>,
+): void => {
+  const ofService = status >= 500;
+  if (!ofService && !settings.debug && !settings.logRequests) return;
+  log[ofService ? 'error' : 'info']('A request failed.', {
+    requestId: id,
+    ...about,
+    method,
+    // Without the query: it may hold what the log must not.
+    path: url.split('?', 1)[0],
+    status,
+    milliseconds,
+    detail: error instanceof StowageError ? error.detail : undefined,
+    error: settings.debug && ofService ? error : plainValue(error, false),
+  });
+};
+
+/** In which words an error is told. */
+interface Wording {
+  readonly messages: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The language that the client asks for: by the parameter, else by the header. */
+const languageFor = (
+  { headers }: HookRequest,
+  { language }: ErrorScope,
+): { readonly language: Language; readonly headers: Wording['headers'] } | undefined => {
+  const named = typeof language === 'string' ? languageOf(language) : undefined;
+  if (named !== undefined) return { language: named, headers: { 'content-language': named } };
+  const accepted = acceptedLanguage(headers['accept-language'] ?? '');
+  if (accepted === undefined) return undefined;
+  return { language: accepted, headers: { 'content-language': accepted, vary: 'Accept-Language' } };
+};
+
+/** What one file of a form is refused for, and the others with it. */
+const OF_A_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'ALREADY_EXISTS',
+  'BROKEN_IMAGE',
+  'FILE_TOO_LARGE',
+  'TYPE_NOT_ALLOWED',
+  'UNSAFE_NAME',
+]);
+
+const wordingOf = (failure: Failure, request: HookRequest, scope: ErrorScope): Wording => {
+  const { language, headers } = languageFor(request, scope) ?? { language: 'en', headers: {} };
+  const { form } = scope;
+  // While a form arrives, more files may follow.
+  const ofSeveral = form.files > 1 || (form.files === 1 && !form.isRead);
+  // After a failure of the store something may be left that could not be withdrawn; a folder that is missing
+  // is missing for all files. Files that cannot be read here, as HEIC, are refused before anything is stored.
+  const isRefusal = failure.status < 500 || failure.code === 'UNSUPPORTED';
+  const isRefused = isRefusal && failure.status !== 404 && failure.details?.['name'] !== undefined;
+  const isOfFile = OF_A_FILE.has(failure.code) || isRefused;
+  const more = ofSeveral && isOfFile ? [nothingUploaded(language, failure.details)] : [];
+  if (failure.isHosts) return { messages: [...failure.messages, ...more], headers: {} };
+  return { messages: [...messagesIn(language, failure), ...more], headers };
+};
+
+/** How an error is told to the client of a request, in its language. */
+const toldFailure = (error: unknown, request: HookRequest, scope: ErrorScope): ToldFailure => {
+  const failure = describe(error);
+  const { code, status } = failure;
+  return { code, status, messages: wordingOf(failure, request, scope).messages };
+};
+
+/** How the client of a request is told what failed and, beside data, what was done: in its language. */
+export const clientWording = (request: HookRequest, scope: ErrorScope): ClientWording => ({
+  failure: (error) => toldFailure(error, request, scope),
+  messages: (texts) => toldIn(languageFor(request, scope)?.language ?? 'en', texts),
+});
+
+const forEditor = (
+  editor: Editor,
+  status: number,
+  messages: readonly string[],
+): { readonly status: number; readonly text: string } => {
+  const failure = editorFailure(editor, status, messages);
+  return { status: failure.status, text: JSON.stringify(failure.body) };
+};
+
+/** What a browser gets in place of a picture. */
+const textResponse = (
+  status: number,
+  messages: readonly string[],
+  headers: Readonly<Record<string, string>>,
+): ConnectorResponse => ({
+  status,
+  headers: {
+    ...headers,
+    'content-type': 'text/plain; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+  },
+  body: `${messages.join(' ')}\n`,
+});
+
+/**
+ * The only module that knows how errors look on the wire. The client reads the public messages, nothing else;
+ * the log gets the rest, with stacks when `debug` is on. Failures of the service are always logged, those of
+ * requests only with `debug`, and what fails because the client has gone not at all.
+ */
+export const createErrorResponder = (options: ErrorResponderOptions): ErrorResponder => {
+  const { errorHttpStatus } = options.settings;
+  return (error, request, scope) => {
+    const { ofAction, isFile, editor } = scope;
+    const failure = describe(error);
+    const { code, status, details } = failure;
+    const { messages, headers: ofWording } = wordingOf(failure, request, scope);
+    const headers = { ...failure.headers, ...ofWording };
+    const isGone = request.signal.aborted;
+    if (!isGone) logFailure(options, error, status, request, scope);
+    if (isFile) return textResponse(status, messages, lowerCase(headers));
+    const inStatusLine = !ofAction || errorHttpStatus || alwaysInStatusLine.has(status);
+    const plain = {
+      status: inStatusLine ? status : 200,
+      text: errorEnvelope(status, code, messages, details),
+    };
+    const answer = editor === undefined ? plain : forEditor(editor, plain.status, messages);
+    return jsonResponse(answer.status, answer.text, {
+      statusText: answer.status === status ? reasonPhrase(messages[0], failure.messages[0]) : undefined,
+      headers: lowerCase(headers),
+    });
+  };
+};

@@ -1,0 +1,176 @@
+import { Readable } from 'node:stream';
+import { FileAnswer, type FileAnswerFields, type MadeFileAnswer } from '../actions/file-answer.ts';
+import { contentDisposition } from '../basics/content/content-disposition.ts';
+import { ChangedMeanwhileError, RangeNotSatisfiableError } from '../errors/errors.ts';
+import type { ByteRange } from '../storage/adapter.ts';
+import type { ConnectorResponse, HookRequest } from './message.ts';
+
+/**
+ * Reads a `Range` header for a file of that size. Undefined: to be ignored (another unit, malformed, several
+ * ranges), the whole file is sent. `unsatisfiable`: it lies outside of the file.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-14.1.2
+ */
+const parseRange = (header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined => {
+  const match = /^bytes=\s*(\d*)-(\d*)\s*$/iu.exec(header ?? '');
+  if (match === null) return undefined;
+  const [, first = '', last = ''] = match;
+  if (first === '' && last === '') return undefined;
+  if (first === '') {
+    const length = Math.min(Number(last), size);
+    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size - 1 };
+  }
+  const start = Number(first);
+  const end = last === '' ? size - 1 : Math.min(Number(last), size - 1);
+  if (last !== '' && Number(last) < start) return undefined;
+  return start >= size ? 'unsatisfiable' : { start, end };
+};
+
+/** The version of a file that conditional requests are compared with. */
+export interface Version {
+  /** Strong, quoted; undefined: none. */
+  readonly etag: string | undefined;
+  /** Milliseconds since 1970; undefined: not known. */
+  readonly modifiedAt: number | undefined;
+}
+
+type Headers = Readonly<Record<string, string | undefined>>;
+
+const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
+
+const parseDate = (header: string | undefined): number | undefined => {
+  const time = header === undefined ? Number.NaN : Date.parse(header);
+  return Number.isNaN(time) ? undefined : seconds(time);
+};
+
+/** Entity tags may hold commas, so the list is not split but searched. */
+const tagsOf = (header: string): readonly string[] => header.match(/(?:W\/)?"[^"]*"/gu) ?? [];
+
+const listMatches = (header: string, etag: string | undefined, weak: boolean): boolean => {
+  if (header.trim() === '*') return true;
+  if (etag === undefined) return false;
+  return tagsOf(header).some((tag) => (weak ? tag.replace(/^W\//u, '') : tag) === etag);
+};
+
+const modifiedSince = ({ modifiedAt }: Version, date: number | undefined): boolean | undefined =>
+  modifiedAt === undefined || date === undefined ? undefined : seconds(modifiedAt) > date;
+
+/**
+ * Decides a conditional GET or HEAD in the order of the standard.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
+ */
+const checkPreconditions = (headers: Headers, version: Version): 'send' | 'not-modified' | 'failed' => {
+  const ifMatch = headers['if-match'];
+  if (ifMatch !== undefined) {
+    if (!listMatches(ifMatch, version.etag, false)) return 'failed';
+  } else if (modifiedSince(version, parseDate(headers['if-unmodified-since'])) === true) {
+    return 'failed';
+  }
+  const ifNoneMatch = headers['if-none-match'];
+  if (ifNoneMatch !== undefined) {
+    return listMatches(ifNoneMatch, version.etag, true) ? 'not-modified' : 'send';
+  }
+  return modifiedSince(version, parseDate(headers['if-modified-since'])) === false ? 'not-modified' : 'send';
+};
+
+/**
+ * Whether `If-Range`, when given, still means this version: an exact strong tag, or exactly the last
+ * modification.
+ */
+const rangeStillApplies = (headers: Headers, { etag, modifiedAt }: Version): boolean => {
+  const header = headers['if-range']?.trim();
+  if (header === undefined) return true;
+  if (header.endsWith('"')) return header === etag;
+  return modifiedAt !== undefined && parseDate(header) === seconds(modifiedAt);
+};
+
+/** The answer depends on who asks; it may be kept, but not shown again without asking. */
+const CACHE_CONTROL = 'private, no-cache';
+
+/** Adds to the headers given: spreads of spreads take a tenth of the time of a small file. */
+const addValidators = (
+  headers: Record<string, string>,
+  { stat: { etag, modifiedAt }, headers: own }: FileAnswer,
+): Record<string, string> => {
+  if (etag !== undefined) headers['etag'] = etag;
+  if (modifiedAt !== undefined) headers['last-modified'] = new Date(modifiedAt).toUTCString();
+  headers['cache-control'] = CACHE_CONTROL;
+  return Object.assign(headers, own);
+};
+
+const contentHeaders = (
+  answer: Pick<FileAnswerFields, 'contentType' | 'filename' | 'isInline'>,
+): Record<string, string> => ({
+  'content-type': answer.contentType,
+  'content-disposition': contentDisposition(
+    answer.isInline === true ? 'inline' : 'attachment',
+    answer.filename,
+  ),
+  'x-content-type-options': 'nosniff',
+  // Should a browser show it after all, it is a page without scripts and without an origin.
+  'content-security-policy': 'sandbox',
+});
+
+/** The part that a GET asks for. @throws StowageError RANGE_NOT_SATISFIABLE */
+const requestedRange = (answer: FileAnswer, request: HookRequest): ByteRange | undefined => {
+  const { size } = answer.stat;
+  if (size === undefined || request.method !== 'GET' || !rangeStillApplies(request.headers, answer.stat)) {
+    return undefined;
+  }
+  const range = parseRange(request.headers['range'], size);
+  if (range !== 'unsatisfiable') return range;
+  throw new RangeNotSatisfiableError({
+    headers: { 'Content-Range': `bytes */${String(size)}` },
+  });
+};
+
+/**
+ * Answers with a file: whole (200), a part (206), or not at all because of a condition (304, and 412 and 416
+ * as errors). Conditions and ranges count for GET and HEAD; a request for several ranges gets the whole file.
+ * The file is opened only when its bytes are sent.
+ */
+export const fileResponse = async (answer: FileAnswer, request: HookRequest): Promise<ConnectorResponse> => {
+  const reads = request.method === 'GET' || request.method === 'HEAD';
+  const verdict = reads ? checkPreconditions(request.headers, answer.stat) : 'send';
+  // Not a ChangedMeanwhileError: nothing has changed under the download, which is not a reason to start over.
+  if (verdict === 'failed') throw new ChangedMeanwhileError();
+  if (verdict === 'not-modified') {
+    return { status: 304, headers: addValidators({}, answer), body: undefined };
+  }
+  const { size } = answer.stat;
+  const range = requestedRange(answer, request);
+  const headers = addValidators(contentHeaders(answer), answer);
+  if (size !== undefined) {
+    headers['accept-ranges'] = 'bytes';
+    headers['content-length'] = String(range === undefined ? size : range.end - range.start + 1);
+    if (range !== undefined) {
+      headers['content-range'] = `bytes ${String(range.start)}-${String(range.end)}/${String(size)}`;
+    }
+  }
+  const body = request.method === 'HEAD' ? undefined : await answer.open(range);
+  return { status: range === undefined ? 200 : 206, headers, body };
+};
+
+/** The bytes of a made file, whole or in part. Made anew at every request, so there is no version of it. */
+const ofBytes = ({ filename, contentType }: MadeFileAnswer, bytes: Uint8Array): FileAnswer =>
+  new FileAnswer({
+    filename,
+    contentType,
+    stat: { size: bytes.length, modifiedAt: undefined, etag: undefined },
+    open: async (range) =>
+      Readable.from([range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)], {
+        objectMode: false,
+      }),
+  });
+
+/**
+ * Answers with a file that has to be made. HEAD learns all but the length and makes nothing.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2
+ */
+export const madeFileResponse = async (
+  answer: MadeFileAnswer,
+  request: HookRequest,
+): Promise<ConnectorResponse> => {
+  if (request.method !== 'HEAD') return fileResponse(ofBytes(answer, await answer.make()), request);
+  const headers = { 'cache-control': CACHE_CONTROL, ...contentHeaders(answer) };
+  return { status: 200, headers, body: undefined };
+};

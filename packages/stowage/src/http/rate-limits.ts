@@ -1,0 +1,93 @@
+import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
+import { LRUCache } from 'lru-cache';
+import type { Load } from '../actions/action.ts';
+import type { Settings } from '../config/settings.ts';
+import { RateLimitedError } from '../errors/errors.ts';
+import { importOptional } from '../errors/optional-package.ts';
+import type { RedisConnection } from '../operations/state/redis-connection.ts';
+
+type Limits = NonNullable<Settings['rateLimits']>;
+
+/**
+ * Most clients whose requests are counted at a time; the one that was seen longest ago is forgotten first.
+ */
+const MOST_CLIENTS = 100_000;
+const LOADS = ['uploads', 'pictures', 'documents', 'listings'] as const satisfies readonly Load[];
+
+/** Counts requests that are expensive, by client. */
+export interface RateLimits {
+  /**
+   * Counts one more request of the client.
+   * @param client the name that `ClientNames` gives
+   * @throws RateLimitedError with `Retry-After` when it is one too many
+   */
+  count(load: Load, client: string): Promise<void>;
+}
+
+const isRefusal = (thrown: unknown): thrown is RateLimiterRes =>
+  typeof thrown === 'object' && thrown !== null && 'msBeforeNext' in thrown;
+
+/** Makes the counters of this process, and where there is a Redis, the shared ones before them. */
+const createCounters = async (
+  limits: Limits,
+  shared: RedisConnection | undefined,
+): Promise<ReadonlyMap<Load, RateLimiterAbstract>> => {
+  const { RateLimiterMemory, RateLimiterRedis } = await importOptional(
+    'The setting rateLimits',
+    'rate-limiter-flexible',
+    () => import('rate-limiter-flexible'),
+  );
+  const redis = await shared?.get();
+  const clients = new LRUCache<string, () => unknown>({
+    max: MOST_CLIENTS,
+    dispose: (forget) => void forget(),
+  });
+  /** Has no bound of its own. */
+  class BoundedMemory extends RateLimiterMemory {
+    override consume(key: string | number, points?: number): Promise<RateLimiterRes> {
+      const name = `${this.keyPrefix}:${String(key)}`;
+      if (clients.get(name) === undefined) clients.set(name, () => super.delete(key));
+      return super.consume(key, points);
+    }
+  }
+  const counters = new Map<Load, RateLimiterAbstract>();
+  for (const load of LOADS) {
+    const limit = limits[load];
+    if (limit === undefined) continue;
+    const options = {
+      keyPrefix: `${shared?.prefix ?? ''}:rate:${load}`,
+      points: limit.requests,
+      duration: limit.seconds,
+    };
+    const own = new BoundedMemory(options);
+    // While Redis cannot be reached, each instance counts for itself: no request waits for that.
+    counters.set(
+      load,
+      redis === undefined
+        ? own
+        : new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: own }),
+    );
+  }
+  return counters;
+};
+
+/**
+ * Counts by `rateLimits`: by Redis where there is one, for all instances together. The packages are loaded,
+ * and Redis is connected, at the first request.
+ */
+export const createRateLimits = (limits: Limits, redis: RedisConnection | undefined): RateLimits => {
+  let counters: Promise<ReadonlyMap<Load, RateLimiterAbstract>> | undefined;
+  return {
+    count: async (load, client) => {
+      if (limits[load] === undefined) return;
+      counters ??= createCounters(limits, redis);
+      try {
+        await (await counters).get(load)?.consume(client);
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        const seconds = String(Math.max(1, Math.ceil(error.msBeforeNext / 1000)));
+        throw new RateLimitedError({ headers: { 'Retry-After': seconds } });
+      }
+    },
+  };
+};

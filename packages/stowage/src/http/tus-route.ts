@@ -1,0 +1,180 @@
+import { announcedUploadFields, checkAnnounced } from '../actions/announced-upload.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
+import { InternalError, MethodNotAllowedError } from '../errors/errors.ts';
+import { parseParameters } from '../parameters/parse.ts';
+import { ParameterDraft } from '../parameters/raw.ts';
+import { textBoundsOf } from '../parameters/text-bounds.ts';
+import type { TusAnswer, TusRequest } from './tus/resumable-uploads.ts';
+import { TUS_VERSION } from './tus/protocol-errors.ts';
+import type { AnnouncedUpload, ArrivedFile } from './tus/upload.ts';
+import { createActionContext, createAdmission, type Granted } from './action-context.ts';
+import { handOn } from './body/hand-on.ts';
+import { answerOptions, type CorsVerdict, refuseCrossSite } from './cors.ts';
+import type { PipelineDependencies } from './dependencies.ts';
+import { clientWording } from './error-response.ts';
+import type { ConnectorRequest, ConnectorResponse } from './message.ts';
+import type { RequestScope } from './request-scope.ts';
+import { authorize, leaseSources } from './requester.ts';
+import { findAction, runAction } from './run-action.ts';
+import { segmentsOf } from './served-path.ts';
+
+const ROUTE = 'tus';
+const ID = /^[0-9a-f]{40}$/u;
+const announcedBounds = textBoundsOf([announcedUploadFields]);
+
+interface TusPath {
+  /** Undefined for the route itself, where uploads begin. */
+  readonly id: string | undefined;
+  readonly ownSegments: number;
+}
+
+/** What of the route a URL asks for; undefined when it is about something else. */
+const findTusPath = ({ url, isExact = false }: ConnectorRequest, isMounted: boolean): TusPath | undefined => {
+  const segments = segmentsOf(url).filter((segment) => segment !== '');
+  const mayHavePrefix = isMounted && !isExact;
+  const [route, id] = segments.slice(segments.at(-1) === ROUTE ? -1 : -2);
+  const ownSegments = id === undefined ? 1 : 2;
+  if (route !== ROUTE || !(id === undefined || ID.test(id))) return undefined;
+  return mayHavePrefix || segments.length === ownSegments ? { id, ownSegments } : undefined;
+};
+
+/** Some proxies let nothing but GET and POST pass; the protocol has a header for them. */
+const methodOf = ({ method, headers }: ConnectorRequest): string => {
+  const override = headers['x-http-method-override']?.toUpperCase();
+  return method === 'POST' && override !== undefined ? override : method;
+};
+
+const METHODS = 'POST, HEAD, PATCH, DELETE, OPTIONS';
+const requireMethod = (method: string, { id }: TusPath): void => {
+  const allowed = id === undefined ? ['POST', 'OPTIONS'] : ['HEAD', 'PATCH', 'DELETE', 'OPTIONS'];
+  if (!allowed.includes(method)) throw new MethodNotAllowedError({ headers: { Allow: allowed.join(', ') } });
+};
+
+/**
+ * The address of a new upload, relative to that of the request: whatever proxies have cut from the path, the
+ * client knows it.
+ */
+const locationFor =
+  ({ url }: ConnectorRequest) =>
+  (id: string): string =>
+    url.split('?', 1)[0]?.endsWith('/') === true ? id : `${ROUTE}/${id}`;
+
+/** A file that has arrived, as fileUpload takes it. It stays with its owner. */
+const uploadOf = ({ destination, bytes, mayBeStored, open }: ArrivedFile): UploadedFile => ({
+  field: 'files',
+  filename: destination.filename,
+  staged: {
+    size: bytes,
+    open,
+    commit: () => Promise.reject(new InternalError({ detail: 'a resumable upload lies in no store' })),
+    discard: () => Promise.resolve(),
+  },
+  stagedIn: undefined,
+  mayBeStored,
+});
+
+/** What an upload needs of the service, for the one who asks: both by the ways of fileUpload. */
+const serviceFor = (
+  dependencies: PipelineDependencies,
+  granted: Granted,
+  request: ConnectorRequest,
+): Pick<TusRequest, 'mayContinue' | 'check' | 'store'> => {
+  const { access, lease, scope } = granted;
+  const { about } = scope;
+  const admit = createAdmission(dependencies, request, scope, lease);
+  const { role } = access;
+  return {
+    mayContinue: ({ owner, destination }: AnnouncedUpload) =>
+      owner.role === role &&
+      owner.subject === about.subject &&
+      owner.tenant === lease.sources.find(destination.source)?.tenant,
+    check: async (metadata, upload) => {
+      await admit('fileUpload');
+      const raw = new ParameterDraft(announcedBounds);
+      for (const name of ['source', 'path', 'filename']) {
+        const value = metadata.get(name) ?? (name === 'filename' ? metadata.get('name') : undefined);
+        if (value !== undefined && value !== null) raw.add(name, value);
+      }
+      const context = createActionContext(dependencies, granted, [], request);
+      const announced = parseParameters(announcedUploadFields, raw.all());
+      const { source, tenant, path, filename, room } = await checkAnnounced(context, announced, upload);
+      Object.assign(about, { source, item: path.toString() });
+      const destination = { source, path: path.toString(), filename };
+      const { subject } = about;
+      const client = dependencies.clientOf(request, subject, tenant);
+      return {
+        owner: { tenant, role, subject },
+        client,
+        destination,
+        room,
+      };
+    },
+    store: async (file, signal) => {
+      const { source, path, filename } = file.destination;
+      Object.assign(about, { source, item: [path, filename].filter((part) => part !== '').join('/') });
+      scope.isChange = true;
+      // The client may leave: the file is stored, and the answer kept.
+      const context = createActionContext(
+        dependencies,
+        granted,
+        [uploadOf(file)],
+        { signal, method: 'POST' },
+        file.id,
+      );
+      const actionName = 'fileUpload';
+      const input = { actionName, parameters: { source, path }, uploads: context.uploads };
+      const action = findAction(dependencies.actions, actionName);
+      const { body } = await runAction(action, context, input, request, clientWording(request, scope));
+      if (typeof body !== 'string')
+        throw new InternalError({ detail: 'the answer of an upload is not text' });
+      return body;
+    },
+  };
+};
+
+const plainResponse = ({ status, headers, body }: TusAnswer): ConnectorResponse => ({
+  status,
+  headers: {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...headers,
+    ...(status === 204 ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+  },
+  body: body === '' ? undefined : body,
+});
+
+/**
+ * Uploads in parts (tus 1.0), in place of the eight steps. Undefined: the URL is about something else, or
+ * they are off.
+ */
+export const answerTus = async (
+  dependencies: PipelineDependencies,
+  request: ConnectorRequest,
+  cors: CorsVerdict,
+  scope: RequestScope,
+): Promise<ConnectorResponse | undefined> => {
+  const { resumable, settings, isMounted = false } = dependencies;
+  const path = resumable && findTusPath(request, isMounted);
+  if (resumable === undefined || path === undefined) return undefined;
+  Object.assign(scope.headers, { 'tus-resumable': TUS_VERSION });
+  scope.isTus = true;
+  scope.about.action = ROUTE;
+  if (cors.origin === 'failed') throw cors.failure;
+  const method = methodOf(request);
+  const { id } = path;
+  requireMethod(method, path);
+  if (method === 'OPTIONS') {
+    const { headers, ...rest } = answerOptions(request, cors, METHODS, METHODS);
+    return { ...rest, headers: { ...headers, ...(await resumable.describe()) } };
+  }
+  if (settings.refuseCrossSite) refuseCrossSite(request, cors);
+  const lease = await leaseSources(dependencies, request, path.ownSegments);
+  scope.holdLease(lease);
+  const access = await authorize(dependencies, request, scope);
+  const service = serviceFor(dependencies, { access, lease, scope }, request);
+  const asked = { method, id, headers: request.headers, locationOf: locationFor(request), ...service };
+  const hasBody = method === 'POST' || method === 'PATCH';
+  const respond = (body?: ReadableStream<Uint8Array>): Promise<TusAnswer> =>
+    resumable.answer({ ...asked, body });
+  return plainResponse(await (hasBody ? handOn(request, dependencies.times, respond) : respond()));
+};

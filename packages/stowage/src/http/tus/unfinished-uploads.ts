@@ -1,0 +1,281 @@
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readdir, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { fromSystemError } from '../../basics/files/system-errors.ts';
+import { BusyError, NotFoundError } from '../../errors/errors.ts';
+import type { KeptRoom } from '../../operations/quotas/account.ts';
+import type { AnnouncedUpload } from './upload.ts';
+
+interface Bounds {
+  readonly uploads: number;
+  /** As announced. */
+  readonly bytes: number;
+}
+
+/** How much may wait, of all clients and of one, and how long. */
+export interface WaitingLimits {
+  readonly all: Bounds;
+  readonly client: Bounds;
+  /** After the last byte. */
+  readonly milliseconds: number;
+}
+
+/** The answers of finished uploads are kept for clients that have lost them. */
+const ANSWERS_MS = 60 * 60 * 1000;
+/**
+ * An upload without a byte: its client may have lost the answer that told its address, and have begun anew.
+ */
+const UNTOUCHED_MS = 60 * 60 * 1000;
+const MOST_ANSWERS = 1000;
+const READ_BYTES = 1 << 18;
+const ID = /^[0-9a-f]{40}$/u;
+
+/** An upload, and what has become of it. */
+export interface WaitingUpload {
+  readonly announced: AnnouncedUpload;
+  /** Milliseconds since 1970 of the last byte, or of its end. */
+  touchedAt: number;
+  /** Whether any has come. */
+  hasBytes: boolean;
+  /** What the client was answered when the file was stored; undefined until then. */
+  answer: string | undefined;
+  /** Whether a try to store it has begun. */
+  isStoring: boolean;
+}
+
+const parsed = (text: string): Pick<WaitingUpload, 'announced' | 'answer' | 'isStoring'> | undefined => {
+  try {
+    const { announced, answer, isStoring } = JSON.parse(text) as WaitingUpload;
+    return { announced, answer, isStoring };
+  } catch {
+    return undefined;
+  }
+};
+
+const requireRoom = (waiting: readonly WaitingUpload[], announced: AnnouncedUpload, most: Bounds): void => {
+  const bytes = waiting.reduce((sum, upload) => sum + upload.announced.bytes, announced.bytes);
+  if (waiting.length >= most.uploads || bytes > most.bytes)
+    throw new BusyError({ detail: 'too many unfinished uploads wait' });
+};
+
+/** Writes the whole chunk: the system may take a part of it. @throws StorageFullError and the like */
+const writeAt = async (handle: FileHandle, chunk: Uint8Array, position: number): Promise<void> => {
+  try {
+    for (let done = 0; done < chunk.length;) {
+      const { bytesWritten } = await handle.write(chunk, done, chunk.length - done, position + done);
+      done += bytesWritten;
+    }
+  } catch (error) {
+    throw fromSystemError(error, 'continuing an upload');
+  }
+};
+
+/**
+ * Uploads that have begun, on a local disk: a folder for each, with what is known of it and the bytes that
+ * have come. They outlive the process. The directory is for one process at a time. Memory: about 2 KB for
+ * each.
+ */
+export class UnfinishedUploads {
+  readonly #directory: string;
+  readonly #limits: WaitingLimits;
+  readonly #uploads = new Map<string, WaitingUpload>();
+  readonly #release: (id: string) => Promise<void>;
+  #loaded: Promise<void> | undefined;
+
+  /** @param release gives back the room that is kept for an upload */
+  constructor(
+    directory: string,
+    limits: WaitingLimits,
+    release: (id: string) => Promise<void> = () => Promise.resolve(),
+  ) {
+    this.#directory = directory;
+    this.#limits = limits;
+    this.#release = release;
+  }
+
+  /** Milliseconds that an upload is kept after its last byte, if there is one. */
+  get lifetime(): number {
+    return this.#limits.milliseconds;
+  }
+
+  /** Begins an upload. @throws BusyError when too much waits already; errors of the disk */
+  async create(announced: AnnouncedUpload): Promise<void> {
+    await this.#load();
+    const waiting = [...this.#uploads.values()].filter(({ answer }) => answer === undefined);
+    requireRoom(waiting, announced, this.#limits.all);
+    const { client } = announced;
+    const own = waiting.filter((other) => client !== undefined && other.announced.client === client);
+    // A client without unfinished uploads may begin a large one.
+    if (own.length > 0) requireRoom(own, announced, this.#limits.client);
+    const upload = {
+      announced,
+      touchedAt: Date.now(),
+      hasBytes: false,
+      answer: undefined,
+      isStoring: false,
+    };
+    this.#uploads.set(announced.id, upload);
+    try {
+      await mkdir(join(this.#directory, announced.id), { recursive: true, mode: 0o700 });
+      const handle = await open(this.#bytesOf(announced.id), 'wx', 0o600);
+      await handle.close();
+      await this.#write(upload);
+    } catch (error) {
+      await this.remove(announced.id);
+      throw fromSystemError(error, 'beginning an upload');
+    }
+  }
+
+  /** Until when it is kept as it is now: milliseconds since 1970. */
+  expiresAt({ touchedAt, hasBytes, answer }: WaitingUpload): number {
+    if (answer !== undefined) return touchedAt + ANSWERS_MS;
+    const { milliseconds } = this.#limits;
+    return touchedAt + (hasBytes ? milliseconds : Math.min(milliseconds, UNTOUCHED_MS));
+  }
+
+  /** The upload of this id; undefined when there is none, or it has expired. */
+  async find(id: string): Promise<WaitingUpload | undefined> {
+    await this.#load();
+    const upload = this.#uploads.get(id);
+    return upload !== undefined && this.#isExpired(upload) ? undefined : upload;
+  }
+
+  /** How many bytes have come. @throws NotFoundError */
+  async offset({ announced: { id, bytes }, answer }: WaitingUpload): Promise<number> {
+    if (answer !== undefined) return bytes;
+    try {
+      return (await stat(this.#bytesOf(id))).size;
+    } catch (error) {
+      throw fromSystemError(error, 'looking at an upload');
+    }
+  }
+
+  /**
+   * Adds bytes behind those that have come, and returns how many there are when all of them are safe on disk.
+   * Bytes that have come stay when the content fails. For one caller at a time.
+   * @throws the content's own error, StorageFullError and the other errors of a file system
+   */
+  async append(upload: WaitingUpload, content: AsyncIterable<Uint8Array>, offset: number): Promise<number> {
+    let position = offset;
+    const handle = await open(this.#bytesOf(upload.announced.id), 'r+').catch((error: unknown) => {
+      throw fromSystemError(error, 'continuing an upload');
+    });
+    try {
+      for await (const chunk of content) {
+        await writeAt(handle, chunk, position);
+        position += chunk.length;
+        Object.assign(upload, { touchedAt: Date.now(), hasBytes: true });
+      }
+      if (position > offset) await handle.datasync();
+      return position;
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** The bytes that have come, from the start. */
+  read({ announced: { id } }: WaitingUpload): Readable {
+    return createReadStream(this.#bytesOf(id), { highWaterMark: READ_BYTES });
+  }
+
+  /**
+   * Notes that the file is about to be stored. Returns whether that was noted before: then it may be stored.
+   * @throws errors of the disk
+   */
+  async beginStoring(upload: WaitingUpload): Promise<boolean> {
+    if (upload.isStoring) return true;
+    await this.#write({ ...upload, isStoring: true }).catch((error: unknown) => {
+      throw fromSystemError(error, 'storing an upload');
+    });
+    upload.isStoring = true;
+    return false;
+  }
+
+  /** Notes that the file is stored, and drops its bytes. The answer stays for an hour. */
+  async finish(upload: WaitingUpload, answer: string): Promise<void> {
+    Object.assign(upload, { answer, touchedAt: Date.now() });
+    await this.#release(upload.announced.id);
+    await this.#write(upload);
+    await rm(this.#bytesOf(upload.announced.id), { force: true });
+  }
+
+  /** Removes an upload and its bytes. */
+  async remove(id: string): Promise<void> {
+    this.#uploads.delete(id);
+    await this.#release(id);
+    await rm(join(this.#directory, id), { recursive: true, force: true });
+  }
+
+  /** What is kept for the uploads that are not finished. @throws errors of the disk */
+  async rooms(): Promise<readonly KeptRoom[]> {
+    await this.#load();
+    return [...this.#uploads.values()].flatMap((upload) => {
+      const { answer, announced } = upload;
+      return announced.room === undefined || answer !== undefined || this.#isExpired(upload)
+        ? []
+        : [announced.room];
+    });
+  }
+
+  /** Removes what has expired, and the oldest answers where there are too many. */
+  async sweep(isInUse: (id: string) => boolean): Promise<void> {
+    await this.#load();
+    const all = [...this.#uploads].filter(([id]) => !isInUse(id));
+    const answers = all.filter(([, { answer }]) => answer !== undefined);
+    answers.sort(([, one], [, other]) => other.touchedAt - one.touchedAt);
+    const surplus = new Set(answers.slice(MOST_ANSWERS).map(([id]) => id));
+    for (const [id, upload] of all) {
+      if (surplus.has(id) || this.#isExpired(upload)) await this.remove(id);
+    }
+  }
+
+  #isExpired(upload: WaitingUpload): boolean {
+    return Date.now() > this.expiresAt(upload);
+  }
+
+  #bytesOf(id: string): string {
+    return join(this.#directory, id, 'bytes');
+  }
+
+  async #write({ announced, answer, isStoring }: WaitingUpload): Promise<void> {
+    const path = join(this.#directory, announced.id, 'upload.json');
+    const handle = await open(`${path}.new`, 'w', 0o600);
+    try {
+      await handle.writeFile(JSON.stringify({ announced, answer, isStoring }));
+      await handle.datasync();
+    } finally {
+      await handle.close();
+    }
+    await rename(`${path}.new`, path);
+  }
+
+  /** Reads once what another process has left. */
+  #load(): Promise<void> {
+    this.#loaded ??= this.#read().catch((error: unknown) => {
+      this.#loaded = undefined;
+      throw fromSystemError(error, 'reading the unfinished uploads');
+    });
+    return this.#loaded;
+  }
+
+  async #read(): Promise<void> {
+    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    for (const id of (await readdir(this.#directory)).filter((name) => ID.test(name))) {
+      const folder = join(this.#directory, id);
+      const path = join(folder, 'upload.json');
+      const known = parsed(await readFile(path, 'utf8').catch(() => ''));
+      const bytes = known?.answer === undefined ? this.#bytesOf(id) : path;
+      const { mtimeMs, size } = await stat(bytes).catch(() => ({ mtimeMs: undefined, size: 0 }));
+      // Nothing of it was answered yet, or its removal was cut off.
+      if (known === undefined || mtimeMs === undefined) await rm(folder, { recursive: true, force: true });
+      else this.#uploads.set(id, { ...known, touchedAt: mtimeMs, hasBytes: size > 0 });
+    }
+  }
+}
+
+/**
+ * The refusal of an upload that does not exist or belongs to another client: the answer does not say which.
+ */
+export const unknownUpload = (): NotFoundError =>
+  new NotFoundError('This upload is not known here, or has expired.');

@@ -1,0 +1,20 @@
+/**
+ * Stowage: the connector service that the file browser and uploader of a web editor call over HTTP.
+ * `createApp` runs it alone, `createRouter` mounts it in a host application.
+ */
+export { createApp, defineConfig, type App, type AppOptions, type ServiceDefinition } from './app.ts';
+export { createRouter, type Router, type RouterOptions } from './router.ts';
+export type { ConnectorHooks, ResolvedTenant } from './hooks.ts';
+export type { EventType, ServiceEvent, WebhookFigures } from './config/event.ts';
+export type { ConfigInput, SourceInput, SourcesInput, StorageAdapterOptions } from './config/types.ts';
+export type { TextReference } from './config/references.ts';
+export { readOnly, type AccessRule } from './config/access-rules.ts';
+export { ConfigError, HttpError } from './errors/errors.ts';
+export type { HookRequest, Identity, RequestObserver, RequestOutcome } from './http/message.ts';
+export type { IconEntry, SvgGenerator } from './pictures/thumbnails.ts';
+export type { Logger } from './basics/log/logger.ts';
+export { registerStorageAdapter } from './storage/register.ts';
+export type { StorageFactory, StorageFactoryContext } from './storage/registry.ts';
+export type { ListeningServer } from './http/server.ts';
+export type { FetchHandler } from './http/bridges/fetch.ts';
+export type { NodeHandler } from './http/bridges/node.ts';

@@ -1,0 +1,130 @@
+/**
+ * What tests reach beyond the public surface. Bundles have no modules to import one by one, so this entry is
+ * built beside the public ones, shares their code, and stays out of the published package. Not for use
+ * elsewhere.
+ */
+import { adapterTable } from './adapters/table.ts';
+
+export const createS3Factory = adapterTable.s3.createFactory;
+export const createWebdavFactory = adapterTable.webdav.createFactory;
+export { compileRules } from './access/access.ts';
+export { forBoth } from './view/keys.ts';
+export { accessKeyOf, defineAction, neededKeys } from './actions/action.ts';
+export { FileAnswer } from './actions/file-answer.ts';
+export { compileDateFormat } from './actions/listing/item.ts';
+export { humanSize } from './basics/content/human-size.ts';
+export { entryOrder } from './actions/listing/order.ts';
+export { createNameReservations, takeFreeName } from './changes/names.ts';
+export { createActions } from './actions/registry.ts';
+export { ruleKeysOf } from './actions/rule-keys.ts';
+export { isReservedName, requireFreeName, requireReachable } from './view/reserved.ts';
+export { ZipStream } from './actions/zip/zip-stream.ts';
+export { processState, readProcessMark } from './basics/files/process-mark.ts';
+export { spool } from './storage/spool.ts';
+export { fromSystemError, systemCode } from './basics/files/system-errors.ts';
+export { lookByQuietPath } from './adapters/local/quiet-path.ts';
+export { HandleConfinement } from './adapters/local/confinement.ts';
+export { createLocalFactory, openLocalAdapter } from './adapters/local/factory.ts';
+export { putBack } from './adapters/local/naming.ts';
+export { ScanThread, ScanThreadMissing } from './adapters/local/scan-thread.ts';
+export { MemoryAdapter, memoryFactory } from './adapters/memory/adapter.ts';
+export { AzureAdapter } from './adapters/objects/azure/adapter.ts';
+export { parseAzureOptions } from './adapters/objects/azure/options.ts';
+export { GcsAdapter } from './adapters/objects/gcs/adapter.ts';
+export { parseGcsOptions } from './adapters/objects/gcs/options.ts';
+export { S3Adapter } from './adapters/objects/s3/adapter.ts';
+export { KnownServices } from './adapters/objects/s3/known-services.ts';
+export { parseS3Options } from './adapters/objects/s3/options.ts';
+export { openFtpAdapter } from './adapters/remote/ftp/adapter.ts';
+export { parseFtpOptions } from './adapters/remote/ftp/options.ts';
+export { openSftpAdapter } from './adapters/remote/sftp/adapter.ts';
+export { knownHostIn, isAccepted } from './adapters/remote/sftp/host-keys.ts';
+export { parseSftpOptions } from './adapters/remote/sftp/options.ts';
+export { openWebdavAdapter } from './adapters/remote/webdav/adapter.ts';
+export { parseWebdavOptions } from './adapters/remote/webdav/options.ts';
+export { examineService, type DoctorOptions } from './cli/doctor/doctor.ts';
+export type { Finding } from './cli/doctor/finding.ts';
+export { orAborted } from './basics/concurrency/or-aborted.ts';
+export { createTurns } from './basics/concurrency/turns.ts';
+export { FirstInOrder, TimeSlice, sortPatiently } from './basics/concurrency/patient-sort.ts';
+export { createSharedQueues, createTaskQueue } from './basics/concurrency/task-queue.ts';
+export { loadAccessRules } from './config/access-rules.ts';
+export { readBrowser } from './config/environment.ts';
+export { loadConfig } from './config/load.ts';
+export { settingsSchema, settingsShape } from './config/settings.ts';
+export { loadSources } from './config/sources.ts';
+export { configWarnings } from './config/warnings.ts';
+export { checkConfiguration } from './checked-configuration.ts';
+export { contentDisposition } from './basics/content/content-disposition.ts';
+export { extensionOf, hasAllowedExtension, splitExtension } from './basics/content/extension.ts';
+export {
+  isServerConfigName,
+  sanitizeName,
+  withExtension,
+  withFileSuffix,
+  withFolderSuffix,
+  withSingleExtension,
+} from './basics/content/file-name.ts';
+export { fileCopyNames, folderCopyNames, uploadNames } from './basics/content/numbered-names.ts';
+export { createDocuments } from './documents/create-documents.ts';
+export { createDocumentResources } from './documents/document-resources.ts';
+export { listingBudget, readMultistatus } from './adapters/remote/webdav/multistatus.ts';
+export { ConverterThread } from './documents/docx/converter-thread.ts';
+export {
+  AccessDeniedError,
+  AlreadyExistsError,
+  BusyError,
+  ChangedMeanwhileError,
+  ConfigError,
+  CorruptError,
+  HttpError,
+  InvalidParametersError,
+  MovedInPartError,
+  NotFoundError,
+  StorageDeniedError,
+  StorageFullError,
+  StorageTimeoutError,
+  StorageUnavailableError,
+  StowageError,
+  UnsafeNameError,
+  UnsafePathError,
+  UnsupportedError,
+  WrongKindError,
+} from './errors/errors.ts';
+export { english } from './errors/languages/catalogue.ts';
+export { catalogues } from './errors/languages/languages.ts';
+export { translated } from './errors/languages/phrases.ts';
+export { detailedMessages, errorTable } from './errors/table.ts';
+export { toNodeHandler } from './http/bridges/node.ts';
+export { writeJson } from './http/json-stream.ts';
+export { createPipeline } from './http/pipeline.ts';
+export { listen } from './http/server.ts';
+export { decodeBmp } from './pictures/bmp.ts';
+export { createThumbnails } from './pictures/create-thumbnails.ts';
+export { decodeHeic } from './pictures/heic/decode-heic.ts';
+export { decodeIcoBitmap, readIco } from './pictures/ico.ts';
+export { createImageEditor } from './pictures/image-editor.ts';
+export { createImagePool } from './pictures/image-pool.ts';
+export { createLineLogger, createSilentLogger, createTerminalLogger } from './basics/log/logger.ts';
+export { isPublicAddress, reachOf } from './basics/network/address.ts';
+export { errorOfStatus, strongEtag, wholeSize } from './adapters/remote/core/answers.ts';
+export { pause } from './adapters/remote/core/backoff.ts';
+export { passBody } from './adapters/remote/core/body.ts';
+export { createConnectionSlots } from './adapters/remote/core/connection-slots.ts';
+export { SharedListings } from './adapters/remote/core/shared-listings.ts';
+export { createQuotas } from './operations/quotas/quotas.ts';
+export { createRemoteFetcher } from './basics/network/fetcher.ts';
+export { createSourceGroup } from './sources/source-group.ts';
+export { TenantCache } from './sources/tenants.ts';
+export { createEmbeddedState } from './operations/state/embedded-state.ts';
+export { createFileQueue } from './operations/state/file-queue.ts';
+export { createRedisConnection } from './operations/state/redis-connection.ts';
+export { createRedisQueue } from './operations/state/redis-queue.ts';
+export { copyFileTo, copyTree } from './storage/copy-tree.ts';
+export { copyFolder, moveFolder, walkFolder } from './storage/folders.ts';
+export { createLocationLocks } from './storage/location-locks.ts';
+export { moveFileTo, moveTree } from './storage/move-tree.ts';
+export { SourcePath, isSegment } from './storage/source-path.ts';
+export { createMemoryStaging } from './storage/memory-staging.ts';
+export { stageContent } from './storage/staging.ts';
+export { UnfinishedUploads } from './http/tus/unfinished-uploads.ts';

@@ -1,0 +1,98 @@
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import type { Logger } from '../../basics/log/logger.ts';
+import type { EventSink, ServiceEvent } from '../../config/event.ts';
+
+/** Lines that wait while the file cannot be written; then the oldest are given up. */
+const MAX_WAITING = 10_000;
+const RETRY_MS = 1000;
+const COMPLAINT_MS = 60_000;
+
+/** Appends events to a file of JSON lines. */
+class AuditFile implements EventSink {
+  readonly #path: string;
+  readonly #log: Logger;
+  readonly #waiting: string[] = [];
+  #file: FileHandle | undefined;
+  #writing: Promise<void> | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #lost = 0;
+  #complainedAt = -Infinity;
+
+  constructor(path: string, log: Logger) {
+    this.#path = path;
+    this.#log = log;
+  }
+
+  take(event: ServiceEvent): Promise<void> {
+    if (this.#waiting.length >= MAX_WAITING) {
+      this.#waiting.shift();
+      this.#lost += 1;
+    }
+    this.#waiting.push(`${JSON.stringify(event)}\n`);
+    if (this.#retry === undefined) this.#begin();
+    return Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    await this.#writing;
+    clearTimeout(this.#retry);
+    await this.#writeAll();
+    clearTimeout(this.#retry);
+    await this.#file?.close().catch(() => undefined);
+    this.#file = undefined;
+  }
+
+  #begin(): void {
+    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#retry = undefined;
+    for (let line = this.#waiting.shift(); line !== undefined; line = this.#waiting.shift()) {
+      try {
+        // One write a line: several processes may append to one file.
+        await (await this.#opened()).write(line);
+      } catch (error) {
+        this.#waiting.unshift(line);
+        this.#complain(error);
+        this.#retry = setTimeout(() => {
+          this.#retry = undefined;
+          this.#begin();
+        }, RETRY_MS).unref();
+        return;
+      }
+    }
+  }
+
+  /** The file that has the name now: a rotation may have taken away the one that was written so far. */
+  async #opened(): Promise<FileHandle> {
+    const [ours, named] = await Promise.all([
+      this.#file?.stat(),
+      stat(this.#path).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return undefined;
+        throw error;
+      }),
+    ]);
+    if (this.#file !== undefined && ours?.ino === named?.ino && ours?.dev === named?.dev) return this.#file;
+    await this.#file?.close().catch(() => undefined);
+    this.#file = undefined;
+    this.#file = await open(this.#path, 'a', 0o640);
+    return this.#file;
+  }
+
+  #complain(error: unknown): void {
+    if (performance.now() - this.#complainedAt < COMPLAINT_MS) return;
+    this.#complainedAt = performance.now();
+    this.#log.error('The audit file cannot be written.', {
+      waiting: this.#waiting.length,
+      lost: this.#lost,
+      error,
+    });
+  }
+}
+
+/**
+ * A file of JSON lines, one for each event, that a rotation may rename at any time. While it cannot be
+ * written, lines wait in memory: bounded, and lost with the process.
+ */
+export const createAuditFile = (path: string, log: Logger): EventSink => new AuditFile(path, log);

@@ -1,0 +1,294 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { orAborted } from '../../basics/concurrency/or-aborted.ts';
+import { BusyError } from '../../errors/errors.ts';
+import type { Logger } from '../../basics/log/logger.ts';
+import type { Documents } from '../state/state.ts';
+import type { ReadableStore } from '../../storage/readable.ts';
+import { measure, type Measure } from '../../storage/measure.ts';
+import { SourcePath } from '../../storage/source-path.ts';
+import {
+  type Account,
+  accountAt,
+  counted,
+  doesNotFit,
+  fits,
+  type KeptRoom,
+  markStale,
+  type Need,
+  type OwnReservation,
+  type QuotaLimits,
+  renewed,
+  RESERVATION_TTL_MS,
+  settled,
+  takenOf,
+  withCountIfDue,
+  withReserved,
+} from './account.ts';
+
+/** Between two looks at a count of another instance. */
+const LOOK_MS = 200;
+const NOTHING: Measure = { bytes: 0, files: 0 };
+
+/** A source with a quota. */
+export interface QuotaTarget {
+  /** The source by its tenant and name: the same in all instances. */
+  readonly key: string;
+  readonly storage: ReadableStore;
+  readonly limits: QuotaLimits;
+  /** Folders of this name hold what the service has made and can make again: they do not count. */
+  readonly derivedName: string | undefined;
+  /** Files that the service keeps for itself: they do not count. */
+  readonly ignores: (path: SourcePath) => boolean;
+  /** Keeps the store open during a count; returns the way to give it back. */
+  readonly hold: () => () => void;
+}
+
+interface Look {
+  readonly taken: Measure;
+  readonly isFitting: boolean;
+}
+
+/**
+ * Knows how much every source with a quota holds: counted by a walk at the first use, kept up to date by what
+ * those do who share the documents, and counted again every quarter of an hour of use.
+ */
+export class Quotas {
+  readonly #documents: Documents;
+  readonly #log: Logger;
+  /** Counts of this process, by source. */
+  readonly #counts = new Map<string, Promise<void>>();
+  /** What this process has reserved, by id: its counts and the room of unfinished uploads too. */
+  readonly #own = new Map<string, OwnReservation>();
+  #noted: (() => Promise<readonly KeptRoom[]>) | undefined;
+  #restored: Promise<void> | undefined;
+  readonly #closing = new AbortController();
+  readonly #renewing: NodeJS.Timeout;
+
+  constructor(documents: Documents, log: Logger) {
+    this.#documents = documents;
+    this.#log = log;
+    this.#renewing = setInterval(() => void this.#renew(), RESERVATION_TTL_MS / 4).unref();
+  }
+
+  /**
+   * What the source holds, with what is about to be stored. Where `need` does not fit in, a count that is due
+   * is waited for: things may have left the store.
+   * @throws the failure of the count, the signal's reason; errors of the shared state
+   */
+  async usage(target: QuotaTarget, signal: AbortSignal, need = NOTHING): Promise<Measure> {
+    return (await this.#enter(target, need, signal)).taken;
+  }
+
+  /**
+   * Takes room for as long as `work` lasts, and for good when it succeeds. What is taken is taken for all who
+   * share the documents: of two who want the last room one gets it. Room that is kept under the id `kept` is
+   * used for it, and kept again when `work` fails.
+   * @throws QuotaExceededError and errors of the shared state, before `work` begins; what `work` throws
+   */
+  async withRoom<T>(
+    target: QuotaTarget,
+    need: Measure,
+    { signal, kept = randomUUID() }: { readonly signal: AbortSignal; readonly kept?: string | undefined },
+    work: () => Promise<T>,
+  ): Promise<T> {
+    await this.#reserve(target, kept, need, signal);
+    return this.#settling({ id: kept, key: target.key, need }, need, work, this.#own.get(kept));
+  }
+
+  /**
+   * Keeps room until it is released, or used by `withRoom` with the same id.
+   * @throws QuotaExceededError and errors of the shared state
+   */
+  async keep(target: QuotaTarget, id: string, need: Measure, signal: AbortSignal): Promise<KeptRoom> {
+    await this.#reserve(target, id, need, signal);
+    const room = { id, key: target.key, need };
+    this.#own.set(id, room);
+    return room;
+  }
+
+  /** Gives back what is kept under this id, if anything. Never fails. */
+  async release(id: string): Promise<void> {
+    const room = this.#own.get(id);
+    this.#own.delete(id);
+    if (room !== undefined) await this.#note(room.key, (account, now) => settled(account, id, NOTHING, now));
+  }
+
+  /** Says where the room is noted that was kept when the process began: read before any is taken. */
+  restoreFrom(noted: () => Promise<readonly KeptRoom[]>): void {
+    this.#noted = noted;
+  }
+
+  /** Takes something out of the source; the room that it took is free then. @throws what `take` throws */
+  freeing<T>(key: string, { bytes, files }: Measure, take: () => Promise<T>): Promise<T> {
+    return this.#noting(key, NOTHING, { bytes: -bytes, files: -files }, take);
+  }
+
+  /** Gives something another path in the source. @throws what `move` throws */
+  moving<T>(key: string, move: () => Promise<T>): Promise<T> {
+    return this.#noting(key, { ...NOTHING, isMove: true }, NOTHING, move);
+  }
+
+  /** Something has left the source, and how much is unknown: the next use counts again. Never fails. */
+  forget(key: string): Promise<void> {
+    return this.#note(key, markStale);
+  }
+
+  /** Aborts running counts, and resolves when they have ended. */
+  async close(): Promise<void> {
+    clearInterval(this.#renewing);
+    this.#closing.abort(new BusyError({ detail: 'the service ends' }));
+    await Promise.allSettled(this.#counts.values());
+  }
+
+  #change<Result>(
+    key: string,
+    change: (account: Account, now: number) => readonly [Account, Result],
+  ): Promise<Result> {
+    return this.#documents.change<Account, Result>(`quota:${key}`, (found, now) => {
+      const account = found ?? this.#withOwn({ counts: 0, dueAt: 0, reserved: {} }, key, now);
+      return change(accountAt(account, this.#own, now), now);
+    });
+  }
+
+  /** Changes an account where the store has changed already, or will in any case. Never fails. */
+  async #note(key: string, change: (account: Account, now: number) => Account): Promise<void> {
+    try {
+      await this.#change(key, (account, now) => [change(account, now), undefined]);
+    } catch (error) {
+      this.#log.warn('A change could not be counted for a quota; the next count finds it.', { error });
+    }
+  }
+
+  /** Does what needs no room, which a count that runs beside it may see. */
+  async #noting<T>(key: string, need: Need, change: Measure, work: () => Promise<T>): Promise<T> {
+    const id = randomUUID();
+    await this.#note(key, (account, now) => withReserved(account, id, need, now));
+    return this.#settling({ id, key, need }, change, work);
+  }
+
+  /** Does what was reserved, and ends the reservation. Where that fails, `before` is reserved in its place. */
+  async #settling<T>(
+    own: OwnReservation,
+    change: Measure,
+    work: () => Promise<T>,
+    before?: OwnReservation,
+  ): Promise<T> {
+    const { id, key } = own;
+    this.#own.set(id, own);
+    let done = NOTHING;
+    let kept = before;
+    try {
+      const result = await work();
+      done = change;
+      kept = undefined;
+      return result;
+    } finally {
+      // The room may have been released meanwhile.
+      if (!this.#own.delete(id)) kept = undefined;
+      if (kept !== undefined) this.#own.set(id, kept);
+      await this.#note(key, (account, now) => {
+        const rest = settled(account, id, done, now);
+        return kept === undefined ? rest : withReserved(rest, id, kept.need, now);
+      });
+    }
+  }
+
+  /** @throws QuotaExceededError where the need does not fit in */
+  async #reserve(target: QuotaTarget, id: string, need: Measure, signal: AbortSignal): Promise<void> {
+    const { isFitting, taken } = await this.#enter(target, need, signal, id);
+    if (!isFitting) throw doesNotFit(taken, need, target.limits);
+  }
+
+  /** Looks, and where the need fits in reserves it under the id; waits for a count where that may help. */
+  async #enter(target: QuotaTarget, need: Measure, signal: AbortSignal, id?: string): Promise<Look> {
+    await this.#restore();
+    for (;;) {
+      const look = await this.#look(target, need, id);
+      if (look !== undefined) return look;
+      const count = this.#counts.get(target.key);
+      await orAborted(count ?? delay(LOOK_MS, undefined, { ref: false }), signal);
+      this.#closing.signal.throwIfAborted();
+    }
+  }
+
+  /** Begins a count that is due; undefined: what a running count finds may change the answer. */
+  async #look(target: QuotaTarget, need: Measure, id: string | undefined): Promise<Look | undefined> {
+    const { key, limits } = target;
+    const counter = randomUUID();
+    const { look, countedBy } = await this.#change(key, (found, now) => {
+      const account = withCountIfDue(found, counter, now);
+      const countedBy = account.counting?.id;
+      const taken = takenOf(account, id);
+      const isFitting = taken !== undefined && fits(taken, need, limits);
+      const isWaiting = !isFitting && countedBy !== undefined;
+      const reserved = isFitting && id !== undefined ? withReserved(account, id, need, now) : account;
+      return [reserved, { look: taken && !isWaiting ? { taken, isFitting } : undefined, countedBy }];
+    });
+    if (countedBy === counter) this.#begin(target, counter);
+    return look;
+  }
+
+  #begin(target: QuotaTarget, id: string): void {
+    const { key } = target;
+    this.#own.set(id, { id, key, need: NOTHING });
+    const counting = this.#count(target, id).finally(() => {
+      // The next one may have begun as soon as this one had said what it found.
+      if (this.#counts.get(key) === counting) this.#counts.delete(key);
+    });
+    this.#counts.set(key, counting);
+    counting.catch((error: unknown) => {
+      if (!this.#closing.signal.aborted)
+        this.#log.warn('A source could not be counted for its quota.', { error });
+    });
+  }
+
+  async #count({ key, storage, derivedName, ignores, hold }: QuotaTarget, id: string): Promise<void> {
+    let found: Measure | undefined;
+    let release: (() => void) | undefined;
+    try {
+      release = hold();
+      const options = { signal: this.#closing.signal, derivedName, ignores, isTolerant: true };
+      found = await measure(storage, SourcePath.root, 'folder', options);
+    } finally {
+      this.#own.delete(id);
+      await this.#note(key, (account, now) => counted(account, id, found, now));
+      release?.();
+    }
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#noted !== undefined) this.#restored = undefined;
+    await this.#restore();
+    await this.#renewReservations();
+  }
+
+  /** Says to all who share the documents that this process is alive. */
+  async #renewReservations(): Promise<void> {
+    for (const key of new Set([...this.#own.values()].map((own) => own.key)))
+      await this.#note(key, (account, now) => this.#withOwn(account, key, now));
+  }
+
+  #withOwn(account: Account, key: string, now: number): Account {
+    const own = [...this.#own.values()].filter((one) => one.key === key);
+    return renewed(account, own, now);
+  }
+
+  /** Keeps again, once, what was kept when the process began. */
+  #restore(): Promise<void> {
+    return (this.#restored ??= this.#readNoted());
+  }
+
+  async #readNoted(): Promise<void> {
+    try {
+      for (const room of (await this.#noted?.()) ?? []) this.#own.set(room.id, room);
+      this.#noted = undefined;
+      await this.#renewReservations();
+    } catch (error) {
+      this.#log.warn('The room that is kept for unfinished uploads could not be read.', { error });
+    }
+  }
+}
+
+/** Quotas whose counts lie in these documents: of this process, or of all instances. */
+export const createQuotas = (documents: Documents, log: Logger): Quotas => new Quotas(documents, log);

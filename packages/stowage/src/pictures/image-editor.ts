@@ -1,0 +1,153 @@
+import { addAbortSignal, type Readable } from 'node:stream';
+import { extensionOf } from '../basics/content/extension.ts';
+import { MAX_PICTURE_BYTES } from './engine.ts';
+import type { Edit, PictureSize, Received, ReceivingPolicy } from './engine.ts';
+import { collect, type ImagePool, type PictureFile } from './image-pool.ts';
+import { sniffPicture } from './picture-format.ts';
+import type { CleanedSvg } from './svg/clean-svg.ts';
+
+/** Bytes of memory that cleaning takes for each byte of a file. */
+const CLEANING_FACTOR = 6;
+
+/**
+ * Works on whole pictures for single requests. Bounded in number and memory from before a picture is read
+ * until its result is used.
+ *
+ * Errors: BusyError when too many wait or the wait takes too long, BrokenImageError, the signal's reason, and
+ * whatever the callbacks throw.
+ */
+export interface ImageEditor {
+  /** Edits a picture by what `plan` decides for the size that is seen, and gives `use` the result. */
+  edit<Result>(
+    picture: PictureFile,
+    plan: (seen: PictureSize) => Edit,
+    use: (result: Buffer) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result>;
+  /**
+   * Gives `use` what is to be stored of a picture that comes in.
+   * @throws UnsupportedError for HEIC without the package that reads it
+   */
+  receive<Result>(
+    picture: PictureFile,
+    policy: ReceivingPolicy,
+    use: (received: Received) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result>;
+  /**
+   * Gives `use` what is to be stored of a file under this name where uploads are cleaned: an SVG file comes
+   * out cleaned, and so does an XML file that is a drawing. Resolves with undefined, without a call of `use`,
+   * for everything else: it stays as it is. `open` may be called twice.
+   * @throws BrokenImageError when it is malformed or too large; TypeNotAllowedError for XML that browsers
+   *   show as a page
+   */
+  clean<Result>(
+    name: string,
+    file: PictureFile,
+    use: (cleaned: CleanedSvg) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result | undefined>;
+  /**
+   * The size of a picture of this name as it is seen, by its header; undefined when that cannot be found out.
+   * `open` may be called twice. Never fails.
+   */
+  measure(name: string, picture: PictureFile): Promise<PictureSize | undefined>;
+  /** Makes sure that the bytes decode to their end. Tells the usual extension of their format. */
+  verify(picture: PictureFile, signal: AbortSignal): Promise<string>;
+  /** Reads a file of at most `limit` bytes as it is. @throws what `refuse` makes when it is larger */
+  load<Result>(
+    picture: PictureFile,
+    limit: { readonly bytes: number; readonly refuse: () => Error },
+    use: (content: Buffer) => Result | Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result>;
+}
+
+const HEAD_BYTES = 256 * 1024;
+
+/** The first bytes of a file. */
+const headOf = async (stream: Readable): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length >= HEAD_BYTES) break;
+  }
+  return Buffer.concat(chunks, length);
+};
+
+const measureWith =
+  ({ engine, hold }: ImagePool): ImageEditor['measure'] =>
+  async (name, picture) => {
+    try {
+      const head = await headOf(await picture.open());
+      if (extensionOf(name) === 'svg') return (await import('./svg/svg-size.ts')).svgSize(head);
+      if (sniffPicture(head) === undefined) return undefined;
+      const seen = await engine.size(head);
+      if (seen !== undefined || head.length === picture.size) return seen;
+      // Some formats keep at their end where things are.
+      const whole = async (): Promise<PictureSize | undefined> =>
+        engine.size(await collect(await picture.open(), MAX_PICTURE_BYTES));
+      return await hold('edits', picture.size, whole);
+    } catch {
+      return undefined;
+    }
+  };
+
+/** The editor of one connector. */
+export const createImageEditor = (pool: ImagePool): ImageEditor => {
+  const { engine, hold } = pool;
+  const read = async (picture: PictureFile, signal: AbortSignal): Promise<Buffer> =>
+    collect(await picture.open(), MAX_PICTURE_BYTES, signal);
+  return {
+    edit: (picture, plan, use, signal) =>
+      hold(
+        'edits',
+        picture.size,
+        async () => use(await engine.edit(await read(picture, signal), plan, signal)),
+        signal,
+      ),
+    receive: (picture, policy, use, signal) =>
+      hold(
+        'edits',
+        picture.size,
+        async () => use(await engine.receive(await read(picture, signal), policy, signal)),
+        signal,
+      ),
+    clean: async (name, file, use, signal) => {
+      const extension = extensionOf(name);
+      if (extension !== 'svg' && extension !== 'xml') return undefined;
+      // The parser of XML is loaded with the first such file: a service starts without it.
+      if (extension === 'xml') {
+        const { checkXml } = await import('./svg/check-xml.ts');
+        const kind = await checkXml(addAbortSignal(signal, await file.open()));
+        if (kind === 'data') return undefined;
+      }
+      const { cleanDrawing, MAX_SVG_BYTES } = await import('./cleaning/clean-drawing.ts');
+      const bytes = Math.min(file.size ?? MAX_SVG_BYTES, MAX_SVG_BYTES) * CLEANING_FACTOR;
+      return hold(
+        'edits',
+        bytes,
+        async () => {
+          const svg = await collect(await file.open(), MAX_SVG_BYTES, signal);
+          return use(await cleanDrawing(svg, signal));
+        },
+        signal,
+      );
+    },
+    measure: measureWith(pool),
+    verify: (picture, signal) =>
+      hold('edits', picture.size, async () => engine.verify(await read(picture, signal), signal), signal),
+    load: async (picture, { bytes, refuse }, use, signal) => {
+      const limit = Math.min(bytes, MAX_PICTURE_BYTES);
+      if ((picture.size ?? 0) > limit) throw refuse();
+      return hold(
+        'edits',
+        picture.size,
+        async () => use(await collect(await picture.open(), limit, signal, refuse)),
+        signal,
+      );
+    },
+  };
+};

@@ -1,0 +1,137 @@
+import type { ParseBudget } from '../../basics/content/parse-budget.ts';
+import { blankExif, hasLocatedExif } from './exif-location.ts';
+import { blankLocationInXmp } from './xmp-location.ts';
+
+/**
+ * Data besides pixels in HEIF files, such as AVIF.
+ *
+ * @see ISO/IEC 23008-12 and 14496-12
+ */
+
+/** What the library has found in a file besides pixels. */
+export interface FoundMetadata {
+  readonly exif?: Buffer | undefined;
+  readonly xmp?: Buffer | undefined;
+  readonly iptc?: Buffer | undefined;
+}
+
+const HEADER = /^(?:Exif\0\0|.{4}Exif\0\0|.{0,10}?)(?=II\*\0|MM\0\*)/su;
+
+/** Positions as text, in XMP data or in what films have. */
+const LOCATED_TEXT = /gpsl(?:at|on)|latitude|longt?itude|geo:l(?:at|on)|\xa9xyz|loci\0{4}|iso6709/iu;
+
+/** Of data that is looked for. */
+const HEAD_BYTES = 64;
+
+/** Boxes beside which a picture needs none. */
+const SHOWN: ReadonlySet<string> = new Set(['ftyp', 'meta', 'mdat', 'moov', 'free', 'skip']);
+
+/** Types of items that are not pictures: EXIF data, texts, and what else has no type of its own. */
+const DATA_TYPES: ReadonlySet<string> = new Set(['Exif', 'mime', 'uri ']);
+
+/** The types of the items that are not pictures, and where they are written. */
+const dataItems = (
+  file: Buffer,
+  budget: ParseBudget,
+): readonly { readonly type: string; readonly at: number }[] => {
+  const found: { type: string; at: number }[] = [];
+  for (let box = file.indexOf('infe'); box >= 0; box = file.indexOf('infe', box + 4)) {
+    budget.spendItems();
+    // Behind version and flags, the number of the item, and that of its protection.
+    const at = box + 8 + (file[box + 4] === 3 ? 4 : 2) + 2;
+    const type = file.toString('latin1', at, at + 4);
+    if (DATA_TYPES.has(type)) found.push({ type, at });
+  }
+  return found;
+};
+
+const count = (data: Buffer | undefined): number => (data === undefined ? 0 : 1);
+
+/** Whether the library shows all of the items: it knows one of each kind, and not all ways to pack them. */
+const isAllShown = (file: Buffer, found: FoundMetadata, budget: ParseBudget): boolean => {
+  const items = dataItems(file, budget);
+  const exif = items.filter(({ type }) => type === 'Exif').length;
+  return exif <= count(found.exif) && items.length - exif <= count(found.xmp);
+};
+
+/** Whether a file is nothing but pixels. */
+const isBareHeif = (file: Buffer, { exif, xmp, iptc }: FoundMetadata, budget: ParseBudget): boolean => {
+  if ((exif ?? xmp ?? iptc) !== undefined || !isAllShown(file, {}, budget)) return false;
+  for (let at = 0; at + 8 <= file.length;) {
+    budget.spendItems();
+    if (!SHOWN.has(file.toString('latin1', at + 4, at + 8))) return false;
+    const size = file.readUInt32BE(at);
+    // The last box may go on to the end; lengths of 64 bits are of films.
+    if (size === 0) return true;
+    if (size < 8) return false;
+    at += size;
+  }
+  return true;
+};
+
+/**
+ * Where data lies in a file in one piece; -1 when it does not. By its first bytes: the search for a long text that
+ * repeats itself takes its length once more for each byte of the file.
+ */
+const whereLies = (file: Buffer, data: Buffer, budget: ParseBudget): number => {
+  const head = data.subarray(0, HEAD_BYTES);
+  let at = file.indexOf(head);
+  while (at >= 0) {
+    const end = at + data.length;
+    if (end > file.length) return -1;
+    budget.spendItems();
+    budget.spendBytes(data.length);
+    if (file.compare(data, 0, data.length, at, end) === 0) return at;
+    at = file.indexOf(head, at + 1);
+  }
+  return -1;
+};
+
+/** EXIF data without the header that readers put before it. */
+const behindHeader = (exif: Buffer): Buffer =>
+  exif.subarray(HEADER.exec(exif.toString('latin1', 0, 24))?.[0].length ?? 0);
+
+/**
+ * A file with nothing but its pixels, which stay as they are: the data is zeroed where it lies, and its items
+ * are named free. The same bytes when there is nothing else; undefined when the data does not lie there in
+ * one piece, or other data is there.
+ */
+export const heifWithoutMetadata = (
+  file: Buffer,
+  found: FoundMetadata,
+  budget: ParseBudget,
+): Buffer | undefined => {
+  if (isBareHeif(file, found, budget)) return file;
+  if (found.iptc !== undefined || !isAllShown(file, found, budget)) return undefined;
+  const copy = Buffer.from(file);
+  const exif = found.exif === undefined ? undefined : behindHeader(found.exif);
+  for (const data of [exif, found.xmp]) {
+    const at = data === undefined ? 0 : whereLies(copy, data, budget);
+    if (at < 0) return undefined;
+    copy.fill(0, at, at + (data?.length ?? 0));
+  }
+  for (const { at } of dataItems(copy, budget)) copy.write('free', at, 'latin1');
+  return isBareHeif(copy, {}, budget) ? copy : undefined;
+};
+
+/**
+ * Blanks data where it lies, by looking for it. False when it does not lie there in one piece, or not alone.
+ */
+export const blankLocationInHeif = (file: Buffer, found: FoundMetadata, budget: ParseBudget): boolean => {
+  if (!isAllShown(file, found, budget)) return false;
+  const { exif, xmp } = found;
+  let others = [file];
+  if (exif !== undefined) {
+    const data = behindHeader(exif);
+    const at = whereLies(file, data, budget);
+    if (at < 0 || !blankExif(file.subarray(at, at + data.length), budget)) return false;
+  }
+  if (xmp !== undefined) {
+    const at = whereLies(file, xmp, budget);
+    if (at < 0) return false;
+    const end = at + xmp.length;
+    blankLocationInXmp(file.subarray(at, end));
+    others = [file.subarray(0, at), file.subarray(end)];
+  }
+  return !others.some((part) => LOCATED_TEXT.test(part.toString('latin1')) || hasLocatedExif(part, budget));
+};

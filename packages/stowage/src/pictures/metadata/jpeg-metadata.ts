@@ -1,0 +1,146 @@
+import type { ParseBudget } from '../../basics/content/parse-budget.ts';
+import { behindExifMark, blankExif, blankStructures, saysPosition } from './exif-location.ts';
+import { blankLocationInFlir } from './flir.ts';
+import { encodeSegment, type JpegPicture, type JpegSegment, readJpeg } from './jpeg.ts';
+import { blankLocationInResources } from './photoshop.ts';
+import { blankLocationInXmp } from './xmp-location.ts';
+
+const XMP_MARK = Buffer.from('http://ns.adobe.com/xap/1.0/\0', 'latin1');
+/**
+ * A packet that one segment cannot hold goes on in others, each with a checksum, its length and an offset.
+ */
+const MORE_XMP_MARK = Buffer.from('http://ns.adobe.com/xmp/extension/\0', 'latin1');
+/** Behind the mark. */
+const MORE_XMP_HEADER = 40;
+const FLIR_MARK = Buffer.from('FLIR\0', 'latin1');
+/** Behind the mark: a version, the number of the part, that of the last. */
+const FLIR_HEADER = 3;
+const PHOTOSHOP_MARK = Buffer.from('Photoshop 3.0\0', 'latin1');
+const PROFILE_MARK = Buffer.from('ICC_PROFILE\0', 'latin1');
+const JFIF_MARK = Buffer.from('JFIF\0', 'latin1');
+
+const [APP0, APP1, APP2, APP13, APP14, APP15, COMMENT] = [0xe0, 0xe1, 0xe2, 0xed, 0xee, 0xef, 0xfe];
+/** Pictures that one file may hold, one behind the other: previews, the other eye, a gain map. */
+const MAX_PICTURES = 16;
+
+const MARKS = [
+  ['xmp', APP1, XMP_MARK],
+  ['more', APP1, MORE_XMP_MARK],
+  ['flir', APP1, FLIR_MARK],
+  ['resources', APP13, PHOTOSHOP_MARK],
+  ['shown', APP0, JFIF_MARK],
+  ['shown', APP2, PROFILE_MARK],
+] as const;
+
+const begins = (content: Buffer, mark: Buffer): boolean => content.subarray(0, mark.length).equals(mark);
+
+/** Data that may go on in the next segment: cleaned as one, or blanked where `clean` answers false. */
+const cleanJoined = (parts: readonly Buffer[], clean: (whole: Buffer) => boolean | void): void => {
+  const whole = Buffer.concat(parts);
+  if (clean(whole) === false) whole.fill(0);
+  let at = 0;
+  for (const part of parts) at += whole.copy(part, 0, at, at + part.length);
+};
+
+/** The parts of data that lies in several segments, behind their headers, in the order that those name. */
+const inOrder = (
+  segments: readonly Buffer[],
+  headerBytes: number,
+  numberOf: (segment: Buffer) => number,
+): readonly Buffer[] =>
+  segments
+    .filter((content) => content.length > headerBytes)
+    .sort((one, other) => numberOf(one) - numberOf(other))
+    .map((content) => content.subarray(headerBytes));
+
+/** Whether a segment may hold anything: tables, frames and scans have a form of their own. */
+const isFree = ({ marker }: JpegSegment): boolean =>
+  (marker >= APP0 && marker <= APP15) || marker === COMMENT;
+
+/** Which data a segment has, and where it begins. */
+const dataOf = ({ marker, content }: JpegSegment): readonly [kind: string, data: Buffer] => {
+  const exif = marker === APP1 ? behindExifMark(content) : undefined;
+  if (exif !== undefined) return ['exif', exif];
+  const marked = MARKS.find(([, of, mark]) => marker === of && begins(content, mark));
+  // Makers of cameras have segments of their own, of which no reader needs to know the inside.
+  return marked === undefined
+    ? [`foreign ${String(marker)}`, content]
+    : [marked[0], content.subarray(marked[2].length)];
+};
+
+/** Takes the position out of a picture, in place. */
+const blankPicture = ({ header, between }: JpegPicture, budget: ParseBudget): void => {
+  const kinds = new Map<string, Buffer[]>();
+  for (const segment of [...header, ...between].filter(isFree)) {
+    const [kind, data] = dataOf(segment);
+    const known = kinds.get(kind);
+    if (known === undefined) kinds.set(kind, [data]);
+    else known.push(data);
+  }
+  const { exif = [], xmp = [], more = [], flir = [], resources = [], ...others } = Object.fromEntries(kinds);
+  delete others['shown'];
+  cleanJoined(exif, (whole) => blankExif(whole, budget));
+  for (const packet of xmp) blankLocationInXmp(packet);
+  cleanJoined(
+    inOrder(more, MORE_XMP_HEADER, (content) => content.readUInt32BE(MORE_XMP_HEADER - 4)),
+    blankLocationInXmp,
+  );
+  cleanJoined(
+    inOrder(flir, FLIR_HEADER, (content) => content[1] ?? 0),
+    (whole) => blankLocationInFlir(whole, budget) && blankStructures(whole, budget),
+  );
+  cleanJoined(resources, (whole) =>
+    blankLocationInResources(whole, (data) => blankStructures(data, budget), budget),
+  );
+  for (const parts of Object.values(others)) cleanJoined(parts, (whole) => !saysPosition(whole, budget));
+};
+
+/**
+ * A JPEG file without the position in its EXIF and XMP data; the same bytes when there is none. Pixels and
+ * all else stay; so do more pictures behind the first, cleaned as it is. What else follows (a film, the
+ * maker's own data) is cut off: it may say the position in ways of its own.
+ */
+export const jpegWithoutLocation = (original: Buffer, budget: ParseBudget): Buffer => {
+  const file = Buffer.from(original);
+  let end = 0;
+  for (let count = 0; count < MAX_PICTURES; count += 1) {
+    const next = file.indexOf('ffd8ff', end, 'hex');
+    const picture = next < 0 ? undefined : readJpeg(file, budget, next);
+    if (picture === undefined || (count > 0 && picture.end === undefined)) break;
+    blankPicture(picture, budget);
+    file.fill(0, end, next);
+    end = picture.end ?? file.length;
+  }
+  const whole = file.subarray(0, end === 0 ? file.length : end);
+  return whole.equals(original) ? original : whole;
+};
+
+/** A JPEG file with the comments of another, which the library does not keep. */
+export const jpegWithComments = (file: Buffer, other: Buffer, budget: ParseBudget): Buffer => {
+  const comments = (readJpeg(other, budget)?.header ?? []).filter(({ marker }) => marker === COMMENT);
+  const last = readJpeg(file, budget)?.header.findLast(({ marker }) => marker >= APP0 && marker <= APP15);
+  if (comments.length === 0 || last === undefined) return file;
+  const segments = comments.map(({ content }) => encodeSegment(COMMENT, content));
+  return Buffer.concat([file.subarray(0, last.end), ...segments, file.subarray(last.end)]);
+};
+
+/**
+ * A JPEG file with nothing but its pixels and what their colours mean; the same bytes when there is nothing
+ * else. Its EXIF orientation is lost.
+ */
+export const jpegWithoutMetadata = (original: Buffer, budget: ParseBudget): Buffer => {
+  const file = Buffer.from(original);
+  const picture = readJpeg(file, budget);
+  const first = picture?.header[0];
+  if (picture === undefined || first === undefined) return original;
+  const isKept = (segment: JpegSegment): boolean =>
+    !isFree(segment) || segment.marker === APP14 || dataOf(segment)[0] === 'shown';
+  for (const segment of picture.between) if (!isKept(segment)) segment.content.fill(0);
+  const kept = picture.header.filter(isKept);
+  const result = Buffer.concat([
+    file.subarray(0, 2),
+    ...kept.map(({ marker, content }) => encodeSegment(marker, content)),
+    file.subarray(picture.header.at(-1)?.end, picture.end),
+  ]);
+  return result.equals(original) ? original : result;
+};

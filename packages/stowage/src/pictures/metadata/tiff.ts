@@ -1,0 +1,196 @@
+import type { ParseBudget } from '../../basics/content/parse-budget.ts';
+
+/**
+ * Reads the directories of a TIFF structure, which is what EXIF data is. Whatever the numbers in it say,
+ * nothing outside of the given bytes is read, no directory twice, and not more of them than a camera writes.
+ *
+ * @see https://www.cipa.jp/std/documents/download_e.html?DC-008-Translation-2023-E EXIF 3.0
+ */
+
+const ENTRY_BYTES = 12;
+/** Bytes of one value by its type; 0 stands for types that do not exist. */
+const TYPE_BYTES = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4];
+
+const MAX_DIRECTORIES = 32;
+const MAX_ENTRIES = 2000;
+
+/** Tags whose value says where another directory lies. */
+const EXIF_DIRECTORY = 0x8769;
+/** The tag that says where the directory of the position lies. */
+export const GPS_DIRECTORY = 0x8825;
+const DIRECTORIES: ReadonlySet<number> = new Set([EXIF_DIRECTORY, GPS_DIRECTORY, 0xa005, 0x014a]);
+
+/** Bytes of a TIFF structure, in its byte order. */
+export interface Tiff {
+  readonly bytes: Buffer;
+  readonly uint16: (at: number) => number;
+  readonly uint32: (at: number) => number;
+  readonly setUint16: (value: number, at: number) => void;
+  readonly setUint32: (value: number, at: number) => void;
+}
+
+/** One entry of a directory. */
+export interface TiffEntry {
+  readonly tag: number;
+  readonly type: number;
+  readonly count: number;
+  /** Where the entry itself lies. */
+  readonly at: number;
+  /** Where its value lies, whole, inside the bytes; undefined when it does not. */
+  readonly value: { readonly start: number; readonly end: number } | undefined;
+}
+
+/** A directory that was found. */
+export interface TiffDirectory {
+  /** Where it lies: the number of its entries, then they. */
+  readonly at: number;
+  readonly entries: readonly TiffEntry[];
+  /** The tag by which it was reached; undefined for the first directory and those that follow it. */
+  readonly reachedBy: number | undefined;
+}
+
+/** Opens a structure by its header; undefined when there is none. */
+export const openTiff = (bytes: Buffer): Tiff | undefined => {
+  if (bytes.length < 8) return undefined;
+  const order = bytes.toString('latin1', 0, 4);
+  if (order === 'II*\0') {
+    return {
+      bytes,
+      uint16: (at) => bytes.readUInt16LE(at),
+      uint32: (at) => bytes.readUInt32LE(at),
+      setUint16: (value, at) => void bytes.writeUInt16LE(value, at),
+      setUint32: (value, at) => void bytes.writeUInt32LE(value, at),
+    };
+  }
+  if (order !== 'MM\0*') return undefined;
+  return {
+    bytes,
+    uint16: (at) => bytes.readUInt16BE(at),
+    uint32: (at) => bytes.readUInt32BE(at),
+    setUint16: (value, at) => void bytes.writeUInt16BE(value, at),
+    setUint32: (value, at) => void bytes.writeUInt32BE(value, at),
+  };
+};
+
+const readEntry = ({ bytes, uint16, uint32 }: Tiff, at: number): TiffEntry => {
+  const [tag, type, count] = [uint16(at), uint16(at + 2), uint32(at + 4)];
+  const length = count * (TYPE_BYTES[type] ?? 0);
+  const start = length <= 4 ? at + 8 : uint32(at + 8);
+  const end = start + length;
+  return { tag, type, count, at, value: end <= bytes.length ? { start, end } : undefined };
+};
+
+/**
+ * The entries of the directory that lies at `at`, as far as the bytes go; undefined when it does not lie
+ * inside of them.
+ */
+export const readDirectory = (tiff: Tiff, at: number): readonly TiffEntry[] | undefined => {
+  const { bytes, uint16 } = tiff;
+  if (at < 8 || at + 2 > bytes.length) return undefined;
+  const count = Math.min(uint16(at), Math.floor((bytes.length - at - 2) / ENTRY_BYTES));
+  return Array.from({ length: count }, (_, index) => readEntry(tiff, at + 2 + index * ENTRY_BYTES));
+};
+
+/** Where the directories lie that an entry names. */
+const namedBy = ({ uint16, uint32 }: Tiff, { tag, type, value }: TiffEntry): readonly number[] => {
+  const bytes = TYPE_BYTES[type];
+  if (!DIRECTORIES.has(tag) || value === undefined || (bytes !== 2 && bytes !== 4)) return [];
+  const count = Math.min((value.end - value.start) / bytes, MAX_DIRECTORIES);
+  const read = bytes === 2 ? uint16 : uint32;
+  return Array.from({ length: count }, (_, index) => read(value.start + index * bytes));
+};
+
+/**
+ * Every directory that can be reached from the header, each once. Undefined when there are more than any
+ * camera writes. A directory that does not lie inside the bytes is left out: readers cannot find it either.
+ */
+export const directoriesOf = (tiff: Tiff, budget: ParseBudget): readonly TiffDirectory[] | undefined => {
+  const found: TiffDirectory[] = [];
+  const waiting: { readonly at: number; readonly reachedBy: number | undefined }[] = [
+    { at: tiff.uint32(4), reachedBy: undefined },
+  ];
+  const seen = new Set<number>();
+  for (const { at, reachedBy } of waiting) {
+    if (at === 0 || seen.has(at)) continue;
+    seen.add(at);
+    budget.spendItems();
+    const entries = readDirectory(tiff, at);
+    if (entries === undefined) continue;
+    if (found.length >= MAX_DIRECTORIES || entries.length > MAX_ENTRIES) return undefined;
+    budget.spendItems(entries.length);
+    found.push({ at, entries, reachedBy });
+    for (const entry of entries) {
+      waiting.push(...namedBy(tiff, entry).map((next) => ({ at: next, reachedBy: entry.tag })));
+    }
+    const next = at + 2 + entries.length * ENTRY_BYTES;
+    if (next + 4 <= tiff.bytes.length) waiting.push({ at: tiff.uint32(next), reachedBy });
+  }
+  return found;
+};
+
+/**
+ * Takes an entry out of its directory, in place: what follows moves up, and the gap is zero. Does nothing
+ * where another directory lay over this one and has been blanked.
+ */
+export const removeEntry = (
+  { bytes, uint16, setUint16 }: Tiff,
+  directory: TiffDirectory,
+  index: number,
+  budget: ParseBudget,
+): void => {
+  const { at } = directory;
+  const count = uint16(at);
+  if (index >= count) return;
+  const start = at + 2 + index * ENTRY_BYTES;
+  const end = Math.min(at + 2 + count * ENTRY_BYTES + 4, bytes.length);
+  budget.spendBytes(end - start);
+  bytes.copy(bytes, start, start + ENTRY_BYTES, end);
+  bytes.fill(0, end - ENTRY_BYTES, end);
+  setUint16(count - 1, at);
+};
+
+/** Zeroes the value of an entry. Many entries may name the same one, as long as the whole file. */
+export const blankValue = ({ bytes }: Tiff, { value }: TiffEntry, budget: ParseBudget): void => {
+  if (value === undefined) return;
+  budget.spendBytes(value.end - value.start);
+  bytes.fill(0, value.start, value.end);
+};
+
+/** Zeroes a directory and all its values. */
+export const blankDirectory = (tiff: Tiff, { at, entries }: TiffDirectory, budget: ParseBudget): void => {
+  for (const entry of entries) blankValue(tiff, entry, budget);
+  tiff.bytes.fill(0, at, at + 2 + entries.length * ENTRY_BYTES);
+};
+
+/**
+ * A copy of the structure with another entry in its first directory, which moves to the end of the bytes;
+ * what the other entries point to stays where it is. Undefined when there is no whole first directory.
+ */
+export const withShortEntry = (original: Buffer, tag: number, number: number): Buffer | undefined => {
+  const old = openTiff(original);
+  const at = old?.uint32(4);
+  const entries = old && at !== undefined ? readDirectory(old, at) : undefined;
+  if (at === undefined || entries === undefined || entries.length !== old?.uint16(at)) return undefined;
+  const start = original.length + (original.length % 2);
+  const bytes = Buffer.alloc(start + 2 + (entries.length + 1) * ENTRY_BYTES + 4);
+  original.copy(bytes);
+  const tiff = openTiff(bytes);
+  if (tiff === undefined) return undefined;
+  const before = entries.filter((entry) => entry.tag < tag).length;
+  const made = start + 2 + before * ENTRY_BYTES;
+  tiff.setUint32(start, 4);
+  tiff.setUint16(entries.length + 1, start);
+  original.copy(bytes, start + 2, at + 2, at + 2 + before * ENTRY_BYTES);
+  tiff.setUint16(tag, made);
+  tiff.setUint16(3, made + 2);
+  tiff.setUint32(1, made + 4);
+  tiff.setUint16(number, made + 8);
+  const rest = at + 2 + before * ENTRY_BYTES;
+  original.copy(
+    bytes,
+    made + ENTRY_BYTES,
+    rest,
+    Math.min(at + 2 + entries.length * ENTRY_BYTES + 4, original.length),
+  );
+  return bytes;
+};

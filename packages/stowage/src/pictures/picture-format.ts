@@ -1,0 +1,179 @@
+import type { ParseBudget } from '../basics/content/parse-budget.ts';
+import { pngChunks } from './metadata/png-chunks.ts';
+
+/** Formats that can be decoded, recognised by content. */
+export type PictureFormat = WritableFormat | 'heic';
+
+/** Formats that pictures can be stored in. `heif` is AVIF. */
+export type WritableFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'heif' | 'tiff' | 'bmp' | 'ico';
+
+const starts = (bytes: Uint8Array, ...expected: readonly number[]): boolean =>
+  bytes.length >= expected.length && expected.every((byte, index) => bytes[index] === byte);
+
+const ascii = (bytes: Uint8Array, start: number, end: number): string =>
+  String.fromCharCode(...bytes.subarray(start, end));
+
+const HEIF_BRANDS = new Set(['avif', 'avis', 'heic', 'heix', 'heim', 'heis', 'hevc', 'mif1', 'msf1']);
+
+/**
+ * Whether one of those files is a picture as phones take them (HEIC), which the library does not decode: by
+ * the brands that it names.
+ */
+const isHeic = (bytes: Uint8Array): boolean => {
+  const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0);
+  const brands = ascii(bytes, 8, Math.min(length, bytes.length, 256));
+  return /hei[cxms]|hev[cx]/u.test(brands) && !/avi[fs]/u.test(brands);
+};
+
+/**
+ * The format of a picture by its first bytes (256 are enough), whatever its name says. Undefined for
+ * everything else, SVG included: only what is listed here reaches a decoder.
+ */
+export const sniffPicture = (bytes: Uint8Array): PictureFormat | undefined => {
+  if (starts(bytes, 0xff, 0xd8, 0xff)) return 'jpeg';
+  if (starts(bytes, 0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)) return 'png';
+  const six = ascii(bytes, 0, 6);
+  if (six === 'GIF87a' || six === 'GIF89a') return 'gif';
+  if (ascii(bytes, 0, 4) === 'RIFF' && ascii(bytes, 8, 12) === 'WEBP') return 'webp';
+  if (ascii(bytes, 4, 8) === 'ftyp' && HEIF_BRANDS.has(ascii(bytes, 8, 12)))
+    return isHeic(bytes) ? 'heic' : 'heif';
+  if (starts(bytes, 0x49, 0x49, 0x2a, 0) || starts(bytes, 0x4d, 0x4d, 0, 0x2a)) return 'tiff';
+  if (starts(bytes, 0x42, 0x4d)) return 'bmp';
+  // Icons and cursors share one container.
+  if (starts(bytes, 0, 0, 1, 0) || starts(bytes, 0, 0, 2, 0)) return 'ico';
+  return undefined;
+};
+
+const MIME_TYPES: Readonly<Record<PictureFormat, string>> = {
+  jpeg: 'image/jpeg',
+  png: 'image/png',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  heif: 'image/avif',
+  heic: 'image/heic',
+  tiff: 'image/tiff',
+  bmp: 'image/bmp',
+  ico: 'image/x-icon',
+};
+
+/** Extensions of files of a format, the usual one first. */
+export const extensionsOfFormat: Readonly<Record<PictureFormat, readonly [string, ...string[]]>> = {
+  jpeg: ['jpg', 'jpeg', 'jpe', 'jfif'],
+  png: ['png', 'apng'],
+  gif: ['gif'],
+  webp: ['webp'],
+  heif: ['avif'],
+  heic: ['heic', 'heif'],
+  tiff: ['tif', 'tiff'],
+  bmp: ['bmp', 'dib'],
+  ico: ['ico', 'cur'],
+};
+
+/** The media type of a picture by its first bytes; undefined for what is none that can be decoded. */
+export const mimeTypeOfPicture = (bytes: Uint8Array): string | undefined => {
+  const format = sniffPicture(bytes);
+  return format === undefined ? undefined : MIME_TYPES[format];
+};
+
+const GIF_HEADER_BYTES = 13;
+const IMAGE_BYTES = 10;
+const EXTENSION = 0x21;
+const IMAGE = 0x2c;
+const TRAILER = 0x3b;
+
+/** Bytes of a colour table by the flags of its owner. */
+const tableBytes = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 0x07) + 1));
+
+/** Where a chain of sub-blocks ends, each with its length before it. */
+const skipBlocks = (file: Buffer, start: number): number => {
+  let at = start;
+  while ((file[at] ?? 0) > 0) at += (file[at] ?? 0) + 1;
+  return at + 1;
+};
+
+/**
+ * Whether a GIF file goes on to its end mark. The decoder shows what there is of a file that was cut off, be
+ * it fewer frames, and does not say so. Reads lengths only.
+ */
+export const isWholeGif = (file: Buffer, budget: ParseBudget): boolean => {
+  let at = GIF_HEADER_BYTES + tableBytes(file[10] ?? 0);
+  while (at < file.length) {
+    budget.spendItems();
+    const kind = file[at];
+    if (kind === TRAILER) return true;
+    if (kind === EXTENSION) at = skipBlocks(file, at + 2);
+    // The byte after the colour table gives the size of codes.
+    else if (kind === IMAGE) at = skipBlocks(file, at + IMAGE_BYTES + tableBytes(file[at + 9] ?? 0) + 1);
+    else return false;
+  }
+  return false;
+};
+
+const CHUNK_BYTES = 8;
+
+/**
+ * Whether a PNG file holds an animation, of which decoders know the first frame alone.
+ * @see https://www.w3.org/TR/png-3/#apng-frame-based-animation
+ */
+export const isAnimatedPng = (file: Buffer, budget: ParseBudget): boolean => {
+  for (const { kind, start } of pngChunks(file, budget)) {
+    if (kind === 'acTL') return start + CHUNK_BYTES + 4 <= file.length && file.readUInt32BE(start + 8) > 1;
+    if (kind === 'IDAT') return false;
+  }
+  return false;
+};
+
+const FRAME_HEADER_BYTES = 16;
+
+/**
+ * The kind of the first chunk with pixels, from `at` on: `VP8 ` (lossy) or `VP8L`; undefined when there is
+ * none.
+ */
+const firstPixels = (file: Buffer, at: number, budget: ParseBudget): string | undefined => {
+  for (let next = at; next + CHUNK_BYTES <= file.length;) {
+    budget.spendItems();
+    const kind = file.toString('latin1', next, next + 4);
+    if (kind === 'VP8 ' || kind === 'VP8L') return kind;
+    // Chunks of a frame lie inside the frame's own.
+    if (kind === 'ANMF') {
+      next += CHUNK_BYTES + FRAME_HEADER_BYTES;
+      continue;
+    }
+    const size = file.readUInt32LE(next + 4);
+    next += CHUNK_BYTES + size + (size % 2);
+  }
+  return undefined;
+};
+
+/** Whether a WebP file stores its pixels without loss, judged by its first frame. */
+export const isLosslessWebp = (file: Buffer, budget: ParseBudget): boolean =>
+  firstPixels(file, 12, budget) === 'VP8L';
+
+/**
+ * The size that the beginning of a GIF or WebP file names, which the library does not read without the end;
+ * undefined for other files. `isTurned`: the file has EXIF data, at its end, that may turn it.
+ * @see https://developers.google.com/speed/webp/docs/riff_container
+ */
+export const sizeInHeader = (
+  beginning: Buffer,
+): { readonly width: number; readonly height: number; readonly isTurned: boolean } | undefined => {
+  const format = beginning.length < 30 ? undefined : sniffPicture(beginning);
+  if (format === 'gif') {
+    return { width: beginning.readUInt16LE(6), height: beginning.readUInt16LE(8), isTurned: false };
+  }
+  if (format !== 'webp') return undefined;
+  // A whole file is read by the library, which knows what its EXIF data says.
+  if (beginning.readUInt32LE(4) + CHUNK_BYTES <= beginning.length) return undefined;
+  const kind = beginning.toString('latin1', 12, 16);
+  if (kind === 'VP8X') {
+    const width = beginning.readUIntLE(24, 3) + 1;
+    const height = beginning.readUIntLE(27, 3) + 1;
+    return { width, height, isTurned: ((beginning[20] ?? 0) & 0x08) !== 0 };
+  }
+  if (kind === 'VP8L') {
+    const bits = beginning.readUInt32LE(21);
+    return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1, isTurned: false };
+  }
+  const width = beginning.readUInt16LE(26) & 0x3fff;
+  return { width, height: beginning.readUInt16LE(28) & 0x3fff, isTurned: false };
+};

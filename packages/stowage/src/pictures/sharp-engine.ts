@@ -1,0 +1,178 @@
+import type { Sharp } from 'sharp';
+import { BrokenImageError } from '../errors/errors.ts';
+import { type Edit, type ImageEngine, type Received, sizeWithin, type ThumbnailSpec } from './engine.ts';
+import type { TaskQueue } from '../basics/concurrency/task-queue.ts';
+import { decodingBytes, editingBytes, requireMemory, showingBytes, turningBytes } from './cost.ts';
+import { requireHeicDecoder } from './heic/decode-heic.ts';
+import { openHeic } from './heic/open-heic.ts';
+import { decodeUpright, openPicture, type OpenedPicture } from './open-picture.ts';
+import { extensionsOfFormat, isLosslessWebp, isWholeGif, sizeInHeader } from './picture-format.ts';
+import { pictureBudget } from './picture-budget.ts';
+import { planReceiving, receivePicture } from './receive-picture.ts';
+import { formatOfEdited, renderEdit, sizeAfter } from './sharp-edit.ts';
+import { asBroken, createSharpLoader, type SharpLibrary } from './sharp-library.ts';
+import { turnJpeg } from './turn.ts';
+
+/** Where the engine's work waits for a core and for memory. */
+export interface EngineQueues {
+  readonly begun: TaskQueue;
+  readonly edits: TaskQueue;
+  readonly thumbnails: TaskQueue;
+}
+
+/** Pages of different sizes that are read one by one. */
+const MAX_ODD_PAGES = 100;
+
+const encodeThumbnail = (
+  picture: Sharp,
+  { format, quality }: ThumbnailSpec,
+  { metadata }: OpenedPicture,
+): Sharp => {
+  switch (format) {
+    case 'jpeg':
+      return picture.flatten({ background: '#ffffff' }).jpeg({ quality });
+    case 'png':
+      return picture.png({ palette: metadata?.isPalette === true });
+    case 'gif':
+      return picture.gif();
+    case 'webp':
+      return picture.webp({ quality });
+    case 'avif':
+      return picture.avif({ quality, effort: 2 });
+  }
+};
+
+const renderThumbnail = async (picture: OpenedPicture, spec: ThumbnailSpec): Promise<Buffer> => {
+  const { width, height } = sizeWithin(spec, picture);
+  // The sides are known exactly: by itself the library is a pixel off for some JPEG pictures.
+  const fit = spec.fit === 'inside' ? 'fill' : spec.fit;
+  const background = { r: 255, g: 255, b: 255, alpha: 0 };
+  const scaled = (await decodeUpright(picture)).resize({ width, height, fit, background });
+  return encodeThumbnail(scaled, spec, picture).toBuffer();
+};
+
+/** Reads every pixel of what is being decoded; what is kept of them is next to nothing. */
+const readPixels = async (decoding: Sharp): Promise<void> => {
+  await decoding.resize({ width: 16, height: 16, fit: 'fill' }).raw().toBuffer();
+};
+
+/** Reads every pixel of a picture. Pages of different sizes cannot be read as one. */
+const decodeWhole = async (picture: OpenedPicture): Promise<void> => {
+  const { format, frames, width, height } = picture;
+  try {
+    await readPixels(await picture.decode());
+  } catch (error) {
+    if (format !== 'tiff' || frames === 1 || frames > MAX_ODD_PAGES) throw error;
+    for (let page = 0; page < frames; page += 1) {
+      const decoding = await picture.decode(page);
+      const seen = await decoding.metadata();
+      // Memory is reserved for pages like the first.
+      if (seen.width * seen.height > width * height * frames) throw error;
+      await readPixels(decoding);
+    }
+  }
+};
+
+/** Refuses what the decoder would show in part, or not at all, without saying so. */
+const requireWhole = ({ format, metadata }: OpenedPicture, file: Buffer): void => {
+  if (format === 'gif' && !isWholeGif(file, pictureBudget(file)))
+    throw new BrokenImageError({ detail: 'cut off' });
+  if (format === 'heic' || (format === 'heif' && metadata?.compression !== 'av1'))
+    throw new BrokenImageError();
+};
+
+const render = async (
+  sharp: SharpLibrary,
+  picture: OpenedPicture,
+  image: Buffer,
+  edit: Edit,
+): Promise<Buffer> => {
+  if (edit.kind === 'turn') {
+    const turned = await turnJpeg(sharp, picture, image, edit.turn);
+    if (turned !== undefined) {
+      // Whatever is written must decode.
+      await decodeWhole(picture);
+      return turned;
+    }
+  }
+  return renderEdit(sharp, picture, image, edit);
+};
+
+interface EngineContext {
+  readonly queues: EngineQueues;
+  readonly memory: number;
+  readonly load: () => Promise<SharpLibrary>;
+  readonly open: (image: Buffer, frames: 'first' | 'all') => Promise<OpenedPicture>;
+}
+
+const receiveWith =
+  ({ queues, memory, load, open }: EngineContext): ImageEngine['receive'] =>
+  async (image, policy, signal) => {
+    const sharp = await load();
+    const opened = await open(image, 'all');
+    const isHeic = opened.format === 'heic';
+    if (isHeic) requireHeicDecoder();
+    else requireWhole(opened, image);
+    const picture = isHeic ? openHeic(sharp, image, opened, signal) : opened;
+    const plan = await planReceiving(picture, image, policy);
+    const isLossless =
+      plan.format === 'webp' && picture.format === 'webp' && isLosslessWebp(image, pictureBudget(image));
+    const bytes = plan.isDrawn
+      ? editingBytes(picture, plan.size, isLossless, plan.format)
+      : decodingBytes(picture, 'whole');
+    const work = (): Promise<Received> =>
+      asBroken(() => receivePicture(sharp, plan, () => decodeWhole(picture)));
+    return queues.edits.run(work, requireMemory(bytes, memory), signal);
+  };
+
+/**
+ * The engine on libvips. Decoding runs outside of the event loop; each task waits until `memory` has room for
+ * it.
+ */
+export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEngine => {
+  const load = createSharpLoader();
+  const open = async (image: Buffer, frames: 'first' | 'all'): Promise<OpenedPicture> => {
+    const sharp = await load();
+    return asBroken(() => openPicture(sharp, image, frames));
+  };
+  return {
+    thumbnail: async (image, spec, signal, queue = 'thumbnails') => {
+      const picture = await open(image, 'first');
+      const render = (): Promise<Buffer> => asBroken(() => renderThumbnail(picture, spec));
+      return queues[queue].run(
+        render,
+        requireMemory(decodingBytes(picture, 'thumbnail') + showingBytes(spec), memory),
+        signal,
+      );
+    },
+    edit: async (image, plan, signal) => {
+      const picture = await open(image, 'all');
+      const edit = plan({ width: picture.width, height: picture.height });
+      const isLossless = picture.format === 'webp' && isLosslessWebp(image, pictureBudget(image));
+      const bytes = editingBytes(picture, sizeAfter(edit, picture), isLossless, formatOfEdited(picture));
+      const sharp = await load();
+      const weight = requireMemory(bytes + (edit.kind === 'turn' ? turningBytes(picture) : 0), memory);
+      return queues.edits.run(() => asBroken(() => render(sharp, picture, image, edit)), weight, signal);
+    },
+    receive: receiveWith({ queues, memory, load, open }),
+    size: async (beginning) => {
+      const named = sizeInHeader(beginning);
+      if (named !== undefined)
+        return named.isTurned ? undefined : { width: named.width, height: named.height };
+      try {
+        const { width, height } = await open(beginning, 'first');
+        return { width, height };
+      } catch (error) {
+        if (error instanceof BrokenImageError) return undefined;
+        throw error;
+      }
+    },
+    verify: async (image, signal) => {
+      const picture = await open(image, 'all');
+      requireWhole(picture, image);
+      const weight = requireMemory(decodingBytes(picture, 'whole'), memory);
+      await queues.edits.run(() => asBroken(() => decodeWhole(picture)), weight, signal);
+      return extensionsOfFormat[picture.format][0];
+    },
+  };
+};

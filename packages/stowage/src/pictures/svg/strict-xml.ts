@@ -1,0 +1,170 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { SaxesParser, type SaxesTagNS } from 'saxes';
+import { ParseBudget } from '../../basics/content/parse-budget.ts';
+import { BrokenImageError } from '../../errors/errors.ts';
+
+export const SVG_NAMESPACE = 'http://www.w3.org/2000/svg';
+export const XLINK_NAMESPACE = 'http://www.w3.org/1999/xlink';
+export const XML_NAMESPACE = 'http://www.w3.org/XML/1998/namespace';
+
+/** A parser that knows namespaces. */
+export type XmlParser = SaxesParser<{ xmlns: true }>;
+
+/** Bytes that are parsed before other requests go on: some milliseconds of work. */
+const BYTES_PER_TURN = 32 * 1024;
+/** The parser keeps all attributes of an element until its start tag ends, and handles them in one go. */
+const MAX_ATTRIBUTES = 1000;
+
+/** Deeper documents are made to break the programs that read them. Each tag looks at all that are open. */
+const MAX_DEPTH = 256;
+/** Programs write some hundred characters. */
+const MAX_DOCTYPE_LENGTH = 16 * 1024;
+
+const MAX_ENTITIES = 32;
+const MAX_ENTITY_LENGTH = 256;
+/** Characters that all uses of a document's own entities may stand for. */
+const MAX_EXPANSION = 64 * 1024;
+const ENTITY = /<!ENTITY\s+([\w.:-]+)\s+(?:"([^"&<%]*)"|'([^'&<%]*)')\s*>/gu;
+
+export const malformed = (detail: string): BrokenImageError =>
+  new BrokenImageError({ message: 'The file is malformed XML.', detail });
+
+/**
+ * What a document may cost: so many elements, and so many bytes without a start or end tag, which the parser keeps.
+ */
+export const xmlBudget = (limits: { readonly items: number; readonly bytes: number }): ParseBudget =>
+  new ParseBudget({ ...limits, depth: MAX_DEPTH }, (limit) => malformed(`too much of it: ${limit}`));
+
+/**
+ * Makes the entities known that stand for plain text: Illustrator writes its namespaces with them. All others
+ * stay unknown.
+ */
+const declareEntities = (parser: XmlParser, doctype: string): void => {
+  let left = MAX_EXPANSION;
+  let count = 0;
+  for (const [, name = '', double, single] of doctype.matchAll(ENTITY)) {
+    const value = double ?? single ?? '';
+    count += 1;
+    if (count > MAX_ENTITIES || value.length > MAX_ENTITY_LENGTH) return;
+    if (name in parser.ENTITIES) continue;
+    Object.defineProperty(parser.ENTITIES, name, {
+      get: () => {
+        left -= value.length;
+        if (left < 0) throw malformed('entities stand for too much text');
+        return value;
+      },
+    });
+  }
+};
+
+/** What a document is made of, besides what the parser reports itself. */
+export interface StrictHandlers {
+  /** Sees the document type, if any. */
+  readonly doctype?: (text: string) => void;
+  readonly closetag?: (tag: SaxesTagNS) => void;
+}
+
+/**
+ * A parser that refuses what is not well-formed, passes the budget or holds elements of very many attributes.
+ * Entities of the document are known only when they stand for a little plain text.
+ */
+export const createStrictParser = (budget: ParseBudget, handlers: StrictHandlers = {}): XmlParser => {
+  const parser: XmlParser = new SaxesParser({ xmlns: true });
+  let attributes = 0;
+  parser.on('error', (error) => {
+    throw malformed(error.message);
+  });
+  parser.on('doctype', (text) => {
+    if (text.length > MAX_DOCTYPE_LENGTH) throw malformed('a document type that is too long');
+    handlers.doctype?.(text);
+    declareEntities(parser, text);
+  });
+  // Called before the parser looks for the namespaces of the element.
+  parser.on('opentagstart', () => {
+    attributes = 0;
+    budget.spendItems();
+    budget.enter();
+    budget.freeBytes();
+  });
+  parser.on('closetag', (tag) => {
+    budget.leave();
+    budget.freeBytes();
+    handlers.closetag?.(tag);
+  });
+  // Called while the tag is being read, before the parser has looked at all of them together.
+  parser.on('attribute', () => {
+    attributes += 1;
+    if (attributes > MAX_ATTRIBUTES) throw malformed('an element of too many attributes');
+  });
+  return parser;
+};
+
+const DECLARED = /^<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']/u;
+/** Bytes in which a byte order mark, or the declaration of the encoding, is looked for. */
+const HEAD_BYTES = 256;
+
+const encodingOf = (head: Buffer): string => {
+  if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le';
+  if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
+  if (head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf) return 'utf-8';
+  return DECLARED.exec(head.toString('latin1', 0, HEAD_BYTES))?.[1] ?? 'utf-8';
+};
+
+/**
+ * The beginning of a document as text, by its byte order mark or declared encoding, else as UTF-8. A character
+ * that is cut off at the end is left out. Undefined for unknown encodings, and bytes that are none of it.
+ */
+export const textOf = (beginning: Buffer): string | undefined => {
+  try {
+    return new TextDecoder(encodingOf(beginning), { fatal: true }).decode(beginning, { stream: true });
+  } catch {
+    return undefined;
+  }
+};
+
+const unreadable = (cause: unknown): BrokenImageError =>
+  new BrokenImageError({ message: 'The text of the XML file could not be read.', cause });
+
+/** Cuts content into portions; the first one holds the whole head. */
+async function* portions(content: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
+  let head: Buffer = Buffer.alloc(0);
+  let hasHead = false;
+  for await (const chunk of content) {
+    const bytes: Buffer = hasHead ? chunk : Buffer.concat([head, chunk]);
+    if (bytes.length < HEAD_BYTES && !hasHead) {
+      head = bytes;
+      continue;
+    }
+    hasHead = true;
+    for (let at = 0; at < bytes.length; at += BYTES_PER_TURN) yield bytes.subarray(at, at + BYTES_PER_TURN);
+  }
+  if (!hasHead) yield head;
+}
+
+/**
+ * Parses a whole document by its byte order mark or declared encoding, else as UTF-8. Gives way to other work
+ * between portions. `budget` is that of the parser.
+ * @throws BrokenImageError for unknown encodings, bytes that are none of it, and what the parser refuses
+ */
+export const parseXml = async (
+  parser: XmlParser,
+  budget: ParseBudget,
+  content: AsyncIterable<Buffer> | Iterable<Buffer>,
+): Promise<void> => {
+  let decoder: InstanceType<typeof TextDecoder> | undefined;
+  const decode = (bytes: Buffer, isLast: boolean): string => {
+    try {
+      decoder ??= new TextDecoder(encodingOf(bytes), { fatal: true });
+      return decoder.decode(bytes, { stream: !isLast });
+    } catch (error) {
+      throw unreadable(error);
+    }
+  };
+  for await (const bytes of portions(content)) {
+    budget.spendBytes(bytes.length);
+    parser.write(decode(bytes, false));
+    await nextTurn();
+  }
+  parser.write(decode(Buffer.alloc(0), true));
+  parser.close();
+};

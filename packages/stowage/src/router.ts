@@ -1,0 +1,57 @@
+import { createConnector, type ConnectorOptions } from './connector.ts';
+import type { ConfigInput } from './config/types.ts';
+import type { ConnectorHooks } from './hooks.ts';
+import { toFetchHandler, type FetchHandler } from './http/bridges/fetch.ts';
+import { toNodeHandler, type NodeHandler } from './http/bridges/node.ts';
+import type { UrlFor } from './sources/links.ts';
+import type { Handle } from './http/message.ts';
+
+/** How a connector is mounted. */
+export interface RouterOptions extends Omit<ConnectorOptions, 'version' | 'isMounted' | 'onlyLooks'> {
+  /**
+   * The prefix that the connector is mounted below: `/api/connector`. Mounts of Express and prefixes of
+   * Fastify give it by themselves; elsewhere it may still stand in the URL, and without this option the last
+   * segment of a path names the action, whatever stands before it, and a path that names none is the mount
+   * itself. Needed when the last segment of the prefix is itself the name of an action (`/api/files`).
+   */
+  readonly basePath?: string | undefined;
+}
+
+/** A connector to mount in a host application. */
+export interface Router {
+  /** Web requests: Hono, Next.js, Bun. */
+  readonly fetch: FetchHandler;
+  /**
+   * `node:http` requests: Express, Koa, Nest. Answers every path below its mount; `next` gets failures of the
+   * transport only.
+   */
+  readonly handler: NodeHandler;
+  /** The framework-free core, for bridges such as the Fastify plugin (`stowage/fastify`). */
+  readonly handle: Handle;
+  readonly urlFor: UrlFor;
+  /**
+   * Closes stores, threads and browsers. Call it when the host shuts down, after its server has stopped:
+   * requests after it get 503.
+   */
+  close(): Promise<void>;
+}
+
+/**
+ * Builds a connector for mounting. Instances are isolated: each has its own configuration, sources, rules,
+ * hooks and caches.
+ * @throws ConfigError listing every problem of the configuration.
+ */
+export const createRouter = <Native = unknown>(
+  config?: ConfigInput | null,
+  hooks: ConnectorHooks<Native> = {},
+  { basePath, ...options }: RouterOptions = {},
+): Router => {
+  const connector = createConnector(config, hooks, { ...options, isMounted: basePath === undefined });
+  return {
+    fetch: toFetchHandler(connector.handle, { basePath }),
+    handler: toNodeHandler(connector.handle, { basePath }),
+    handle: connector.handle,
+    urlFor: (source, path, options) => connector.urlFor(source, path, { base: basePath, ...options }),
+    close: () => connector.close(),
+  };
+};

@@ -1,0 +1,89 @@
+import type { ActionServices } from './actions/action.ts';
+import { LargeListings } from './actions/listing/large-listings.ts';
+import { OmittedEntries } from './actions/listing/omitted.ts';
+import { createNameReservations } from './changes/names.ts';
+import { createSearchCursors } from './actions/search/cursor.ts';
+import { createSearchSlots } from './actions/search/search-source.ts';
+import { createDocuments } from './documents/create-documents.ts';
+import { createEvents } from './operations/events/events.ts';
+import { createSinks } from './operations/events/sinks.ts';
+import { createTurns } from './basics/concurrency/turns.ts';
+import { fromHook } from './http/error-response.ts';
+import { createThumbnails } from './pictures/create-thumbnails.ts';
+import { createImageEditor } from './pictures/image-editor.ts';
+import { createImagePool } from './pictures/image-pool.ts';
+import { createPictureSizes } from './pictures/picture-sizes.ts';
+import { createQuotas } from './operations/quotas/quotas.ts';
+import { createRemoteFetcher } from './basics/network/fetcher.ts';
+import { createLocationLocks } from './storage/location-locks.ts';
+import type { State } from './operations/state/state.ts';
+import { createTrashKeeper } from './storage/trash/keeper.ts';
+import { readBrowser, readThreadPoolSize } from './config/environment.ts';
+import type { ConnectorConfig } from './config/types.ts';
+import type { ConnectorHooks } from './hooks.ts';
+import { createLinks } from './sources/links.ts';
+import type { Logger } from './basics/log/logger.ts';
+
+/** What actions work with. Nothing is opened or begun by it, except what waits for webhooks. */
+export const createServices = (
+  settings: ConnectorConfig['settings'],
+  hooks: ConnectorHooks,
+  state: State,
+  log: Logger,
+): ActionServices => {
+  const remote = createRemoteFetcher({ log });
+  const locations = createLocationLocks();
+  const quotas = createQuotas(state.documents, log);
+  const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
+  return {
+    links: createLinks(settings.signingSecret ?? []),
+    thumbnails: createThumbnails({ log, pool, svgGenerator: hooks.svgGenerator }),
+    images: createImageEditor(pool),
+    pictureSizes: createPictureSizes(pool),
+    reservations: createNameReservations(),
+    locations,
+    trash: createTrashKeeper(locations, log),
+    quotas,
+    events: createEvents({
+      before: hooks.beforeEvent && ((event) => fromHook('beforeEvent', () => hooks.beforeEvent?.(event))),
+      after: hooks.onEvent && ((event) => hooks.onEvent?.(event)),
+      sinks: createSinks(settings, state, log),
+      log,
+    }),
+    largeListings: new LargeListings(),
+    searchCursors: createSearchCursors(settings.signingSecret ?? []),
+    searches: createSearchSlots(),
+    turns: createTurns(),
+    omittedEntries: new OmittedEntries(),
+    remote,
+    documents: createDocuments({ remote, log, browser: { ...readBrowser(), ...settings.documents } }),
+  };
+};
+
+interface Closable {
+  close(): Promise<void>;
+}
+
+/** First what still stores something, then who is told of it, then what it is stored in. */
+export const closeInOrder = async (
+  { thumbnails, trash, quotas, events, documents }: ActionServices,
+  storing: readonly (Closable | undefined)[],
+  state: Closable,
+  stores: readonly Closable[],
+): Promise<void> => {
+  await Promise.all(storing.map(async (one) => one?.close()));
+  await Promise.all([thumbnails.close(), trash.close(), quotas.close()]);
+  await events.close();
+  await state.close();
+  await Promise.all([...stores, documents].map((one) => one.close()));
+};
+
+/** The settings of a connector that only looks: nothing of them is sent, counted or kept anywhere. */
+export const settingsToLook = (settings: ConnectorConfig['settings']): ConnectorConfig['settings'] => ({
+  ...settings,
+  audit: undefined,
+  webhooks: [],
+  redis: undefined,
+  rateLimits: undefined,
+  tus: undefined,
+});

@@ -1,0 +1,138 @@
+import { inTimeLimit } from '../basics/concurrency/time-limit.ts';
+import { orAborted } from '../basics/concurrency/or-aborted.ts';
+import type { SourceConfig } from '../config/types.ts';
+import { UnsupportedError } from '../errors/errors.ts';
+import type { Logger } from '../basics/log/logger.ts';
+import type { StorageAdapter } from '../storage/adapter.ts';
+import { requiringRoot } from '../storage/requiring-root.ts';
+import { SourcePath } from '../storage/source-path.ts';
+import type { StorageFactories } from '../storage/registry.ts';
+import { fingerprintOf } from './fingerprint.ts';
+import { servedBelow } from './own-address.ts';
+import type { Source, SourceSet } from './source.ts';
+
+/** What building sources needs from its connector. */
+export interface SourceDependencies {
+  readonly factories: StorageFactories;
+  readonly log: Logger;
+  /** Whose sources they are, when they are a tenant's. */
+  readonly tenant?: string | undefined;
+  /** @see StorageFactoryContext.sweeps */
+  readonly sweeps?: boolean | undefined;
+}
+
+/** Sources that live and are closed together: those of the configuration, or those of one tenant. */
+export interface SourceGroup extends SourceSet {
+  /** Closes every store that was opened. Failures are logged, never thrown. */
+  close(): Promise<void>;
+}
+
+/** A store that is made at its first use. A failed attempt is not remembered: the next use tries again. */
+class LazyStorage {
+  readonly #make: () => Promise<StorageAdapter>;
+  #made: Promise<StorageAdapter> | undefined;
+
+  constructor(make: () => Promise<StorageAdapter>) {
+    this.#make = make;
+  }
+
+  get(): Promise<StorageAdapter> {
+    if (this.#made !== undefined) return this.#made;
+    const attempt = this.#make();
+    this.#made = attempt;
+    attempt.catch(() => {
+      if (this.#made === attempt) this.#made = undefined;
+    });
+    return attempt;
+  }
+
+  async close(): Promise<void> {
+    const adapter = await this.#made?.catch(() => undefined);
+    await adapter?.close?.();
+  }
+}
+
+const openStorage = async (
+  config: SourceConfig,
+  { factories, log, sweeps }: SourceDependencies,
+): Promise<StorageAdapter> => {
+  const factory = factories.get(config.storageAdapter);
+  if (factory === undefined) {
+    throw new UnsupportedError({ detail: `no storage adapter named ${config.storageAdapter}` });
+  }
+  const { adapterOptions, root, name } = config;
+  return factory.create({ options: adapterOptions, root, sourceName: name, log, sweeps });
+};
+
+/** Logins of stores: they change while the files stay where they are. */
+const LOGINS =
+  /credential|password|passphrase|secret|signature|token$|^(?:accountKey|connectionString|headers|privateKey)$/iu;
+
+const scopeOf = (tenant: string, { storageAdapter, root, adapterOptions }: SourceConfig): string =>
+  JSON.stringify([tenant, fingerprintOf([storageAdapter, root, adapterOptions], LOGINS)]);
+
+/** Builds sources without opening their stores. */
+export const createSourceGroup = (
+  configs: readonly SourceConfig[],
+  dependencies: SourceDependencies,
+): SourceGroup => {
+  const storages: LazyStorage[] = [];
+  // Sources for which a factory gives one adapter have one store.
+  const stores = new WeakMap<StorageAdapter, StorageAdapter>();
+  const open = async (config: SourceConfig): Promise<StorageAdapter> => {
+    const adapter = await openStorage(config, dependencies);
+    const store = stores.get(adapter) ?? requiringRoot(adapter);
+    stores.set(adapter, store);
+    return store;
+  };
+  const all = configs.map((config): Source => {
+    const storage = new LazyStorage(() => open(config));
+    storages.push(storage);
+    const { key, name, title, baseurl = servedBelow('', config), baseurlAliases, settings } = config;
+    const servesItself = config.baseurl === undefined;
+    const { tenant } = dependencies;
+    const scope = tenant === undefined ? undefined : scopeOf(tenant, config);
+    const describes = { key, name, title, baseurl, baseurlAliases, servesItself, tenant, scope, settings };
+    return { ...describes, storage: () => storage.get() };
+  });
+  const byName = new Map<string, Source>(all.map((source) => [source.name, source]));
+  // Names win over keys, so that a key never hides the name that a client was given.
+  for (const source of all) if (!byName.has(source.key)) byName.set(source.key, source);
+  return {
+    all,
+    find: (name) => byName.get(name),
+    close: async () => {
+      const results = await Promise.allSettled(storages.map((storage) => storage.close()));
+      for (const result of results) {
+        if (result.status === 'rejected')
+          dependencies.log.warn('A store did not close cleanly.', { error: result.reason });
+      }
+    },
+  };
+};
+
+/** Asks a store for the first entries of its root: some answer a question about the root itself unasked. */
+const askStore = async ({ storage }: Source, signal: AbortSignal): Promise<void> => {
+  for await (const _page of (await storage()).list(SourcePath.root, { signal })) return;
+};
+
+/**
+ * The names of the sources whose store does not answer within this time. Never rejects; why they do not goes
+ * to the log.
+ */
+export const unavailableIn = async (
+  { all }: SourceSet,
+  timeoutMs: number,
+  log: Logger,
+): Promise<readonly string[]> => {
+  const asked = all.map(async (source) => {
+    try {
+      await inTimeLimit(timeoutMs, undefined, (signal) => orAborted(askStore(source, signal), signal));
+      return [];
+    } catch (error) {
+      log.warn('A source does not answer.', { source: source.name, error });
+      return [source.name];
+    }
+  });
+  return (await Promise.all(asked)).flat();
+};

@@ -1,0 +1,229 @@
+import { setMaxListeners } from 'node:events';
+import type { Readable } from 'node:stream';
+import { SpillFile, SpilledList } from './spilled-list.ts';
+import { createLimiter } from '../basics/concurrency/limiter.ts';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  ContentsConflictError,
+  CorruptError,
+  NotFoundError,
+  WrongKindError,
+} from '../errors/errors.ts';
+import type { OperationOptions, ReadResult, Stat, StorageAdapter } from './adapter.ts';
+import type { StoreLocation } from './location.ts';
+import type { SourcePath } from './source-path.ts';
+import { locate, planTree, type PlannedFile, type PlanOptions, type TreePlan } from './tree-plan.ts';
+
+/** Inside one store a copied file costs three requests; between stores each holds a stream of both. */
+const PARALLEL_INSIDE = 16;
+const PARALLEL_ACROSS = 4;
+const PARALLEL_REMOVALS = 8;
+
+/** Content for the target, in place of what was read from the source. `size` in bytes. */
+export interface ReplacedContent {
+  readonly content: Readable;
+  readonly size: number | undefined;
+}
+
+/** How a single file is copied. */
+export interface CopyFileOptions extends OperationOptions {
+  /**
+   * What is stored at the target of what was read, where that differs. Owns the stream that it was given,
+   * also when it throws. With it, bytes are streamed even inside one store.
+   */
+  readonly contentFor?:
+    ((read: ReadResult, from: StoreLocation, target: SourcePath) => Promise<ReplacedContent>) | undefined;
+}
+
+/** How a folder is copied. */
+export type CopyTreeOptions = CopyFileOptions & PlanOptions;
+
+/** A file that was copied. */
+export interface CopiedFile {
+  readonly from: SourcePath;
+  readonly to: SourcePath;
+  /** As it was when it was read. */
+  readonly source: Stat;
+  /** As it was stored; undefined when another writer may have replaced it before that was known. */
+  readonly copy: Stat | undefined;
+}
+
+/** What was made at the target, to be verified or withdrawn. */
+export interface CopiedTree {
+  readonly folders: readonly SourcePath[];
+  readonly count: number;
+  /** May be read several times. */
+  readonly files: () => AsyncIterable<CopiedFile> | Iterable<CopiedFile>;
+}
+
+const missing = (error: unknown): undefined => {
+  if (error instanceof NotFoundError) return undefined;
+  throw error;
+};
+
+/** Copies without bytes passing through this process, where the store can. */
+const copyInside = async (
+  { storage, path: from }: StoreLocation,
+  to: SourcePath,
+  signal: AbortSignal | undefined,
+): Promise<CopiedFile> => {
+  const source = await storage.stat(from, { signal });
+  if (source.kind === 'folder') throw new WrongKindError();
+  await storage.copyFile(from, to, { createOnly: true, signal });
+  // Without the signal: what was made must be known to be withdrawn.
+  const copy = await storage.stat(to).catch(missing);
+  return { from, to, source, copy: copy?.kind === 'file' && copy.size === source.size ? copy : undefined };
+};
+
+const copyThrough = async (
+  from: StoreLocation,
+  to: StoreLocation,
+  { signal, contentFor }: CopyFileOptions,
+): Promise<CopiedFile> => {
+  const read = await from.storage.read(from.path, { signal });
+  const { content, size } = (await contentFor?.(read, from, to.path)) ?? {
+    content: read.stream,
+    size: read.stat.size,
+  };
+  const copy = await to.storage.write(to.path, content, { createOnly: true, size, signal });
+  if (size !== undefined && copy.size !== undefined && copy.size !== size) {
+    await to.storage.removeFile(to.path, { ifUnchanged: copy });
+    throw new CorruptError({ detail: `wrote ${String(copy.size)} of ${String(size)} bytes` });
+  }
+  return { from: from.path, to: to.path, source: read.stat, copy };
+};
+
+/**
+ * Copies one file, inside a store or into another one: create-only, whole or not at all.
+ * @throws AlreadyExistsError, NotFoundError, WrongKindError, CorruptError when the source ends early
+ */
+export const copyFileTo = (
+  from: StoreLocation,
+  to: StoreLocation,
+  options: CopyFileOptions = {},
+): Promise<CopiedFile> =>
+  from.storage === to.storage && options.contentFor === undefined
+    ? copyInside(from, to.path, options.signal)
+    : copyThrough(from, to, options);
+
+/**
+ * Removes what a copy has made: files that are still as they were stored, then folders that are empty, the
+ * deepest first. Files that others have put or replaced there stay, with their folders. Needs no signal, and
+ * never throws: whatever failed first is what matters.
+ */
+export const withdrawCopy = async (
+  storage: StorageAdapter,
+  { folders, files }: Omit<CopiedTree, 'count'>,
+): Promise<void> => {
+  const limiter = createLimiter(PARALLEL_REMOVALS);
+  try {
+    for await (const { to, copy } of files()) {
+      if (copy === undefined) continue;
+      await limiter.add(() => storage.removeFile(to, { ifUnchanged: copy }).catch(() => undefined));
+    }
+  } catch {
+    // The list cannot be read: what it holds stays.
+  }
+  await limiter.drain();
+  for (const folder of folders.toReversed()) await storage.removeEmptyFolder(folder).catch(() => undefined);
+};
+
+/** What the port knows of a version, and nothing that an adapter has added. */
+const versionOf = ({ name, kind, size, modifiedAt, changedAt, etag }: Stat): Stat => ({
+  name,
+  kind,
+  size,
+  modifiedAt,
+  changedAt,
+  etag,
+});
+
+/** Inside the target, a name that is taken is not a reason to try another name for the whole folder. */
+const asConflict = (error: unknown): Error => {
+  if (error instanceof AlreadyExistsError || error instanceof WrongKindError) {
+    return new ContentsConflictError({ cause: error });
+  }
+  return error instanceof NotFoundError ? new ChangedMeanwhileError({ cause: error }) : (error as Error);
+};
+
+/**
+ * Copies what was planned. Making the target folder decides who has its name; what fails later withdraws the
+ * copy.
+ */
+export const copyPlanned = async (
+  from: StoreLocation,
+  to: StoreLocation,
+  plan: TreePlan,
+  spill: SpillFile,
+  options: CopyTreeOptions,
+): Promise<CopiedTree> => {
+  const { signal } = options;
+  // Every copy listens to it; their number has a bound of its own.
+  if (signal !== undefined) setMaxListeners(0, signal);
+  const folders: SourcePath[] = [];
+  const copied = new SpilledList<PlannedFile & Pick<CopiedFile, 'source' | 'copy'>>(spill);
+  const files = async function* (): AsyncGenerator<CopiedFile, void, undefined> {
+    for await (const file of copied.items())
+      yield { ...locate(plan, file), source: file.source, copy: file.copy };
+  };
+  await to.storage.makeFolder(to.path, { signal });
+  folders.push(to.path);
+  const limiter = createLimiter(from.storage === to.storage ? PARALLEL_INSIDE : PARALLEL_ACROSS);
+  try {
+    try {
+      for (const folder of plan.folders.slice(1)) {
+        await to.storage.makeFolder(folder.to, { signal }).catch((error: unknown) => {
+          // Another error may be a lost answer. Only an empty folder is ever withdrawn.
+          if (!(error instanceof AlreadyExistsError)) folders.push(folder.to);
+          throw error;
+        });
+        folders.push(folder.to);
+      }
+      for await (const file of plan.files.items()) {
+        const paths = locate(plan, file);
+        const source = { storage: from.storage, path: paths.from };
+        const target = { storage: to.storage, path: paths.to };
+        await limiter.add(async () => {
+          const { source: read, copy } = await copyFileTo(source, target, options);
+          await copied.push({ ...file, source: versionOf(read), copy: copy && versionOf(copy) });
+        });
+      }
+    } finally {
+      // Also after a failure: nothing may still be writing while the copy is withdrawn.
+      await limiter.drain();
+    }
+    signal?.throwIfAborted();
+    return { folders, files, count: copied.length };
+  } catch (error) {
+    await withdrawCopy(to.storage, { folders, files });
+    signal?.throwIfAborted();
+    throw asConflict(error);
+  }
+};
+
+/**
+ * Copies a folder file by file, inside a store or into another one, a few files at a time. Create-only:
+ * making the target folder decides who has the name, and only that throws AlreadyExistsError. The tree is
+ * listed first, and what appears later is not copied. When anything fails, what was made is withdrawn, and
+ * what others have put into the target stays. Entries that listings leave out are not copied.
+ *
+ * Costs: memory of about 500 bytes for each folder and a few megabytes for its files, of which longer lists
+ * lie in a temporary file of this machine (about 400 bytes each) until the copy is done; inside a store two
+ * `stat` and a `copyFile` for each file.
+ * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file); ContentsConflictError for a name inside
+ *   the folder; UnsafePathError when something would lie too deep; ChangedMeanwhileError when a file
+ *   vanished; the signal's reason
+ */
+export const copyTree = async (
+  from: StoreLocation,
+  to: StoreLocation,
+  options: CopyTreeOptions = {},
+): Promise<void> => {
+  const spill = new SpillFile();
+  try {
+    await copyPlanned(from, to, await planTree(from, to.path, spill, options), spill, options);
+  } finally {
+    await spill.close();
+  }
+};

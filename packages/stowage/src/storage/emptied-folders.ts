@@ -1,0 +1,169 @@
+import { foldedFor } from '../basics/content/letter-case.ts';
+import { NotEmptyError, NotFoundError } from '../errors/errors.ts';
+import type { StorageAdapter } from './adapter.ts';
+import type { SourcePath } from './source-path.ts';
+import { locate, type TreePlan } from './tree-plan.ts';
+
+/** What stays at the source, for the message. */
+export interface Stayed {
+  changed: number;
+  omitted: number;
+  hidden: number;
+  refused: number;
+  cause: unknown;
+}
+
+/** How many items stay. */
+export const countOf = ({ changed, omitted, hidden, refused }: Stayed): number =>
+  changed + omitted + hidden + refused;
+
+/** Says how many items stay, and why. */
+export const messageOf = (stayed: Stayed): string => {
+  const { changed, omitted, hidden, refused } = stayed;
+  const reasons = [
+    ...(changed > 0 ? [`${changed} changed or added meanwhile`] : []),
+    ...(omitted > 0 ? [`${omitted} with names that this service cannot use`] : []),
+    ...(hidden > 0 ? [`${hidden} with content that its source does not show`] : []),
+    ...(refused > 0 ? [`${refused} that could not be removed`] : []),
+  ];
+  const count = countOf(stayed);
+  const what = count === 1 ? '1 item stays where it was' : `${count} items stay where they were`;
+  return `The folder was moved, but not all of it: ${what} (${reasons.join(', ')}).`;
+};
+
+const ignoreMissing = (error: unknown): void => {
+  if (!(error instanceof NotFoundError)) throw error;
+};
+
+/** Where files lie that are derived from what a folder held, and the folders that hold them. */
+class DerivedFiles {
+  readonly #files = new Set<string>();
+  readonly #folders = new Set<string>();
+  readonly #storage: StorageAdapter;
+  readonly #folder: SourcePath;
+
+  constructor(storage: StorageAdapter, folder: SourcePath) {
+    this.#storage = storage;
+    this.#folder = folder;
+  }
+
+  add(files: readonly SourcePath[]): void {
+    const folder = this.#folder;
+    for (const file of files) {
+      this.#files.add(this.#keyOf(file));
+      for (let above = file.parent; !above.equals(folder) && folder.contains(above); above = above.parent)
+        this.#folders.add(this.#keyOf(above));
+    }
+  }
+
+  holds(folder: SourcePath): boolean {
+    return this.#folders.has(this.#keyOf(folder));
+  }
+
+  /** Removes the files in a folder that holds some, and the folder. @throws NotEmptyError: it holds others */
+  async remove(folder: SourcePath): Promise<void> {
+    const [files, folders]: [SourcePath[], SourcePath[]] = [[], []];
+    for await (const page of this.#storage.list(folder, { detail: 'names' })) {
+      for (const { kind, name } of page) {
+        const path = folder.below(name);
+        if (kind === 'file' && this.#files.has(this.#keyOf(path))) files.push(path);
+        if (kind === 'folder' && this.holds(path)) folders.push(path);
+      }
+    }
+    for (const path of files) await this.#storage.removeFile(path).catch(ignoreMissing);
+    for (const path of folders) await this.remove(path);
+    await this.#storage.removeEmptyFolder(folder).catch(ignoreMissing);
+  }
+
+  #keyOf(path: SourcePath): string {
+    return foldedFor(this.#storage, path.toString());
+  }
+}
+
+/** What a move has taken along of one folder. */
+interface Moved {
+  /** Whether a folder directly in the emptied one was moved. */
+  readonly isMoved: (path: SourcePath) => boolean;
+  /** What is derived from the items that were directly in it. */
+  readonly derived: () => Promise<DerivedFiles>;
+}
+
+/**
+ * Removes a folder that was emptied. An entry that is still in it is counted: it was changed, added, hidden,
+ * or cannot be listed.
+ */
+const removeEmptied = async (
+  storage: StorageAdapter,
+  folder: SourcePath,
+  { isMoved, derived: readDerived }: Moved,
+  stayed: Stayed,
+): Promise<void> => {
+  let [left, counted, omitted] = [0, 0, 0];
+  const others: SourcePath[] = [];
+  const onOmitted = (count: number): void => void (omitted += count);
+  for await (const page of storage.list(folder, { detail: 'names', onOmitted })) {
+    for (const entry of page) {
+      const path = folder.below(entry.name);
+      // What keeps a folder inside this one has been counted there.
+      if (entry.kind === 'folder' && isMoved(path)) counted += 1;
+      else if (entry.kind === 'folder') others.push(path);
+      else left += 1;
+    }
+  }
+  const derived = others.length > 0 ? await readDerived() : undefined;
+  const holders = others.filter((path) => derived?.holds(path));
+  left += others.length - holders.length;
+  stayed.omitted += omitted;
+  stayed.changed += left;
+  if (left + omitted + counted > 0) return;
+  let reason: 'hidden' | 'changed' = 'hidden';
+  try {
+    for (const path of holders) await derived?.remove(path);
+    reason = 'changed';
+    await storage.removeEmptyFolder(folder);
+  } catch (error) {
+    if (!(error instanceof NotEmptyError)) throw error;
+    stayed[reason] += 1;
+  }
+};
+
+/** What the index'th folder of a plan holds itself. */
+const heldBy = (plan: TreePlan, index: number) => {
+  const [folder, next] = [plan.folders[index], plan.folders[index + 1]];
+  return {
+    folders: plan.folders.slice(folder?.firstFolder, next?.firstFolder),
+    files: plan.files.items(folder?.firstFile, next?.firstFile),
+  };
+};
+
+/**
+ * Removes the folders of a move that are empty now, the deepest first, with what is derived from the moved
+ * items. Counts what stays. Memory: the names of what is derived from the items of one folder.
+ */
+export const removeFolders = async (
+  storage: StorageAdapter,
+  plan: TreePlan,
+  derivedOf: ((item: SourcePath) => readonly SourcePath[]) | undefined,
+  stayed: Stayed,
+): Promise<void> => {
+  for (let index = plan.folders.length - 1; index >= 0; index -= 1) {
+    const { from: folder } = plan.folders[index] as TreePlan['folders'][number];
+    const { folders, files } = heldBy(plan, index);
+    const moved = new Set(folders.map(({ from }) => from.name));
+    const derived = async (): Promise<DerivedFiles> => {
+      const found = new DerivedFiles(storage, folder);
+      if (derivedOf === undefined) return found;
+      for (const { from } of folders) found.add(derivedOf(from));
+      for await (const file of files) found.add(derivedOf(locate(plan, file).from));
+      return found;
+    };
+    try {
+      await removeEmptied(storage, folder, { isMoved: (path) => moved.has(path.name), derived }, stayed);
+    } catch (error) {
+      if (error instanceof NotFoundError) continue;
+      stayed.refused += 1;
+      stayed.cause = error;
+      return;
+    }
+  }
+};

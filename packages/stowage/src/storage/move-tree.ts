@@ -1,0 +1,237 @@
+import { SpillFile } from './spilled-list.ts';
+import { createLimiter } from '../basics/concurrency/limiter.ts';
+import {
+  ChangedMeanwhileError,
+  ContentsConflictError,
+  MovedInPartError,
+  NotFoundError,
+} from '../errors/errors.ts';
+import { isRefusal } from '../errors/refusals.ts';
+import type { StorageAdapter } from './adapter.ts';
+import {
+  copyFileTo,
+  copyPlanned,
+  withdrawCopy,
+  type CopiedFile,
+  type CopiedTree,
+  type CopyFileOptions,
+  type CopyTreeOptions,
+} from './copy-tree.ts';
+import { countOf, messageOf, removeFolders, type Stayed } from './emptied-folders.ts';
+import type { StoreLocation } from './location.ts';
+import { isSameVersion } from './same-version.ts';
+import type { SourcePath } from './source-path.ts';
+import { planTree, type TreePlan } from './tree-plan.ts';
+
+const PARALLEL_REMOVALS = 8;
+
+/** How a folder is moved. */
+export interface MoveTreeOptions extends CopyTreeOptions {
+  /**
+   * The files that are derived from an item (thumbnails), in a folder beside it that does not go along: they
+   * are removed when the item has moved, and nothing else in their folder. Default: none.
+   */
+  readonly derivedOf?: ((item: SourcePath) => readonly SourcePath[]) | undefined;
+  /**
+   * Whether a removal and a look after it that both find nothing prove that another writer has taken the
+   * original, so that the copy is withdrawn. Default: false, since a store whose first answer was lost may
+   * find nothing when it is asked again.
+   */
+  readonly missesAreCertain?: boolean;
+}
+
+/** What a removal came to. `unknown`: the store may have removed the file although it reported an error. */
+type Removal =
+  'removed' | 'missed' | 'changed' | { readonly refusal: unknown } | { readonly unknown: unknown };
+
+/**
+ * Removes the original if the copy is still there and neither has changed. No signal: a move that began to
+ * remove goes on.
+ */
+const removeOriginal = async (
+  from: StorageAdapter,
+  to: StorageAdapter,
+  file: CopiedFile,
+): Promise<Removal> => {
+  try {
+    const found = await to.stat(file.to);
+    if (file.copy === undefined || found.kind !== 'file' || !isSameVersion(file.copy, found))
+      return 'changed';
+  } catch (error) {
+    return error instanceof NotFoundError ? 'changed' : { refusal: error };
+  }
+  try {
+    await from.removeFile(file.from, { ifUnchanged: file.source });
+    return 'removed';
+  } catch (error) {
+    if (error instanceof NotFoundError) return 'missed';
+    if (error instanceof ChangedMeanwhileError) return 'changed';
+    return isRefusal(error) ? { refusal: error } : { unknown: error };
+  }
+};
+
+const failureOf = (removal: Removal): Error | undefined => {
+  if (typeof removal === 'string') return undefined;
+  return ('refusal' in removal ? removal.refusal : removal.unknown) as Error;
+};
+
+/**
+ * Whether the store shows the original, so that its copy may go. One that has removed it may have lost that
+ * answer and refuse a second attempt: then the copy is all there is.
+ */
+const isSeen = async ({ storage, path }: StoreLocation): Promise<boolean> => {
+  try {
+    return (await storage.stat(path)).kind === 'file';
+  } catch {
+    return false;
+  }
+};
+
+/** The error of a move of which it is not known whether its original is gone. */
+export const originalMayStay = (cause?: unknown): MovedInPartError =>
+  new MovedInPartError({
+    message: 'The file was copied, but its original may not have been removed.',
+    cause,
+  });
+
+/**
+ * Moves one file by copying, inside a store or into another one. The original is removed only if it is
+ * unchanged and the copy is there. A move that fails before leaves no copy; once the removal has begun the
+ * signal no longer counts.
+ * @throws as copyFileTo; ChangedMeanwhileError; MovedInPartError when the original may still be there beside
+ *   the copy
+ */
+export const moveFileTo = async (
+  from: StoreLocation,
+  to: StoreLocation,
+  options: CopyFileOptions = {},
+): Promise<void> => {
+  const file = await copyFileTo(from, to, options);
+  const withdraw = (): Promise<void> => withdrawCopy(to.storage, { folders: [], files: () => [file] });
+  try {
+    const found = await from.storage.stat(from.path, { signal: options.signal });
+    if (!isSameVersion(file.source, found)) throw new ChangedMeanwhileError();
+    options.signal?.throwIfAborted();
+  } catch (error) {
+    await withdraw();
+    throw error;
+  }
+  const removal = await removeOriginal(from.storage, to.storage, file);
+  if (removal === 'removed') return;
+  const isStill = await isSeen(from);
+  if (removal === 'missed' && !isStill) return;
+  const failure = failureOf(removal);
+  const isRefused = removal === 'changed' || (typeof removal === 'object' && 'refusal' in removal);
+  if (!isRefused || !isStill) throw originalMayStay(failure);
+  await withdraw();
+  throw failure ?? new ChangedMeanwhileError();
+};
+
+/** Whether a second look finds nothing either. */
+const isGone = ({ storage, path }: StoreLocation): Promise<boolean> =>
+  storage.stat(path).then(
+    () => false,
+    (error: unknown) => error instanceof NotFoundError,
+  );
+
+/** What came of removing the originals. */
+interface RemovedOriginals {
+  /** The refusal of the store, if it came before anything was removed, so that the copy can be withdrawn. */
+  readonly refusal?: unknown;
+  /** Another writer took every file, and no copy is left. */
+  readonly isAllTaken: boolean;
+}
+
+/** Removes the originals, until one removal fails: the rest then stays in both locations. */
+const removeOriginals = async (
+  from: StorageAdapter,
+  to: StorageAdapter,
+  copied: CopiedTree,
+  { stayed, missesAreCertain }: { readonly stayed: Stayed; readonly missesAreCertain: boolean },
+): Promise<RemovedOriginals> => {
+  const limiter = createLimiter(PARALLEL_REMOVALS);
+  let [done, taken, isFirst] = [0, 0, true];
+  const remove = async (file: CopiedFile): Promise<Removal> => {
+    const removal = await removeOriginal(from, to, file);
+    stayed.cause ??= failureOf(removal);
+    if (typeof removal === 'string') done += 1;
+    if (removal === 'missed' && missesAreCertain && (await isGone({ storage: from, path: file.from }))) {
+      taken += 1;
+      await withdrawCopy(to, { folders: [], files: () => [file] });
+    }
+    return removal;
+  };
+  try {
+    for await (const file of copied.files()) {
+      if (stayed.cause !== undefined) break;
+      if (!isFirst) await limiter.add(async () => void (await remove(file)));
+      else {
+        isFirst = false;
+        // By itself: a store that refuses every removal shows it here, with nothing lost.
+        const removal = await remove(file);
+        const source = { storage: from, path: file.from };
+        if (typeof removal === 'object' && 'refusal' in removal && (await isSeen(source)))
+          return { refusal: removal.refusal, isAllTaken: false };
+      }
+    }
+  } catch (error) {
+    // The list cannot be read: what it holds stays.
+    stayed.cause ??= error;
+  } finally {
+    await limiter.drain();
+  }
+  stayed.refused = copied.count - done;
+  return { isAllTaken: taken > 0 && taken === copied.count };
+};
+
+const refuseOmitted = (omitted: number): void => {
+  if (omitted === 0) return;
+  const what = omitted === 1 ? '1 item in it has a name' : `${omitted} items in it have names`;
+  throw new ContentsConflictError(`The folder cannot be moved: ${what} that this service cannot use.`);
+};
+
+/**
+ * Moves a folder by copying it, inside a store or into another one: copies all, and then removes file by file
+ * what is unchanged and seen at the target, and folder by folder what is empty. Nothing is removed that was
+ * not copied. A folder that holds entries which listings leave out is refused before anything happens. A move
+ * that fails before the first removal leaves no copy; after it the signal no longer counts, and what was
+ * changed or added meanwhile stays where it was.
+ *
+ * Costs as `copyTree`, and for each file a `stat` and a removal, for each folder a listing and a removal.
+ * @throws as copyTree; MovedInPartError, whose message says how many items stayed and why
+ */
+export const moveTree = async (
+  from: StoreLocation,
+  to: StoreLocation,
+  options: MoveTreeOptions = {},
+): Promise<void> => {
+  const spill = new SpillFile();
+  try {
+    const plan = await planTree(from, to.path, spill, options);
+    refuseOmitted(plan.omitted);
+    await removeCopied(from, to, plan, await copyPlanned(from, to, plan, spill, options), options);
+  } finally {
+    await spill.close();
+  }
+};
+
+const removeCopied = async (
+  from: StoreLocation,
+  to: StoreLocation,
+  plan: TreePlan,
+  copied: CopiedTree,
+  { derivedOf, missesAreCertain = false }: MoveTreeOptions,
+): Promise<void> => {
+  const stayed: Stayed = { changed: 0, omitted: 0, hidden: 0, refused: 0, cause: undefined };
+  const removed = await removeOriginals(from.storage, to.storage, copied, { stayed, missesAreCertain });
+  if (removed.refusal !== undefined) {
+    await withdrawCopy(to.storage, copied);
+    throw removed.refusal as Error;
+  }
+  if (removed.isAllTaken) {
+    await withdrawCopy(to.storage, { folders: copied.folders, files: () => [] });
+    throw new ChangedMeanwhileError({ detail: 'another writer took everything in the folder' });
+  }
+  if (stayed.cause === undefined) await removeFolders(from.storage, plan, derivedOf, stayed);
+  if (countOf(stayed) > 0) throw new MovedInPartError({ message: messageOf(stayed), cause: stayed.cause });
+};

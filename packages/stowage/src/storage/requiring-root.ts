@@ -1,0 +1,128 @@
+import { orAborted } from '../basics/concurrency/or-aborted.ts';
+import { inTimeLimit } from '../basics/concurrency/time-limit.ts';
+import {
+  NotFoundError,
+  StorageDeniedError,
+  StorageUnavailableError,
+  UnsupportedError,
+} from '../errors/errors.ts';
+import type { StagedFile, StatOptions, StorageAdapter } from './adapter.ts';
+import { SourcePath } from './source-path.ts';
+
+const LOOK_MS = 30_000;
+/** Looks within a second after which the last one stands for the rest of it. */
+const MOST_LOOKS = 20;
+const SECOND = 1000;
+
+type Operation = (...given: unknown[]) => unknown;
+
+const isPromise = (value: unknown): value is Promise<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+
+/** The options among what an operation was given. */
+const optionsIn = (given: readonly unknown[]): StatOptions =>
+  given.slice(1).find((one) => typeof one === 'object' && one !== null && !(one instanceof SourcePath)) ?? {};
+
+/** @throws StorageUnavailableError unless the root is there, or may not be looked at */
+const lookAtRoot = async (adapter: StorageAdapter): Promise<void> => {
+  try {
+    await inTimeLimit(LOOK_MS, undefined, (signal) =>
+      orAborted<unknown>(
+        adapter.checkRoot?.({ signal }) ?? adapter.stat(SourcePath.root, { signal }),
+        signal,
+      ),
+    );
+  } catch (cause) {
+    // The store answers, and its rights end above its files.
+    if (cause instanceof StorageDeniedError || cause instanceof UnsupportedError) return;
+    throw new StorageUnavailableError({ detail: 'the root of the source does not answer', cause });
+  }
+};
+
+/**
+ * Looks at the root after something was not found. Everybody gets a look that has begun after that: those who
+ * ask while one is under way share the next.
+ */
+const createRootLooks = (adapter: StorageAdapter): (() => Promise<void>) => {
+  let last: Promise<void> = Promise.resolve();
+  let next: Promise<void> | undefined;
+  let [since, looks] = [0, 0];
+  const look = async (): Promise<void> => {
+    next = undefined;
+    if (Date.now() - since >= SECOND) [since, looks] = [Date.now(), 0];
+    if (looks >= MOST_LOOKS) return;
+    looks += 1;
+    try {
+      await lookAtRoot(adapter);
+    } catch (error) {
+      looks = 0;
+      throw error;
+    }
+  };
+  return () => {
+    if (next !== undefined) return next;
+    next = last.then(look, look);
+    last = next;
+    return next;
+  };
+};
+
+/**
+ * The same store, in which what is not found is missing for certain: where the root itself is not found, or
+ * does not answer, an operation fails with StorageUnavailableError instead of NotFoundError. A folder that is
+ * not mounted, a bucket that is gone and a proxy that answers 404 to everything are outages, and nothing may
+ * be removed, made again or said to be missing because of them.
+ *
+ * Costs one look at the root for each NotFoundError, shared by those of the same moment, at most 20 a second.
+ */
+export const requiringRoot = <Store extends StorageAdapter>(adapter: Store): Store => {
+  const looks = createRootLooks(adapter);
+  const failureOf = async (error: unknown, given: readonly unknown[]): Promise<unknown> => {
+    if (!(error instanceof NotFoundError)) return error;
+    const [path] = given;
+    if (path instanceof SourcePath && path.isRoot)
+      return new StorageUnavailableError({ detail: 'the root of the source is missing', cause: error });
+    const { signal, mayMiss } = optionsIn(given);
+    if (mayMiss === true) return error;
+    return orAborted(looks(), signal).then(
+      () => error,
+      (failure: unknown) => failure,
+    );
+  };
+  async function* pagesOf(
+    pages: AsyncIterable<unknown>,
+    given: readonly unknown[],
+  ): AsyncGenerator<unknown, void, undefined> {
+    try {
+      yield* pages;
+    } catch (error) {
+      throw await failureOf(error, given);
+    }
+  }
+  const watched = <Target extends object>(target: Target): Target => {
+    const operations = new Map<unknown, Operation>();
+    const watch =
+      (operation: Operation, name: string | symbol): Operation =>
+      (...given) => {
+        const result = operation.apply(target, given);
+        if (name === 'list' || name === 'walk') return pagesOf(result as AsyncIterable<unknown>, given);
+        if (!isPromise(result)) return result;
+        const told = result.then(undefined, async (error: unknown) => {
+          throw await failureOf(error, given);
+        });
+        return name === 'stage' ? told.then((staged) => watched(staged as StagedFile)) : told;
+      };
+    // An empty target: what it says of itself binds a proxy, and an adapter may be frozen.
+    return new Proxy({} as Target, {
+      has: (_, name) => Reflect.has(target, name),
+      get: (_, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        const made = operations.get(value) ?? watch(value as Operation, name);
+        operations.set(value, made);
+        return made;
+      },
+    });
+  };
+  return watched(adapter);
+};

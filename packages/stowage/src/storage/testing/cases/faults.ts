@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import {
+  CorruptError,
+  MovedInPartError,
+  StorageDeniedError,
+  StorageUnavailableError,
+} from '../../../errors/errors.ts';
+import type { StorageAdapter } from '../../adapter.ts';
+import { copyFolder, moveFolder } from '../../folders.ts';
+import { placeStaged, stageContent } from '../../staging.ts';
+import type { CaseContext, CaseDefinition, Theme } from '../case.ts';
+import {
+  contentOf,
+  expectBytes,
+  expectError,
+  expectReason,
+  expectUnchanged,
+  makeBytes,
+  put,
+  snapshotOf,
+} from '../expectations.ts';
+import type { Fault } from '../faults.ts';
+import { withFaults, type OptionalOperation } from '../with-faults.ts';
+
+const LARGE = 300_000;
+// More than are copied at the same time: the last copy begins when others are done.
+const FILES = 17;
+const GENERIC: readonly OptionalOperation[] = ['copyFolder', 'moveFolder', 'stage', 'statMany'];
+
+/** The store with only what every store has, so that the port's own ways are tested, and with faults. */
+const faulty = (adapter: StorageAdapter, ...faults: readonly Fault[]): StorageAdapter =>
+  withFaults(adapter, faults, { hide: GENERIC });
+
+const plantTree = async ({ adapter, at }: CaseContext, files = FILES): Promise<void> => {
+  await put(adapter, at('tree/deep/deeper/b.bin'), makeBytes(LARGE));
+  await Promise.all(
+    Array.from({ length: files }, (_, index) => put(adapter, at(`tree/${index}.txt`), `file ${index}`)),
+  );
+  await put(adapter, at('bystander.txt'), 'untouched');
+};
+
+const below = (snapshot: readonly string[], folder: string): readonly string[] =>
+  snapshot.filter((line) => line.startsWith(`${folder}/`)).map((line) => line.slice(folder.length));
+
+const COPY_FAULTS: readonly (readonly [what: string, fault: Fault])[] = [
+  ['the first copy is refused', { operation: 'copyFile', effect: 'fail-before', call: 1 }],
+  ['the last copy is refused', { operation: 'copyFile', effect: 'fail-before', call: FILES + 1 }],
+  ['every copy is refused', { operation: 'copyFile', effect: 'fail-before' }],
+  ['a folder cannot be made', { operation: 'makeFolder', effect: 'fail-before', call: 2 }],
+  ['a folder cannot be listed', { operation: 'list', effect: 'fail-before', call: 3 }],
+  ['a listing breaks off after its entries', { operation: 'list', effect: 'fail-after', call: 2 }],
+];
+
+const copyBreaks = ([what, fault]: readonly [string, Fault]): CaseDefinition => ({
+  name: `copying or moving a folder while ${what}: the source is whole, nothing of the target remains`,
+  check: async (context) => {
+    const { adapter, at } = context;
+    await plantTree(context);
+    await expectUnchanged(adapter, async () => {
+      for (const transfer of [copyFolder, moveFolder])
+        await expectError(
+          transfer(faulty(adapter, fault), at('tree'), at('target')),
+          StorageUnavailableError,
+        );
+    });
+  },
+});
+
+const WRITE_FAULTS: readonly Fault[] = [
+  { operation: 'write', effect: 'fail-before', call: 1 },
+  { operation: 'write', effect: 'cut', bytes: LARGE / 2, call: 1 },
+  { operation: 'write', effect: 'short', bytes: LARGE / 2, call: 1 },
+  { operation: 'write', effect: 'cut', bytes: 0, call: 1 },
+];
+
+/** What the port's own ways promise when the store fails under them. */
+export const faultTheme: Theme = {
+  theme: 'faults',
+  cases: [
+    ...COPY_FAULTS.map(copyBreaks),
+    {
+      name: 'copying or moving a folder that is aborted while the store stalls: the source is whole, nothing remains',
+      check: async (context) => {
+        const { adapter, at } = context;
+        await plantTree(context);
+        await expectUnchanged(adapter, async () => {
+          for (const transfer of [copyFolder, moveFolder]) {
+            const abort = new AbortController();
+            const reason = new Error('enough');
+            const stalling = faulty(adapter, { operation: 'copyFile', effect: 'stall', call: 5 });
+            setTimeout(() => abort.abort(reason), 50);
+            const transferring = transfer(stalling, at('tree'), at('target'), { signal: abort.signal });
+            await expectReason(transferring, reason);
+          }
+        });
+      },
+    },
+    {
+      name: 'copying or moving a folder while the answer of a copy is lost: the source is whole, at most that copy remains',
+      check: async (context) => {
+        const { adapter, at } = context;
+        await plantTree(context);
+        for (const [index, transfer] of [copyFolder, moveFolder].entries()) {
+          const target = `target${index}`;
+          const before = below(await snapshotOf(adapter), 'tree');
+          const broken = faulty(adapter, { operation: 'copyFile', effect: 'fail-after', call: 10 });
+          await expectError(transfer(broken, at('tree'), at(target)), StorageUnavailableError);
+          const after = await snapshotOf(adapter);
+          assert.deepEqual(below(after, 'tree'), before);
+          // Its owner is not known, so it must not be removed.
+          assert.ok(below(after, target).filter((line) => !line.endsWith('/')).length <= 1);
+        }
+      },
+    },
+    {
+      name: 'a moved folder that the store does not let be emptied is whole at its source, and no copy remains',
+      check: async (context) => {
+        await plantTree(context);
+        const broken = faulty(context.adapter, {
+          operation: 'removeFile',
+          effect: 'fail-before',
+          path: (path) => path.segments[0] === 'tree',
+          error: new StorageDeniedError(),
+        });
+        await expectUnchanged(context.adapter, () =>
+          expectError(moveFolder(broken, context.at('tree'), context.at('target')), StorageDeniedError),
+        );
+      },
+    },
+    {
+      name: 'a moved folder whose removal breaks off is whole at its target, and nothing else is removed',
+      check: async (context) => {
+        const { adapter, at } = context;
+        // Enough for a removal that breaks off in its midst.
+        await plantTree(context, 12);
+        const before = below(await snapshotOf(adapter), 'tree');
+        for (const [effect, call] of [
+          ['fail-before', 1],
+          ['fail-after', 1],
+          ['fail-before', 7],
+          ['fail-after', 7],
+        ] as const) {
+          const broken = faulty(adapter, {
+            operation: 'removeFile',
+            effect,
+            call,
+            path: (path) => path.segments[0] === 'tree',
+          });
+          await expectError(moveFolder(broken, at('tree'), at('target')), MovedInPartError);
+          assert.deepEqual(below(await snapshotOf(adapter), 'target'), before);
+          await adapter.removeFolder(at('tree'));
+          await moveFolder(adapter, at('target'), at('tree'));
+        }
+      },
+    },
+    {
+      name: 'a commit that fails stores nothing and can be tried again',
+      check: async ({ adapter, at }) => {
+        for (const [index, fault] of WRITE_FAULTS.entries()) {
+          const broken = faulty(adapter, fault);
+          const staged = await stageContent(broken, contentOf(makeBytes(LARGE)));
+          const path = at(`f/${index}.bin`);
+          await expectUnchanged(adapter, () =>
+            expectError(placeStaged(staged, broken, broken, path), StorageUnavailableError, CorruptError),
+          );
+          await placeStaged(staged, broken, broken, path, { createOnly: true });
+          await expectBytes(adapter, path, makeBytes(LARGE));
+        }
+      },
+    },
+    {
+      name: 'a commit that stalls ends with its signal, stores nothing and can be tried again',
+      check: async ({ adapter, at }) => {
+        const stalling = faulty(adapter, { operation: 'write', effect: 'stall', call: 1 });
+        const staged = await stageContent(stalling, contentOf(makeBytes(LARGE)));
+        const abort = new AbortController();
+        const reason = new Error('enough');
+        setTimeout(() => abort.abort(reason), 20);
+        await expectUnchanged(adapter, () =>
+          expectReason(staged.commit(at('a.bin'), { signal: abort.signal }), reason),
+        );
+        await staged.commit(at('a.bin'), { createOnly: true });
+        await expectBytes(adapter, at('a.bin'), makeBytes(LARGE));
+      },
+    },
+    {
+      name: 'what is read from a stream that breaks or ends early is never stored as if it were whole',
+      check: async ({ adapter, at }) => {
+        await put(adapter, at('a.bin'), makeBytes(LARGE));
+        for (const effect of ['cut', 'short'] as const) {
+          const broken = faulty(adapter, { operation: 'read', effect, bytes: LARGE / 3 });
+          await expectUnchanged(adapter, async () => {
+            const { stat, stream } = await broken.read(at('a.bin'));
+            await expectError(
+              adapter.write(at('copy.bin'), stream, { size: stat.size }),
+              StorageUnavailableError,
+              CorruptError,
+            );
+          });
+        }
+      },
+    },
+  ],
+};

@@ -1,0 +1,165 @@
+import { SourcePath } from '../source-path.ts';
+import type { CaseDefinition, StorePromises, StoreUnderTest, Theme } from './case.ts';
+import { abortTheme } from './cases/abort.ts';
+import { faultTheme } from './cases/faults.ts';
+import { folderTheme } from './cases/folders.ts';
+import { listTheme } from './cases/list.ts';
+import { meanwhileTheme } from './cases/meanwhile.ts';
+import { nameTheme } from './cases/names.ts';
+import { readTheme } from './cases/read.ts';
+import { removalTheme } from './cases/removal.ts';
+import { stageTheme } from './cases/stage.ts';
+import { statTheme } from './cases/stat.ts';
+import { copyTheme, moveTheme } from './cases/transfer.ts';
+import { walkTheme } from './cases/walk.ts';
+import { writeTheme } from './cases/write.ts';
+
+const THEMES: readonly Theme[] = [
+  statTheme,
+  listTheme,
+  walkTheme,
+  readTheme,
+  writeTheme,
+  folderTheme,
+  removalTheme,
+  copyTheme,
+  moveTheme,
+  stageTheme,
+  nameTheme,
+  abortTheme,
+  faultTheme,
+  meanwhileTheme,
+];
+
+/** A case that a store does not pass, with the reason why that is accepted. */
+export interface SkippedCase {
+  /** `theme: name` of the case, exactly. */
+  readonly test: string;
+  readonly reason: string;
+}
+
+/** How the suite gets at the store that it tests. */
+export interface ConformanceOptions {
+  /** Makes a fresh, empty store. Called once per case; cases may run side by side. */
+  readonly open: () => Promise<StoreUnderTest> | StoreUnderTest;
+  /**
+   * Whether the backend can hold names that no path can, so that `open` gives `plant`. Default: false; the
+   * cases about such names are then skipped.
+   */
+  readonly plants?: boolean;
+  /** What else the store promises: it is tested then. */
+  readonly promises?: StorePromises;
+  /** After so many milliseconds a case fails as hanging. Default: 30,000. */
+  readonly timeLimitMs?: number;
+  /** Cases to leave out. Each needs a reason, which is printed. */
+  readonly skip?: readonly SkippedCase[];
+}
+
+/** A case that is ready to run. */
+export interface ConformanceCase {
+  readonly theme: string;
+  /** A sentence about the contract. */
+  readonly name: string;
+  /** Why the case is left out; undefined when it is not. */
+  readonly skipReason: string | undefined;
+  /** Rejects when the store breaks the sentence. Makes and removes its own store. */
+  readonly run: () => Promise<void>;
+}
+
+/** The part of a test framework that the suite needs; those of vitest, node:test, mocha and jest fit. */
+export interface TestFramework {
+  readonly describe: (name: string, body: () => void) => unknown;
+  readonly it: ((name: string, body: () => Promise<void>) => unknown) & {
+    readonly skip: (name: string, body: () => Promise<void>) => unknown;
+  };
+}
+
+const missingPlant = (): Promise<never> =>
+  Promise.reject(new TypeError('This store was opened without `plant`.'));
+
+const DEFAULT_TIME_LIMIT_MS = 30_000;
+
+/** A store that never answers must fail the case, whatever the framework does about hanging tests. */
+const withinLimit = async (checking: Promise<void>, limitMs: number): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`the store did not answer within ${limitMs} ms`)), limitMs);
+  });
+  try {
+    await Promise.race([checking, tooLong]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+const runCase = async (options: ConformanceOptions, definition: CaseDefinition): Promise<void> => {
+  const { adapter, cleanup, plant } = await options.open();
+  try {
+    const context = {
+      adapter,
+      promises: { emptyFolders: true, stableReads: false, ...options.promises },
+      plant: plant ?? missingPlant,
+      at: (text: string) => SourcePath.parse(text),
+    };
+    await withinLimit(definition.check(context), options.timeLimitMs ?? DEFAULT_TIME_LIMIT_MS);
+  } finally {
+    try {
+      await adapter.close?.();
+    } finally {
+      await cleanup?.();
+    }
+  }
+};
+
+const readSkips = (skips: readonly SkippedCase[]): ReadonlyMap<string, string> => {
+  const known = new Set(THEMES.flatMap(({ theme, cases }) => cases.map(({ name }) => `${theme}: ${name}`)));
+  for (const { test, reason } of skips) {
+    if (!known.has(test)) throw new TypeError(`There is no case "${test}" to skip.`);
+    if (reason.trim() === '') throw new TypeError(`Skipping "${test}" needs a reason.`);
+  }
+  return new Map(skips.map(({ test, reason }) => [test, reason]));
+};
+
+/**
+ * The conformance suite of the storage port as a list of cases, for any way of running them.
+ * @throws TypeError when `skip` names a case that does not exist or gives no reason
+ */
+export const storageConformance = (options: ConformanceOptions): readonly ConformanceCase[] => {
+  const skips = readSkips(options.skip ?? []);
+  return THEMES.flatMap(({ theme, cases }) =>
+    cases.map((definition) => ({
+      theme,
+      name: definition.name,
+      skipReason:
+        skips.get(`${theme}: ${definition.name}`) ??
+        (definition.plants === true && options.plants !== true
+          ? 'the backend cannot hold such names'
+          : undefined),
+      run: () => runCase(options, definition),
+    })),
+  );
+};
+
+/**
+ * Declares the conformance suite in a test framework. A skipped case keeps its place in the report, with the
+ * reason in its title.
+ * @param title what is tested: `the drive adapter`
+ * @throws TypeError as storageConformance
+ */
+export const describeStorageConformance = (
+  framework: TestFramework,
+  title: string,
+  options: ConformanceOptions,
+): void => {
+  const cases = storageConformance(options);
+  framework.describe(title, () => {
+    for (const theme of new Set(cases.map((one) => one.theme))) {
+      framework.describe(theme, () => {
+        for (const one of cases.filter((each) => each.theme === theme)) {
+          if (one.skipReason === undefined) framework.it(one.name, one.run);
+          else framework.it.skip(`${one.name} (skipped: ${one.skipReason})`, one.run);
+        }
+      });
+    }
+  });
+};

@@ -1,0 +1,74 @@
+import { Readable } from 'node:stream';
+import { AlreadyExistsError, MovedInPartError, NotEmptyError, NotFoundError } from '../../errors/errors.ts';
+import type { OperationOptions, StorageAdapter } from '../adapter.ts';
+import type { SourcePath } from '../source-path.ts';
+import { trashPaths, type TrashId } from './trash-folder.ts';
+
+const ignoreMissing = (error: unknown): void => {
+  if (!(error instanceof NotFoundError)) throw error;
+};
+
+const exists = async (
+  storage: StorageAdapter,
+  path: SourcePath,
+  options: OperationOptions = {},
+): Promise<boolean> => {
+  try {
+    await storage.stat(path, options);
+    return true;
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
+};
+
+/** Whether an erasing was cut off: its mark is there, and what it has left is listed no more. */
+export const isHalfErased = (
+  storage: StorageAdapter,
+  id: TrashId,
+  options: OperationOptions,
+): Promise<boolean> => exists(storage, trashPaths.erased(id), options);
+
+/** Marks an id as erased: its record becomes the mark, or where it is not there, a file of its own. */
+const mark = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
+  try {
+    await storage.moveFile(trashPaths.record(id), trashPaths.erased(id));
+  } catch (error) {
+    if (error instanceof MovedInPartError) return;
+    if (!(error instanceof NotFoundError)) throw error;
+    const content = Readable.from([Buffer.from('{}')], { objectMode: false });
+    await storage
+      .write(trashPaths.erased(id), content, { size: 2, createOnly: true })
+      .catch((failure: unknown) => {
+        if (!(failure instanceof AlreadyExistsError)) throw failure;
+      });
+  }
+};
+
+/**
+ * Removes what belongs to an id for good. The record becomes a mark before the first byte goes: what a crash
+ * leaves is listed no more, and a sweep knows it by the mark.
+ */
+export const eraseId = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
+  await mark(storage, id);
+  // Made by the trash under a name that cannot be guessed: what is in it belongs to the id.
+  await storage.removeFolder(trashPaths.items(id)).catch(ignoreMissing);
+  await storage.removeFile(trashPaths.record(id)).catch(ignoreMissing);
+  await storage.removeFile(trashPaths.erased(id)).catch(ignoreMissing);
+  await storage.removeEmptyFolder(trashPaths.of(id)).catch(ignoreMissing);
+};
+
+/**
+ * Removes the record of an id whose item has left it, or never came. Where something lies all the same, which
+ * a store may have brought late, it keeps its record.
+ */
+export const forgetId = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
+  try {
+    await storage.removeEmptyFolder(trashPaths.items(id)).catch(ignoreMissing);
+  } catch (error) {
+    if (error instanceof NotEmptyError) return;
+    throw error;
+  }
+  await storage.removeFile(trashPaths.record(id)).catch(ignoreMissing);
+  await storage.removeEmptyFolder(trashPaths.of(id)).catch(ignoreMissing);
+};

@@ -1,0 +1,123 @@
+import { Readable } from 'node:stream';
+import * as z from 'zod';
+import { NotFoundError, StowageError, WrongKindError } from '../../errors/errors.ts';
+import type { EntryKind, OperationOptions, ReadableStore, StorageAdapter } from '../adapter.ts';
+import { SourcePath } from '../source-path.ts';
+import { timeOf, trashPaths, type TrashId } from './trash-folder.ts';
+
+/** What is known of something in the trash. */
+export interface TrashRecord {
+  readonly id: TrashId;
+  /** Where it was. */
+  readonly path: SourcePath;
+  readonly kind: EntryKind;
+  /** Of a folder with all it holds, as far as the store reports sizes. */
+  readonly bytes: number;
+  /** Milliseconds since 1970. */
+  readonly removedAt: number;
+  readonly role: string;
+  /** Who removed it, as far as the host says. */
+  readonly subject: string | undefined;
+  /** It was not removed but replaced by newer content. */
+  readonly replaced: boolean;
+}
+
+/** More is not a record of ours. */
+const MAX_BYTES = 64 * 1024;
+const MAX_TEXT = 300;
+
+const schema = z.object({
+  path: z.string(),
+  kind: z.enum(['file', 'folder']),
+  bytes: z.number().int().nonnegative(),
+  role: z.string().max(MAX_TEXT),
+  subject: z.string().max(MAX_TEXT).optional(),
+  replaced: z.boolean().default(false),
+});
+
+/** Writes a record; it must be there before what it is about. */
+export const writeRecord = async (
+  storage: StorageAdapter,
+  { id, path, kind, bytes, removedAt, role, subject, replaced }: TrashRecord,
+  options: OperationOptions,
+): Promise<void> => {
+  const record = {
+    path: path.toString(),
+    kind,
+    bytes,
+    removedAt: new Date(removedAt).toISOString(),
+    role: role.slice(0, MAX_TEXT),
+    subject: subject?.slice(0, MAX_TEXT),
+    replaced,
+  };
+  const content = Buffer.from(JSON.stringify(record));
+  const stream = Readable.from([content], { objectMode: false });
+  await storage.write(trashPaths.record(id), stream, { size: content.length, createOnly: true, ...options });
+};
+
+const readBounded = async (stream: Readable): Promise<string | undefined> => {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  // Leaving the loop early destroys the stream.
+  for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+    length += chunk.byteLength;
+    if (length > MAX_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+};
+
+/**
+ * A record may have been written by anybody who reaches the store: its path is parsed as if sent by a client.
+ */
+const parseRecord = (id: TrashId, text: string): TrashRecord | undefined => {
+  try {
+    const { path: written, subject, ...rest } = schema.parse(JSON.parse(text));
+    const path = SourcePath.parse(written);
+    return path.isRoot ? undefined : { id, path, subject, removedAt: timeOf(id), ...rest };
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof StowageError)
+      return undefined;
+    throw error;
+  }
+};
+
+/** The record of an id; undefined where none is, or none that can be trusted. */
+const readRecord = async (
+  storage: ReadableStore,
+  id: TrashId,
+  { signal }: OperationOptions = {},
+): Promise<TrashRecord | undefined> => {
+  try {
+    const { stream } = await storage.read(trashPaths.record(id), { signal });
+    const text = await readBounded(stream);
+    return text === undefined ? undefined : parseRecord(id, text);
+  } catch (error) {
+    if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
+    throw error;
+  }
+};
+
+/** Whether what a record is about lies where it says. */
+const isThere = async (
+  storage: ReadableStore,
+  { id, path, kind }: TrashRecord,
+  options: OperationOptions,
+): Promise<boolean> => {
+  try {
+    return (await storage.stat(trashPaths.item(id, path.name), options)).kind === kind;
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
+};
+
+/** The record of something that lies in the trash; undefined where none is, or nothing lies (any more). */
+export const findRecord = async (
+  storage: ReadableStore,
+  id: TrashId,
+  options: OperationOptions,
+): Promise<TrashRecord | undefined> => {
+  const record = await readRecord(storage, id, options);
+  return record !== undefined && (await isThere(storage, record, options)) ? record : undefined;
+};

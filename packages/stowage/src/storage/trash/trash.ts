@@ -1,0 +1,135 @@
+import { NotFoundError, WrongKindError } from '../../errors/errors.ts';
+import { isRefusal } from '../../errors/refusals.ts';
+import type { EntryKind, OperationOptions, PutOptions, Stat, StorageAdapter } from '../adapter.ts';
+import { moveFolder } from '../folders.ts';
+import { measure } from '../measure.ts';
+import type { SourcePath } from '../source-path.ts';
+import { eraseId, forgetId } from './erase.ts';
+import { type TrashRecord, writeRecord } from './record.ts';
+import { newTrashId, timeOf, trashPaths } from './trash-folder.ts';
+import { trashedPath } from './trashed.ts';
+
+/** Who removes something. */
+export interface Remover {
+  readonly role: string;
+  readonly subject: string | undefined;
+}
+
+/** What is about to go into the trash. */
+export interface Removed {
+  readonly path: SourcePath;
+  readonly kind: EntryKind;
+}
+
+const move = (
+  storage: StorageAdapter,
+  kind: EntryKind,
+  from: SourcePath,
+  to: SourcePath,
+  options: PutOptions,
+): Promise<void> =>
+  kind === 'folder'
+    ? moveFolder(storage, from, to, { signal: options.signal })
+    : storage.moveFile(from, to, options);
+
+/**
+ * Writes the record, and then lets `bring` bring the item. When the store refuses that, the record goes
+ * again.
+ */
+const enter = async (
+  storage: StorageAdapter,
+  { path, kind }: Removed,
+  by: Remover & { readonly replaced: boolean },
+  options: OperationOptions,
+  bring: (target: SourcePath) => Promise<void>,
+): Promise<TrashRecord> => {
+  const { bytes } = await measure(storage, path, kind, options);
+  const id = newTrashId();
+  const record = { id, path, kind, bytes, removedAt: timeOf(id), ...by };
+  await writeRecord(storage, record, options);
+  try {
+    await bring(trashPaths.item(id, path.name));
+  } catch (error) {
+    // An item that may still come, or has come in part, could not be reached without its record.
+    if (isRefusal(error)) await forgetId(storage, id).catch(() => undefined);
+    throw error;
+  }
+  return record;
+};
+
+/**
+ * Moves something into the trash of its store. Whatever happens it is whole in one of the two: its record is
+ * there before it comes. A store that moves by copying may have it in both after a crash.
+ * @throws NotFoundError, and errors of moving
+ */
+export const putIntoTrash = (
+  storage: StorageAdapter,
+  item: Removed,
+  by: Remover,
+  options: OperationOptions,
+): Promise<TrashRecord> =>
+  enter(storage, item, { ...by, replaced: false }, options, (target) =>
+    // Only this operation knows the new folder, and a move that may replace is one step where one that may
+    // only create is two.
+    move(storage, item.kind, item.path, target, { signal: options.signal }),
+  );
+
+/** Copies a file into the trash that is about to be replaced. @throws NotFoundError, WrongKindError */
+export const copyIntoTrash = (
+  storage: StorageAdapter,
+  path: SourcePath,
+  by: Remover,
+  options: OperationOptions,
+): Promise<TrashRecord> =>
+  enter(storage, { path, kind: 'file' }, { ...by, replaced: true }, options, (target) =>
+    storage.copyFile(path, target, { createOnly: true, ...options }),
+  );
+
+/**
+ * Moves something out of the trash, create-only; its record stays for `leaveTrash`.
+ * @throws AlreadyExistsError; NotFoundError when another operation was faster
+ */
+export const takeFromTrash = (
+  storage: StorageAdapter,
+  record: TrashRecord,
+  to: SourcePath,
+  options: OperationOptions,
+): Promise<void> => move(storage, record.kind, trashedPath(record), to, { createOnly: true, ...options });
+
+/**
+ * The file in the trash where the very file lies at a path too: an earlier restoring was cut off between
+ * giving the name and taking away the other one. Where versions go by content, a file of the same content
+ * counts as well: nothing is lost by it.
+ */
+export const twinOf = async (
+  storage: StorageAdapter,
+  record: TrashRecord,
+  to: SourcePath,
+  options: OperationOptions,
+): Promise<Stat | undefined> => {
+  if (record.kind === 'folder') return undefined;
+  const looks = [trashedPath(record), to].map(async (path) => {
+    try {
+      return await storage.stat(path, options);
+    } catch (error) {
+      if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
+      throw error;
+    }
+  });
+  const [here, there] = await Promise.all(looks);
+  return here?.etag !== undefined && here.etag === there?.etag ? here : undefined;
+};
+
+/** Removes what is left in the trash of an item that is back: its record, and before it the `twin`. */
+export const leaveTrash = async (
+  storage: StorageAdapter,
+  record: TrashRecord,
+  twin: Stat | undefined,
+): Promise<void> => {
+  if (twin !== undefined) await storage.removeFile(trashedPath(record), { ifUnchanged: twin });
+  await forgetId(storage, record.id);
+};
+
+/** Removes something in the trash for good. */
+export const eraseFromTrash = (storage: StorageAdapter, { id }: TrashRecord): Promise<void> =>
+  eraseId(storage, id);

@@ -1,2 +1,0 @@
-/** For adapters: how a package that only some need is loaded at its first use. */
-export { importOptional as loadOptional } from '../errors/optional-package.ts';

@@ -1,0 +1,83 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openSftpAdapter, parseSftpOptions } from '#internals';
+import type { SftpAdapter } from '../../packages/stowage/dist/adapters/remote/sftp/adapter.js';
+import { freePort } from './server-processes.ts';
+import { makeBase, ownedByRunner, runner, startProgram, type RunningServer } from './programs.ts';
+
+/** A real SFTP server on a free port of this machine. */
+export interface SftpServer extends RunningServer {
+  /** What a source needs to reach it. */
+  readonly options: {
+    readonly host: string;
+    readonly port: number;
+    readonly username: string;
+    readonly directory: string;
+    readonly hostKey: string;
+    readonly password?: string;
+    readonly privateKey?: string;
+  };
+  /** The folder on disk. */
+  readonly data: string;
+  /** Where the keys are. */
+  readonly base: string;
+}
+
+export const hasSshd = existsSync('/usr/sbin/sshd') && existsSync('/usr/bin/ssh-keygen');
+
+/** Makes a pair of keys; gives the path of the private one. */
+export const makeKey = async (base: string, name: string, passphrase = ''): Promise<string> => {
+  const path = join(base, name);
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', passphrase, '-C', name, '-f', path]);
+  await ownedByRunner(path);
+  return path;
+};
+
+/**
+ * OpenSSH. `denied` are requests that it does not know, such as `posix-rename`; `directives` are further
+ * lines of its configuration.
+ */
+export const startSshd = async (denied: readonly string[] = [], directives = ''): Promise<SftpServer> => {
+  const { base, data } = await makeBase();
+  const port = await freePort();
+  const [host, login] = [await makeKey(base, 'host'), await makeKey(base, 'login')];
+  await writeFile(join(base, 'authorized'), await readFile(`${login}.pub`));
+  const lines = [
+    `Port ${String(port)}`,
+    'ListenAddress 127.0.0.1',
+    `HostKey ${host}`,
+    `PidFile ${base}/pid`,
+    `AuthorizedKeysFile ${base}/authorized`,
+    'StrictModes no',
+    'UsePAM no',
+    'PasswordAuthentication no',
+    'KbdInteractiveAuthentication no',
+    'MaxStartups 100',
+    `Subsystem sftp internal-sftp${denied.length === 0 ? '' : ` -P ${denied.join(',')}`}`,
+    directives,
+  ];
+  await writeFile(join(base, 'sshd.conf'), `${lines.join('\n')}\n`);
+  const server = await startProgram(base, '/usr/sbin/sshd', ['-D', '-f', join(base, 'sshd.conf')], [port]);
+  const options = {
+    host: '127.0.0.1',
+    port,
+    username: runner.name,
+    directory: data,
+    hostKey: await readFile(`${host}.pub`, 'utf8'),
+    privateKey: await readFile(login, 'utf8'),
+  };
+  return { ...server, options, data, base };
+};
+
+/** A store of the built package on a server; `root` is a folder below its directory. */
+export const openSftpStore = (
+  server: Pick<SftpServer, 'options'>,
+  options: object = {},
+  root = '',
+): SftpAdapter => {
+  const parsed = parseSftpOptions({ ...server.options, ...options });
+  if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
+  return openSftpAdapter(parsed.value, root);
+};
