@@ -20,7 +20,9 @@ const good = (): object => ({
 
 describe('stowage', () => {
   it('shows its commands and its version', async () => {
-    const { version } = JSON.parse(await readFile('packages/stowage/package.json', 'utf8')) as { version: string };
+    const { version } = JSON.parse(await readFile('packages/stowage/package.json', 'utf8')) as {
+      version: string;
+    };
     const help = await runToEnd(['--help']);
     expect(help).toMatchObject({ status: 0, stderr: '' });
     for (const word of [
