@@ -40,7 +40,7 @@ const copyPackage = async (from, to) => {
   const { files } = await manifestOf(from);
   const declarations = await reachableDeclarations(from);
   const isTaken = (path) => !path.endsWith('.d.ts') || declarations.has(path);
-  for (const name of ['package.json', ...files.filter((one) => !one.startsWith('!'))])
+  for (const name of ['package.json', 'README.md', ...files.filter((one) => !one.startsWith('!'))])
     if (existsSync(join(from, name)))
       await cp(join(from, name), join(to, name), { recursive: true, filter: isTaken });
 };
