@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -172,14 +172,40 @@ describe('what is swept at the start, and what is not', () => {
 });
 
 describe('the temporary folder', () => {
-  it('is there only while something is in it', async () => {
+  it('is made for the first content, holds nothing when all is committed, and goes with the store', async () => {
     const adapter = await open();
     expect(await everything()).toEqual([]);
     const staged = await Promise.all(['a', 'b'].map((name) => adapter.stage(content(name))));
-    expect((await everything()).filter((path) => path.startsWith(TEMP)).length).toBeGreaterThan(2);
+    const own = (await everything()).filter((path) => path.startsWith(TEMP));
+    expect(own).toHaveLength(4);
     await staged[0]?.commit(at('a.txt'));
     await staged[1]?.discard();
+    expect(await everything()).toEqual([...own.slice(0, 2), 'a.txt']);
+    await adapter.close();
     expect(await everything()).toEqual(['a.txt']);
+  });
+
+  it('is made again when it was removed between two uploads', async () => {
+    const adapter = await open();
+    await adapter.write(at('a.txt'), content('first'));
+    for (const folder of [join(TEMP, (await readdir(join(root, TEMP)))[0] ?? ''), TEMP]) {
+      await rm(join(root, folder), { recursive: true });
+      await adapter.write(at('a.txt'), content(folder));
+      expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe(folder);
+    }
+    await adapter.close();
+    expect(await everything()).toEqual(['a.txt']);
+  });
+
+  it('is open only while it is in use, so that a volume can be unmounted', async () => {
+    const adapter = await open();
+    await adapter.write(at('a.txt'), content('first'));
+    if (process.platform === 'linux') {
+      const held = (await readdir('/proc/self/fd')).map((fd) =>
+        readlink(`/proc/self/fd/${fd}`).catch(() => ''),
+      );
+      expect((await Promise.all(held)).filter((path) => path.startsWith(root))).toEqual([]);
+    }
     await adapter.close();
   });
 

@@ -61,7 +61,11 @@ describe.skipIf(!canMount)(
       await rm(root, { recursive: true });
     });
 
-    const everything = async (): Promise<string[]> => (await readdir(root, { recursive: true })).sort();
+    /** All paths but the empty folders for what has no name yet, which stay as long as the store. */
+    const everything = async (): Promise<string[]> =>
+      (await readdir(root, { recursive: true }))
+        .filter((path) => !/(?:^|\/)\.stowage-tmp(?:\/[^/]+)?$/u.test(path))
+        .sort();
 
     it('takes writes whole, and createOnly is decided there too', async () => {
       await adapter.write(at('mounted/deep/a.txt'), content('one'));

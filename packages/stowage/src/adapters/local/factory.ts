@@ -10,12 +10,13 @@ import { LocalAdapter } from './adapter.ts';
 import { type Confinement, HandleConfinement, type OpenFolder, PathConfinement } from './confinement.ts';
 import { ReadMemory } from './file-stream.ts';
 import { FolderWalker } from './folder-walker.ts';
+import type { LocalStore } from './local-store.ts';
 import { TEMP_PREFIX } from './names.ts';
 import { ScanThread } from './scan-thread.ts';
 import { exactRootAt, SmallFiles } from './small-files.ts';
 import { sweepLeftovers } from './sweep.ts';
 import { lstatOf, makeDirectory, openDirectory, removeEmpty } from './system.ts';
-import { TempAreas } from './temp-areas.ts';
+import { TempAreas } from './temp-area.ts';
 
 const MOST_NAMES = 64;
 /** Opened ones that are remembered: tenants open and close theirs again and again. */
@@ -108,14 +109,16 @@ const chooseConfinement = async (root: string, wanted: LocalOptions['confinement
 
 /** No request waits for it: leftovers are in no request's way. `stop` waits for the sweep that runs. */
 const sweepNowAndThen = (
-  root: string,
-  walker: FolderWalker,
+  { root, walker, areas }: Pick<LocalStore, 'root' | 'walker' | 'areas'>,
   log: Logger,
 ): { readonly stop: () => Promise<void> } => {
   let running = Promise.resolve();
   const sweep = (): void => {
     // Entries that resist are logged there. A root that cannot be opened fails whatever is asked of it.
-    running = running.then(() => sweepLeftovers(root, walker, Date.now(), log)).catch(() => undefined);
+    running = running
+      .then(() => Promise.all([areas.touch(), sweepLeftovers(root, walker, Date.now(), log)]))
+      .then(() => undefined)
+      .catch(() => undefined);
   };
   const timer = setInterval(sweep, SWEEP_MS).unref();
   sweep();
@@ -155,8 +158,8 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
         },
       );
     }
-    const sweeping = options.sweeps === false ? undefined : sweepNowAndThen(root, walker, log);
     const areas = await TempAreas.create(root, walker);
+    const sweeping = options.sweeps === false ? undefined : sweepNowAndThen({ root, walker, areas }, log);
     const own = new ScanThread();
     const scans = options.scans ?? { thread: own, release: () => own.close() };
     const capabilities = {

@@ -5,7 +5,7 @@ import type { ReadMemory } from './file-stream.ts';
 import type { FolderWalker } from './folder-walker.ts';
 import type { ScanThread } from './scan-thread.ts';
 import type { ExactRoot, SmallFiles } from './small-files.ts';
-import type { TempAreas } from './temp-areas.ts';
+import type { TempAreas } from './temp-area.ts';
 
 /** What the operations of one local store work with. */
 export interface LocalStore {

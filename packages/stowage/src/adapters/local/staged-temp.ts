@@ -30,8 +30,7 @@ import { writeChunks } from './file-content.ts';
 import { attempt } from './local-store.ts';
 import { flushFolder, type OpenedFolder, type FolderWalker } from './folder-walker.ts';
 import { lockKey, nameFile } from './naming.ts';
-import type { TempLease } from './temp-area.ts';
-import type { TempAreas } from './temp-areas.ts';
+import type { TempAreas, TempLease } from './temp-area.ts';
 
 const READ_BYTES = 256 * 1024;
 

@@ -5,7 +5,7 @@ import { readRecord } from './across.ts';
 import type { OpenFolder } from './confinement.ts';
 import { besidePrefix, TEMP_PREFIX } from './names.ts';
 import type { FolderWalker } from './folder-walker.ts';
-import { mountsBelow } from './temp-areas.ts';
+import { mountsBelow } from './temp-area.ts';
 import { removeTree } from './trees.ts';
 import { lstatOf, readNames, removeEmpty, unlinkFile } from './system.ts';
 

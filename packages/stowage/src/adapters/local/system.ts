@@ -45,6 +45,9 @@ export const followedStat = (path: Name): Promise<fs.BigIntStats> =>
     fs.stat(path, { bigint: true }, (error, stats) => (error ? reject(error) : resolve(stats))),
   );
 
+export const changeTimes: (path: Name, accessed: number, modified: number) => Promise<void> = promisify(
+  fs.utimes,
+);
 export const setTimes: (fd: number, accessed: number, modified: number) => Promise<void> = promisify(
   fs.futimes,
 );

@@ -1,15 +1,27 @@
+import { randomUUID } from 'node:crypto';
 import { StorageDeniedError } from '../../errors/errors.ts';
+import { readProcessMark } from '../../basics/files/process-mark.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
 import { makeTemporaryFolder, sweepTemporaryFolders } from '../../basics/files/temporary-folder.ts';
-import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
-import { TEMP_PREFIX } from './names.ts';
+import { SourcePath } from '../../storage/source-path.ts';
+import {
+  HandleConfinement,
+  PathConfinement,
+  openRoot,
+  type Confinement,
+  type OpenFolder,
+} from './confinement.ts';
+import type { FolderWalker } from './folder-walker.ts';
+import { isReserved, TEMP_PREFIX } from './names.ts';
+import { changeTimes, makeDirectory, readMountPoints, realPathOf, removeEmpty } from './system.ts';
 import { emptyFolder } from './trees.ts';
-import { makeDirectory, removeEmpty } from './system.ts';
 
+/** So often the folder is made again when other instances remove the one above it as they end. */
 const ATTEMPTS = 100;
 const ELSEWHERE_PREFIX = 'stowage-area-';
 /** The root may not be written, and folders in it perhaps may: a common layout of web hosts. */
 const NOT_WRITABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM', 'EROFS']);
+
 /** The right to use the area until `release`. */
 export interface TempLease {
   /** The folder of this instance. */
@@ -18,23 +30,28 @@ export interface TempLease {
   release(): Promise<void>;
 }
 
+const makeUnlessThere = async (path: string | Buffer, mode: number): Promise<void> => {
+  await makeDirectory(path, mode).catch((error: unknown) => {
+    if (systemCode(error) !== 'EEXIST') throw error;
+  });
+};
+
 /**
  * Where an adapter keeps what has no name yet: `.stowage-tmp/<instance>` in the root or in a volume mounted
  * below it, on the same file system, so that a link or a rename gives a file its name. The instance's name
  * identifies the process, so that the leftovers of a killed one can be told from files in use. The folder is
- * there only while it is used. Where the root may not be written it is a folder of the system's own for
- * temporary files.
+ * made at its first use and removed with the store; it is open only while it is used, so that a volume can be
+ * unmounted. Where the root may not be written it is a folder of the system's own for temporary files.
  */
 export class TempArea {
   readonly instance: string;
   readonly #confinement: Confinement;
   readonly #confinementOf: (root: string) => Confinement;
-  /** A folder of the system's own for temporary files, while it stands in for the one in the root. */
+  /** A folder of the system's own for temporary files that has stood in for the one in the root. */
   #elsewhere: string | undefined;
-  #sweeping: Promise<void> | undefined;
+  #isMade = false;
   #users = 0;
   #opening: Promise<OpenFolder> | undefined;
-  #clearing: Promise<void> = Promise.resolve();
 
   /** @param confinementOf confines to a folder outside of the root */
   constructor(confinement: Confinement, confinementOf: (root: string) => Confinement, instance: string) {
@@ -46,16 +63,15 @@ export class TempArea {
   /** Makes the area when it is not there. Errors of the system. */
   async lease(): Promise<TempLease> {
     this.#users += 1;
-    // Not while the last user's folder is being taken away.
-    const opening = (this.#opening ??= this.#clearing.then(() => this.#make()));
+    const opening = (this.#opening ??= this.#open());
     try {
       const folder = await opening;
       let isHeld = true;
       const release = async (): Promise<void> => {
-        if (isHeld) {
-          isHeld = false;
-          await this.#release();
-        }
+        if (!isHeld) return;
+        isHeld = false;
+        this.#users -= 1;
+        if (this.#users === 0) await this.#closeFolder();
       };
       return { folder, release };
     } catch (error) {
@@ -65,35 +81,26 @@ export class TempArea {
     }
   }
 
-  /** Removes the area with all that is left in it. */
+  /** Shows other machines, which cannot see this process, that the folder is in use. Never rejects. */
+  async touch(): Promise<void> {
+    if (!this.#isMade) return;
+    const lease = await this.lease().catch(() => undefined);
+    const now = Date.now() / 1000;
+    if (lease !== undefined) await changeTimes(lease.folder.self, now, now).catch(() => undefined);
+    await lease?.release();
+  }
+
+  /** Removes the area with all that is left in it. What cannot be removed is swept at the next start. */
   async close(): Promise<void> {
-    const folder = await this.#opening?.catch(() => undefined);
-    if (folder !== undefined) await emptyFolder(this.#confinement, folder).catch(() => undefined);
-    await this.#clear();
+    if (this.#isMade || this.#elsewhere !== undefined) await this.#remove().catch(() => undefined);
   }
 
-  async #release(): Promise<void> {
-    this.#users -= 1;
-    if (this.#users === 0) await this.#clear();
-  }
-
-  #clear(): Promise<void> {
-    const opening = this.#opening;
-    this.#opening = undefined;
-    this.#clearing = this.#clearing.then(async () => {
-      await (await opening?.catch(() => undefined))?.close();
-      // A folder that cannot be removed is swept at the next start.
-      if (opening !== undefined) await this.#removeFolders().catch(() => undefined);
-    });
-    return this.#clearing;
-  }
-
-  async #removeFolders(): Promise<void> {
-    if (this.#elsewhere !== undefined) {
-      await removeEmpty(this.#elsewhere);
-      this.#elsewhere = undefined;
-      return;
-    }
+  async #remove(): Promise<void> {
+    const { folder } = await this.lease();
+    this.#isMade = false;
+    await emptyFolder(this.#confinement, folder).catch(() => undefined);
+    await this.#closeFolder();
+    if (this.#elsewhere !== undefined) await removeEmpty(this.#elsewhere).catch(() => undefined);
     const root = await this.#confinement.openRoot();
     try {
       await removeEmpty(root.at(`${TEMP_PREFIX}/${this.instance}`));
@@ -104,19 +111,18 @@ export class TempArea {
     }
   }
 
-  async #make(): Promise<OpenFolder> {
+  async #closeFolder(): Promise<void> {
+    const opening = this.#opening;
+    this.#opening = undefined;
+    await (await opening?.catch(() => undefined))?.close();
+  }
+
+  async #open(): Promise<OpenFolder> {
     const root = await openRoot(this.#confinement);
     try {
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          return await this.#makeIn(root);
-        } catch (error) {
-          // Another instance has taken the empty folder away at the same moment.
-          if (systemCode(error) !== 'ENOENT' || attempt === ATTEMPTS) throw error;
-        }
-      }
+      return await this.#openIn(root);
     } catch (error) {
-      if (NOT_WRITABLE.has(systemCode(error))) return await this.#makeElsewhere();
+      if (NOT_WRITABLE.has(systemCode(error))) return await this.#openElsewhere();
       if (systemCode(error) !== 'ENOTDIR') throw error;
       throw new StorageDeniedError({ detail: `${TEMP_PREFIX} in the root is not a folder`, cause: error });
     } finally {
@@ -124,28 +130,135 @@ export class TempArea {
     }
   }
 
-  /** Files are then copied to a reserved name beside their target, unless it is on the same file system. */
-  async #makeElsewhere(): Promise<OpenFolder> {
-    await (this.#sweeping ??= sweepTemporaryFolders(ELSEWHERE_PREFIX));
-    this.#elsewhere = await makeTemporaryFolder(ELSEWHERE_PREFIX);
-    return this.#confinementOf(this.#elsewhere).openRoot();
+  async #openIn(root: OpenFolder): Promise<OpenFolder> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#openOrMake(root);
+      } catch (error) {
+        if (systemCode(error) !== 'ENOENT' || attempt === ATTEMPTS) throw error;
+        await makeUnlessThere(root.at(TEMP_PREFIX), 0o777);
+      }
+    }
   }
 
-  async #makeIn(root: OpenFolder): Promise<OpenFolder> {
-    await makeUnlessThere(root, TEMP_PREFIX, 0o777);
+  async #openOrMake(root: OpenFolder): Promise<OpenFolder> {
     const area = await this.#confinement.openChild(root, TEMP_PREFIX);
     try {
       // No other program looks into unfinished files.
-      await makeUnlessThere(area, this.instance, 0o700);
+      if (!this.#isMade) await makeUnlessThere(area.at(this.instance), 0o700);
+      this.#isMade = true;
       return await this.#confinement.openChild(area, this.instance);
+    } catch (error) {
+      // An administrator may have removed it.
+      if (systemCode(error) === 'ENOENT') this.#isMade = false;
+      throw error;
     } finally {
       await area.close();
     }
   }
+
+  /** Files are then copied to a reserved name beside their target, unless it is on the same file system. */
+  async #openElsewhere(): Promise<OpenFolder> {
+    const known = this.#elsewhere;
+    if (known === undefined) await sweepTemporaryFolders(ELSEWHERE_PREFIX);
+    else {
+      const folder = await this.#confinementOf(known)
+        .openRoot()
+        .catch(() => undefined);
+      if (folder !== undefined) return folder;
+    }
+    this.#elsewhere = await makeTemporaryFolder(ELSEWHERE_PREFIX);
+    return this.#confinementOf(this.#elsewhere).openRoot();
+  }
 }
 
-const makeUnlessThere = async (folder: OpenFolder, name: string, mode: number): Promise<void> => {
-  await makeDirectory(folder.at(name), mode).catch((error: unknown) => {
-    if (systemCode(error) !== 'EEXIST') throw error;
+/** For so long the list of mounts counts: content for a volume that was mounted since is copied across. */
+const CURRENT_MS = 1000;
+const MOST_AREAS = 64;
+
+/** Folders of a root that are mount points, where the system has a list of them. */
+export const mountsBelow = async (root: string): Promise<readonly SourcePath[]> => {
+  const [real, points] = await Promise.all([realPathOf(root), readMountPoints()]);
+  const prefix = real.endsWith('/') ? real : `${real}/`;
+  return points.flatMap((point) => {
+    if (!point.startsWith(prefix)) return [];
+    try {
+      const path = point
+        .slice(prefix.length)
+        .split('/')
+        .reduce((way, name) => way.below(name), SourcePath.root);
+      return path.segments.some(isReserved) ? [] : [path];
+    } catch {
+      // No path can lead there.
+      return [];
+    }
   });
 };
+
+const confinedBelow = (walker: FolderWalker, path: SourcePath): Confinement => ({
+  holds: walker.confinement.holds,
+  openRoot: () => walker.open(path),
+  unheldRoot: () => undefined,
+  openChild: (folder, name) => walker.confinement.openChild(folder, name),
+});
+
+/**
+ * The temporary areas of a store: one in its root and one in each volume that is mounted below it, so that a
+ * link or a rename gives a file its name there too, and a small root does not limit a big volume.
+ */
+export class TempAreas {
+  readonly instance: string;
+  readonly #root: string;
+  readonly #walker: FolderWalker;
+  readonly #main: TempArea;
+  readonly #mounted = new Map<string, TempArea>();
+  #mounts: Promise<readonly SourcePath[]> = Promise.resolve([]);
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  private constructor(root: string, walker: FolderWalker, instance: string) {
+    this.#root = root;
+    this.#walker = walker;
+    this.instance = instance;
+    this.#main = new TempArea(walker.confinement, this.#confinementOf, instance);
+  }
+
+  static async create(root: string, walker: FolderWalker): Promise<TempAreas> {
+    return new TempAreas(root, walker, `${await readProcessMark()}-${randomUUID().slice(0, 8)}`);
+  }
+
+  /** The area on the file system of a folder, which need not be there yet. */
+  async near(folder: SourcePath): Promise<TempArea> {
+    if (folder.isRoot) return this.#main;
+    const mounts = (await this.#currentMounts()).filter((mount) => mount.contains(folder));
+    const [mount] = mounts.toSorted((one, other) => other.segments.length - one.segments.length);
+    if (mount === undefined) return this.#main;
+    const known = this.#mounted.get(mount.toString());
+    if (known !== undefined || this.#mounted.size >= MOST_AREAS) return known ?? this.#main;
+    const area = new TempArea(confinedBelow(this.#walker, mount), this.#confinementOf, this.instance);
+    this.#mounted.set(mount.toString(), area);
+    return area;
+  }
+
+  /** @see TempArea.touch */
+  async touch(): Promise<void> {
+    await Promise.all([this.#main, ...this.#mounted.values()].map((area) => area.touch()));
+  }
+
+  /** Removes the areas with all that is left in them. */
+  async close(): Promise<void> {
+    await Promise.all([this.#main, ...this.#mounted.values()].map((area) => area.close()));
+  }
+
+  #currentMounts(): Promise<readonly SourcePath[]> {
+    const now = performance.now();
+    if (now - this.#readAt > CURRENT_MS) {
+      this.#readAt = now;
+      this.#mounts = mountsBelow(this.#root).catch(() => []);
+    }
+    return this.#mounts;
+  }
+
+  /** Confines to a folder outside of the root. */
+  readonly #confinementOf = (folder: string): Confinement =>
+    this.#walker.confinement.holds ? new HandleConfinement(folder) : new PathConfinement(folder);
+}
