@@ -23,7 +23,6 @@ export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly Opt
     }));
   }),
   ...(settings.auth?.jwt === undefined ? [] : [{ name: 'jose', purpose: 'auth.jwt' }]),
-  ...(settings.tus === undefined ? [] : [{ name: '@tus/server', purpose: 'tus' }]),
   ...(settings.rateLimits === undefined ? [] : [{ name: 'rate-limiter-flexible', purpose: 'rateLimits' }]),
   ...(settings.redis === undefined ? [] : [{ name: 'ioredis', purpose: 'redis' }]),
 ];

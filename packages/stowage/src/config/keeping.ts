@@ -124,8 +124,8 @@ export const keepingShape = {
   tus: setting(
     tusSchema.optional(),
     global(
-      'Take uploads in parts (tus 1.0) at `/tus`, which go on after a broken connection. Absent: off. Needs the ' +
-        'package "@tus/server", and `stateDirectory` or `directory`.',
+      'Take uploads in parts (tus 1.0) at `/tus`, which go on after a broken connection. Absent: off. Needs ' +
+        '`stateDirectory` or `directory`.',
     ),
   ),
   audit: setting(auditSchema.optional(), global('Write every change, and who made it, into a file.')),

@@ -4,11 +4,10 @@ import { InternalError, MethodNotAllowedError } from '../errors/errors.ts';
 import { parseParameters } from '../parameters/parse.ts';
 import { ParameterDraft } from '../parameters/raw.ts';
 import { textBoundsOf } from '../parameters/text-bounds.ts';
-import type { TusAnswer, TusRequest } from './tus/resumable-uploads.ts';
-import { TUS_VERSION } from './tus/protocol-errors.ts';
-import type { AnnouncedUpload, ArrivedFile } from './tus/upload.ts';
+import { offeredHeaders, TUS_VERSION } from './tus/protocol.ts';
+import type { AnnouncedUpload, ArrivedFile, TusAnswer, TusRequest } from './tus/request.ts';
 import { createActionContext, createAdmission, type Granted } from './action-context.ts';
-import { handOn } from './body/hand-on.ts';
+import { withBatches } from './body/batches.ts';
 import { answerOptions, type CorsVerdict, refuseCrossSite } from './cors.ts';
 import type { PipelineDependencies } from './dependencies.ts';
 import { clientWording } from './error-response.ts';
@@ -132,7 +131,7 @@ const serviceFor = (
   };
 };
 
-const plainResponse = ({ status, headers, body }: TusAnswer): ConnectorResponse => ({
+const plainResponse = ({ status, headers, body = '' }: TusAnswer): ConnectorResponse => ({
   status,
   headers: {
     'cache-control': 'no-store',
@@ -165,16 +164,21 @@ export const answerTus = async (
   requireMethod(method, path);
   if (method === 'OPTIONS') {
     const { headers, ...rest } = answerOptions(request, cors, METHODS, METHODS);
-    return { ...rest, headers: { ...headers, ...(await resumable.describe()) } };
+    return { ...rest, headers: { ...headers, ...offeredHeaders } };
   }
   if (settings.refuseCrossSite) refuseCrossSite(request, cors);
   const lease = await leaseSources(dependencies, request, path.ownSegments);
   scope.holdLease(lease);
   const access = await authorize(dependencies, request, scope);
   const service = serviceFor(dependencies, { access, lease, scope }, request);
-  const asked = { method, id, headers: request.headers, locationOf: locationFor(request), ...service };
+  const { headers, signal } = request;
+  const asked = { method, id, headers, signal, locationOf: locationFor(request), ...service };
   const hasBody = method === 'POST' || method === 'PATCH';
-  const respond = (body?: ReadableStream<Uint8Array>): Promise<TusAnswer> =>
-    resumable.answer({ ...asked, body });
-  return plainResponse(await (hasBody ? handOn(request, dependencies.times, respond) : respond()));
+  const body = hasBody ? request.body : undefined;
+  const answered = withBatches(
+    { headers: hasBody ? headers : {}, signal, body },
+    dependencies.times,
+    (part) => resumable.answer({ ...asked, ...part }),
+  );
+  return plainResponse(await answered);
 };

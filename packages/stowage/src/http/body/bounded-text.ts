@@ -27,12 +27,12 @@ const decompressors = new Map([
 ]);
 
 /** The body as it was sent. @throws BodyTooLargeError as soon as the limit is passed */
-const collect = async (body: Readable, signal: AbortSignal, stallMs: number): Promise<Buffer> => {
+const collect = async (body: Readable, signal: AbortSignal, times: BodyTimes): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let length = 0;
   await pour(body, {
     signal,
-    stallMs,
+    times,
     write: (chunk) => {
       length += chunk.length;
       if (length > TEXT_LIMIT) throw new BodyTooLargeError();
@@ -70,7 +70,7 @@ export const readBoundedText = async (
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(new RequestTimeoutError()), times.textMs);
   try {
-    const sent = await collect(body, AbortSignal.any([signal, late.signal]), times.stallMs);
+    const sent = await collect(body, AbortSignal.any([signal, late.signal]), times);
     const bytes = isPlain ? sent : await decompressed(sent, encoding);
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {

@@ -2,14 +2,10 @@ import busboy, { type Busboy } from 'busboy';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { MAX_FORM_PARTS, type UploadedFile } from '../../changes/uploaded-file.ts';
-import {
-  BodyTooLargeError,
-  BrokenBodyError,
-  RequestTimeoutError,
-  StowageError,
-} from '../../errors/errors.ts';
+import { BodyTooLargeError, BrokenBodyError, StowageError } from '../../errors/errors.ts';
 import { ParameterDraft, type RawParameters } from '../../parameters/raw.ts';
 import type { TextBounds } from '../../parameters/text-bounds.ts';
+import { refuseEncoding } from './batches.ts';
 import type { BodyContext } from './bounded-text.ts';
 import { pour, type BodyTimes } from './pour.ts';
 
@@ -94,7 +90,6 @@ class FormReader {
   /** Files in the queue, the one that is being received included. */
   #waiting = 0;
   #wake: (() => void) | undefined;
-  #pausedMs = 0;
   #fieldBytes = 0;
   readonly #stop = new AbortController();
 
@@ -134,17 +129,15 @@ class FormReader {
 
   async #pour(body: Readable, signal: AbortSignal, times: BodyTimes): Promise<void> {
     const most = this.#receiver.largestFile * MAX_FORM_PARTS + OVERHEAD_BYTES;
-    const begun = Date.now();
     let bytes = 0;
     await pour(body, {
       // The body is let go as soon as the form has failed: it is drained elsewhere then.
       signal: AbortSignal.any([signal, this.#stop.signal]),
-      stallMs: times.stallMs,
+      times,
+      isPaced: true,
       write: (chunk) => {
         bytes += chunk.length;
         if (bytes > most) throw new BodyTooLargeError();
-        if (Date.now() - begun - this.#pausedMs > times.formMs + bytes / times.formBytesPerMs)
-          throw new RequestTimeoutError();
         const isFull = !this.#parser.write(chunk);
         return isFull || this.#waiting > 1 ? this.#catchUp(isFull) : undefined;
       },
@@ -157,13 +150,10 @@ class FormReader {
    * buffers.
    */
   async #catchUp(isFull: boolean): Promise<void> {
-    const pausedAt = Date.now();
     await Promise.all([
       isFull ? new Promise((resolve) => this.#parser.once('drain', resolve)) : undefined,
       this.#caughtUp(),
     ]);
-    // Time that we took is not the client's.
-    this.#pausedMs += Date.now() - pausedAt;
   }
 
   /** Resolves when no file waits behind the one that is being received. */
@@ -248,10 +238,6 @@ export const readMultipart = async (
   context: BodyContext,
   reading: FormReading,
 ): Promise<FormContent> => {
-  const { headers } = context;
-  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
-  if (encoding !== '' && encoding !== 'identity') {
-    throw new BrokenBodyError('The encoding of the request body is not supported.');
-  }
-  return new FormReader(headers['content-type'] ?? '', reading).read(body, context);
+  refuseEncoding(context);
+  return new FormReader(context.headers['content-type'] ?? '', reading).read(body, context);
 };

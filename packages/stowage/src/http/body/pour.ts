@@ -17,12 +17,35 @@ export interface BodyTimes {
 
 export const bodyTimes: BodyTimes = { stallMs: 60_000, textMs: 30_000, formMs: 60_000, formBytesPerMs: 1 };
 
-/** Where a body is poured, and how long it may be silent. */
+/** Where a body is poured, and how long it may take. */
 export interface PourOptions {
   readonly signal: AbortSignal;
-  readonly stallMs: number;
+  readonly times: BodyTimes;
+  /** Whether the body must come at `formBytesPerMs` after a while; pauses of `write` do not count. */
+  readonly isPaced?: boolean;
   /** Takes a chunk; a promise pauses the body until it resolves. May throw to stop. */
   write(chunk: Buffer): Promise<void> | undefined;
+}
+
+/** Judges how fast a body comes. */
+class Pace {
+  readonly #options: PourOptions;
+  readonly #begun = Date.now();
+  #bytes = 0;
+  /** Time that the writer took is not the client's. */
+  pausedMs = 0;
+
+  constructor(options: PourOptions) {
+    this.#options = options;
+  }
+
+  /** @throws RequestTimeoutError when the body is slower than its times allow */
+  count(bytes: number): void {
+    const { isPaced = false, times } = this.#options;
+    this.#bytes += bytes;
+    const allowed = times.formMs + this.#bytes / times.formBytesPerMs;
+    if (isPaced && Date.now() - this.#begun - this.pausedMs > allowed) throw new RequestTimeoutError();
+  }
 }
 
 const readFailure = (cause: unknown): Error =>
@@ -37,10 +60,11 @@ const readFailure = (cause: unknown): Error =>
  */
 export const pour = (body: Readable, options: PourOptions): Promise<void> =>
   new Promise((resolve, reject) => {
+    const pace = new Pace(options);
     let settled = false;
     const stalled = setTimeout(() => {
       if (!body.isPaused()) fail(new RequestTimeoutError());
-    }, options.stallMs);
+    }, options.times.stallMs);
 
     const settle = (): boolean => {
       if (settled) return false;
@@ -57,20 +81,24 @@ export const pour = (body: Readable, options: PourOptions): Promise<void> =>
       body.on('error', () => undefined);
       reject(error instanceof Error ? error : new Error('The request was given up.', { cause: error }));
     };
-    const goOn = (): void => {
-      if (settled) return;
-      stalled.refresh();
-      body.resume();
+    const pauseUntil = (end: Promise<void>): void => {
+      const pausedAt = Date.now();
+      body.pause();
+      end.then(() => {
+        if (settled) return;
+        pace.pausedMs += Date.now() - pausedAt;
+        stalled.refresh();
+        body.resume();
+      }, fail);
     };
     const onData = (data: Buffer | string): void => {
       // A host may have set an encoding.
       const chunk = typeof data === 'string' ? Buffer.from(data) : data;
       stalled.refresh();
       try {
+        pace.count(chunk.length);
         const pause = options.write(chunk);
-        if (pause === undefined) return;
-        body.pause();
-        pause.then(goOn, fail);
+        if (pause !== undefined) pauseUntil(pause);
       } catch (error) {
         fail(error);
       }
@@ -78,15 +106,9 @@ export const pour = (body: Readable, options: PourOptions): Promise<void> =>
     const onEnd = (): void => {
       if (settle()) resolve();
     };
-    const onError = (error: unknown): void => {
-      fail(readFailure(error));
-    };
-    const onClose = (): void => {
-      fail(readFailure(undefined));
-    };
-    const onAbort = (): void => {
-      fail(options.signal.reason);
-    };
+    const onError = (error: unknown): void => fail(readFailure(error));
+    const onClose = (): void => fail(readFailure(undefined));
+    const onAbort = (): void => fail(options.signal.reason);
 
     if (options.signal.aborted) return fail(options.signal.reason);
     if (body.readableEnded) return onEnd();

@@ -1,77 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { orAborted } from '../../basics/concurrency/or-aborted.ts';
+import type { Logger } from '../../basics/log/logger.ts';
 import type { Settings } from '../../config/settings.ts';
 import {
   BusyError,
   InvalidParametersError,
   isHttpError,
+  OffsetConflictError,
   ShuttingDownError,
   StowageError,
 } from '../../errors/errors.ts';
-import type { Logger } from '../../basics/log/logger.ts';
 import type { Quotas } from '../../operations/quotas/quotas.ts';
-import { createDataStore, EXTENSIONS, loadTusLibrary } from './library.ts';
-import { UploadLocks } from './locks.ts';
-import { parseMetadata } from './metadata.ts';
-import { asProtocolError, refusedBy, TUS_VERSION } from './protocol-errors.ts';
+import { partTooLong, readCreation, readPartOffset, requireVersion, writeMetadata } from './protocol.ts';
+import type { TusAnswer, TusRequest } from './request.ts';
 import { unknownUpload, UnfinishedUploads, type WaitingUpload } from './unfinished-uploads.ts';
-import type { AnnouncedUpload, ArrivedFile } from './upload.ts';
-
-/** A request of the protocol that concerns an upload. */
-export interface TusRequest {
-  readonly method: string;
-  /** The upload that it is about; undefined for the route itself. */
-  readonly id: string | undefined;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly body?: ReadableStream<Uint8Array> | undefined;
-  /** What `Location` says of a new upload. */
-  readonly locationOf: (id: string) => string;
-  /** Whether an upload is this client's. */
-  readonly mayContinue: (upload: AnnouncedUpload) => boolean;
-  /** Checks a file before its bytes come. @throws what `store` would throw, as far as that is known now */
-  readonly check: (
-    metadata: ReadonlyMap<string, string | null>,
-    upload: Pick<AnnouncedUpload, 'id' | 'bytes'>,
-  ) => Promise<Pick<AnnouncedUpload, 'owner' | 'client' | 'destination' | 'room'>>;
-  /** Stores a file that has arrived, and returns what the client is answered: JSON. */
-  readonly store: (file: ArrivedFile, signal: AbortSignal) => Promise<string>;
-}
-
-/** An answer of the protocol. */
-export interface TusAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
 
 const SWEEP_MS = 10 * 60 * 1000;
-/** The only headers that the library gets to see. */
-const HEADERS = [
-  'content-length',
-  'content-type',
-  'tus-resumable',
-  'upload-concat',
-  'upload-defer-length',
-  'upload-length',
-  'upload-metadata',
-  'upload-offset',
-];
-/** Where the library believes to be. */
-const PATH = '/tus';
+/** Most requests that wait for one upload. */
+const MAY_WAIT = 20;
+const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 
-const webRequest = ({ method, id, headers, body }: TusRequest): Request => {
-  const known = HEADERS.flatMap((name): [string, string][] => {
-    const value = headers[name];
-    return value === undefined ? [] : [[name, value]];
-  });
-  const url = `http://localhost${PATH}${id === undefined ? '' : `/${id}`}`;
-  return new Request(url, {
-    method,
-    headers: known,
-    ...(body === undefined ? {} : { body, duplex: 'half' as const }),
-  });
-};
+/** The request that works on an upload now. */
+interface Holder {
+  readonly interrupt: (reason: Error) => void;
+  readonly ended: Promise<void>;
+  waiting: number;
+}
 
 /** Whether asking again could end in another way. */
 const mayPass = (error: unknown): boolean => {
@@ -86,7 +41,7 @@ const mayPass = (error: unknown): boolean => {
 export class ResumableUploads {
   readonly #uploads: UnfinishedUploads;
   readonly #log: Logger;
-  readonly #locks = new UploadLocks();
+  readonly #holders = new Map<string, Holder>();
   readonly #storing = new Map<string, Promise<string>>();
   readonly #closing = new AbortController();
   readonly #sweeping: NodeJS.Timeout;
@@ -97,35 +52,22 @@ export class ResumableUploads {
     this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
 
-  /** Headers that say what is offered. @throws UnsupportedError when the package is not installed */
-  async describe(): Promise<Readonly<Record<string, string>>> {
-    await loadTusLibrary();
-    return { 'tus-version': TUS_VERSION, 'tus-extension': EXTENSIONS.join(',') };
-  }
-
   /**
    * Answers a request. A file whose bytes are all there is stored once, however many clients ask and how
    * often; while that fails for a reason that may pass, the bytes stay.
-   * @throws UnsupportedError when the package is not installed; NotFoundError for uploads of others; the
-   * errors
-   *   of the protocol, and what `check` and `store` throw
+   * @throws NotFoundError for uploads of others; the errors of the protocol, and what `check` and `store` throw
    */
   async answer(request: TusRequest): Promise<TusAnswer> {
     if (this.#closing.signal.aborted) throw new ShuttingDownError();
-    const { id, method } = request;
-    if (id !== undefined) {
-      const upload = await this.#uploads.find(id);
-      if (upload === undefined || !request.mayContinue(upload.announced)) throw unknownUpload();
-    }
-    const response = await this.#ask(request);
-    const { status, headers } = response;
-    const body = await response.text();
-    if (status >= 400) throw refusedBy(status, body);
-    // Clients take an upload with all its bytes for a finished one.
-    const isWhole = headers.get('upload-offset') === headers.get('upload-length');
-    if (id !== undefined && method === 'HEAD' && isWhole) await this.#finish(id, request);
-    const own = [...headers].filter(([name]) => !/^(?:access-control-.*|connection)$/u.test(name));
-    return { status, headers: Object.fromEntries(own), body };
+    const { id, method, headers } = request;
+    if (id === undefined) return this.#create(request);
+    const known = await this.#uploads.find(id);
+    if (known === undefined || !request.mayContinue(known.announced)) throw unknownUpload();
+    requireVersion(headers);
+    if (method === 'PATCH') return this.#continue(id, request);
+    if (method === 'HEAD') return this.#describe(id, request);
+    await this.#alone(id, request, () => this.#remove(id));
+    return { status: 204, headers: {} };
   }
 
   /** Stops what is being stored, whose bytes stay, and resolves when it has ended. */
@@ -135,48 +77,101 @@ export class ResumableUploads {
     await Promise.allSettled(this.#storing.values());
   }
 
-  /** Hands a request to the library. */
-  async #ask(request: TusRequest): Promise<Response> {
-    const library = await loadTusLibrary();
-    let announced: AnnouncedUpload | undefined;
-    let failure: { readonly error: unknown } | undefined;
-    const uploads = this.#uploads;
-    const remove = (id: string): Promise<void> => this.#remove(id);
-    const server = new library.Server({
-      path: PATH,
-      datastore: createDataStore(library, { uploads, announced: () => announced, remove }),
-      locker: this.#locks,
-      // Bytes that have come count in any case: an interrupted request need not be waited for.
-      lockDrainTimeout: 1,
-      generateUrl: (_, { id }) => request.locationOf(id),
-      namingFunction: () => randomBytes(20).toString('hex'),
-      onUploadCreate: async (_, { id, size: bytes = 0 }) => {
-        const metadata = parseMetadata(request.headers['upload-metadata']);
-        const checked = await request.check(metadata, { id, bytes });
-        announced = { id, bytes, metadata: Object.fromEntries(metadata), ...checked };
-        return {};
-      },
-      onUploadFinish: async (_, { id }) => ({
-        // A new upload answers 201, or its address would not be sent.
-        ...(request.method === 'POST' ? {} : { status_code: 200 }),
-        headers: { 'content-type': 'application/json; charset=utf-8' },
-        body: await this.#finish(id, request),
-      }),
-      onResponseError: (_, error) => {
-        failure = { error };
-        return undefined;
-      },
+  async #create(request: TusRequest): Promise<TusAnswer> {
+    const { bytes, metadata, hasPart } = readCreation(request.headers);
+    const id = randomBytes(20).toString('hex');
+    const checked = await request.check(metadata, { id, bytes });
+    const announced = { id, bytes, metadata: Object.fromEntries(metadata), ...checked };
+    const upload = await this.#uploads.create(announced);
+    const location = request.locationOf(id);
+    try {
+      const offset = hasPart ? await this.#alone(id, request, () => this.#append(upload, 0, request)) : 0;
+      const headers = { location, ...(hasPart ? { 'upload-offset': String(offset) } : {}) };
+      if (offset < bytes) return { status: 201, headers: { ...headers, ...this.#expiry(upload) } };
+      const body = await this.#finish(id, request);
+      return { status: 201, headers: { ...headers, ...JSON_TYPE }, body };
+    } catch (error) {
+      // The client has not learnt its address.
+      await this.#uploads.remove(id);
+      throw error;
+    }
+  }
+
+  async #continue(id: string, request: TusRequest): Promise<TusAnswer> {
+    const offset = readPartOffset(request.headers);
+    const { upload, position } = await this.#alone(id, request, async () => {
+      const upload = await this.#found(id);
+      if ((await this.#uploads.offset(upload)) !== offset) throw new OffsetConflictError();
+      return { upload, position: await this.#append(upload, offset, request) };
     });
-    const response = await server.handleWeb(webRequest(request));
-    if (failure === undefined) return response;
-    // The client has not learnt its address.
-    if (announced !== undefined) await uploads.remove(announced.id);
-    throw asProtocolError(failure.error);
+    const headers = { 'upload-offset': String(position) };
+    if (position < upload.announced.bytes)
+      return { status: 204, headers: { ...headers, ...this.#expiry(upload) } };
+    const body = await this.#finish(id, request);
+    return { status: 200, headers: { ...headers, ...JSON_TYPE }, body };
+  }
+
+  async #describe(id: string, request: TusRequest): Promise<TusAnswer> {
+    const { announced, offset } = await this.#alone(id, request, async () => {
+      const upload = await this.#found(id);
+      return { announced: upload.announced, offset: await this.#uploads.offset(upload) };
+    });
+    // Clients take an upload with all its bytes for a finished one.
+    if (offset === announced.bytes) await this.#finish(id, request);
+    const headers = {
+      'upload-offset': String(offset),
+      'upload-length': String(announced.bytes),
+      'upload-metadata': writeMetadata(announced.metadata),
+    };
+    return { status: 200, headers };
+  }
+
+  /**
+   * Lets the requests of this process for one upload follow one another. A new one interrupts the one that
+   * was before: a client that comes again has lost the connection of its older request, which may take
+   * minutes to notice.
+   */
+  async #alone<Result>(
+    id: string,
+    { signal, stop: interrupt }: TusRequest,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    for (let holder = this.#holders.get(id); holder !== undefined; holder = this.#holders.get(id)) {
+      if (holder.waiting >= MAY_WAIT) throw new BusyError({ detail: 'too many requests for one upload' });
+      holder.waiting += 1;
+      holder.interrupt(new BusyError({ detail: 'another request for the same upload has come' }));
+      await orAborted(holder.ended, signal);
+    }
+    const working = work();
+    const ended = working
+      .then(
+        () => undefined,
+        () => undefined,
+      )
+      .finally(() => this.#holders.delete(id));
+    this.#holders.set(id, { interrupt, ended, waiting: 0 });
+    return working;
+  }
+
+  async #found(id: string): Promise<WaitingUpload> {
+    const upload = await this.#uploads.find(id);
+    if (upload === undefined) throw unknownUpload();
+    return upload;
+  }
+
+  /** Takes the part that a request brings; returns how many bytes there are then. */
+  async #append(upload: WaitingUpload, offset: number, request: TusRequest): Promise<number> {
+    const left = upload.announced.bytes - offset;
+    if (Number(request.headers['content-length'] ?? 0) > left) throw partTooLong();
+    return upload.answer === undefined ? this.#uploads.append(upload, request.batches, offset) : offset;
+  }
+
+  #expiry(upload: WaitingUpload): Readonly<Record<string, string>> {
+    return { 'upload-expires': new Date(this.#uploads.expiresAt(upload)).toUTCString() };
   }
 
   async #finish(id: string, request: TusRequest): Promise<string> {
-    const upload = await this.#uploads.find(id);
-    if (upload === undefined) throw unknownUpload();
+    const upload = await this.#found(id);
     if (upload.answer !== undefined) return upload.answer;
     const running = this.#storing.get(id);
     if (running !== undefined) return running;
@@ -211,7 +206,7 @@ export class ResumableUploads {
   }
 
   #sweep(): void {
-    const isInUse = (id: string): boolean => this.#locks.isHeld(id) || this.#storing.has(id);
+    const isInUse = (id: string): boolean => this.#holders.has(id) || this.#storing.has(id);
     this.#uploads.sweep(isInUse).catch((error: unknown) => {
       this.#log.warn('Expired uploads could not be removed.', { error });
     });

@@ -5,7 +5,8 @@ import type { Readable } from 'node:stream';
 import { fromSystemError } from '../../basics/files/system-errors.ts';
 import { BusyError, NotFoundError } from '../../errors/errors.ts';
 import type { KeptRoom } from '../../operations/quotas/account.ts';
-import type { AnnouncedUpload } from './upload.ts';
+import { partTooLong } from './protocol.ts';
+import type { AnnouncedUpload } from './request.ts';
 
 interface Bounds {
   readonly uploads: number;
@@ -94,13 +95,8 @@ export class UnfinishedUploads {
     this.#release = release;
   }
 
-  /** Milliseconds that an upload is kept after its last byte, if there is one. */
-  get lifetime(): number {
-    return this.#limits.milliseconds;
-  }
-
   /** Begins an upload. @throws BusyError when too much waits already; errors of the disk */
-  async create(announced: AnnouncedUpload): Promise<void> {
+  async create(announced: AnnouncedUpload): Promise<WaitingUpload> {
     await this.#load();
     const waiting = [...this.#uploads.values()].filter(({ answer }) => answer === undefined);
     requireRoom(waiting, announced, this.#limits.all);
@@ -108,7 +104,7 @@ export class UnfinishedUploads {
     const own = waiting.filter((other) => client !== undefined && other.announced.client === client);
     // A client without unfinished uploads may begin a large one.
     if (own.length > 0) requireRoom(own, announced, this.#limits.client);
-    const upload = {
+    const upload: WaitingUpload = {
       announced,
       touchedAt: Date.now(),
       hasBytes: false,
@@ -121,6 +117,7 @@ export class UnfinishedUploads {
       const handle = await open(this.#bytesOf(announced.id), 'wx', 0o600);
       await handle.close();
       await this.#write(upload);
+      return upload;
     } catch (error) {
       await this.remove(announced.id);
       throw fromSystemError(error, 'beginning an upload');
@@ -154,22 +151,25 @@ export class UnfinishedUploads {
   /**
    * Adds bytes behind those that have come, and returns how many there are when all of them are safe on disk.
    * Bytes that have come stay when the content fails. For one caller at a time.
-   * @throws the content's own error, StorageFullError and the other errors of a file system
+   * @throws the content's own error; BodyTooLargeError for more than was announced; StorageFullError and the
+   *   other errors of a file system
    */
   async append(upload: WaitingUpload, content: AsyncIterable<Uint8Array>, offset: number): Promise<number> {
+    const { id, bytes } = upload.announced;
     let position = offset;
-    const handle = await open(this.#bytesOf(upload.announced.id), 'r+').catch((error: unknown) => {
+    const handle = await open(this.#bytesOf(id), 'r+').catch((error: unknown) => {
       throw fromSystemError(error, 'continuing an upload');
     });
     try {
       for await (const chunk of content) {
+        if (position + chunk.length > bytes) throw partTooLong();
         await writeAt(handle, chunk, position);
         position += chunk.length;
         Object.assign(upload, { touchedAt: Date.now(), hasBytes: true });
       }
-      if (position > offset) await handle.datasync();
       return position;
     } finally {
+      if (position > offset) await handle.datasync();
       await handle.close();
     }
   }

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { KeptRoom } from '../../operations/quotas/account.ts';
+import type { Metadata, TusHeaders } from './protocol.ts';
 
 /** The owner of an upload: no other client sees or continues it. */
 export interface Owner {
@@ -42,4 +43,36 @@ export interface ArrivedFile {
   readonly mayBeStored: boolean;
   /** The bytes from the start; the caller owns the stream. */
   readonly open: () => Readable;
+}
+
+/** A request of the protocol that concerns an upload. */
+export interface TusRequest {
+  readonly method: string;
+  /** The upload that it is about; undefined for the route itself. */
+  readonly id: string | undefined;
+  readonly headers: TusHeaders;
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+  /** The bytes of the body; they end where it does or breaks, and its failure is the caller's. */
+  readonly batches: AsyncIterable<Buffer>;
+  /** Ends the body with a failure. */
+  readonly stop: (reason: Error) => void;
+  /** What `Location` says of a new upload. */
+  readonly locationOf: (id: string) => string;
+  /** Whether an upload is this client's. */
+  readonly mayContinue: (upload: AnnouncedUpload) => boolean;
+  /** Checks a file before its bytes come. @throws what `store` would throw, as far as that is known now */
+  readonly check: (
+    metadata: Metadata,
+    upload: Pick<AnnouncedUpload, 'id' | 'bytes'>,
+  ) => Promise<Pick<AnnouncedUpload, 'owner' | 'client' | 'destination' | 'room'>>;
+  /** Stores a file that has arrived, and returns what the client is answered: JSON. */
+  readonly store: (file: ArrivedFile, signal: AbortSignal) => Promise<string>;
+}
+
+/** An answer of the protocol. */
+export interface TusAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
 }

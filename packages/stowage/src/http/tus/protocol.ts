@@ -1,0 +1,127 @@
+import {
+  BodyTooLargeError,
+  InvalidParametersError,
+  TusVersionError,
+  UnsupportedError,
+} from '../../errors/errors.ts';
+
+/** The version of the protocol. @see https://tus.io/protocols/resumable-upload */
+export const TUS_VERSION = '1.0.0';
+
+/** Headers that say what is offered beyond the core of the protocol. */
+export const offeredHeaders: Readonly<Record<string, string>> = {
+  'tus-version': TUS_VERSION,
+  'tus-extension': 'creation,creation-with-upload,expiration,termination',
+};
+
+/** The headers of a request, names in lower case. */
+export type TusHeaders = Readonly<Record<string, string | undefined>>;
+
+/** The pairs of `Upload-Metadata`: a key without a value has null. */
+export type Metadata = ReadonlyMap<string, string | null>;
+
+const PART_TYPE = 'application/offset+octet-stream';
+/** Longest `Upload-Metadata`; it is kept with the upload. */
+const MAX_METADATA = 4096;
+const METADATA_KEY = /^[\x21-\x2b\x2d-\x7e]{1,100}$/u;
+const BASE64 = /^(?:[\d+/A-Za-z]{4})*(?:[\d+/A-Za-z]{2}==|[\d+/A-Za-z]{3}=)?$/u;
+
+const invalid = (header: string, reason: string): InvalidParametersError =>
+  new InvalidParametersError(`${header}: ${reason}.`);
+
+/** @throws TusVersionError unless the client speaks this version */
+export const requireVersion = (headers: TusHeaders): void => {
+  if (headers['tus-resumable'] !== TUS_VERSION)
+    throw new TusVersionError({ headers: { 'Tus-Version': TUS_VERSION } });
+};
+
+/** A number of bytes, as the protocol writes it; undefined without the header. */
+const readBytes = (headers: TusHeaders, name: string): number | undefined => {
+  const text = headers[name.toLowerCase()];
+  if (text === undefined) return undefined;
+  const bytes = /^(?:0|[1-9]\d*)$/u.test(text) ? Number(text) : Number.NaN;
+  if (Number.isSafeInteger(bytes)) return bytes;
+  throw invalid(name, 'must be a whole number of bytes');
+};
+
+const decode = (key: string, value: string): string => {
+  if (!BASE64.test(value)) throw invalid('Upload-Metadata', `the value of "${key}" must be Base64`);
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(value, 'base64'));
+  } catch {
+    throw invalid('Upload-Metadata', `the value of "${key}" must be text in UTF-8`);
+  }
+};
+
+const readMetadata = (header: string | undefined): Metadata => {
+  const values = new Map<string, string | null>();
+  if (header === undefined) return values;
+  if (header.length > MAX_METADATA)
+    throw invalid('Upload-Metadata', `must not be longer than ${String(MAX_METADATA)} characters`);
+  for (const pair of header.split(',')) {
+    const [key = '', value, ...more] = pair.trim().split(/ +/u);
+    if (!METADATA_KEY.test(key) || more.length > 0)
+      throw invalid('Upload-Metadata', 'must be a list of keys, each with one value');
+    if (values.has(key)) throw invalid('Upload-Metadata', 'every key may stand once');
+    values.set(key, value === undefined ? null : decode(key, value));
+  }
+  return values;
+};
+
+/** `Upload-Metadata` as the client has sent it. */
+export const writeMetadata = (metadata: Readonly<Record<string, string | null>>): string =>
+  Object.entries(metadata)
+    .map(([key, value]) => (value === null ? key : `${key} ${Buffer.from(value).toString('base64')}`))
+    .join(',');
+
+/** Rejects what belongs to extensions that are not offered. */
+const refuseExtensions = (headers: TusHeaders): void => {
+  const concat = headers['upload-concat'];
+  if (concat !== undefined && concat !== 'partial' && !concat.startsWith('final;'))
+    throw invalid('Upload-Concat', 'must be "partial" or "final;" and a list');
+  const deferred = headers['upload-defer-length'];
+  if (deferred !== undefined && deferred !== '1') throw invalid('Upload-Defer-Length', 'must be 1');
+  if (concat !== undefined)
+    throw new UnsupportedError('Concatenation is not supported: switch parallel uploads off in the client.');
+  if (deferred !== undefined) throw new UnsupportedError('Deferred lengths are not supported.');
+};
+
+/** A POST, which begins an upload. */
+export interface Creation {
+  readonly bytes: number;
+  readonly metadata: Metadata;
+  /** Whether the body is the first part. */
+  readonly hasPart: boolean;
+}
+
+/**
+ * Reads the headers of a POST.
+ * @throws TusVersionError, InvalidParametersError; UnsupportedError for extensions that are not offered
+ */
+export const readCreation = (headers: TusHeaders): Creation => {
+  requireVersion(headers);
+  const bytes = readBytes(headers, 'Upload-Length');
+  const metadata = readMetadata(headers['upload-metadata']);
+  readBytes(headers, 'Upload-Offset');
+  refuseExtensions(headers);
+  if (bytes === undefined) throw invalid('Upload-Length', 'is required');
+  return { bytes, metadata, hasPart: headers['content-type'] === PART_TYPE };
+};
+
+/**
+ * The offset that a PATCH begins at.
+ * @throws InvalidParametersError; UnsupportedError for extensions that are not offered
+ */
+export const readPartOffset = (headers: TusHeaders): number => {
+  const offset = readBytes(headers, 'Upload-Offset');
+  if (headers['content-type'] !== PART_TYPE) throw invalid('Content-Type', `must be ${PART_TYPE}`);
+  if (offset === undefined) throw invalid('Upload-Offset', 'is required');
+  refuseExtensions(headers);
+  if (readBytes(headers, 'Upload-Length') !== undefined)
+    throw new UnsupportedError('Deferred lengths are not supported.');
+  return offset;
+};
+
+/** The rejection of a part that is longer than the rest of its upload. */
+export const partTooLong = (): BodyTooLargeError =>
+  new BodyTooLargeError('The upload is longer than was announced.');
