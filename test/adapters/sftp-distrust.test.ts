@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -95,6 +95,39 @@ describe('an answer of an SFTP server that is lost', () => {
     };
     await store.removeFolder(at('album'));
     expect(readdirSync(root)).toEqual([]);
+  });
+});
+
+describe('a name on SFTP that is given meanwhile', () => {
+  it('while a folder is hidden that cannot be removed: the folder comes back under a number', async () => {
+    const { store, root } = await start({
+      before: (request) => {
+        if (request !== 'REMOVE') return undefined;
+        mkdirSync(join(root, 'album'), { recursive: true });
+        return 'refuse';
+      },
+    });
+    mkdirSync(join(root, 'album'));
+    writeFileSync(join(root, 'album', 'a.txt'), 'a');
+    expect(await codeOf(store.removeFolder(at('album')))).toBe('STORAGE_DENIED');
+    expect(readdirSync(root).sort()).toEqual(['album', 'album (1)']);
+    expect(readdirSync(join(root, 'album (1)'))).toEqual(['a.txt']);
+  });
+
+  it('while a file is moved aside to be replaced: the file comes back under a number', async () => {
+    let renames = 0;
+    const { store, root } = await start({
+      before: (request) => {
+        if (request === 'RENAME') renames += 1;
+        if (request === 'RENAME' && renames === 2) writeFileSync(join(root, 'a.txt'), 'of another');
+        return undefined;
+      },
+    });
+    writeFileSync(join(root, 'a.txt'), 'old');
+    expect(await codeOf(store.write(at('a.txt'), contentOf('new')))).toBe('STORAGE_UNAVAILABLE');
+    expect(readdirSync(root).sort()).toEqual(['a (1).txt', 'a.txt']);
+    expect(readFileSync(join(root, 'a (1).txt'), 'utf8')).toBe('old');
+    expect(readFileSync(join(root, 'a.txt'), 'utf8')).toBe('of another');
   });
 });
 

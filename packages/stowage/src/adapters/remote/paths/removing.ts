@@ -69,23 +69,6 @@ export const removeEmptyFolder = (store: Store, path: SourcePath, options: Opera
   });
 
 /**
- * Gives a folder its name again, unless the name was given meanwhile: the folder stays hidden then. Returns
- * false while the server cannot be reached.
- */
-const showAgain = (store: Store, { from, to }: Names): Promise<boolean> => {
-  const renaming = store.lock(to, {}, () =>
-    store.run({}, async (session) => {
-      const isFree = (await session.look(to)) === undefined;
-      if (isFree && (await session.look(from)) !== undefined) await session.rename({ from, to });
-    }),
-  );
-  return renaming.then(
-    () => true,
-    (error: unknown) => refusalOf(error) !== undefined,
-  );
-};
-
-/**
  * Gives a folder a hidden name. When the answer is lost, a look shows whether the folder has it. A rename
  * that takes effect only afterwards is undone.
  */
@@ -104,14 +87,14 @@ const hide = async (store: Store, { from, to }: Names, options: OperationOptions
     const isHidden = await looking.catch(() => undefined);
     if (isHidden === true) return;
     const since = isHidden === undefined ? 0 : Date.now() + LATE_MS;
-    store.leftovers.later(since, () => showAgain(store, { from: to, to: from }));
+    store.leftovers.later(since, () => store.showAgain({ from: to, to: from }, 'folder'));
     throw error;
   });
 };
 
 /**
  * Takes a folder out of sight in one step, and then removes it with all it holds. What the server does not
- * remove is shown again, under its old name.
+ * remove is shown again, under its old name or a numbered one.
  */
 export const removeFolder = async (
   store: Store,
@@ -126,7 +109,8 @@ export const removeFolder = async (
     await store.run({}, (session) => unlessGone(removeTree(session, hidden, session.pathOf(hidden))));
   } catch (error) {
     const names = { from: hidden, to: path };
-    if (!(await showAgain(store, names))) store.leftovers.later(0, () => showAgain(store, names));
+    const task = (): Promise<boolean> => store.showAgain(names, 'folder');
+    if (!(await task())) store.leftovers.later(0, task);
     throw store.isPlainRefusal(error)
       ? new StorageDeniedError({ detail: 'the server keeps something in the folder', cause: error })
       : error;

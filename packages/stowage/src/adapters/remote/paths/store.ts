@@ -1,5 +1,6 @@
 import { respell, Spellings } from '../../support/spellings.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
+import { fileCopyNames, folderCopyNames } from '../../../basics/content/numbered-names.ts';
 import { AlreadyExistsError, NotFoundError, StorageDeniedError } from '../../../errors/errors.ts';
 import type {
   OperationOptions,
@@ -14,6 +15,7 @@ import { SourcePath } from '../../../storage/source-path.ts';
 import { Leftovers } from '../core/leftovers.ts';
 import { LetterCase, refusedName } from '../core/letter-case.ts';
 import { isTempName, newAsideName, newTempName } from '../core/temporary-names.ts';
+import { refusalOf } from './refusals.ts';
 import { isSayable, type Found, type ListedEntry, type Names, type PathSession } from './session.ts';
 import { removeTemporary, unlessGone } from './trees.ts';
 
@@ -24,6 +26,14 @@ export interface PathLocks {
   readonly keyOf: (path: SourcePath) => string;
 }
 
+/** A file that is moved aside for a moment, and the one that takes its place. */
+interface Aside extends Names {
+  readonly next: Found | undefined;
+}
+
+/** Names that are tried for what has lost its own. */
+const MOST_NAMES = 1000;
+
 /**
  * A store on a server that knows files and folders by their paths: the steps that its operations share, and
  * those that every protocol takes in its own way.
@@ -33,8 +43,8 @@ export abstract class PathStore<Session extends PathSession> {
   readonly letterCase: LetterCase;
   readonly spellings = new Spellings();
   readonly #locks: PathLocks;
-  /** Files that are moved aside, by their names, and what takes their place. */
-  readonly #asides = new Map<string, { readonly aside: SourcePath; readonly next: Found | undefined }>();
+  /** Files that are moved aside, by the names that they had. */
+  readonly #asides = new Map<string, Aside>();
 
   /** @param isRefusal whether an error is an answer of the server */
   constructor(
@@ -124,25 +134,30 @@ export abstract class PathStore<Session extends PathSession> {
     const all = [paths].flat();
     // Names that a server may hold for one have one key.
     const keys = all.map((path) => this.#locks.keyOf(path).toLowerCase());
+    const outside: (() => Promise<boolean>)[] = [];
     const hold = async ([key, ...rest]: readonly string[]): Promise<T> => {
       if (key !== undefined) return this.#locks.locks.hold(key, options, () => hold(rest));
       try {
         return await work();
       } finally {
-        for (const path of all) await this.#bringBack(path);
+        for (const path of all) outside.push(...(await this.#endAside(path)));
       }
     };
-    return hold([...new Set(keys)].sort());
+    try {
+      return await hold([...new Set(keys)].sort());
+    } finally {
+      for (const task of outside) if (!(await task())) this.leftovers.later(0, task);
+    }
   }
 
   /**
    * Moves a file to a name that another file has, where the server's rename does not replace: the other one
    * is moved aside for a moment. Whatever fails, it is back when the lock of the name is given back, or as
-   * soon as the server can be reached again.
+   * soon as the server can be reached again; under a number where another file has the name.
    */
   async moveByAside(session: Session, { from, to }: Names): Promise<void> {
     const aside = to.parent.below(newAsideName());
-    this.#asides.set(to.toString(), { aside, next: await session.look(from) });
+    this.#asides.set(to.toString(), { from: aside, to, next: await session.look(from) });
     await session.rename({ from: to, to: aside });
     const unbound = session.unbound();
     await unbound.rename({ from, to });
@@ -151,24 +166,63 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /**
-   * Gives a file that was moved aside its name again. It is removed where the new file has the name after
-   * all, and stays aside where another one has it.
+   * Has a file back that is still aside when the lock of its name is given back. Returns what is left to do
+   * outside of the lock, where another file has the name.
    */
-  async #bringBack(to: SourcePath): Promise<void> {
-    const moved = this.#asides.get(to.toString());
-    if (moved === undefined) return;
-    const { aside, next } = moved;
-    this.#asides.delete(to.toString());
-    const task = (): Promise<void> =>
-      this.run({}, async (session) => {
-        const found = await session.look(to);
-        const isNext =
-          next !== undefined && found?.kind === 'file' && isSameVersion(found as Stat, next as Stat);
-        if (isNext) await unlessGone(session.unlink(aside));
-        else if (found === undefined && (await session.look(aside)) !== undefined)
-          await session.rename({ from: aside, to });
-      });
-    await task().catch(() => this.leftovers.later(0, () => this.lock(to, {}, task).then(() => true)));
+  async #endAside(path: SourcePath): Promise<readonly (() => Promise<boolean>)[]> {
+    const moved = this.#asides.get(path.toString());
+    if (moved === undefined) return [];
+    this.#asides.delete(path.toString());
+    const showAgain = (): Promise<boolean> => this.showAgain(moved, 'file');
+    try {
+      return (await this.#bringBack(moved)) ? [] : [showAgain];
+    } catch {
+      const task = async (): Promise<boolean> =>
+        (await this.lock(path, {}, () => this.#bringBack(moved))) || showAgain();
+      this.leftovers.later(0, task);
+      return [];
+    }
+  }
+
+  /**
+   * Gives a file that was moved aside its name again, or removes it where the new file has the name after all.
+   * Returns false where another one has it.
+   */
+  #bringBack({ from, to, next }: Aside): Promise<boolean> {
+    return this.run({}, async (session) => {
+      const found = await session.look(to);
+      const isNext =
+        next !== undefined && found?.kind === 'file' && isSameVersion(found as Stat, next as Stat);
+      if (isNext) await unlessGone(session.unlink(from));
+      else if (found === undefined && (await session.look(from)) !== undefined)
+        await session.rename({ from, to });
+      return isNext || found === undefined;
+    });
+  }
+
+  /**
+   * Gives something hidden its name again, or a numbered one where another entry has taken the name. What the
+   * server refuses to rename stays hidden. Returns false while the server cannot be reached.
+   */
+  async showAgain({ from, to }: Names, kind: EntryKind): Promise<boolean> {
+    const names = (kind === 'folder' ? folderCopyNames : fileCopyNames)(to.name);
+    for (let number = 0; number < MOST_NAMES; number += 1) {
+      const free = to.parent.below(names.at(number));
+      const showing = this.lock(free, {}, () =>
+        this.run({}, async (session) => {
+          if ((await session.look(from)) === undefined) return;
+          if ((await this.find(session, free)) !== undefined) throw new AlreadyExistsError();
+          await this.moveToNewName(session, { from, to: free }, kind);
+        }),
+      );
+      const failure = await showing.then(
+        () => undefined,
+        (error: unknown) => error as Error,
+      );
+      if (failure === undefined) return true;
+      if (!(failure instanceof AlreadyExistsError)) return refusalOf(failure) !== undefined;
+    }
+    return false;
   }
 
   /** @throws NotFoundError, also for links and special files */
