@@ -1,6 +1,6 @@
 import type { BlobItem, BlobPrefix, ContainerClient } from '@azure/storage-blob';
 import type { ObjectFacts, ObjectPage } from '../core/objects.ts';
-import { strongEtag } from '../../remote/core/answers.ts';
+import { strongEtag } from '../../remote/core/http.ts';
 
 /** The properties of a blob that are read here, as answers and listings name them. */
 interface Reported {

@@ -1,5 +1,5 @@
 import { Requests } from '../core/requests.ts';
-import { createAgents, type Agents } from '../../remote/core/agents.ts';
+import { createAgents, type Agents } from '../../remote/core/http.ts';
 import { fromAzureError } from './errors.ts';
 import type { AzureOptions } from './options.ts';
 import { createClient, type AzureClient } from './sdk.ts';

@@ -25,7 +25,7 @@ import {
 } from '../core/objects.ts';
 import { markedWrite } from '../core/marked-writes.ts';
 import { Uploads, type PartedUpload, type UploadService, type UploadTarget } from '../core/uploads.ts';
-import { strongEtag, wholeSize } from '../../remote/core/answers.ts';
+import { strongEtag, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
 import { factsOf, pageOf } from './answers.ts';
 import type { Connection } from './connection.ts';

@@ -2,8 +2,8 @@ import type * as Sdk from '@azure/storage-blob';
 import type { ContainerClient, RequestPolicy, RequestPolicyFactory } from '@azure/storage-blob';
 import { inTimeLimit } from '../../../basics/concurrency/time-limit.ts';
 import { importOptional } from '../../../errors/optional-package.ts';
-import type { Agents } from '../../remote/core/agents.ts';
-import { inTime } from '../../remote/core/lost-connection.ts';
+import type { Agents } from '../../remote/core/http.ts';
+import { inTime } from '../../remote/core/connections.ts';
 import { accountOf, type AzureOptions } from './options.ts';
 
 /** The client of a container, and the service that it belongs to. */

@@ -1,8 +1,8 @@
 import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
 import type { Slots } from '../../../basics/concurrency/slots.ts';
 import { StorageUnavailableError, StowageError } from '../../../errors/errors.ts';
-import { pause } from '../../remote/core/backoff.ts';
-import { createConnectionSlots } from '../../remote/core/connection-slots.ts';
+import { pause } from '../../remote/core/http.ts';
+import { createConnectionSlots } from '../../remote/core/connections.ts';
 
 const MAY_WAIT = 2000;
 const CONNECTIONS = 48;

@@ -8,7 +8,7 @@ import {
   type ObjectPage,
   type PageOptions,
 } from '../core/objects.ts';
-import { wholeSize } from '../../remote/core/answers.ts';
+import { wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
 import { factsOf, generationOf, versionOf, type ListAnswer, type Resource } from './answers.ts';
 import { jsonOf, type GcsClient } from './client.ts';

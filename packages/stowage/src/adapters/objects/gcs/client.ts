@@ -1,6 +1,6 @@
 import { CorruptError } from '../../../errors/errors.ts';
 import { Requests } from '../core/requests.ts';
-import { createAgents, type Agents } from '../../remote/core/agents.ts';
+import { createAgents, type Agents } from '../../remote/core/http.ts';
 import { fromGcsError, Refusal } from './errors.ts';
 import { exchange, textOf, type Answer } from './http.ts';
 import { openLogin, type Login } from './login.ts';

@@ -8,7 +8,7 @@ import {
   UnsafeNameError,
 } from '../../../errors/errors.ts';
 import { FailedRequest } from '../core/requests.ts';
-import { errorOfStatus } from '../../remote/core/answers.ts';
+import { errorOfStatus } from '../../remote/core/http.ts';
 
 type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
 

@@ -1,6 +1,6 @@
 import { request as requestHttp, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import type { Agents } from '../../remote/core/agents.ts';
+import type { Agents } from '../../remote/core/http.ts';
 
 /** What is sent. */
 export interface Sent {

@@ -1,6 +1,6 @@
 import type { GoogleAuth } from 'google-auth-library';
 import { importOptional } from '../../../errors/optional-package.ts';
-import { inTime } from '../../remote/core/lost-connection.ts';
+import { inTime } from '../../remote/core/connections.ts';
 import { Refusal } from './errors.ts';
 import type { GcsOptions } from './options.ts';
 

@@ -16,7 +16,7 @@ import {
 import { contentTypeOf } from '../core/keys.ts';
 import { firstKey } from '../core/lookup.ts';
 import { listingFailure, type ObjectFacts, type ObjectPage, type PageOptions } from '../core/objects.ts';
-import { strongEtag } from '../../remote/core/answers.ts';
+import { strongEtag } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
 import { createWriteMark, type KnownServices } from './known-services.ts';
 import { Connection } from './connection.ts';

@@ -11,7 +11,7 @@ import {
 import { PART_BYTES, type Copy } from '../core/objects.ts';
 import { partBytes } from '../core/parts.ts';
 import { requireFree } from '../core/transfers.ts';
-import { strongEtag } from '../../remote/core/answers.ts';
+import { strongEtag } from '../../remote/core/http.ts';
 import { passBody } from '../../remote/core/body.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import type { Bucket } from './bucket.ts';

@@ -12,7 +12,7 @@ import {
   UnsupportedError,
 } from '../../../errors/errors.ts';
 import { FailedRequest, failedRequest } from '../core/requests.ts';
-import { errorOfStatus } from '../../remote/core/answers.ts';
+import { errorOfStatus } from '../../remote/core/http.ts';
 
 type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
 

@@ -2,7 +2,7 @@ import type { CompletedPart, CreateMultipartUploadCommandInput } from '@aws-sdk/
 import { ChangedMeanwhileError, NotFoundError, StorageFullError } from '../../../errors/errors.ts';
 import type { Uploaded } from '../core/objects.ts';
 import { sendParts, type PartedContent } from '../core/parts.ts';
-import { strongEtag } from '../../remote/core/answers.ts';
+import { strongEtag } from '../../remote/core/http.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import type { Bucket, Condition } from './bucket.ts';
 import { createWriteMark } from './known-services.ts';

@@ -19,7 +19,7 @@ import type {
   Upload,
   Uploaded,
 } from '../core/objects.ts';
-import { wholeSize } from '../../remote/core/answers.ts';
+import { wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
 import { factsOf, type Bucket } from './bucket.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';

@@ -1,10 +1,230 @@
 import { posix } from 'node:path';
+import { spool } from '../../../storage/spool.ts';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  CorruptError,
+  NotFoundError,
+  StorageUnavailableError,
+  StowageError,
+  WrongKindError,
+} from '../../../errors/errors.ts';
+import { passBody } from '../core/body.ts';
+import { ConnectionPool } from '../core/connections.ts';
+import type { Base, Found, ListedEntry, Names } from '../paths/session.ts';
+import { type PathLocks, PathStore } from '../paths/store.ts';
+import { isElsewhere, putFile } from '../paths/write.ts';
+import type { OperationOptions, PutOptions, ReadOptions, ReadResult } from '../../../storage/adapter.ts';
+import { consumeContent } from '../../../storage/content.ts';
+import { SourcePath } from '../../../storage/source-path.ts';
+import { Commands } from './commands.ts';
+import { FtpConnection } from './connection.ts';
+import { codeOf, errorOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
+import { isRefusedConnection } from './login.ts';
+import type { Dialect } from './list.ts';
+import type { FtpOptions } from './options.ts';
+import { Session, type SessionContext } from './session.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { PathAdapter } from '../paths/adapter.ts';
-import { SourcePath } from '../../../storage/source-path.ts';
-import type { FtpOptions } from './options.ts';
-import type { Session } from './session.ts';
-import { Store } from './store.ts';
+
+/** What operations share on an FTP server: connections, the root, and its own way of each step. */
+export class FtpStore extends PathStore<Session> {
+  /** The protocol has no step that only one can make and that gives a file its name. */
+  readonly decidesNames = false;
+  readonly #pool: ConnectionPool<FtpConnection>;
+  readonly #prefix: SourcePath;
+  readonly #directory: string;
+  readonly #attempts: number;
+  readonly #dialect: Dialect = { hasFacts: true, hasStat: true, list: undefined };
+
+  /** `prefix` is a folder below the directory of the options, made when it is missing. */
+  constructor(options: FtpOptions, prefix: SourcePath, locks: PathLocks) {
+    super(isFinalRefusal, locks);
+    const { connections, timeout, idleTimeout } = options;
+    this.#prefix = prefix;
+    this.#directory = options.directory;
+    this.#attempts = connections + 1;
+    this.#pool = new ConnectionPool({
+      connections,
+      perConnection: 1,
+      readers: Math.max(1, connections - 1),
+      idleMs: idleTimeout * 1000,
+      waitMs: timeout * 1000,
+      open: (signal) => FtpConnection.open(options, signal),
+      isRefusal: isRefusedConnection,
+    });
+  }
+
+  run<T>(options: OperationOptions, work: (session: Session) => Promise<T>): Promise<T> {
+    return this.#lend(options, 'take', async (session, release) => {
+      try {
+        return await work(session);
+      } finally {
+        release();
+      }
+    });
+  }
+
+  /** The connection is free again before the first page is read. */
+  async *entries(
+    folder: SourcePath,
+    options: OperationOptions,
+  ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
+    yield* await this.run(options, async (session) => {
+      if ((await this.stat(session, folder)).kind === 'file') throw new WrongKindError();
+      return session.list(folder);
+    });
+  }
+
+  /** The connection is free again when the server has sent all, less what waits for the reader. */
+  read(path: SourcePath, options: ReadOptions): Promise<ReadResult> {
+    return this.#lend(options, 'takeForReading', async (session, release) => {
+      const stat = await this.stat(session, path);
+      if (stat.kind === 'folder') throw new WrongKindError();
+      // The protocol has no versions.
+      if (options.ifMatch !== undefined) throw new ChangedMeanwhileError();
+      await this.learnCase(session, path, options);
+      const { start, end } = options.range ?? { start: 0, end: undefined };
+      const length = end === undefined ? stat.size : end - start + 1;
+      // What ends with the file is left to end by itself.
+      const isWhole = length === undefined || start + length === stat.size;
+      const part = { offset: start, length: isWhole ? Number.POSITIVE_INFINITY : length };
+      const { body, ended } = await session.retrieve(path, part);
+      void ended.finally(release);
+      const failure = (error: unknown): Error => errorOf(`read /${path.toString()}`, error);
+      return { stat, stream: passBody(body, { length, signal: options.signal, failure }) };
+    });
+  }
+
+  async writeNew(session: Session, path: SourcePath, chunks: AsyncIterable<Uint8Array>): Promise<Found> {
+    const size = await session.store(path, chunks);
+    const found = await session.stored(path);
+    if (found === undefined) throw new NotFoundError({ detail: 'the folder of the upload is gone' });
+    if ((found.size ?? size) !== size)
+      throw new CorruptError({ detail: `stored ${String(found?.size)} of ${String(size)} bytes` });
+    return { ...found, size };
+  }
+
+  /** By a file of this machine: one connection cannot do both, and two could wait for each other. */
+  async copyFile(names: Names, options: PutOptions): Promise<void> {
+    if (!(await this.run(options, (session) => isElsewhere(this, session, names, options)))) return;
+    if (options.createOnly === true)
+      await this.run(options, (session) => this.#requireFree(session, names.to));
+    const { stream } = await this.read(names.from, options);
+    const file = await spool(stream, options);
+    try {
+      await consumeContent(file.open(), { ...options, size: file.size }, (chunks) =>
+        putFile(this, names.to, options, (session, temp) => this.writeNew(session, temp, chunks)),
+      );
+    } finally {
+      await file.remove();
+    }
+  }
+
+  /**
+   * Under the lock of the name, after a look that it is free: a rename of the protocol replaces silently. One
+   * wrong answer must not cost a file, so a second command is asked.
+   */
+  async moveToNewName(session: Session, names: Names): Promise<void> {
+    if (await session.isFile(names.to)) throw new AlreadyExistsError();
+    try {
+      await session.rename(names);
+    } catch (error) {
+      if (isPlainRefusal(error)) await this.#requireFree(session, names.to);
+      throw error;
+    }
+  }
+
+  giveNewName(session: Session, names: Names): Promise<void> {
+    return this.moveToNewName(session, names);
+  }
+
+  /** In one step where the server replaces by a rename, else the other file is moved aside for a moment. */
+  async moveOver(session: Session, { from, to }: Names): Promise<void> {
+    try {
+      return await session.rename({ from, to });
+    } catch (error) {
+      const found = isPlainRefusal(error) ? await this.find(session, to) : undefined;
+      if (found === undefined) throw error;
+      if (found.kind !== 'file') throw new WrongKindError({ cause: error });
+    }
+    await this.moveByAside(session, { from, to });
+  }
+
+  isPlainRefusal(error: unknown): boolean {
+    return isPlainRefusal(error);
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  async requireRoot(session: Session): Promise<void> {
+    if ((await session.look(SourcePath.root)) === undefined) throw missingRoot();
+  }
+
+  async #requireFree(session: Session, path: SourcePath): Promise<void> {
+    if ((await this.find(session, path)) !== undefined) throw new AlreadyExistsError();
+  }
+
+  /**
+   * Runs an operation on a connection. Servers close connections that are not used: what has only looked
+   * begins again on another one. `work` gives the connection back by `release`, unless it fails.
+   */
+  async #lend<T>(
+    { signal }: OperationOptions,
+    take: 'take' | 'takeForReading',
+    work: (session: Session, release: () => void) => Promise<T>,
+  ): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      const { connection, release } = await this.#pool[take](signal);
+      const { wasUsed } = connection;
+      connection.wasUsed = true;
+      this.#dialect.hasFacts &&= connection.hasFacts;
+      const commands = new Commands(connection, signal);
+      try {
+        const base = await this.baseBy(() => this.#findBase(connection), signal);
+        return await work(new Session(commands, this.#context(base)), release);
+      } catch (error) {
+        release();
+        const isStale = wasUsed && isLost(error) && !commands.hasChanged;
+        if (!isStale || attempt > this.#attempts || signal?.aborted === true) throw error;
+      }
+    }
+  }
+
+  #context(base: Base): SessionContext {
+    return { base, spellings: this.spellings, dialect: this.#dialect };
+  }
+
+  /** Where the directory really lies; it may be, or lie below, a link. What lies below it may not. */
+  async #findBase(connection: FtpConnection): Promise<Base> {
+    const commands = new Commands(connection, undefined);
+    try {
+      if (this.#directory !== '') await commands.ask(`CWD ${this.#directory}`);
+      const directory = (await commands.workingFolder()) ?? this.#directory;
+      if (!directory.startsWith('/'))
+        throw new StorageUnavailableError({ detail: 'the server does not say where its directory lies' });
+      await this.ensureFolder(new Session(commands, this.#context({ directory, prefix: [] })), this.#prefix);
+      return { directory, prefix: this.#prefix.segments };
+    } catch (error) {
+      const failure = errorOf('the directory of the source', error);
+      // Nothing of the source was asked for yet: its absence is not an answer for a client.
+      if (!(failure instanceof NotFoundError) && !isPlainRefusal(failure)) throw failure;
+      throw missingRoot(error);
+    }
+  }
+}
+
+const missingRoot = (cause?: unknown): Error =>
+  new StorageUnavailableError({ detail: 'the directory of the source is missing', cause });
+
+/** Whether a connection was lost. */
+const isLost = (error: unknown): boolean =>
+  error instanceof StorageUnavailableError &&
+  error.cause instanceof Error &&
+  !(error.cause instanceof StowageError) &&
+  codeOf(error) === undefined;
 
 /** A store on an FTP server. */
 export type FtpAdapter = PathAdapter<Session>;
@@ -23,7 +243,7 @@ export const openFtpAdapter = (
   const server = `${host}:${String(port)}`;
   // By the last name alone: directories may be spelled in several ways, and logins have roots of their own.
   const keyOf = ({ name }: SourcePath): string => `${server}/${name}`;
-  const store = new Store(options, prefix, { locks, keyOf });
+  const store = new FtpStore(options, prefix, { locks, keyOf });
   const folders = posix
     .join('/', directory, ...prefix.segments)
     .split('/')

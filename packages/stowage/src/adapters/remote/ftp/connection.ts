@@ -4,11 +4,9 @@ import { TLSSocket } from 'node:tls';
 import type { Client, FTPResponse, RawListParser } from 'basic-ftp';
 import { importOptional } from '../../../errors/optional-package.ts';
 import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
-import type { PooledConnection } from '../core/connection-pool.ts';
-import { inTime, LostConnectionError } from '../core/lost-connection.ts';
-import { createDataStrategy } from './data-connection.ts';
+import { inTime, LostConnectionError, type PooledConnection } from '../core/connections.ts';
+import { createDataStrategy, logIn } from './login.ts';
 import { codeOf, errorOf, isFinalRefusal } from './errors.ts';
-import { logIn } from './login.ts';
 import type { FtpOptions } from './options.ts';
 
 /** How long a transfer that was broken off may take to be answered, before its connection is given up. */

@@ -6,8 +6,8 @@ import {
   UnsafeNameError,
   UnsupportedError,
 } from '../../../errors/errors.ts';
-import { SilenceError } from '../core/lost-connection.ts';
-import { errorOfRefusal, refusalOf, type RefusalMeanings } from '../paths/refusals.ts';
+import { SilenceError } from '../core/connections.ts';
+import { errorOfRefusal, refusalOf, type RefusalMeanings } from '../paths/session.ts';
 
 /** Replies of RFC 959 that mean more than a failure. What 550 means, a look afterwards shows. */
 const byCode: RefusalMeanings = new Map([

@@ -1,19 +1,18 @@
 import type { Spellings } from '../../support/spellings.ts';
 import { AlreadyExistsError, NotFoundError, StorageDeniedError } from '../../../errors/errors.ts';
 import {
-  ROOT,
   type Base,
   type Found,
   type ListedEntry,
   type Names,
   type PathSession,
+  ROOT,
 } from '../paths/session.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { Commands, type Entered } from './commands.ts';
 import type { FtpConnection, Part, Received } from './connection.ts';
 import { codeOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
-import { foundFrom, showsLink, sizeIn, shownByStat, timeIn } from './listing.ts';
-import { Listings, type Dialect } from './listings.ts';
+import { type Dialect, foundFrom, Listings, shownByStat, showsLink, sizeIn, timeIn } from './list.ts';
 
 const FILE: Found = { ...ROOT, kind: 'file' };
 

@@ -6,7 +6,7 @@ import {
   UnsupportedError,
   WrongKindError,
 } from '../../../errors/errors.ts';
-import { isStale, isTempName } from '../core/temporary-names.ts';
+import { isStale, isTempName } from '../core/temporary.ts';
 import type {
   Entry,
   ListOptions,
@@ -23,10 +23,10 @@ import type {
 } from '../../../storage/adapter.ts';
 import { consumeContent } from '../../../storage/content.ts';
 import { isSegment, type SourcePath } from '../../../storage/source-path.ts';
-import { removeEmptyFolder, removeFile, removeFolder } from './removing.ts';
+import { moveFile, moveFolder, removeEmptyFolder, removeFile, removeFolder } from './change.ts';
+import { putFile } from './write.ts';
 import { isSayable, type ListedEntry, type PathSession } from './session.ts';
 import type { PathStore } from './store.ts';
-import { moveFile, moveFolder, writeFile } from './writing.ts';
 
 /** The storage port on a store of paths. */
 export class PathAdapter<Session extends PathSession> implements StorageAdapter {
@@ -99,7 +99,9 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
       if (options.ifMatch !== undefined) throw new UnsupportedError({ detail: 'ifMatch on writes' });
       if (path.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
       await this.#store.prepare(path, options, true);
-      return writeFile(this.#store, path, chunks, options);
+      return putFile(this.#store, path, options, (session, temp) =>
+        this.#store.writeNew(session, temp, chunks, options.derived === true),
+      );
     });
   }
 

@@ -1,5 +1,7 @@
 import type { EntryKind, Stat } from '../../../storage/adapter.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
+import { StorageTimeoutError, StorageUnavailableError, StowageError } from '../../../errors/errors.ts';
+import { SilenceError } from '../core/connections.ts';
 
 /** What lies at a path, itself and never what it points to. `other`: links, pipes and the like. */
 export type Found = Omit<Stat, 'kind'> & { readonly kind: EntryKind | 'other' };
@@ -68,3 +70,27 @@ export const isEntryName = (name: string): boolean =>
 
 /** A name that the server has in other bytes than UTF-8 cannot be said back to it. */
 export const isSayable = (name: string): boolean => !name.includes('\uFFFD');
+
+type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
+
+/** The number that a server has refused with; undefined for what is not a refusal. */
+export const refusalOf = (error: unknown): number | undefined => {
+  const cause = error instanceof StowageError ? error.cause : error;
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  return typeof code === 'number' ? code : undefined;
+};
+
+/** What the numbers of a protocol mean. Those that mean no more than a failure are not in it. */
+export type RefusalMeanings = ReadonlyMap<number, MakeError>;
+
+/**
+ * Our error for one of a library or of a socket. Ours pass as they are.
+ * @param asked what was asked of the server, for the log: never a host
+ */
+export const errorOfRefusal = (meanings: RefusalMeanings, asked: string, error: unknown): StowageError => {
+  if (error instanceof StowageError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  const facts = { detail: `${asked}: ${text}`, cause: error };
+  if (error instanceof SilenceError) return new StorageTimeoutError(facts);
+  return meanings.get(refusalOf(error) ?? 0)?.(facts) ?? new StorageUnavailableError(facts);
+};

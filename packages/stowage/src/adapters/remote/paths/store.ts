@@ -1,8 +1,10 @@
 import { respell, Spellings } from '../../support/spellings.ts';
+import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { fileCopyNames, folderCopyNames } from '../../../basics/content/numbered-names.ts';
 import { AlreadyExistsError, NotFoundError, StorageDeniedError } from '../../../errors/errors.ts';
 import type {
+  EntryKind,
   OperationOptions,
   PutOptions,
   ReadOptions,
@@ -10,14 +12,19 @@ import type {
   Stat,
 } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/same-version.ts';
-import type { EntryKind } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
-import { Leftovers } from '../core/leftovers.ts';
+import { isTempName, Leftovers, newAsideName, newTempName } from '../core/temporary.ts';
 import { LetterCase, refusedName } from '../core/letter-case.ts';
-import { isTempName, newAsideName, newTempName } from '../core/temporary-names.ts';
-import { refusalOf } from './refusals.ts';
-import { isSayable, type Found, type ListedEntry, type Names, type PathSession } from './session.ts';
-import { removeTemporary, unlessGone } from './trees.ts';
+import {
+  type Base,
+  type Found,
+  isSayable,
+  type ListedEntry,
+  type Names,
+  type PathSession,
+  refusalOf,
+} from './session.ts';
+import { removeTemporary, unlessGone } from './change.ts';
 
 /** How the stores of a protocol lock names. */
 export interface PathLocks {
@@ -43,6 +50,7 @@ export abstract class PathStore<Session extends PathSession> {
   readonly letterCase: LetterCase;
   readonly spellings = new Spellings();
   readonly #locks: PathLocks;
+  #base: Promise<Base> | undefined;
   /** Files that are moved aside, by the names that they had. */
   readonly #asides = new Map<string, Aside>();
 
@@ -95,6 +103,15 @@ export abstract class PathStore<Session extends PathSession> {
   /** Fails where the root is missing. It is made when the store is opened, and never again. */
   abstract requireRoot(session: Session): Promise<void>;
   abstract close(): Promise<void>;
+
+  /** Where the root lies. The first user finds out for all; with its connection lost, the next one does. */
+  protected baseBy(find: () => Promise<Base>, signal: AbortSignal | undefined): Promise<Base> {
+    const base = (this.#base ??= find());
+    base.catch(() => {
+      if (this.#base === base) this.#base = undefined;
+    });
+    return orAborted(base, signal);
+  }
 
   /** To be awaited before anything else. Temporary names do not exist for anybody. */
   async prepare(path: SourcePath, { signal }: OperationOptions, writes = false): Promise<void> {

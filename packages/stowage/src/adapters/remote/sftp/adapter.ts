@@ -1,8 +1,170 @@
-import { PathAdapter } from '../paths/adapter.ts';
+import { Spellings } from '../../support/spellings.ts';
+import { NotFoundError, StorageUnavailableError, WrongKindError } from '../../../errors/errors.ts';
+import { ConnectionPool, type Lease } from '../core/connections.ts';
+import type { Base, Found, ListedEntry, Names } from '../paths/session.ts';
+import { PathStore } from '../paths/store.ts';
+import { isElsewhere, putFile } from '../paths/write.ts';
+import type {
+  EntryKind,
+  OperationOptions,
+  PutOptions,
+  ReadOptions,
+  ReadResult,
+} from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
+import { SftpConnection } from './connection.ts';
+import { copyToNew, writeNew } from './write.ts';
+import { errorOf, isPlainRefusal, statusOf } from './errors.ts';
+import { giveNewName, moveOver, moveToNewName } from './change.ts';
 import type { SftpOptions } from './options.ts';
-import type { Session } from './session.ts';
-import { Store } from './store.ts';
+import { openFile } from './read.ts';
+import { Session } from './session.ts';
+import { PathAdapter } from '../paths/adapter.ts';
+
+/** Operations that go on one connection side by side. */
+const PER_CONNECTION = 16;
+/** Reads among them, for as long as their readers take. */
+const READERS = 8;
+
+interface Attributes {
+  isDirectory(): boolean;
+}
+
+const requireFolder = (attributes: Attributes): void => {
+  if (!attributes.isDirectory()) throw new StorageUnavailableError({ detail: 'directory is not a folder' });
+};
+
+/** What operations share on an SFTP server: connections, the root, and its own way of each step. */
+export class SftpStore extends PathStore<Session> {
+  /** The server is known to let exactly one writer have a new name. */
+  decidesNames = false;
+  /** Until it is seen not to, the server is taken to replace files in one step. */
+  canReplace = true;
+  readonly #pool: ConnectionPool<SftpConnection>;
+  readonly #prefix: SourcePath;
+  readonly #directory: string;
+
+  /** `prefix` is a folder below the directory of the options, made when it is missing. */
+  constructor(options: SftpOptions, prefix: SourcePath) {
+    const { connections, timeout, idleTimeout } = options;
+    super((error) => statusOf(error) !== undefined);
+    this.#prefix = prefix;
+    this.#directory = options.directory;
+    this.#pool = new ConnectionPool({
+      connections,
+      perConnection: PER_CONNECTION,
+      readers: connections * READERS,
+      idleMs: idleTimeout * 1000,
+      waitMs: timeout * 1000,
+      open: (signal) => SftpConnection.open(options, signal),
+    });
+  }
+
+  /** Runs the requests of an operation on one connection. Never inside of each other. */
+  run<T>({ signal }: OperationOptions, work: (session: Session) => Promise<T>): Promise<T> {
+    return this.#pool.use(signal, async (connection) => work(await this.#session(connection, signal)));
+  }
+
+  /** A session for a read, which goes on until `release` is called. */
+  async takeForReading({
+    signal,
+  }: OperationOptions): Promise<Omit<Lease<never>, 'connection'> & { readonly session: Session }> {
+    const { connection, release } = await this.#pool.takeForReading(signal);
+    try {
+      return { session: await this.#session(connection, signal), release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  async *entries(
+    folder: SourcePath,
+    options: OperationOptions,
+  ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
+    // A listing waits for its reader between its pages, as a download does.
+    const { session, release } = await this.takeForReading(options);
+    try {
+      if ((await this.stat(session, folder)).kind === 'file') throw new WrongKindError();
+      yield* session.entries(folder);
+    } finally {
+      release();
+    }
+  }
+
+  read(path: SourcePath, options: ReadOptions): Promise<ReadResult> {
+    return openFile(this, path, options);
+  }
+
+  writeNew(
+    session: Session,
+    path: SourcePath,
+    chunks: AsyncIterable<Uint8Array>,
+    derived: boolean,
+  ): Promise<Found> {
+    return writeNew(session, path, chunks, derived);
+  }
+
+  /** The copy is seen when it is whole. */
+  async copyFile(names: Names, options: PutOptions): Promise<void> {
+    if (!(await this.run(options, (session) => isElsewhere(this, session, names, options)))) return;
+    await putFile(this, names.to, options, (session, temp) =>
+      copyToNew(session, { from: names.from, to: temp }),
+    );
+  }
+
+  giveNewName(session: Session, names: Names): Promise<void> {
+    return giveNewName(this, session, names);
+  }
+
+  moveToNewName(session: Session, names: Names, kind: EntryKind): Promise<void> {
+    return moveToNewName(this, session, names, kind);
+  }
+
+  moveOver(session: Session, names: Names): Promise<void> {
+    return moveOver(this, session, names);
+  }
+
+  isPlainRefusal(error: unknown): boolean {
+    return isPlainRefusal(error);
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  async requireRoot(session: Session): Promise<void> {
+    const { root } = SourcePath;
+    requireFolder(
+      await session.ask<Attributes>('stat', root, (sftp, answered) =>
+        sftp.stat(session.pathOf(root), answered),
+      ),
+    );
+  }
+
+  async #session(connection: SftpConnection, signal: AbortSignal | undefined): Promise<Session> {
+    const base = await this.baseBy(() => this.#findBase(connection), signal);
+    return new Session(connection, base, this.spellings, signal);
+  }
+
+  /** Where the directory really lies; it may be, or lie below, a link. Folders below it may not. */
+  async #findBase(connection: SftpConnection): Promise<Base> {
+    const asked = this.#directory === '' ? '.' : this.#directory;
+    try {
+      const names = await connection.request<string>((sftp, answered) => sftp.realpath(asked, answered));
+      const directory = names.startsWith('/') ? names : `/${names}`;
+      requireFolder(await connection.request<Attributes>((sftp, answered) => sftp.stat(directory, answered)));
+      const above = new Session(connection, { directory, prefix: [] }, new Spellings(), undefined);
+      await this.ensureFolder(above, this.#prefix);
+      return { directory, prefix: this.#prefix.segments };
+    } catch (error) {
+      const failure = errorOf('the directory of the source', error);
+      // Nothing of the source was asked for yet: its absence is not an answer for a client.
+      if (!(failure instanceof NotFoundError)) throw failure;
+      throw new StorageUnavailableError({ detail: 'the directory of the source is missing', cause: error });
+    }
+  }
+}
 
 /** A store on an SFTP server. */
 export type SftpAdapter = PathAdapter<Session>;
@@ -12,7 +174,7 @@ export const openSftpAdapter = (options: SftpOptions, root = ''): SftpAdapter =>
   const { host, port, username, directory } = options;
   const prefix = SourcePath.parse(root);
   const isAbsolute = directory.startsWith('/');
-  return new PathAdapter(new Store(options, prefix), {
+  return new PathAdapter(new SftpStore(options, prefix), {
     // Logins may have roots of their own, and begin in different folders.
     backend: `sftp:${username}@${host}:${String(port)}${isAbsolute ? '' : ':~'}`,
     root: [...directory.split('/').filter((segment) => segment !== ''), ...prefix.segments],

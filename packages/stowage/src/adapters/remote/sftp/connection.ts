@@ -3,11 +3,16 @@ import type { Client, ConnectConfig, SFTPWrapper } from 'ssh2';
 import { importOptional } from '../../../errors/optional-package.ts';
 import { systemCode } from '../../../basics/files/system-errors.ts';
 import { StorageDeniedError, StorageTimeoutError, StorageUnavailableError } from '../../../errors/errors.ts';
-import type { PooledConnection } from '../core/connection-pool.ts';
-import { LostConnectionError, SilenceError } from '../core/lost-connection.ts';
+import { LostConnectionError, type PooledConnection, SilenceError } from '../core/connections.ts';
 import { MissingExtensionError } from './errors.ts';
-import { algorithmsFor, fingerprintOf, isAccepted, knownHostIn, parseHostKeys } from './host-keys.ts';
-import type { KnownHost } from './host-keys.ts';
+import {
+  algorithmsFor,
+  fingerprintOf,
+  isAccepted,
+  type KnownHost,
+  knownHostIn,
+  parseHostKeys,
+} from './host-keys.ts';
 import type { SftpOptions } from './options.ts';
 
 type Answered<Value> = (error?: Error | null, value?: Value) => void;

@@ -7,7 +7,7 @@ import {
   UnsafeNameError,
   UnsupportedError,
 } from '../../../errors/errors.ts';
-import { errorOfRefusal, refusalOf, type RefusalMeanings } from '../paths/refusals.ts';
+import { errorOfRefusal, refusalOf, type RefusalMeanings } from '../paths/session.ts';
 
 /** The server has not announced an extension of the protocol. */
 export class MissingExtensionError extends Error {}

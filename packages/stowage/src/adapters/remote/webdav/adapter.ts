@@ -6,7 +6,7 @@ import {
   UnsupportedError,
   WrongKindError,
 } from '../../../errors/errors.ts';
-import { isStale, isTempName } from '../core/temporary-names.ts';
+import { isStale, isTempName } from '../core/temporary.ts';
 import type {
   Entry,
   ListOptions,
@@ -27,11 +27,11 @@ import { SourcePath } from '../../../storage/source-path.ts';
 import { segmentsOfHref } from './address.ts';
 import { DavClient } from './client.ts';
 import type { WebdavOptions } from './options.ts';
-import { openFile } from './reading.ts';
-import { removeEmptyFolder } from './removing.ts';
+import { openFile } from './read.ts';
+import { remove, removeEmptyFolder } from './change.ts';
 import { Resources, type ListedMember } from './resources.ts';
 import { Store } from './store.ts';
-import { stageFile, transferFile, transferFolder, writeFile } from './writing.ts';
+import { stageFile, transferFile, transferFolder, writeFile } from './write.ts';
 
 /** A store on a WebDAV server. */
 export class WebdavAdapter implements StorageAdapter {
@@ -107,12 +107,12 @@ export class WebdavAdapter implements StorageAdapter {
   }
 
   async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
-    await this.#store.remove(path, 'file', options);
+    await remove(this.#store, path, 'file', options);
   }
 
   async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
     if (path.isRoot) throw new StorageDeniedError({ detail: 'the root is not removed' });
-    await this.#store.remove(path, 'folder', options);
+    await remove(this.#store, path, 'folder', options);
   }
 
   async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {

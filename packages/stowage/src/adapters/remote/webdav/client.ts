@@ -2,12 +2,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Slots } from '../../../basics/concurrency/slots.ts';
 import { StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
-import { createConnectionSlots } from '../core/connection-slots.ts';
-import { Connections, LostConnectionError } from './connections.ts';
+import { createConnectionSlots } from '../core/connections.ts';
+import { Connections, LostConnectionError } from './connection.ts';
 import { errorOfFailure, type Asked } from './errors.ts';
 import { createLogin, type Login } from './login.ts';
 import type { WebdavOptions } from './options.ts';
-import { guardedLookup, headersAt, movedRoot, targetOf } from './redirects.ts';
+import { guardedLookup, headersAt, movedRoot, targetOf } from './address.ts';
 
 /** Content to be sent, with its length. */
 export interface Content {

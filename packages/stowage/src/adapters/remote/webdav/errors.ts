@@ -5,9 +5,9 @@ import {
   StorageUnavailableError,
   StowageError,
 } from '../../../errors/errors.ts';
-import { errorOfStatus as errorOfAnswer } from '../core/answers.ts';
+import { errorOfStatus as errorOfAnswer } from '../core/http.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
-import { SilenceError } from './connections.ts';
+import { SilenceError } from './connection.ts';
 
 /** The status of a refusal: the cause of the error that it means. */
 export class StatusError extends Error {

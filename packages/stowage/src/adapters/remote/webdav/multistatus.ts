@@ -3,7 +3,7 @@ import { createUnzip } from 'node:zlib';
 import { SaxesParser, type SaxesTagNS } from 'saxes';
 import { ParseBudget } from '../../../basics/content/parse-budget.ts';
 import { CorruptError } from '../../../errors/errors.ts';
-import { strongEtag } from '../core/answers.ts';
+import { strongEtag } from '../core/http.ts';
 import type { Stat } from '../../../storage/adapter.ts';
 import type { DavAnswer } from './client.ts';
 

@@ -1,12 +1,22 @@
+import { createHash } from 'node:crypto';
 import { inTimeLimit } from '../../../basics/concurrency/time-limit.ts';
 import { AlreadyExistsError, StorageTimeoutError } from '../../../errors/errors.ts';
-import { pause } from '../core/backoff.ts';
-import type { Leftovers } from '../core/leftovers.ts';
+import { pause } from '../core/http.ts';
+import type { Leftovers } from '../core/temporary.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
-import { BACKOFF, isSuccess } from './propfind.ts';
+import { BACKOFF, isSuccess } from './list.ts';
 import type { Outcome, Resources } from './resources.ts';
-import { reservationName } from './temporary.ts';
+
+/**
+ * The temporary name of the folder that reserves `name`, the same in every process: a UUID of version 8.
+ * Names that differ only in case share one, because a server may hold them for the same.
+ */
+const reservationName = (name: string): string => {
+  const digest = createHash('sha256').update(name.normalize('NFC').toLowerCase()).digest('hex');
+  const parts = [digest.slice(0, 8), digest.slice(8, 12), `8${digest.slice(13, 16)}`, digest.slice(16, 20)];
+  return `.${[...parts, digest.slice(20, 32)].join('-')}.tmp`;
+};
 
 /** How long to wait for a name that another process is giving. */
 const WAIT_MS = 2000;

@@ -1,14 +1,14 @@
 import { ListedNames } from '../../support/listed-names.ts';
 import { respell, Spellings } from '../../support/spellings.ts';
 import { CorruptError, NotFoundError, StowageError } from '../../../errors/errors.ts';
-import { pause } from '../core/backoff.ts';
+import { pause } from '../core/http.ts';
 import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { urlOf } from './address.ts';
 import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
-import { LostConnectionError, SilenceError } from './connections.ts';
+import { LostConnectionError, SilenceError } from './connection.ts';
 import { statOf, timeOf } from './multistatus.ts';
-import { BACKOFF, Propfind, PROPFIND_ATTEMPTS, type Member } from './propfind.ts';
+import { BACKOFF, Propfind, PROPFIND_ATTEMPTS, type Member } from './list.ts';
 
 /** How often something is sent that the server refuses for the moment: within about a second. */
 const ATTEMPTS = 8;
@@ -32,6 +32,12 @@ export interface Change extends Partial<Omit<DavRequest, 'path' | 'method'>> {
   readonly again?: () => Promise<boolean>;
   /** Finds out what has happened when the answer is lost. Default: the loss is an error. */
   readonly outcome?: () => Promise<Outcome>;
+}
+
+/** From one name to another. */
+export interface Names {
+  readonly from: SourcePath;
+  readonly to: SourcePath;
 }
 
 /** One that can be shown. */
@@ -77,7 +83,7 @@ export class Resources {
   /** COPY or MOVE. */
   transfer(
     method: 'COPY' | 'MOVE',
-    { from, to }: { readonly from: SourcePath; readonly to: SourcePath },
+    { from, to }: Names,
     kind: 'file' | 'folder',
     { overwrite, ...change }: Change & { readonly overwrite: 'F' | 'T' },
   ): Promise<number> {

@@ -1,27 +1,17 @@
 import { decomposed } from '../../support/decomposed.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  NotFoundError,
-  WrongKindError,
-} from '../../../errors/errors.ts';
-import { Leftovers } from '../core/leftovers.ts';
+import { AlreadyExistsError, NotFoundError } from '../../../errors/errors.ts';
+import { isTempName, type Leftover, Leftovers, newTempName } from '../core/temporary.ts';
 import { LetterCase, refusedName } from '../core/letter-case.ts';
-import { isTempName, newTempName } from '../core/temporary-names.ts';
-import type { OperationOptions, RemoveFileOptions, Stat, WriteOptions } from '../../../storage/adapter.ts';
-import { isSameVersion } from '../../../storage/same-version.ts';
+import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { errorOfStatus, isRefusalOfPath, statusOf } from './errors.ts';
 import type { WebdavOptions } from './options.ts';
 import { Reservations } from './reservations.ts';
-import { isSuccess } from './propfind.ts';
+import { isSuccess } from './list.ts';
 import type { Outcome, Resources } from './resources.ts';
-import { removeTemporary } from './temporary.ts';
 
-/** Refused, perhaps while another client replaces the same file or works in the same folder. */
-const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 423, 500]);
 /** What servers answer for a missing parent folder, besides other things. */
 const MAY_LACK_PARENT: ReadonlySet<number> = new Set([403, 404, 405, 409, 500, 502]);
 const ROOT: Stat = { name: '', kind: 'folder', size: undefined, modifiedAt: undefined, etag: undefined };
@@ -96,10 +86,16 @@ export class Store {
     }
   }
 
+  /** Runs what changes an entry while no other operation of this process does. */
+  lock<T>(path: SourcePath, options: OperationOptions, work: () => Promise<T>): Promise<T> {
+    // Names that a server may hold for one have one key.
+    return this.#locks.hold(path.toString().toLowerCase(), options, work);
+  }
+
   /** @throws AlreadyExistsError */
   async makeFolder(path: SourcePath, options: OperationOptions): Promise<void> {
     if (path.isRoot) throw new AlreadyExistsError();
-    await this.#locks.hold(keyOf(path), options, async () => {
+    await this.lock(path, options, async () => {
       // Some servers answer 201 for a collection that is there.
       if ((await this.find(path, options)) !== undefined) throw new AlreadyExistsError();
       await this.ensureFolder(path.parent, options);
@@ -140,135 +136,6 @@ export class Store {
     return (await this.ensureFolder(to.parent, options)) || mayBeThereNow ? send() : status;
   }
 
-  /** MOVE of a file: first without overwriting; then over a target that is a file, if that is wanted. */
-  async giveName(
-    from: SourcePath,
-    to: SourcePath,
-    options: Pick<WriteOptions, 'createOnly' | 'derived' | 'signal'>,
-  ): Promise<void> {
-    const isNew = options.createOnly === true;
-    const requireFree = (found: Stat | undefined): void => {
-      if (found !== undefined && isNew) throw new AlreadyExistsError();
-      if (found?.kind === 'folder') throw new WrongKindError();
-    };
-    await this.#locked(to, options, isNew, async ({ signal }) => {
-      const move = { from, to, kind: 'file', signal } as const;
-      if (options.derived === true && !isNew && isSuccess(await this.#move({ ...move, overwrite: 'T' })))
-        return;
-      if (!this.knowsOverwrite || decomposed(to.name) !== undefined)
-        requireFree(await this.find(to, { signal }));
-      const status = await this.intoFolder(to, { signal }, () => this.#move({ ...move, overwrite: 'F' }));
-      if (isSuccess(status)) return;
-      const found = await this.find(to, { signal });
-      if (found !== undefined && status === 412) this.knowsOverwrite = true;
-      requireFree(found);
-      const mayReplace = !isNew && (status === 412 || MAY_PASS.has(status));
-      // Servers that remove a target before they move refuse each other's steps; the content is whole then.
-      const last = mayReplace
-        ? await this.#move({
-            ...move,
-            overwrite: 'T',
-            isPassing: (one) => MAY_PASS.has(one),
-            again: () => this.resources.exists(from, { signal }),
-          })
-        : status;
-      if (!isSuccess(last)) throw errorOfStatus({ method: 'MOVE', path: from }, last);
-    });
-  }
-
-  /** MOVE of a folder to a name that must be free. @throws AlreadyExistsError */
-  async giveFolderName(from: SourcePath, to: SourcePath, options: OperationOptions): Promise<void> {
-    await this.#locked(to, options, true, async ({ signal }) => {
-      const isFree = async (): Promise<boolean> => (await this.find(to, { signal })) === undefined;
-      if (!(await isFree())) throw new AlreadyExistsError();
-      const move = { from, to, kind: 'folder', overwrite: 'F', signal } as const;
-      const status = await this.intoFolder(to, { signal }, () => this.#move(move));
-      if (isSuccess(status)) return;
-      // A move to a name that was given in between may get any answer.
-      if (status === 412 || !(await isFree())) throw new AlreadyExistsError();
-      throw errorOfStatus({ method: 'MOVE', path: from }, status);
-    });
-  }
-
-  /** MOVE of a folder to a name that no other client knows. */
-  async hideFolder(from: SourcePath, to: SourcePath, { signal }: OperationOptions): Promise<void> {
-    await this.#locks.hold(keyOf(from), { signal }, async () => {
-      const status = await this.#move({ from, to, kind: 'folder', overwrite: 'F', signal });
-      if (!isSuccess(status)) throw errorOfStatus({ method: 'MOVE', path: from }, status);
-    });
-  }
-
-  /**
-   * Removes a file or a folder with all it holds. @throws NotFoundError, WrongKindError,
-   * ChangedMeanwhileError
-   */
-  async remove(
-    path: SourcePath,
-    kind: 'file' | 'folder',
-    { signal, ifUnchanged }: RemoveFileOptions,
-  ): Promise<void> {
-    await this.#locks.hold(keyOf(path), { signal }, async () => {
-      const requireUnchanged = async (): Promise<Stat> => {
-        const found = await this.stat(path, { signal });
-        if (found.kind !== kind) throw new WrongKindError();
-        if (ifUnchanged !== undefined && !isSameVersion(found, ifUnchanged))
-          throw new ChangedMeanwhileError();
-        return found;
-      };
-      const { etag } = await requireUnchanged();
-      const send = (headers: Readonly<Record<string, string>>): Promise<number> => {
-        const outcome = async (): Promise<Outcome> => ((await this.#isGone(path)) ? 'done' : 'untouched');
-        // Servers that remove entry by entry refuse at what others put into the folder meanwhile.
-        const isPassing = (status: number): boolean =>
-          status === 423 || (kind === 'folder' && MAY_PASS.has(status));
-        const again = (): Promise<boolean> => this.resources.exists(path, { signal });
-        return this.resources.act('DELETE', path, kind, { signal, headers, outcome, isPassing, again });
-      };
-      const isGuarded = ifUnchanged !== undefined && etag !== undefined;
-      let status = await send(isGuarded ? { 'if-match': etag } : {});
-      // Some servers compare with another tag than the one they report.
-      if (status === 412 && isGuarded && (await requireUnchanged()).etag === etag) status = await send({});
-      if (!isSuccess(status)) throw errorOfStatus({ method: 'DELETE', path }, status);
-      this.resources.spellings.forget(path);
-    });
-  }
-
-  /**
-   * Runs what gives a name while no other operation does: in this process, and, when the name must be new, in
-   * any other.
-   */
-  #locked(
-    to: SourcePath,
-    options: OperationOptions,
-    isNew: boolean,
-    work: (options: OperationOptions) => Promise<void>,
-  ): Promise<void> {
-    return this.#locks.hold(keyOf(to), options, () =>
-      isNew ? this.reservations.hold(to, options, work) : work(options),
-    );
-  }
-
-  #move({
-    from,
-    to,
-    kind,
-    ...change
-  }: { readonly from: SourcePath; readonly to: SourcePath; readonly kind: 'file' | 'folder' } & Omit<
-    Parameters<Resources['transfer']>[3],
-    'outcome'
-  >): Promise<number> {
-    const outcome = async (): Promise<Outcome> => {
-      if (!(await this.#isGone(from))) return 'untouched';
-      return (await this.resources.exists(to, {})) ? 'done' : 'unknown';
-    };
-    return this.resources.transfer('MOVE', { from, to }, kind, { ...change, outcome });
-  }
-
-  /** A single answer that nothing is there is not believed. */
-  async #isGone(path: SourcePath): Promise<boolean> {
-    return !(await this.resources.exists(path, {})) && !(await this.resources.exists(path, {}));
-  }
-
   async #makePrefix(): Promise<void> {
     for (const path of this.#prefix.ancestry()) {
       const found = await this.#base.stat(path, {}).catch(() => undefined);
@@ -296,5 +163,12 @@ export class Store {
   }
 }
 
-/** Names that a server may hold for one have one key. */
-const keyOf = (path: SourcePath): string => path.toString().toLowerCase();
+/** Nextcloud keeps what is deleted in a trash bin otherwise. */
+const NO_TRASH = { 'x-nc-skip-trashbin': 'true' };
+
+/** Removes something temporary; whether it is gone. */
+const removeTemporary = async (resources: Resources, { path, kind }: Leftover): Promise<boolean> => {
+  const outcome = async (): Promise<Outcome> => ((await resources.exists(path, {})) ? 'untouched' : 'done');
+  const status = await resources.act('DELETE', path, kind, { headers: NO_TRASH, outcome });
+  return isSuccess(status) || status === 404 || status === 410;
+};

@@ -1,18 +1,19 @@
 import {
+  AlreadyExistsError,
   ChangedMeanwhileError,
   NotEmptyError,
+  NotFoundError,
   StorageDeniedError,
   WrongKindError,
 } from '../../../errors/errors.ts';
-import type { OperationOptions, RemoveFileOptions } from '../../../storage/adapter.ts';
+import type { OperationOptions, PutOptions, RemoveFileOptions } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/same-version.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
-import type { Leftover } from '../core/leftovers.ts';
-import { isStale, isTempName, newTempName } from '../core/temporary-names.ts';
-import { refusalOf } from './refusals.ts';
-import type { Names, PathSession } from './session.ts';
+import { isStale, isTempName, type Leftover, newTempName } from '../core/temporary.ts';
+import { isEntryName, type Names, type PathSession, refusalOf } from './session.ts';
 import type { PathStore } from './store.ts';
-import { removeTemporary, removeTree, unlessGone } from './trees.ts';
+import { isElsewhere, requireFree } from './write.ts';
+import { createLimiter } from '../../../basics/concurrency/limiter.ts';
 
 type Store = PathStore<PathSession>;
 
@@ -115,4 +116,72 @@ export const removeFolder = async (
       ? new StorageDeniedError({ detail: 'the server keeps something in the folder', cause: error })
       : error;
   }
+};
+
+/** Entries of one folder that are removed side by side. */
+const TOGETHER = 16;
+
+/** Others may remove the same. */
+export const unlessGone = (removing: Promise<void>): Promise<void> =>
+  removing.catch((error: unknown) => {
+    if (!(error instanceof NotFoundError)) throw error;
+  });
+
+/**
+ * Removes a folder by its path on the server, with all it holds: links themselves, never what they lead to.
+ * Each folder is looked at before it is entered, because some servers list a link as what it leads to.
+ * Memory: the names in one folder and those above it.
+ */
+export const removeTree = async (session: PathSession, path: SourcePath, whole: string): Promise<void> => {
+  if ((await session.kindAt(path, whole)) !== 'folder') return session.unlink(path, whole);
+  const [folders, others]: [string[], string[]] = [[], []];
+  for await (const page of session.entries(path, whole))
+    for (const { written, found } of page)
+      if (isEntryName(written)) (found.kind === 'folder' ? folders : others).push(`${whole}/${written}`);
+  const limiter = createLimiter(TOGETHER);
+  try {
+    for (const below of others) await limiter.add(() => unlessGone(session.unlink(path, below)));
+  } finally {
+    await limiter.drain();
+  }
+  for (const below of folders) await unlessGone(removeTree(session, path, below));
+  await session.rmdir(path, whole);
+};
+
+/** Removes something temporary; whether it is gone. Where a link stands in its way, nothing is done. */
+export const removeTemporary = async (session: PathSession, { path, kind }: Leftover): Promise<boolean> => {
+  const found = await session.look(path);
+  if (found === undefined) return true;
+  if (kind === 'file' || found.kind !== 'folder') await session.unlink(path);
+  else await removeTree(session, path, session.pathOf(path));
+  return true;
+};
+
+/** @see StorageAdapter.moveFile */
+export const moveFile = (store: Store, names: Names, options: PutOptions): Promise<void> => {
+  const { from, to } = names;
+  const isNew = options.createOnly === true;
+  return store.lock([from, to], options, () =>
+    store.run(options, async (session) => {
+      if (!(await isElsewhere(store, session, names, options))) return;
+      requireFree(await store.find(session, to), isNew);
+      await store.ensureFolder(session, to.parent);
+      await (isNew ? store.moveToNewName(session, names, 'file') : store.moveOver(session, names));
+      store.spellings.forget(from);
+    }),
+  );
+};
+
+/** @throws AlreadyExistsError when anything has the target's name */
+export const moveFolder = (store: Store, names: Names, options: OperationOptions): Promise<void> => {
+  const { from, to } = names;
+  return store.lock([from, to], options, () =>
+    store.run(options, async (session) => {
+      if ((await store.stat(session, from)).kind === 'file') throw new WrongKindError();
+      if (to.isRoot || (await store.find(session, to)) !== undefined) throw new AlreadyExistsError();
+      await store.ensureFolder(session, to.parent);
+      await store.moveToNewName(session, names, 'folder');
+      store.spellings.forget(from);
+    }),
+  );
 };

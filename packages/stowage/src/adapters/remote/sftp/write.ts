@@ -1,74 +1,12 @@
 import { createLimiter } from '../../../basics/concurrency/limiter.ts';
-import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
 import { CorruptError, UnsupportedError } from '../../../errors/errors.ts';
 import type { Found, Names } from '../paths/session.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
+import { PIECE, readAhead, TOGETHER, type OpenFile } from './read.ts';
 import type { Session } from './session.ts';
 
-/** Bytes of one request: what every server takes. */
-const PIECE = 32 * 1024;
-/** Requests of one transfer that are on their way at the same time. */
-const TOGETHER = 16;
 /** Bytes that a server copies in one request: few enough to be done within the time for an answer. */
 const COPIED_AT_ONCE = 16 * 1024 * 1024;
-
-/** An open file on the server. */
-interface OpenFile {
-  readonly handle: Buffer;
-  readonly path: SourcePath;
-}
-
-const readPiece = async (
-  session: Session,
-  { handle, path }: OpenFile,
-  start: number,
-  length: number,
-): Promise<Buffer> => {
-  const buffer = Buffer.allocUnsafe(length);
-  let seen = 0;
-  // A server may send less than it is asked for.
-  while (seen < length) {
-    const from = seen;
-    const count = await session.change<number>('read', path, (sftp, answered) =>
-      sftp.read(handle, buffer, from, length - from, start + from, answered),
-    );
-    if (count === 0) break;
-    seen += count;
-  }
-  return buffer.subarray(0, seen);
-};
-
-/**
- * The bytes from `start` to before `end` of an open file, read ahead by half a megabyte. Ends early where the
- * file does.
- */
-export async function* readAhead(
-  session: Session,
-  file: OpenFile,
-  start: number,
-  end: number,
-): AsyncGenerator<Buffer, void, undefined> {
-  const pieces: Promise<Buffer>[] = [];
-  let next = start;
-  const ask = (): void => {
-    const length = Math.min(PIECE, end - next);
-    if (length <= 0) return;
-    const piece = readPiece(session, file, next, length);
-    // A caller that leaves early does not wait for the rest.
-    piece.catch(() => undefined);
-    pieces.push(piece);
-    next += length;
-  };
-  for (let index = 0; index < TOGETHER; index += 1) ask();
-  for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) {
-    const wanted = Math.min(PIECE, end - start);
-    const bytes = await orAborted(piece, session.signal);
-    start += bytes.length;
-    if (bytes.length > 0) yield bytes;
-    if (bytes.length < wanted) return;
-    ask();
-  }
-}
 
 /** Flushes to the server's disk, where the server can. */
 const sync = async (session: Session, handle: Buffer, path: SourcePath): Promise<void> => {

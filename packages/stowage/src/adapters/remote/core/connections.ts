@@ -1,6 +1,6 @@
 import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
-import { StorageUnavailableError } from '../../../errors/errors.ts';
-import { createConnectionSlots } from './connection-slots.ts';
+import { StorageTimeoutError, StorageUnavailableError } from '../../../errors/errors.ts';
+import { createSlots, type Slots } from '../../../basics/concurrency/slots.ts';
 
 /** A connection that outlives the operations that use it. */
 export interface PooledConnection {
@@ -178,3 +178,70 @@ export class ConnectionPool<Connection extends PooledConnection> {
     this.#members.delete(member);
   }
 }
+
+/** How connections to a server are shared. */
+export interface ConnectionLimits {
+  /** Connections that may be in use at the same time. */
+  readonly connections: number;
+  /** Requests that may wait for one; one more fails with BusyError. */
+  readonly mayWait: number;
+  /** How long a request waits while no connection becomes free. */
+  readonly waitMs: number;
+}
+
+/**
+ * Slots for the connections to one server. A download keeps its slot as long as its reader takes, so waiting
+ * has a limit: a request fails with StorageTimeoutError when no slot has become free for `waitMs`. While
+ * slots become free it keeps waiting.
+ */
+export const createConnectionSlots = ({ connections, mayWait, waitMs }: ConnectionLimits): Slots => {
+  const slots = createSlots(connections, mayWait);
+  let freedAt = 0;
+
+  const takeInTime = async (signal: AbortSignal | undefined): Promise<() => void> => {
+    const limit = new AbortController();
+    const since = performance.now();
+    const check = (): void => {
+      const idle = performance.now() - Math.max(since, freedAt);
+      if (idle < waitMs) timer = setTimeout(check, waitMs - idle);
+      else limit.abort(new StorageTimeoutError({ detail: 'all connections to the server are in use' }));
+    };
+    let timer = setTimeout(check, waitMs);
+    try {
+      return await slots.take(signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]));
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
+  return {
+    take: async (signal) => {
+      const free = await takeInTime(signal);
+      return () => {
+        freedAt = performance.now();
+        free();
+      };
+    },
+  };
+};
+
+/** No answer came within the time; the connection was given up. */
+export class SilenceError extends Error {
+  readonly code = 'ETIMEDOUT';
+}
+
+/** The connection ended while something waited for its answer. */
+export class LostConnectionError extends Error {}
+
+/** What a promise gives, unless it takes longer. @throws SilenceError */
+export const inTime = async <Value>(promise: Promise<Value>, ms: number): Promise<Value> => {
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new SilenceError('no answer in time')), ms);
+  });
+  try {
+    return await Promise.race([promise, silence]);
+  } finally {
+    clearTimeout(timer);
+  }
+};

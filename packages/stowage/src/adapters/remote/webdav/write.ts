@@ -9,7 +9,7 @@ import {
   NotFoundError,
   WrongKindError,
 } from '../../../errors/errors.ts';
-import { newTempName } from '../core/temporary-names.ts';
+import { newTempName } from '../core/temporary.ts';
 import type {
   OperationOptions,
   PutOptions,
@@ -20,8 +20,9 @@ import type {
 import type { SourcePath } from '../../../storage/source-path.ts';
 import type { Content } from './client.ts';
 import { errorOfStatus } from './errors.ts';
-import { isSuccess } from './propfind.ts';
-import type { Outcome } from './resources.ts';
+import { isSuccess } from './list.ts';
+import { giveFolderName, giveName } from './change.ts';
+import type { Names, Outcome } from './resources.ts';
 import type { Store } from './store.ts';
 
 /** Contents of up to this size are kept in memory where they may have to be sent twice. */
@@ -94,7 +95,7 @@ const putFile = async (
   await store.prepare(path, options, true);
   return withTemp(store, path.parent, 'file', async (temp) => {
     const written = await sendTo(store, temp, path, { body, signal: options.signal });
-    await store.giveName(temp, path, options);
+    await giveName(store, { from: temp, to: path }, options);
     return { ...written, name: path.name, size: body.size };
   });
 };
@@ -168,7 +169,7 @@ export const stageFile = async (
       await store.prepare(target, commitOptions, true);
       try {
         const { temp, stat } = await sendBeside(target, commitOptions);
-        await store.giveName(temp, target, commitOptions);
+        await giveName(store, { from: temp, to: target }, commitOptions);
         sent = undefined;
         await end();
         return { ...stat, name: target.name, size: body.size };
@@ -189,7 +190,7 @@ export const stageFile = async (
 export const transferFile = async (
   store: Store,
   method: 'COPY' | 'MOVE',
-  { from, to }: { readonly from: SourcePath; readonly to: SourcePath },
+  { from, to }: Names,
   options: PutOptions,
 ): Promise<void> => {
   const isNew = options.createOnly === true;
@@ -205,10 +206,10 @@ export const transferFile = async (
   const looks = method === 'COPY' || (isNew && !store.knowsOverwrite);
   const found = looks ? await store.find(to, options) : undefined;
   if (found !== undefined && (isNew || found.kind === 'folder')) throw conflict();
-  if (method === 'MOVE') return store.giveName(from, to, options);
+  if (method === 'MOVE') return giveName(store, { from, to }, options);
   await withTemp(store, to.parent, 'file', async (temp) => {
     await copyTo(store, { from, temp }, 'file', options);
-    await store.giveName(temp, to, options);
+    await giveName(store, { from: temp, to }, options);
   });
 };
 
@@ -218,16 +219,16 @@ export const transferFile = async (
 export const transferFolder = async (
   store: Store,
   method: 'COPY' | 'MOVE',
-  { from, to }: { readonly from: SourcePath; readonly to: SourcePath },
+  { from, to }: Names,
   options: OperationOptions,
 ): Promise<void> => {
   await store.prepare(to, options, true);
   if ((await store.stat(from, options)).kind === 'file') throw new WrongKindError();
   if (to.isRoot || (await store.find(to, options)) !== undefined) throw new AlreadyExistsError();
   if (from.contains(to)) throw new IntoItselfError();
-  if (method === 'MOVE') return store.giveFolderName(from, to, options);
+  if (method === 'MOVE') return giveFolderName(store, { from, to }, options);
   await withTemp(store, to.parent, 'folder', async (temp) => {
     await copyTo(store, { from, temp }, 'folder', options);
-    await store.giveFolderName(temp, to, options);
+    await giveFolderName(store, { from: temp, to }, options);
   });
 };

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import { ChangedMeanwhileError, CorruptError } from '../../../errors/errors.ts';
-import { strongEtag, wholeSize } from '../core/answers.ts';
+import { strongEtag, wholeSize } from '../core/http.ts';
 import { passBody } from '../core/body.ts';
 import type { ByteRange, ReadOptions, ReadResult, Stat } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/same-version.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
-import { dropBody, type DavAnswer, type DavRequest } from './client.ts';
+import { type DavAnswer, type DavRequest, dropBody } from './client.ts';
 import { errorOfStatus } from './errors.ts';
 import { lengthOf, timeOf } from './multistatus.ts';
 import type { Resources } from './resources.ts';

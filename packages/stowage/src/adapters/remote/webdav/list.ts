@@ -1,18 +1,18 @@
 import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
 import { CorruptError, StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
-import { pause } from '../core/backoff.ts';
+import { pause } from '../core/http.ts';
 import type { Stat } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { relationOf, segmentsOfHref } from './address.ts';
-import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
+import { type DavAnswer, type DavClient, type DavRequest, dropBody } from './client.ts';
 import { errorOfStatus, StatusError } from './errors.ts';
 import {
+  type DavResponse,
   decodedBody,
   listingBudget,
   readMultistatus,
   statOf,
   timeOf,
-  type DavResponse,
 } from './multistatus.ts';
 
 const PROPERTIES =

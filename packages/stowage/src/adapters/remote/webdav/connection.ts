@@ -1,4 +1,4 @@
-import { Agent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
+import { Agent, type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http';
 import { Agent as SecureAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';

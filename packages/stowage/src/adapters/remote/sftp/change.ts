@@ -1,20 +1,10 @@
 import { AlreadyExistsError, UnsupportedError, WrongKindError } from '../../../errors/errors.ts';
-import type { Leftovers } from '../core/leftovers.ts';
-import type { Found, Names } from '../paths/session.ts';
+import type { Names } from '../paths/session.ts';
 import type { EntryKind } from '../../../storage/adapter.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { isPlainRefusal, statusOf } from './errors.ts';
+import type { SftpStore } from './adapter.ts';
 import type { Session } from './session.ts';
-
-/** What a store knows of its server, and learns. */
-interface Store {
-  decidesNames: boolean;
-  /** Files can be replaced in one step. */
-  canReplace: boolean;
-  readonly leftovers: Leftovers;
-  find(session: Session, path: SourcePath): Promise<Found | undefined>;
-  moveByAside(session: Session, names: Names): Promise<void>;
-}
 
 /** In one step, over a file or an empty folder of that name. @throws UnsupportedError */
 const replaceBy = (session: Session, { from, to }: Names): Promise<void> =>
@@ -33,7 +23,7 @@ const throwConflict = async (session: Session, to: SourcePath, error: unknown): 
  * Gives content its name by a link, which the server makes only where nothing has that name, and removes the
  * temporary one. Only the whole content is ever seen. @throws AlreadyExistsError
  */
-export const giveNewName = async (store: Store, session: Session, names: Names): Promise<void> => {
+export const giveNewName = async (store: SftpStore, session: Session, names: Names): Promise<void> => {
   const { from, to } = names;
   try {
     await session.change<void>('hardlink', from, (sftp, answered, whole) =>
@@ -79,7 +69,7 @@ const giveNameBack = async (session: Session, to: SourcePath, kind: EntryKind): 
  * that step refuses a rename to a name that is taken, in its own way. @throws AlreadyExistsError
  */
 export const moveToNewName = async (
-  store: Store,
+  store: SftpStore,
   session: Session,
   names: Names,
   kind: EntryKind,
@@ -106,7 +96,7 @@ export const moveToNewName = async (
  * Moves a file to a name that another file may have: in one step, or, on a server without that, by moving the
  * other aside for a moment. @throws WrongKindError when anything but a file has the name
  */
-export const moveOver = async (store: Store, session: Session, names: Names): Promise<void> => {
+export const moveOver = async (store: SftpStore, session: Session, names: Names): Promise<void> => {
   const { to } = names;
   const found = await store.find(session, to);
   if (found !== undefined && found.kind !== 'file') throw new WrongKindError();

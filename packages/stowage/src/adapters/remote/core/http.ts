@@ -1,0 +1,138 @@
+import { Agent } from 'node:http';
+import { Agent as SecureAgent } from 'node:https';
+import type { Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import {
+  BusyError,
+  ChangedMeanwhileError,
+  NotFoundError,
+  StorageDeniedError,
+  StorageFullError,
+  StorageTimeoutError,
+  StorageUnavailableError,
+  type StowageError,
+  UnsupportedError,
+} from '../../../errors/errors.ts';
+
+/** How long connections may say nothing, in milliseconds. */
+export interface Silence {
+  /** While one is opened, TLS included. */
+  readonly connectMs: number;
+  /** Afterwards, while a request is under way. */
+  readonly readMs: number;
+}
+
+/** Kept connections to the servers of one store. */
+export interface Agents {
+  /** The one for this URL. */
+  of(url: string): Agent;
+  destroy(): void;
+}
+
+type Connect = (...given: readonly unknown[]) => Socket;
+
+/** A silent connection fails with ETIMEDOUT. Idle ones end quietly. */
+const limitSilence = <Kind extends Agent>(agent: Kind, opened: string, silence: Silence): Kind => {
+  const maker = agent as unknown as { createConnection: Connect };
+  const connect = maker.createConnection;
+  maker.createConnection = (...given) => {
+    const socket = connect.call(agent, ...given);
+    socket.setTimeout(silence.connectMs);
+    socket.once(opened, () => socket.setTimeout(silence.readMs));
+    socket.on('timeout', () => {
+      socket.destroy(
+        Object.assign(new Error('the server has been silent for too long'), { code: 'ETIMEDOUT' }),
+      );
+    });
+    return socket;
+  };
+  return agent;
+};
+
+/**
+ * Agents for libraries that take no other limits. A request that waits for the server, and a download whose
+ * reader does not go on, end after the silence that is permitted.
+ * @param ca authorities that are trusted in place of the usual ones, in PEM
+ */
+export const createAgents = (silence: Silence, ca: string | undefined): Agents => {
+  const pool = { keepAlive: true, timeout: silence.readMs };
+  const http = limitSilence(new Agent(pool), 'connect', silence);
+  const https = limitSilence(new SecureAgent({ ...pool, ca }), 'secureConnect', silence);
+  return {
+    of: (url) => (url.startsWith('https:') ? https : http),
+    destroy: () => {
+      http.destroy();
+      https.destroy();
+    },
+  };
+};
+
+/**
+ * The `ETag` of an answer as a strong quoted validator; undefined where the server sent none or a weak one.
+ */
+export const strongEtag = (etag: string | undefined): string | undefined => {
+  if (etag === undefined || etag === '' || etag.startsWith('W/')) return undefined;
+  return etag.startsWith('"') ? etag : `"${etag}"`;
+};
+
+/** Size of the whole file by `Content-Range` of a part; undefined where the header does not say it. */
+export const wholeSize = (contentRange: string | undefined): number | undefined => {
+  const total = /\/(\d+)$/u.exec(contentRange ?? '')?.[1];
+  return total === undefined ? undefined : Number(total);
+};
+
+/** What an error carries for the log. */
+interface ErrorFacts {
+  readonly detail: string;
+  readonly cause?: unknown;
+}
+
+type MakeError = (facts: ErrorFacts) => StowageError;
+
+const byStatus: ReadonlyMap<number, MakeError> = new Map<number, MakeError>([
+  [401, (facts) => new StorageDeniedError(facts)],
+  [403, (facts) => new StorageDeniedError(facts)],
+  [404, (facts) => new NotFoundError(facts)],
+  [408, (facts) => new StorageTimeoutError(facts)],
+  [410, (facts) => new NotFoundError(facts)],
+  [412, (facts) => new ChangedMeanwhileError(facts)],
+  [416, (facts) => new ChangedMeanwhileError(facts)],
+  [423, (facts) => new BusyError(facts)],
+  [424, (facts) => new BusyError(facts)],
+  [429, (facts) => new BusyError(facts)],
+  [501, (facts) => new UnsupportedError(facts)],
+  [504, (facts) => new StorageTimeoutError(facts)],
+  [507, (facts) => new StorageFullError(facts)],
+]);
+
+/** The error that a status of a store's server means, where the adapter knows nothing better. */
+export const errorOfStatus = (status: number | undefined, facts: ErrorFacts): StowageError => {
+  const make = status === undefined ? undefined : byStatus.get(status);
+  return make?.(facts) ?? new StorageUnavailableError(facts);
+};
+
+/** Pauses that double with every attempt. */
+export interface Backoff {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+
+/**
+ * Waits before a request is sent again: longer with every attempt, and partly at random, so that clients that
+ * failed together do not come back together.
+ * @param attempt how often the request has been sent, from 1
+ * @throws the signal's reason
+ */
+export const pause = async (
+  attempt: number,
+  { firstMs, longestMs }: Backoff,
+  signal: AbortSignal | undefined,
+): Promise<void> => {
+  signal?.throwIfAborted();
+  const most = Math.min(longestMs, firstMs * 2 ** (attempt - 1));
+  const wait = most * (0.5 + Math.random() / 2);
+  await setTimeout(wait, undefined, signal === undefined ? {} : { signal }).catch((error: unknown) => {
+    signal?.throwIfAborted();
+    throw error;
+  });
+};

@@ -1,0 +1,59 @@
+import { AlreadyExistsError, WrongKindError } from '../../../errors/errors.ts';
+import type { PutOptions, Stat } from '../../../storage/adapter.ts';
+import type { SourcePath } from '../../../storage/source-path.ts';
+import { newTempName } from '../core/temporary.ts';
+import { ROOT, type Found, type Names, type PathSession } from './session.ts';
+import type { PathStore } from './store.ts';
+
+/** @throws AlreadyExistsError, WrongKindError when what lies at a target is in the way */
+export const requireFree = (found: Found | undefined, isNew: boolean): void => {
+  if (found === undefined) return;
+  if (isNew) throw new AlreadyExistsError();
+  if (found.kind !== 'file') throw new WrongKindError();
+};
+
+/** Whether a file is another one than its target. @throws NotFoundError, WrongKindError, AlreadyExistsError */
+export const isElsewhere = async (
+  store: PathStore<PathSession>,
+  session: PathSession,
+  { from, to }: Names,
+  { createOnly = false }: PutOptions,
+): Promise<boolean> => {
+  if ((await store.stat(session, from)).kind === 'folder') throw new WrongKindError();
+  if (to.isRoot) requireFree(ROOT, createOnly);
+  if (from.equals(to) && createOnly) throw new AlreadyExistsError();
+  return !from.equals(to);
+};
+
+/**
+ * Has `fill` make a hidden file beside its target, and gives it the target's name when it is whole. What lies
+ * there after a failure is removed.
+ */
+export const putFile = async <Session extends PathSession>(
+  store: PathStore<Session>,
+  to: SourcePath,
+  { createOnly = false, signal }: PutOptions,
+  fill: (session: Session, temp: SourcePath) => Promise<Found>,
+): Promise<Stat> => {
+  const temp = to.parent.below(newTempName());
+  try {
+    const stored = await store.run({ signal }, async (session) => {
+      requireFree(await store.find(session, to), createOnly);
+      await store.ensureFolder(session, to.parent);
+      const found = await fill(session, temp);
+      await store.learnCase(session, temp, { signal });
+      return found;
+    });
+    await store.lock(to, { signal }, () =>
+      store.run({ signal }, async (session) => {
+        const names = { from: temp, to };
+        requireFree(await store.find(session, to), createOnly);
+        await (createOnly ? store.giveNewName(session, names) : store.moveOver(session, names));
+      }),
+    );
+    return { ...stored, name: to.name, kind: 'file' };
+  } catch (error) {
+    await store.leftovers.remove({ path: temp, kind: 'file' });
+    throw error;
+  }
+};

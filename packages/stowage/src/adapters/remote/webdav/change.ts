@@ -1,0 +1,191 @@
+import { folderCopyNames } from '../../../basics/content/numbered-names.ts';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  NotEmptyError,
+  WrongKindError,
+} from '../../../errors/errors.ts';
+import { decomposed } from '../../support/decomposed.ts';
+import type { OperationOptions, RemoveFileOptions, Stat, WriteOptions } from '../../../storage/adapter.ts';
+import { isSameVersion } from '../../../storage/same-version.ts';
+import type { SourcePath } from '../../../storage/source-path.ts';
+import { isStale, isTempName, newAsideName } from '../core/temporary.ts';
+import { errorOfStatus } from './errors.ts';
+import { isSuccess } from './list.ts';
+import type { Change, Names, Outcome } from './resources.ts';
+import type { Store } from './store.ts';
+
+/** Refused, perhaps while another client replaces the same file or works in the same folder. */
+const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 423, 500]);
+/** Names that are tried for a folder that has lost its own. */
+const MOST_NAMES = 1000;
+
+/** A single answer that nothing is there is not believed. */
+const isGone = async ({ resources }: Store, path: SourcePath): Promise<boolean> =>
+  !(await resources.exists(path, {})) && !(await resources.exists(path, {}));
+
+const move = (
+  store: Store,
+  { from, to }: Names,
+  kind: 'file' | 'folder',
+  change: Change & { readonly overwrite: 'F' | 'T' },
+): Promise<number> => {
+  const outcome = async (): Promise<Outcome> => {
+    if (!(await isGone(store, from))) return 'untouched';
+    return (await store.resources.exists(to, {})) ? 'done' : 'unknown';
+  };
+  return store.resources.transfer('MOVE', { from, to }, kind, { ...change, outcome });
+};
+
+/**
+ * Runs what creates a name while no other operation does: of this process by a lock, of others by a
+ * reservation.
+ */
+const reserved = (
+  store: Store,
+  to: SourcePath,
+  options: OperationOptions,
+  work: (options: OperationOptions) => Promise<void>,
+): Promise<void> => store.lock(to, options, () => store.reservations.hold(to, options, work));
+
+/** MOVE of a file: first without overwriting; then over a target that is a file, if that is wanted. */
+export const giveName = async (
+  store: Store,
+  names: Names,
+  options: Pick<WriteOptions, 'createOnly' | 'derived' | 'signal'>,
+): Promise<void> => {
+  const { from, to } = names;
+  const isNew = options.createOnly === true;
+  const requireFree = (found: Stat | undefined): void => {
+    if (found !== undefined && isNew) throw new AlreadyExistsError();
+    if (found?.kind === 'folder') throw new WrongKindError();
+  };
+  const give = async ({ signal }: OperationOptions): Promise<void> => {
+    const replace = (more: Change = {}): Promise<number> =>
+      move(store, names, 'file', { ...more, signal, overwrite: 'T' });
+    if (options.derived === true && !isNew && isSuccess(await replace())) return;
+    if (!store.knowsOverwrite || decomposed(to.name) !== undefined)
+      requireFree(await store.find(to, { signal }));
+    const status = await store.intoFolder(to, { signal }, () =>
+      move(store, names, 'file', { signal, overwrite: 'F' }),
+    );
+    if (isSuccess(status)) return;
+    const found = await store.find(to, { signal });
+    if (found !== undefined && status === 412) store.knowsOverwrite = true;
+    requireFree(found);
+    const mayReplace = !isNew && (status === 412 || MAY_PASS.has(status));
+    // Servers that remove a target before they move refuse each other's steps; the content is whole then.
+    const again = (): Promise<boolean> => store.resources.exists(from, { signal });
+    const last = mayReplace ? await replace({ isPassing: (one) => MAY_PASS.has(one), again }) : status;
+    if (!isSuccess(last)) throw errorOfStatus({ method: 'MOVE', path: from }, last);
+  };
+  await (isNew ? reserved(store, to, options, give) : store.lock(to, options, () => give(options)));
+};
+
+/** MOVE of a folder to a name that must be free. @throws AlreadyExistsError */
+export const giveFolderName = (store: Store, names: Names, options: OperationOptions): Promise<void> =>
+  reserved(store, names.to, options, async ({ signal }) => {
+    const { from, to } = names;
+    const isFree = async (): Promise<boolean> => (await store.find(to, { signal })) === undefined;
+    if (!(await isFree())) throw new AlreadyExistsError();
+    const status = await store.intoFolder(to, { signal }, () =>
+      move(store, names, 'folder', { overwrite: 'F', signal }),
+    );
+    if (isSuccess(status)) return;
+    // A move to a name that was given in between may get any answer.
+    if (status === 412 || !(await isFree())) throw new AlreadyExistsError();
+    throw errorOfStatus({ method: 'MOVE', path: from }, status);
+  });
+
+/**
+ * Removes a file or a folder with all it holds. @throws NotFoundError, WrongKindError, ChangedMeanwhileError
+ */
+export const remove = (
+  store: Store,
+  path: SourcePath,
+  kind: 'file' | 'folder',
+  { signal, ifUnchanged }: RemoveFileOptions,
+): Promise<void> =>
+  store.lock(path, { signal }, async () => {
+    const { resources } = store;
+    const requireUnchanged = async (): Promise<Stat> => {
+      const found = await store.stat(path, { signal });
+      if (found.kind !== kind) throw new WrongKindError();
+      if (ifUnchanged !== undefined && !isSameVersion(found, ifUnchanged)) throw new ChangedMeanwhileError();
+      return found;
+    };
+    const { etag } = await requireUnchanged();
+    const send = (headers: Readonly<Record<string, string>>): Promise<number> => {
+      const outcome = async (): Promise<Outcome> => ((await isGone(store, path)) ? 'done' : 'untouched');
+      // Servers that remove entry by entry refuse at what others put into the folder meanwhile.
+      const isPassing = (status: number): boolean =>
+        status === 423 || (kind === 'folder' && MAY_PASS.has(status));
+      const again = (): Promise<boolean> => resources.exists(path, { signal });
+      return resources.act('DELETE', path, kind, { signal, headers, outcome, isPassing, again });
+    };
+    const isGuarded = ifUnchanged !== undefined && etag !== undefined;
+    let status = await send(isGuarded ? { 'if-match': etag } : {});
+    // Some servers compare with another tag than the one they report.
+    if (status === 412 && isGuarded && (await requireUnchanged()).etag === etag) status = await send({});
+    if (!isSuccess(status)) throw errorOfStatus({ method: 'DELETE', path }, status);
+    resources.spellings.forget(path);
+  });
+
+/** All that the server reports counts, also what listings leave out. @throws NotEmptyError */
+const requireEmpty = async (
+  { resources }: Store,
+  path: SourcePath,
+  options: OperationOptions,
+): Promise<void> => {
+  for await (const batch of resources.members(path, options)) {
+    const isEmpty = batch.every(({ isSelf, stat, serverTime }) => {
+      if (isSelf) return true;
+      return stat !== undefined && isTempName(stat.name) && isStale(stat.name, stat.modifiedAt, serverTime);
+    });
+    if (!isEmpty) throw new NotEmptyError();
+  }
+};
+
+/** Gives a hidden folder its name again, or a numbered one where others have taken the name meanwhile. */
+const giveBack = async (store: Store, hidden: SourcePath, path: SourcePath): Promise<boolean> => {
+  const names = folderCopyNames(path.name);
+  for (let number = 0; number < MOST_NAMES; number += 1) {
+    try {
+      await giveFolderName(store, { from: hidden, to: path.parent.below(names.at(number)) }, {});
+      return true;
+    } catch (error) {
+      if (!(error instanceof AlreadyExistsError)) throw error;
+    }
+  }
+  return false;
+};
+
+/**
+ * Removes a folder that holds nothing. DELETE removes all that a folder holds, and a file may come into it
+ * after the look. So the folder gets a hidden name first, under which nothing can come into it, and is looked
+ * at again. Entries that have come in between get the folder's old name back, or a numbered one.
+ * @throws NotEmptyError
+ */
+export const removeEmptyFolder = async (
+  store: Store,
+  path: SourcePath,
+  options: OperationOptions,
+): Promise<void> => {
+  await requireEmpty(store, path, options);
+  // Never taken for a leftover: after a kill in between the content is still there.
+  const hidden = path.parent.below(newAsideName());
+  const showAgain = async (): Promise<boolean> =>
+    (await isGone(store, hidden)) || giveBack(store, hidden, path);
+  try {
+    const { signal } = options;
+    await store.lock(path, options, async () => {
+      const status = await move(store, { from: path, to: hidden }, 'folder', { overwrite: 'F', signal });
+      if (!isSuccess(status)) throw errorOfStatus({ method: 'MOVE', path }, status);
+    });
+    await requireEmpty(store, hidden, {});
+  } catch (error) {
+    if (!(await showAgain().catch(() => false))) store.leftovers.later(0, showAgain);
+    throw error;
+  }
+  await store.leftovers.remove({ path: hidden, kind: 'folder' });
+};
