@@ -2,7 +2,6 @@ import {
   AlreadyExistsError,
   ChangedMeanwhileError,
   NotEmptyError,
-  NotFoundError,
   StorageDeniedError,
   WrongKindError,
 } from '../../../errors/errors.ts';
@@ -10,10 +9,16 @@ import type { OperationOptions, PutOptions, RemoveFileOptions } from '../../../s
 import { isSameVersion } from '../../../storage/same-version.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { isStale, isTempName, type Leftover, newTempName } from '../core/temporary.ts';
-import { isEntryName, type Names, type PathSession, refusalOf } from './session.ts';
+import {
+  type Names,
+  type PathSession,
+  refusalOf,
+  removeTemporary,
+  removeTree,
+  unlessGone,
+} from './session.ts';
 import type { PathStore } from './store.ts';
 import { isElsewhere, requireFree } from './write.ts';
-import { createLimiter } from '../../../basics/concurrency/limiter.ts';
 
 type Store = PathStore<PathSession>;
 
@@ -116,45 +121,6 @@ export const removeFolder = async (
       ? new StorageDeniedError({ detail: 'the server keeps something in the folder', cause: error })
       : error;
   }
-};
-
-/** Entries of one folder that are removed side by side. */
-const TOGETHER = 16;
-
-/** Others may remove the same. */
-export const unlessGone = (removing: Promise<void>): Promise<void> =>
-  removing.catch((error: unknown) => {
-    if (!(error instanceof NotFoundError)) throw error;
-  });
-
-/**
- * Removes a folder by its path on the server, with all it holds: links themselves, never what they lead to.
- * Each folder is looked at before it is entered, because some servers list a link as what it leads to.
- * Memory: the names in one folder and those above it.
- */
-export const removeTree = async (session: PathSession, path: SourcePath, whole: string): Promise<void> => {
-  if ((await session.kindAt(path, whole)) !== 'folder') return session.unlink(path, whole);
-  const [folders, others]: [string[], string[]] = [[], []];
-  for await (const page of session.entries(path, whole))
-    for (const { written, found } of page)
-      if (isEntryName(written)) (found.kind === 'folder' ? folders : others).push(`${whole}/${written}`);
-  const limiter = createLimiter(TOGETHER);
-  try {
-    for (const below of others) await limiter.add(() => unlessGone(session.unlink(path, below)));
-  } finally {
-    await limiter.drain();
-  }
-  for (const below of folders) await unlessGone(removeTree(session, path, below));
-  await session.rmdir(path, whole);
-};
-
-/** Removes something temporary; whether it is gone. Where a link stands in its way, nothing is done. */
-export const removeTemporary = async (session: PathSession, { path, kind }: Leftover): Promise<boolean> => {
-  const found = await session.look(path);
-  if (found === undefined) return true;
-  if (kind === 'file' || found.kind !== 'folder') await session.unlink(path);
-  else await removeTree(session, path, session.pathOf(path));
-  return true;
 };
 
 /** @see StorageAdapter.moveFile */

@@ -23,8 +23,9 @@ import {
   type Names,
   type PathSession,
   refusalOf,
+  removeTemporary,
+  unlessGone,
 } from './session.ts';
-import { removeTemporary, unlessGone } from './change.ts';
 
 /** How the stores of a protocol lock names. */
 export interface PathLocks {

@@ -1,6 +1,6 @@
 import { Spellings } from '../../support/spellings.ts';
 import { NotFoundError, StorageUnavailableError, WrongKindError } from '../../../errors/errors.ts';
-import { ConnectionPool, type Lease } from '../core/connections.ts';
+import { ConnectionPool } from '../core/connections.ts';
 import type { Base, Found, ListedEntry, Names } from '../paths/session.ts';
 import { PathStore } from '../paths/store.ts';
 import { isElsewhere, putFile } from '../paths/write.ts';
@@ -17,7 +17,7 @@ import { copyToNew, writeNew } from './write.ts';
 import { errorOf, isPlainRefusal, statusOf } from './errors.ts';
 import { giveNewName, moveOver, moveToNewName } from './change.ts';
 import type { SftpOptions } from './options.ts';
-import { openFile } from './read.ts';
+import { openFile, type Reading } from './read.ts';
 import { Session } from './session.ts';
 import { PathAdapter } from '../paths/adapter.ts';
 
@@ -65,10 +65,7 @@ export class SftpStore extends PathStore<Session> {
     return this.#pool.use(signal, async (connection) => work(await this.#session(connection, signal)));
   }
 
-  /** A session for a read, which goes on until `release` is called. */
-  async takeForReading({
-    signal,
-  }: OperationOptions): Promise<Omit<Lease<never>, 'connection'> & { readonly session: Session }> {
+  async #takeForReading({ signal }: OperationOptions): Promise<Reading> {
     const { connection, release } = await this.#pool.takeForReading(signal);
     try {
       return { session: await this.#session(connection, signal), release };
@@ -83,7 +80,7 @@ export class SftpStore extends PathStore<Session> {
     options: OperationOptions,
   ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
     // A listing waits for its reader between its pages, as a download does.
-    const { session, release } = await this.takeForReading(options);
+    const { session, release } = await this.#takeForReading(options);
     try {
       if ((await this.stat(session, folder)).kind === 'file') throw new WrongKindError();
       yield* session.entries(folder);
@@ -92,8 +89,8 @@ export class SftpStore extends PathStore<Session> {
     }
   }
 
-  read(path: SourcePath, options: ReadOptions): Promise<ReadResult> {
-    return openFile(this, path, options);
+  async read(path: SourcePath, options: ReadOptions): Promise<ReadResult> {
+    return openFile(this, await this.#takeForReading(options), path, options);
   }
 
   writeNew(

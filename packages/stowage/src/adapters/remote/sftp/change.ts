@@ -3,8 +3,15 @@ import type { Names } from '../paths/session.ts';
 import type { EntryKind } from '../../../storage/adapter.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { isPlainRefusal, statusOf } from './errors.ts';
-import type { SftpStore } from './adapter.ts';
+import type { PathStore } from '../paths/store.ts';
 import type { Session } from './session.ts';
+
+/** A store, with what it learns of its server. */
+interface SftpStore extends PathStore<Session> {
+  decidesNames: boolean;
+  /** Files can be replaced in one step. */
+  canReplace: boolean;
+}
 
 /** In one step, over a file or an empty folder of that name. @throws UnsupportedError */
 const replaceBy = (session: Session, { from, to }: Names): Promise<void> =>

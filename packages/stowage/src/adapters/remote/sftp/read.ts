@@ -3,7 +3,7 @@ import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../../e
 import { passBody } from '../core/body.ts';
 import type { ReadOptions, ReadResult, Stat } from '../../../storage/adapter.ts';
 import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
-import type { SftpStore } from './adapter.ts';
+import type { PathStore } from '../paths/store.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { errorOf } from './errors.ts';
 import type { Session } from './session.ts';
@@ -72,7 +72,7 @@ export async function* readAhead(
 }
 
 const openKnown = async (
-  store: SftpStore,
+  store: PathStore<Session>,
   session: Session,
   path: SourcePath,
   options: ReadOptions,
@@ -93,16 +93,22 @@ const openKnown = async (
   }
 };
 
+/** A session that goes on until `release` is called. */
+export interface Reading {
+  readonly session: Session;
+  readonly release: () => void;
+}
+
 /**
  * Opens a file. Its reader holds a file of the server open, and its part of a connection, until the stream
  * closes.
  */
 export const openFile = async (
-  store: SftpStore,
+  store: PathStore<Session>,
+  { session, release }: Reading,
   path: SourcePath,
   options: ReadOptions,
 ): Promise<ReadResult> => {
-  const { session, release } = await store.takeForReading(options);
   try {
     const { handle, stat } = await openKnown(store, session, path, options);
     const { start, end } = options.range ?? { start: 0, end: (stat.size ?? 0) - 1 };
