@@ -92,6 +92,15 @@ module.exports = {
       },
     },
     {
+      name: 'pictures-keep-derived-files-alone',
+      severity: 'error',
+      from: { path: `${SERVER}pictures/` },
+      to: {
+        path: `${SERVER}storage/`,
+        pathNot: `${SERVER}storage/(entry|readable|source-path|same-version)\\.ts$`,
+      },
+    },
+    {
       name: 'only-changes-write',
       severity: 'error',
       from: { pathNot: `${SERVER}(changes/|view/open-source\\.ts$)` },

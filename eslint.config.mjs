@@ -63,6 +63,19 @@ export default tseslint.config(
     },
   },
   {
+    files: ['packages/stowage/src/pictures/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        ...restrictedSyntax,
+        {
+          selector: 'CallExpression[callee.property.name="storage"]',
+          message: 'Pictures read and keep derived files by derivedStoreOf.',
+        },
+      ],
+    },
+  },
+  {
     // Generated: as long as the registry of actions makes them.
     files: ['packages/browser/src/client/{answers,parameters}.ts'],
     rules: { 'max-lines': 'off' },

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { MemoryAdapter, SourcePath, createSilentLogger, createThumbnails, settingsSchema } from '#internals';
 import type { SettingsInput } from '../../packages/stowage/dist/config/settings.js';
-import type { ThumbnailsOptions } from '../../packages/stowage/dist/pictures/create-thumbnails.js';
-import type { Thumbnails } from '../../packages/stowage/dist/pictures/thumbnails.js';
+import type { ThumbnailsOptions } from '../../packages/stowage/dist/pictures/kept/create-thumbnails.js';
+import type { Thumbnails } from '../../packages/stowage/dist/pictures/kept/thumbnails.js';
 import type { Source } from '../../packages/stowage/dist/sources/source.js';
 import type { Entry, StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 

@@ -1,6 +1,6 @@
 import { SaxesParser } from 'saxes';
 import { describe, expect, it } from 'vitest';
-import type { IconEntry } from '../../packages/stowage/dist/pictures/thumbnails.js';
+import type { IconEntry } from '../../packages/stowage/dist/pictures/kept/thumbnails.js';
 import { bytesAt, createGallery, entriesOf, pathOf, put } from './gallery.ts';
 
 const wellFormed = (svg: string): boolean => {

@@ -2,7 +2,7 @@ import { withFaults } from 'stowage/testing';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { MemoryAdapter } from '#internals';
-import type { SourceLocation, SourceVersion } from '../../packages/stowage/dist/pictures/thumbnails.js';
+import type { SourceLocation, SourceVersion } from '../../packages/stowage/dist/pictures/kept/thumbnails.js';
 import { bytesAt, createGallery, entriesOf, pathOf, put, type Gallery } from './gallery.ts';
 import { colourAt, isNear } from './pictures.ts';
 

@@ -3,7 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { withFaults, type Fault } from 'stowage/testing';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter, StorageDeniedError, createImagePool, orAborted } from '#internals';
+import {
+  MemoryAdapter,
+  StorageDeniedError,
+  createImagePool,
+  createPictureSizes,
+  orAborted,
+} from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { counting } from './counting.ts';
 import { bytesAt, createGallery, entriesOf, pathOf, put, type Gallery } from './gallery.ts';
@@ -108,6 +114,21 @@ describe('making thumbnails', () => {
       'write',
       'write',
     ]);
+  });
+
+  it('reads each picture once for its thumbnail and its size', async () => {
+    const { storage, calls } = counting(new MemoryAdapter());
+    const pool = createImagePool();
+    const sizes = createPictureSizes(pool);
+    const gallery = createGallery({}, { storage, pool, sizes });
+    await fill(storage, 3);
+    const entries = await entriesOf(storage);
+    calls.length = 0;
+    await gallery.list();
+    const seen = await sizes.of(gallery.source, pathOf(''), entries, new AbortController().signal);
+    expect(seen).toEqual(Array(3).fill({ width: 400, height: 300 }));
+    const reads = calls.filter((call) => call.startsWith('read '));
+    expect(reads.sort()).toEqual(['read p000.jpg', 'read p001.jpg', 'read p002.jpg']);
   });
 
   it('makes no more than the quota in one listing, the first of the page, and always tells those that exist', async () => {
@@ -284,7 +305,7 @@ describe('pictures that change while their thumbnails are made', () => {
     if (entry === undefined) throw new Error('The picture is gone.');
     const { thumbnails, source } = gallery;
     const make = (): Promise<unknown> =>
-      thumbnails.variant(source, pathOf(''), entry, 'card', new AbortController().signal);
+      thumbnails.show(source, pathOf(''), entry, { preset: 'card', signal: new AbortController().signal });
     await put(inner, 'a.png', await flat('#d02020'));
     expect(await make()).toMatchObject({ kind: 'self', isFailure: true });
     await expect(inner.stat(pathOf('_thumbs/card/a.png'))).rejects.toMatchObject({ code: 'NOT_FOUND' });

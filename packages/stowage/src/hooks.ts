@@ -5,7 +5,7 @@ import type { SourcesInput } from './config/types.ts';
 import { ConfigError, InternalError } from './errors/errors.ts';
 import type { ServiceEvent } from './config/event.ts';
 import type { HookRequest, Identity } from './http/message.ts';
-import type { SvgGenerator } from './pictures/thumbnails.ts';
+import type { SvgGenerator } from './pictures/kept/thumbnails.ts';
 import type { Logger } from './basics/log/logger.ts';
 
 /**

@@ -11,7 +11,7 @@ export type { TextReference } from './config/references.ts';
 export { readOnly, type AccessRule } from './config/access-rules.ts';
 export { ConfigError, HttpError } from './errors/errors.ts';
 export type { HookRequest, Identity, RequestObserver, RequestOutcome } from './http/message.ts';
-export type { IconEntry, SvgGenerator } from './pictures/thumbnails.ts';
+export type { IconEntry, SvgGenerator } from './pictures/kept/thumbnails.ts';
 export type { Logger } from './basics/log/logger.ts';
 export { registerStorageAdapter } from './storage/register.ts';
 export type { StorageFactory, StorageFactoryContext } from './storage/registry.ts';

@@ -9,10 +9,10 @@ import { createEvents } from './operations/events/events.ts';
 import { createSinks } from './operations/events/sinks.ts';
 import { createTurns } from './basics/concurrency/turns.ts';
 import { fromHook } from './http/error-response.ts';
-import { createThumbnails } from './pictures/create-thumbnails.ts';
+import { createThumbnails } from './pictures/kept/create-thumbnails.ts';
 import { createImageEditor } from './pictures/image-editor.ts';
 import { createImagePool } from './pictures/image-pool.ts';
-import { createPictureSizes } from './pictures/picture-sizes.ts';
+import { createPictureSizes } from './pictures/kept/sizes.ts';
 import { createQuotas } from './operations/quotas/quotas.ts';
 import { createRemoteFetcher } from './basics/network/fetcher.ts';
 import { createLocationLocks } from './storage/location-locks.ts';
@@ -35,11 +35,12 @@ export const createServices = (
   const locations = createLocationLocks();
   const quotas = createQuotas(state.documents, log);
   const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
+  const pictureSizes = createPictureSizes(pool);
   return {
     links: createLinks(settings.signingSecret ?? []),
-    thumbnails: createThumbnails({ log, pool, svgGenerator: hooks.svgGenerator }),
+    thumbnails: createThumbnails({ log, pool, sizes: pictureSizes, svgGenerator: hooks.svgGenerator }),
     images: createImageEditor(pool),
-    pictureSizes: createPictureSizes(pool),
+    pictureSizes,
     reservations: createNameReservations(),
     locations,
     trash: createTrashKeeper(locations, log),

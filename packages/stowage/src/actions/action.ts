@@ -4,7 +4,7 @@ import type { ChangeContext, ChangeServices } from '../changes/context.ts';
 import type { Slots } from '../basics/concurrency/slots.ts';
 import type { Turns } from '../basics/concurrency/turns.ts';
 import type { Documents } from '../documents/documents.ts';
-import type { PictureSizes } from '../pictures/picture-sizes.ts';
+import type { PictureSizes } from '../pictures/kept/sizes.ts';
 import type { Links } from '../sources/links.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import type { RemoteFetcher } from '../basics/network/remote.ts';

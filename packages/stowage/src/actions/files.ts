@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { variantSizesOf } from '../pictures/variants.ts';
+import { variantSizesOf } from '../pictures/kept/sizes.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';

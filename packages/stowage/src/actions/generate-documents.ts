@@ -34,9 +34,7 @@ const drawnFor = async (
 ): Promise<SourcePath | undefined> => {
   if (shown === undefined) return undefined;
   const { entry, preset } = shown;
-  const drawn = await (preset === undefined
-    ? thumbnails.show(source, entry.parent, stat, signal)
-    : thumbnails.variant(source, entry.parent, stat, preset, signal));
+  const drawn = await thumbnails.show(source, entry.parent, stat, { preset, signal });
   // An icon in place of a picture says no more than the picture's alternative text.
   if (drawn.kind === 'icon') throw new NotFoundError();
   return drawn.kind === 'stored' ? drawn.path : undefined;

@@ -36,7 +36,10 @@ export const imageVariantAction = defineAction({
         details: { parameters: 'preset' },
       });
     }
-    const shown = await services.thumbnails.variant(source, path.parent, item, input.preset, signal);
+    const shown = await services.thumbnails.show(source, path.parent, item, {
+      preset: input.preset,
+      signal,
+    });
     if (shown.kind === 'self' && shown.isFailure === true) throw new BusyError();
     if (shown.kind !== 'stored') throw new BrokenImageError('This file has no variants.');
     const stat = await storage.stat(shown.path, { signal });

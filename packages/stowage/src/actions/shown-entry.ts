@@ -1,4 +1,4 @@
-import { variantNameOf } from '../pictures/thumbnail-name.ts';
+import { variantNameOf } from '../pictures/kept/names.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { OpenSource } from '../view/open-source.ts';

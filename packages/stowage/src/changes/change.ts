@@ -1,5 +1,5 @@
 import type { PictureSize } from '../pictures/engine.ts';
-import type { DrawnThumbnail } from '../pictures/thumbnails.ts';
+import type { DrawnThumbnail } from '../pictures/kept/thumbnails.ts';
 import type { EntryKind, Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { TrashRecord } from '../storage/trash/trashed.ts';

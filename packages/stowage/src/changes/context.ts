@@ -1,6 +1,6 @@
 import type { Events } from '../operations/events/events.ts';
 import type { ImageEditor } from '../pictures/image-editor.ts';
-import type { Thumbnails } from '../pictures/thumbnails.ts';
+import type { Thumbnails } from '../pictures/kept/thumbnails.ts';
 import type { Logger } from '../basics/log/logger.ts';
 import type { Quotas } from '../operations/quotas/quotas.ts';
 import type { LocationLocks } from '../storage/location-locks.ts';

@@ -1,5 +1,5 @@
-import { createThumbnails } from '../pictures/create-thumbnails.ts';
-import type { BatchOutcome } from '../pictures/thumbnails.ts';
+import { createThumbnails } from '../pictures/kept/create-thumbnails.ts';
+import type { BatchOutcome } from '../pictures/kept/thumbnails.ts';
 import { createImagePool } from '../pictures/image-pool.ts';
 import { drawingPrograms } from '../pictures/previews/drawing-program.ts';
 import { reservedNames } from '../view/reserved.ts';
@@ -136,9 +136,7 @@ export const makeThumbnails = async (command: ThumbsCommand, signal: AbortSignal
   if (!source.settings.createThumb) throw new StartError(`createThumb is off for ${source.name}.`);
   const progress = new Progress();
   try {
-    // A picture that cannot be drawn has an icon then, and one that could not be stored has none.
-    const settings = { ...source.settings, generateSvgThumbs: true };
-    await makeBelow({ ...source, settings }, folder, progress, signal);
+    await makeBelow(source, folder, progress, signal);
   } catch (error) {
     progress.clear();
     if (signal.aborted) {

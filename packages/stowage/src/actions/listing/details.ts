@@ -1,5 +1,5 @@
 import { mimeTypeOf } from '../../basics/content/mime-type.ts';
-import type { PictureSizes } from '../../pictures/picture-sizes.ts';
+import type { PictureSizes } from '../../pictures/kept/sizes.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Source } from '../../sources/source.ts';

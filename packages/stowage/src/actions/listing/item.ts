@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../basics/content/extension.ts';
 import { humanSize } from '../../basics/content/human-size.ts';
-import type { Variants } from '../../pictures/thumbnails.ts';
+import type { Variants } from '../../pictures/kept/thumbnails.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { FolderLinks } from './links.ts';
 

@@ -1,5 +1,5 @@
 import type { Links } from '../../sources/links.ts';
-import type { Thumbnails, Variants } from '../../pictures/thumbnails.ts';
+import type { Thumbnails, Variants } from '../../pictures/kept/thumbnails.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { OpenSource } from '../../view/open-source.ts';

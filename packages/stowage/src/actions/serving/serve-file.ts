@@ -10,7 +10,7 @@ import {
   UnsafePathError,
   WrongKindError,
 } from '../../errors/errors.ts';
-import type { Thumbnails } from '../../pictures/thumbnails.ts';
+import type { Thumbnails } from '../../pictures/kept/thumbnails.ts';
 import type { Links } from '../../sources/links.ts';
 import type { Source } from '../../sources/source.ts';
 import { SourcePath } from '../../storage/source-path.ts';
@@ -194,9 +194,7 @@ export const serveFile = async (
     return asMissing(() => sendStored(context, entry));
   }
   const { stat } = await findItem({ source, storage }, entry, signal, 'file');
-  const shown = await (preset === undefined
-    ? thumbnails.show(source, entry.parent, stat, signal)
-    : thumbnails.variant(source, entry.parent, stat, preset, signal));
+  const shown = await thumbnails.show(source, entry.parent, stat, { preset, signal });
   if (shown.kind === 'icon') return sendIcon(context, shown.svg);
   if (shown.kind === 'stored') return sendStored(context, shown.path);
   if (stat.kind !== 'file') throw new NotFoundError();

@@ -2,13 +2,13 @@ import { createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { BrokenImageError } from '../../errors/errors.ts';
-import type { ByteRange, StorageAdapter } from '../../storage/adapter.ts';
+import type { ByteRange, ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { PreviewCommand } from './commands.ts';
 
 /** A stored file of which a copy is made. */
 export interface StoredFile {
-  readonly storage: StorageAdapter;
+  readonly storage: ReadableStore;
   readonly path: SourcePath;
   /** Bytes; undefined where the store does not report it. */
   readonly size: number | undefined;

@@ -1,6 +1,6 @@
 import type { SaxesTagNS } from 'saxes';
 import { BrokenImageError } from '../../errors/errors.ts';
-import { escapeXml } from '../icon.ts';
+import { escapeXml } from '../kept/icon.ts';
 import { cleanAttribute, isCompleteAnimation, type SvgAttribute } from './attributes.ts';
 import { cleanStyleSheet } from './css.ts';
 import {

@@ -1,11 +1,15 @@
 import { LRUCache } from 'lru-cache';
-import { extensionOf } from '../basics/content/extension.ts';
-import type { Source } from '../sources/source.ts';
-import type { Entry, StorageAdapter } from '../storage/adapter.ts';
-import type { SourcePath } from '../storage/source-path.ts';
-import type { PictureSize } from './engine.ts';
-import { collect, type ImagePool } from './image-pool.ts';
-import { type ReadPart, withoutLongMetadata } from './metadata/jpeg-frame.ts';
+import { extensionOf } from '../../basics/content/extension.ts';
+import { derivedStoreOf } from '../../sources/derived-store.ts';
+import type { Source } from '../../sources/source.ts';
+import type { Entry, ReadableStore } from '../../storage/readable.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { Settings } from '../../config/settings.ts';
+import { sizeWithin, type PictureSize } from '../engine.ts';
+import { collect, type ImagePool } from '../image-pool.ts';
+import type { Variants } from './thumbnails.ts';
+import { createStoreKeys } from './memory.ts';
+import { type ReadPart, withoutLongMetadata } from '../metadata/jpeg-frame.ts';
 
 /** Sizes of stored pictures as they are meant to be seen, read from their headers. */
 export interface PictureSizes {
@@ -21,6 +25,8 @@ export interface PictureSizes {
     entries: readonly Entry[],
     signal: AbortSignal,
   ): Promise<readonly (PictureSize | undefined)[]>;
+  /** Learns the size of this version of a picture from its bytes, so that its header need not be read. */
+  learn(files: ReadableStore, path: SourcePath, entry: Entry, image: Buffer): Promise<void>;
 }
 
 const HEADER_BYTES = 64 * 1024;
@@ -46,7 +52,7 @@ interface Unread {
 
 /** Reads parts of a file of a known size. */
 const partReader =
-  (storage: StorageAdapter, path: SourcePath, size: number, signal: AbortSignal): ReadPart =>
+  (storage: ReadableStore, path: SourcePath, size: number, signal: AbortSignal): ReadPart =>
   async (start, length) => {
     const end = Math.min(size, start + length) - 1;
     if (end < start) return Buffer.alloc(0);
@@ -56,9 +62,11 @@ const partReader =
 
 const sizeOf = async (
   engine: ImagePool['engine'],
-  header: Buffer,
+  name: string,
   readPart: ReadPart,
 ): Promise<PictureSize | undefined> => {
+  const header = await readPart(0, HEADER_BYTES);
+  if (extensionOf(name) === 'svg') return (await import('../svg/svg-size.ts')).svgSize(header);
   const size = await engine.size(header);
   if (size !== undefined || header.length < HEADER_BYTES) return size;
   const shorter = await withoutLongMetadata(header, readPart);
@@ -68,39 +76,26 @@ const sizeOf = async (
 /** The sizes of one connector. */
 export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): PictureSizes => {
   const known = new LRUCache<string, Known>({ maxSize: REMEMBERED, sizeCalculation: () => 1 });
-  const numbers = new WeakMap<StorageAdapter, number>();
-  let stores = 0;
-
-  const numberOf = (storage: StorageAdapter): number => {
-    const number = numbers.get(storage) ?? (stores += 1);
-    numbers.set(storage, number);
-    return number;
-  };
+  const keyOf = createStoreKeys();
 
   /** Reads it, and remembers it under a key. */
-  const read = async (
-    storage: StorageAdapter,
-    path: SourcePath,
-    { key, entry }: Unread,
-    signal: AbortSignal,
-  ): Promise<PictureSize | undefined> => {
-    const readPart = partReader(storage, path, entry.size ?? HEADER_BYTES, signal);
-    const header = await readPart(0, HEADER_BYTES);
-    const isDrawing = extensionOf(entry.name) === 'svg';
-    const size = isDrawing
-      ? (await import('./svg/svg-size.ts')).svgSize(header)
-      : await sizeOf(engine, header, readPart);
+  const read = async (key: string, entry: Entry, readPart: ReadPart): Promise<PictureSize | undefined> => {
+    const size = await sizeOf(engine, entry.name, readPart);
     const { modifiedAt, changedAt, size: bytes } = entry;
     known.set(key, { entry: { modifiedAt, changedAt, size: bytes }, size });
     return size;
   };
 
   return {
+    learn: async (files, { parent, name }, entry, image) => {
+      const key = `${keyOf(files, parent)}/${name}`;
+      await read(key, entry, async (start, length) => image.subarray(start, start + length));
+    },
     of: async (source, folder, entries, signal) => {
       const images = new Set(source.settings.imageExtensions);
       const sizes = new Array<PictureSize | undefined>(entries.length).fill(undefined);
-      const storage = await source.storage();
-      const prefix = `${String(numberOf(storage))}/${folder.toString()}/`;
+      const { files: storage } = await derivedStoreOf(source);
+      const prefix = `${keyOf(storage, folder)}/`;
       const unread: Unread[] = [];
       // All that is remembered first, without a promise for each.
       for (const [index, entry] of entries.entries()) {
@@ -116,7 +111,10 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
       const work = async (): Promise<void> => {
         for (const one of rest) {
           try {
-            sizes[one.index] = await read(storage, folder.child(one.entry.name), one, signal);
+            const { index, key, entry } = one;
+            const path = folder.child(entry.name);
+            const readPart = partReader(storage, path, entry.size ?? HEADER_BYTES, signal);
+            sizes[index] = await read(key, entry, readPart);
           } catch {
             // Removed meanwhile, or not readable now: the listing goes on without its size.
             signal.throwIfAborted();
@@ -127,4 +125,21 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
       return sizes;
     },
   };
+};
+
+/** The sizes of variants in pixels, by the names of their presets. */
+export const variantSizesOf = (
+  presets: Settings['imagePresets'],
+  variants: Variants | undefined,
+  seen: { readonly [Side in keyof PictureSize]?: number | undefined } | undefined,
+): Readonly<Record<string, PictureSize>> | undefined => {
+  const { width, height } = seen ?? {};
+  if (variants === undefined || width === undefined || height === undefined) return undefined;
+  const sized = Object.entries(presets).filter(([name]) => Object.hasOwn(variants, name));
+  return Object.fromEntries(
+    sized.map(([name, { fit, ...box }]) => [
+      name,
+      sizeWithin({ width: box.width, height: box.height, fit }, { width, height }),
+    ]),
+  );
 };

@@ -1,4 +1,4 @@
-import { asciiForm, shortHash } from './thumbnail-name.ts';
+import { asciiForm, shortHash } from './names.ts';
 
 /** An SVG icon and the name under which it is stored. */
 export interface Icon {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { extensionOf } from '../basics/content/extension.ts';
-import type { Settings } from '../config/settings.ts';
-import type { ThumbnailFormat } from './engine.ts';
+import { extensionOf } from '../../basics/content/extension.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { ThumbnailFormat } from '../engine.ts';
 
 /** Formats that a thumbnail keeps, by the extension of the image; all others become JPEG. */
 const KEPT: Readonly<Record<string, ThumbnailFormat>> = {

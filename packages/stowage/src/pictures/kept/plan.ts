@@ -1,12 +1,13 @@
-import type { Settings } from '../config/settings.ts';
-import { extensionOf } from '../basics/content/extension.ts';
-import type { Entry } from '../storage/adapter.ts';
-import type { ThumbnailFormat, ThumbnailSpec } from './engine.ts';
+import type { Settings } from '../../config/settings.ts';
+import { extensionOf } from '../../basics/content/extension.ts';
+import type { Entry } from '../../storage/entry.ts';
+import type { ThumbnailFormat } from '../engine.ts';
+import { drawingPrograms, type DrawingProgram } from '../previews/drawing-program.ts';
 import { fileIcon, folderIcon, itemIconName, type Icon } from './icon.ts';
-import { drawingPrograms, type DrawingProgram } from './previews/drawing-program.ts';
-import { previewNameOf, thumbnailNameOf } from './thumbnail-name.ts';
+import type { KeptPicture } from './kept-pictures.ts';
+import { previewNameOf, thumbnailNameOf, variantNameOf } from './names.ts';
 
-/** How an entry is shown, before anybody has looked what exists. */
+/** How an entry is shown, whatever exists. */
 export type Plan =
   /** By itself: SVG images, and items without icons. */
   | { readonly kind: 'self' }
@@ -37,13 +38,34 @@ export interface Planner {
   defaultIcon(entry: Entry): Icon;
 }
 
-/** What the thumbnails of a source are. */
-export const specOf = (
+/** The thumbnail of an entry that is shown by a picture. */
+export const thumbnailOf = (
   { thumbSize, thumbDensity, quality }: Pick<Settings, 'thumbSize' | 'thumbDensity' | 'quality'>,
-  format: ThumbnailFormat,
-): ThumbnailSpec => {
+  entry: Entry,
+  { name, format, program }: Extract<Plan, { kind: 'picture' }>,
+): KeptPicture => {
   const side = Math.round(thumbSize * thumbDensity);
-  return { width: side, height: side, fit: 'inside', quality, format };
+  return { entry, name, spec: { width: side, height: side, fit: 'inside', quality, format }, program };
+};
+
+/** Whether a file of this name has variants: an image that is not a drawing. */
+export const hasVariants = (
+  { imageExtensions }: Pick<Settings, 'imageExtensions'>,
+  entry: Entry,
+): boolean => {
+  const extension = entry.kind === 'file' ? (extensionOf(entry.name) ?? '') : '';
+  return extension !== 'svg' && imageExtensions.includes(extension);
+};
+
+/** The variant of an image by a preset. */
+export const variantOf = (
+  settings: Settings,
+  { format: wanted, ...box }: Settings['imagePresets'][string],
+  entry: Entry,
+): KeptPicture => {
+  const { name, format } = variantNameOf(entry.name, wanted, settings.imageExtensions);
+  const { width, height, fit, quality = settings.quality } = box;
+  return { entry, name, spec: { width, height, fit, format, quality } };
 };
 
 /** Makes a planner for one listing: icons are drawn once per extension. */

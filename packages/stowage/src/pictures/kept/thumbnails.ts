@@ -1,7 +1,7 @@
-import type { Source } from '../sources/source.ts';
-import type { Entry, Stat } from '../storage/adapter.ts';
-import type { SourcePath } from '../storage/source-path.ts';
-import type { ThumbnailFormat } from './engine.ts';
+import type { Source } from '../../sources/source.ts';
+import type { Entry, Stat } from '../../storage/entry.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { ThumbnailFormat } from '../engine.ts';
 
 /** A file in a source. */
 export interface SourceLocation {
@@ -65,16 +65,22 @@ export interface Thumbnails {
   keep(stored: SourceVersion, drawn: DrawnThumbnail): Promise<void>;
 
   /**
-   * The picture that stands for an entry, made when it is missing or stale: once, however many ask at the
-   * same time. For an image that cannot be drawn it is the icon of its extension; `self` when the entry is
-   * shown by itself, or the store refuses thumbnails.
-   * @throws BusyError, the signal's reason, errors of the store
+   * The picture that stands for an entry, or its variant by a preset, made when it is missing or stale: once,
+   * however many ask at the same time. For an image that cannot be drawn it is the icon of its extension; `self`
+   * when the entry is shown by itself, or the store refuses thumbnails, and for a variant where there is no such
+   * preset, or the entry is not an image that is decoded.
+   * @throws BrokenImageError for a variant, BusyError, the signal's reason, errors of the store
    */
-  show(source: Source, folder: SourcePath, entry: Entry, signal: AbortSignal): Promise<Shown>;
+  show(
+    source: Source,
+    folder: SourcePath,
+    entry: Entry,
+    options: { readonly preset?: string | undefined; readonly signal: AbortSignal },
+  ): Promise<Shown>;
   /**
    * For each entry the paths of its variants by preset, relative to the folder; undefined for what is not a
    * picture. Missing ones are made as far as `safeThumbsCountInOneTime` goes; the rest is left out. In a
-   * source that serves its files nothing is read or made: all have the path under which `variant` is asked.
+   * source that serves its files nothing is read or made: all have the path under which `show` finds it.
    * @throws errors of the store
    */
   variants(
@@ -83,20 +89,6 @@ export interface Thumbnails {
     entries: readonly Entry[],
     signal: AbortSignal,
   ): Promise<readonly (Variants | undefined)[]>;
-
-  /**
-   * A picture in the form of a preset, made when it is missing or stale: once, however many ask at the same
-   * time. `self` for what is not a picture that is drawn, without such a preset, or where the store refuses
-   * thumbnails.
-   * @throws BrokenImageError, BusyError, the signal's reason, errors of the store
-   */
-  variant(
-    source: Source,
-    folder: SourcePath,
-    entry: Entry,
-    preset: string,
-    signal: AbortSignal,
-  ): Promise<Shown>;
 
   /**
    * The icon that a listing of a source that serves its files names by this name; undefined for other names.

@@ -1,0 +1,40 @@
+import type { Logger } from '../../basics/log/logger.ts';
+import { createImagePool, type ImagePool } from '../image-pool.ts';
+import { createPreviews } from '../previews/create-previews.ts';
+import { createBacklog } from './backlog.ts';
+import { followersWith } from './follow.ts';
+import { iconNamed } from './icon.ts';
+import { describeWith, makeAllWith } from './listing.ts';
+import { KeptMemory } from './memory.ts';
+import { showWith, variantsWith } from './show.ts';
+import { createPictureSizes, type PictureSizes } from './sizes.ts';
+import type { SvgGenerator, Thumbnails } from './thumbnails.ts';
+
+/** What thumbnails are made with. */
+export interface ThumbnailsOptions {
+  readonly log: Logger;
+  /** Where pictures are decoded. Default: a pool of its own. */
+  readonly pool?: ImagePool | undefined;
+  /** Learns the sizes of the pictures that are decoded. */
+  readonly sizes?: PictureSizes | undefined;
+  /** Draws icons in place of the default ones. */
+  readonly svgGenerator?: SvgGenerator | undefined;
+}
+
+/** The thumbnails of one connector. */
+export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
+  const { log, svgGenerator, pool = createImagePool(), sizes = createPictureSizes(pool) } = options;
+  const memory = new KeptMemory();
+  const backlog = createBacklog();
+  const context = { pool, previews: createPreviews(log), memory, sizes, log, svgGenerator };
+  return {
+    describe: describeWith(context, backlog),
+    show: showWith(context),
+    variants: variantsWith(context),
+    makeAll: makeAllWith(context),
+    iconNamed: ({ settings: { svgThumbWidth: width, svgThumbHeight: height } }, name) =>
+      iconNamed(name, { width, height }),
+    ...followersWith(context),
+    close: () => backlog.close(),
+  };
+};

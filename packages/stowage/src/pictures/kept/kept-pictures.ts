@@ -1,0 +1,270 @@
+import type { Logger } from '../../basics/log/logger.ts';
+import { BrokenImageError, BusyError, NotFoundError } from '../../errors/errors.ts';
+import { derivedStoreOf, type DerivedStore } from '../../sources/derived-store.ts';
+import type { Source } from '../../sources/source.ts';
+import type { Entry, Stat } from '../../storage/entry.ts';
+import type { ReadableStore } from '../../storage/readable.ts';
+import { isSameVersion } from '../../storage/same-version.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { MAX_PICTURE_BYTES, type ThumbnailSpec } from '../engine.ts';
+import { collect, type ImagePool } from '../image-pool.ts';
+import type { PictureSizes } from './sizes.ts';
+import type { Previews } from '../previews/create-previews.ts';
+import type { DrawingProgram } from '../previews/drawing-program.ts';
+import { versionOf, type KeptMemory, type MakingRequest, type Outcome, type Target } from './memory.ts';
+
+/** What kept pictures are made with. */
+export interface KeptContext {
+  readonly pool: ImagePool;
+  readonly previews: Previews;
+  readonly memory: KeptMemory;
+  readonly sizes: PictureSizes;
+  readonly log: Logger;
+}
+
+/** A picture of an entry that is kept in a folder beside it: under which name, and how it is made. */
+export interface KeptPicture {
+  readonly entry: Entry;
+  readonly name: string;
+  readonly spec: ThumbnailSpec;
+  /** Draws the file, which is not an image itself. */
+  readonly program?: DrawingProgram | undefined;
+}
+
+/** Up to here a store that can is asked for single names; beyond it, one listing is the cheaper question. */
+const MAX_NAMES = 500;
+
+/** An empty file is what a power failure leaves of a file that was just written. */
+const isWhole = ({ kind, size }: Entry): boolean => kind === 'file' && size !== 0;
+
+/** Looks up names in a folder with one question to the store. A folder that does not exist is empty. */
+const readExisting = async (
+  files: ReadableStore,
+  folder: SourcePath,
+  names: ReadonlySet<string>,
+  signal: AbortSignal | undefined,
+): Promise<ReadonlyMap<string, Entry>> => {
+  const existing = new Map<string, Entry>();
+  const add = (entry: Entry | undefined): void => {
+    if (entry !== undefined && isWhole(entry) && names.has(entry.name)) existing.set(entry.name, entry);
+  };
+  if (names.size === 0) return existing;
+  try {
+    if (files.statMany && names.size <= MAX_NAMES) {
+      for (const entry of await files.statMany(folder, [...names], { signal, mayMiss: true })) add(entry);
+    } else {
+      for await (const page of files.list(folder, { signal, mayJoin: true, mayMiss: true }))
+        page.forEach(add);
+    }
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+  }
+  return existing;
+};
+
+const isExpected = (error: unknown): boolean =>
+  error instanceof BusyError ||
+  error instanceof NotFoundError ||
+  (error instanceof Error && error.name === 'AbortError');
+
+/** A derived file of one version of an item. */
+interface Job {
+  readonly target: Target;
+  readonly version: string;
+}
+
+const store = async (
+  { memory, log }: KeptContext,
+  { target, version }: Job,
+  content: Buffer,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  try {
+    const { modifiedAt } = await target.store.write(target.path, content, { signal });
+    memory.note(target, { version, outcome: 'made', modifiedAt });
+    return 'made';
+  } catch (error) {
+    signal.throwIfAborted();
+    const level = memory.noteRefusal(target) ? 'warn' : 'debug';
+    log[level]('A thumbnail could not be stored.', { path: target.path.toString(), error });
+    return 'failed';
+  }
+};
+
+/** Does work once. Rejects only for the request's signal. */
+const once = async (
+  { memory, log }: KeptContext,
+  { target, version }: Job,
+  request: MakingRequest,
+  work: (signal: AbortSignal) => Promise<Outcome>,
+): Promise<Outcome> => {
+  const path = target.path.toString();
+  try {
+    return await memory.once(target, version, request, work);
+  } catch (error) {
+    request.signal?.throwIfAborted();
+    if (error instanceof BrokenImageError) {
+      memory.note(target, { version, outcome: 'broken', modifiedAt: undefined });
+      log.debug('An item cannot be drawn.', { path, error });
+      return 'broken';
+    }
+    log[isExpected(error) ? 'debug' : 'warn']('A thumbnail could not be made.', { path, error });
+    return 'failed';
+  }
+};
+
+/** A picture that has been drawn, and the version of its original. */
+interface Drawn {
+  readonly bytes: Buffer;
+  readonly original: Stat;
+}
+
+/**
+ * Stores what was drawn, and drops it when its item was replaced meanwhile, perhaps by another program or
+ * instance: it is newer than the item, and would count as fresh for ever.
+ */
+const storeDrawn = async (
+  context: KeptContext,
+  job: Job,
+  path: SourcePath,
+  { bytes, original }: Drawn,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  const { target, version } = job;
+  const outcome = await store(context, job, bytes, signal);
+  if (outcome !== 'made' || isSameVersion(original, await target.store.files.stat(path, { signal })))
+    return outcome;
+  context.memory.drop(target);
+  context.log.debug('An item was replaced while its thumbnail was made.', { path: path.toString(), version });
+  await target.store.remove(target.path);
+  return 'failed';
+};
+
+/** Scales an image down, within the memory for files from before it is read until the result is stored. */
+const makeOfImage = async (
+  context: KeptContext,
+  job: Job,
+  path: SourcePath,
+  { entry, spec }: KeptPicture,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  const { pool } = context;
+  const { store: derived } = job.target;
+  if ((entry.size ?? 0) > MAX_PICTURE_BYTES) throw new BrokenImageError('The image file is too large.');
+  const work = async (): Promise<Outcome> => {
+    const { stat: original, stream } = await derived.files.read(path, { signal });
+    const image = await collect(stream, MAX_PICTURE_BYTES, signal);
+    const bytes = await pool.engine.thumbnail(image, spec, signal);
+    if (isSameVersion(original, { ...entry, etag: entry.etag }))
+      await context.sizes.learn(derived.files, path, entry, image);
+    return storeDrawn(context, job, path, { bytes, original }, signal);
+  };
+  return pool.hold('thumbnails', entry.size, work, signal);
+};
+
+/** Has a program draw the file, and scales that down. */
+const makeByProgram = (
+  context: KeptContext,
+  job: Job,
+  path: SourcePath,
+  { entry, spec, program }: KeptPicture & { readonly program: DrawingProgram },
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  const { pool, previews } = context;
+  const storage = job.target.store.files;
+  const side = Math.max(spec.width ?? 0, spec.height ?? 0);
+  return previews.hold(async () => {
+    const original = await storage.stat(path, { signal });
+    const picture = await previews.draw(program, { storage, path, size: entry.size }, side, signal);
+    const bytes = await pool.engine.thumbnail(picture, spec, signal);
+    return storeDrawn(context, job, path, { bytes, original }, signal);
+  }, signal);
+};
+
+/** A folder of kept pictures as one request has found it. */
+export class KeptFolder {
+  readonly #context: KeptContext;
+  readonly #store: DerivedStore;
+  readonly #originals: SourcePath;
+  readonly #folder: SourcePath;
+  readonly #existing: ReadonlyMap<string, Entry>;
+  readonly #request: MakingRequest;
+
+  /** @see openKeptFolder */
+  constructor(
+    context: KeptContext,
+    store: DerivedStore,
+    folders: { readonly originals: SourcePath; readonly kept: SourcePath },
+    existing: ReadonlyMap<string, Entry>,
+    request: MakingRequest,
+  ) {
+    this.#context = context;
+    this.#store = store;
+    this.#originals = folders.originals;
+    this.#folder = folders.kept;
+    this.#existing = existing;
+    this.#request = request;
+  }
+
+  pathOf(name: string): SourcePath {
+    return this.#folder.child(name);
+  }
+
+  has(name: string): boolean {
+    return this.#existing.has(name);
+  }
+
+  /** Whether the file of this name is there and shows the entry as it is. */
+  isFresh(name: string, entry: Entry): boolean {
+    const made = this.#existing.get(name);
+    return made !== undefined && this.#context.memory.isMadeOf(this.#target(name), made, entry);
+  }
+
+  /** Whether it is known that the entry cannot be drawn. */
+  isBroken(name: string, entry: Entry): boolean {
+    return this.#context.memory.isBroken(this.#target(name), entry);
+  }
+
+  /** Makes sure that the picture is there and fresh. Rejects only for the signal, by default the request's. */
+  async ensure(picture: KeptPicture, signal = this.#request.signal): Promise<Outcome | 'current'> {
+    const { entry, name, program } = picture;
+    if (this.isFresh(name, entry)) return 'current';
+    const job = { target: this.#target(name), version: versionOf(entry) };
+    const path = this.#originals.child(entry.name);
+    return once(this.#context, job, { ...this.#request, signal }, (aborted) =>
+      program === undefined
+        ? makeOfImage(this.#context, job, path, picture, aborted)
+        : makeByProgram(this.#context, job, path, { ...picture, program }, aborted),
+    );
+  }
+
+  /** Stores markup, or what has been drawn already, for a version of an item. Rejects only for the signal. */
+  async put(name: string, version: string, draw: () => Promise<string | Buffer>): Promise<Outcome> {
+    const job = { target: this.#target(name), version };
+    return once(this.#context, job, this.#request, async (signal) =>
+      store(this.#context, job, Buffer.from(await draw()), signal),
+    );
+  }
+
+  #target(name: string): Target {
+    return { store: this.#store, path: this.#folder.child(name) };
+  }
+}
+
+/**
+ * Looks into the folder of thumbnails of a folder, or of a preset's variants, for these names: one question to the
+ * store, none without names. @throws errors of the store
+ */
+export const openKeptFolder = async (
+  context: KeptContext,
+  source: Source,
+  { folder, preset, names }: { folder: SourcePath; preset?: string | undefined; names: ReadonlySet<string> },
+  signal: AbortSignal | undefined,
+): Promise<KeptFolder> => {
+  const store = await derivedStoreOf(source);
+  const thumbs = folder.child(source.settings.thumbFolderName);
+  const kept = preset === undefined ? thumbs : thumbs.child(preset);
+  const request = { since: context.memory.sequence, signal };
+  const existing = await readExisting(store.files, kept, names, signal);
+  return new KeptFolder(context, store, { originals: folder, kept }, existing, request);
+};

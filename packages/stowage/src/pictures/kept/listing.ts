@@ -1,0 +1,195 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { TimeLimit } from '../../basics/concurrency/time-limit.ts';
+import type { Settings } from '../../config/settings.ts';
+import { derivedStoreOf } from '../../sources/derived-store.ts';
+import type { Source } from '../../sources/source.ts';
+import type { Entry } from '../../storage/entry.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { Backlog } from './backlog.ts';
+import type { Icon } from './icon.ts';
+import { openKeptFolder } from './kept-pictures.ts';
+import { createPlanner, thumbnailOf } from './plan.ts';
+import {
+  ENTRIES_PER_SLICE,
+  openThumbnailView,
+  type ThumbnailView,
+  type View,
+  type ViewContext,
+} from './thumbnail-view.ts';
+import type { Thumbnails } from './thumbnails.ts';
+
+/** Of one listing; what is decoded at the same time is bounded over all of them. */
+const PARALLEL_PER_LISTING = 16;
+/** Entries of a listing that are made after it: the next listing goes on from there. */
+const MAX_LEFT = 5000;
+/** How long a listing waits for programs that draw; then it shows icons, and they draw after it. */
+const DRAWING_PATIENCE_MS = 2000;
+/** How long programs draw after one listing; the next one goes on from there. */
+const DRAWING_REST_MS = 120_000;
+
+/** Runs tasks, so many of a listing at a time. Rejects as soon as one does; the others run to their end. */
+const sideBySide = async (tasks: readonly (() => Promise<void>)[]): Promise<void> => {
+  const rest = tasks.values();
+  const work = async (): Promise<void> => {
+    for (const task of rest) await task();
+  };
+  await Promise.all(Array.from({ length: Math.min(PARALLEL_PER_LISTING, tasks.length) }, work));
+};
+
+/** How the entries are shown, and those that the quota has left out. */
+interface Views {
+  readonly views: readonly View[];
+  readonly left: readonly Entry[];
+}
+
+/**
+ * Shows every entry, making at most the source's quota of new thumbnails: the first ones in the order of the
+ * listing.
+ */
+const showAll = async (view: ThumbnailView, settings: Settings, signal?: AbortSignal): Promise<Views> => {
+  let patience: TimeLimit | undefined;
+  const untilImpatient = (): AbortSignal => {
+    patience ??= new TimeLimit(DRAWING_PATIENCE_MS, signal);
+    return patience.signal;
+  };
+  const views: View[] = [];
+  const left: Entry[] = [];
+  const makings: (() => Promise<void>)[] = [];
+  for (const [index, entry] of view.entries.entries()) {
+    if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await nextTurn();
+    const found = view.look(index);
+    if (typeof found !== 'function') {
+      views.push(found);
+      continue;
+    }
+    const isDrawn = view.isDrawn(index);
+    views.push(isDrawn || settings.thumbPlaceholder ? view.placeholder(index) : { kind: 'absent' });
+    const leave = (): void => {
+      if (left.length < MAX_LEFT) left.push(entry);
+    };
+    if (makings.length >= settings.safeThumbsCountInOneTime) {
+      leave();
+      continue;
+    }
+    makings.push(async () => {
+      try {
+        views[index] = await found(isDrawn ? untilImpatient() : signal);
+      } catch (error) {
+        if (!isDrawn || patience?.isOver !== true || signal?.aborted === true) throw error;
+        leave();
+      }
+    });
+  }
+  try {
+    await sideBySide(makings);
+  } finally {
+    patience?.dispose();
+  }
+  return { views, left };
+};
+
+/** Makes what a listing has left out, one thumbnail after the other. */
+const makeRest =
+  (context: ViewContext, source: Source, folder: SourcePath, left: readonly Entry[]) =>
+  async (signal: AbortSignal): Promise<void> => {
+    const view = await openThumbnailView(context, source, folder, left, signal);
+    let drawingMs = 0;
+    for (const index of left.keys()) {
+      const found = view.look(index);
+      const isDrawn = view.isDrawn(index);
+      if (typeof found !== 'function' || (isDrawn && drawingMs > DRAWING_REST_MS)) continue;
+      const start = performance.now();
+      await found();
+      if (isDrawn) drawingMs += performance.now() - start;
+      signal.throwIfAborted();
+    }
+  };
+
+/** Stores the icons that are needed and returns the names of those that are there. */
+const keepIcons = async (view: ThumbnailView, views: readonly View[]): Promise<ReadonlySet<string>> => {
+  const icons = new Map<string, Icon>();
+  for (const shown of views) if (shown.kind === 'icon') icons.set(shown.icon.name, shown.icon);
+  const kept = new Set<string>();
+  const keepings = [...icons.values()].map((icon) => async () => {
+    if (await view.keep(icon)) kept.add(icon.name);
+  });
+  await sideBySide(keepings);
+  return kept;
+};
+
+/** The paths under which `show` makes what stands for the entries. */
+const namesOnDemand = (
+  { settings }: Source,
+  entries: readonly Entry[],
+  hasGenerator: boolean,
+  mayShow: (entry: Entry) => boolean = () => true,
+): readonly string[] => {
+  const planner = createPlanner(settings, hasGenerator);
+  const inside = (name: string): string => `${settings.thumbFolderName}/${name}`;
+  return entries.map((entry) => {
+    if (entry.kind === 'file' && !mayShow(entry)) return inside(planner.defaultIcon(entry).name);
+    const plan = planner.plan(entry);
+    if (plan.kind === 'self') return entry.name;
+    // Percent escapes: browsers put the name into the URL as it is.
+    return inside(plan.kind === 'icon' ? plan.icon.name : encodeURIComponent(entry.name));
+  });
+};
+
+/** @see Thumbnails.describe */
+export const describeWith = (context: ViewContext, backlog: Backlog): Thumbnails['describe'] => {
+  const complained = new WeakSet<Settings>();
+  return async (source, folder, entries, { signal, hold, mayShow }) => {
+    const { settings } = source;
+    if (!settings.createThumb || entries.length === 0) return entries.map(() => undefined);
+    if (settings.serve !== 'off')
+      return namesOnDemand(source, entries, context.svgGenerator !== undefined, mayShow);
+    try {
+      const view = await openThumbnailView(context, source, folder, entries, signal);
+      const { views, left } = await showAll(view, settings, signal);
+      if (left.length > 0 && hold !== undefined) {
+        const key = context.memory.keyOf({ store: await derivedStoreOf(source), path: folder });
+        backlog.add(key, makeRest(context, source, folder, left), hold());
+      }
+      const kept = await keepIcons(view, views);
+      const inside = (name: string): string => `${settings.thumbFolderName}/${name}`;
+      // One text for the many entries that share an icon.
+      const icons = new Map([...kept].map((name) => [name, inside(name)]));
+      return entries.map(({ name }, index) => {
+        const shown = views[index];
+        if (shown?.kind === 'made') return inside(shown.name);
+        const icon = shown?.kind === 'icon' ? icons.get(shown.icon.name) : undefined;
+        return icon ?? (shown?.kind === 'absent' ? undefined : name);
+      });
+    } catch (error) {
+      signal?.throwIfAborted();
+      const level = complained.has(settings) ? 'debug' : 'warn';
+      complained.add(settings);
+      const details = { folder: folder.toString(), error };
+      context.log[level]('The thumbnails of a folder are not available.', details);
+      return entries.map(({ name }) => name);
+    }
+  };
+};
+
+/** @see Thumbnails.makeAll */
+export const makeAllWith =
+  (context: ViewContext): Thumbnails['makeAll'] =>
+  async (source, folder, entries, signal, onEnd) => {
+    const planner = createPlanner(source.settings, false);
+    const wanted = entries.map((entry) => ({ entry, plan: planner.plan(entry) }));
+    const names = new Set(wanted.flatMap(({ plan }) => (plan.kind === 'picture' ? [plan.name] : [])));
+    const kept = await openKeptFolder(context, source, { folder, names }, signal);
+    let failure: Error | undefined;
+    // Waits for all of them: what ends before the others have would leave them behind.
+    const makings = wanted.map(({ entry, plan }) => async () => {
+      try {
+        if (plan.kind !== 'picture') return onEnd(entry, 'current');
+        signal.throwIfAborted();
+        onEnd(entry, await kept.ensure(thumbnailOf(source.settings, entry, plan)));
+      } catch (error) {
+        failure ??= error as Error;
+      }
+    });
+    await sideBySide(makings);
+    if (failure !== undefined) throw failure;
+  };

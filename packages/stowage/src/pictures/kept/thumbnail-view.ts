@@ -1,0 +1,176 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { BrokenImageError } from '../../errors/errors.ts';
+import { derivedStoreOf } from '../../sources/derived-store.ts';
+import type { Source } from '../../sources/source.ts';
+import type { Entry } from '../../storage/entry.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { Icon } from './icon.ts';
+import { openKeptFolder, type KeptContext, type KeptFolder } from './kept-pictures.ts';
+import { versionOf } from './memory.ts';
+import { createPlanner, thumbnailOf, type Plan, type Planner } from './plan.ts';
+import type { SvgGenerator } from './thumbnails.ts';
+
+/** What a view of a folder works with. */
+export interface ViewContext extends KeptContext {
+  readonly svgGenerator: SvgGenerator | undefined;
+}
+
+/** Entries looked at before other requests get their turn: some milliseconds of work. */
+export const ENTRIES_PER_SLICE = 2000;
+
+/** How an entry is shown: a name in the folder, a picture or an icon in its thumbnail folder, or not yet. */
+export type View =
+  | { readonly kind: 'self' }
+  | { readonly kind: 'made'; readonly name: string }
+  | { readonly kind: 'icon'; readonly icon: Icon; readonly isFailure?: true }
+  | { readonly kind: 'absent' };
+
+/** Makes what shows an entry. The signal ends the wait for it, besides that of the request. */
+export type Making = (signal?: AbortSignal) => Promise<View>;
+
+const settle = async (view: View | Making): Promise<View> => (typeof view === 'function' ? view() : view);
+
+interface Seen extends ViewContext {
+  readonly source: Source;
+  readonly folder: SourcePath;
+  readonly planner: Planner;
+  /** In the order of the entries. */
+  readonly plans: readonly Plan[];
+  readonly kept: KeptFolder;
+}
+
+/** The thumbnails and icons of the entries of a folder, as one request has found them. */
+export class ThumbnailView {
+  readonly entries: readonly Entry[];
+  readonly #seen: Seen;
+
+  /** @see openThumbnailView */
+  constructor(entries: readonly Entry[], seen: Seen) {
+    this.entries = entries;
+    this.#seen = seen;
+  }
+
+  /** How an entry is shown as things stand; a function when something has to be made first. */
+  look(index: number): View | Making {
+    const [entry, plan] = [this.entries[index], this.#seen.plans[index]];
+    if (entry === undefined || plan === undefined) return { kind: 'absent' };
+    return plan.kind === 'picture' ? this.#picture(entry, plan) : this.#icon(entry, plan);
+  }
+
+  /** Whether a program draws the entry, which takes longer than to scale an image down. */
+  isDrawn(index: number): boolean {
+    const plan = this.#seen.plans[index];
+    return plan?.kind === 'picture' && plan.program !== undefined;
+  }
+
+  /** The icon of the entry's kind; `absent` when the source has no icons. */
+  placeholder(index: number): View {
+    const { source, planner } = this.#seen;
+    const entry = this.entries[index];
+    if (entry === undefined || !source.settings.generateSvgThumbs) return { kind: 'absent' };
+    return { kind: 'icon', icon: planner.defaultIcon(entry) };
+  }
+
+  /** Makes sure that the icon is stored; false when the store does not take it. */
+  async keep({ name, svg }: Icon): Promise<boolean> {
+    const { kept } = this.#seen;
+    return kept.has(name) || (await kept.put(name, name, async () => svg)) === 'made';
+  }
+
+  #picture(entry: Entry, plan: Extract<Plan, { kind: 'picture' }>): View | Making {
+    const { kept, planner, source } = this.#seen;
+    const { name, program } = plan;
+    if (kept.isFresh(name, entry)) return { kind: 'made', name };
+    const instead = (): View | Making => this.#icon(entry, planner.planIcon(entry));
+    if (kept.isBroken(name, entry)) return instead();
+    const picture = thumbnailOf(source.settings, entry, plan);
+    return async (signal) => {
+      const outcome = await kept.ensure(picture, signal);
+      if (outcome === 'made' || outcome === 'current') return { kind: 'made', name };
+      // A page cannot show a file that a program would draw.
+      if (outcome === 'failed' && program === undefined) return { kind: 'self' };
+      const icon = await settle(instead());
+      return outcome === 'failed' && icon.kind === 'icon' ? { ...icon, isFailure: true } : icon;
+    };
+  }
+
+  #icon(entry: Entry, plan: Plan): View | Making {
+    if (plan.kind === 'item') return this.#itemIcon(entry, plan.name);
+    return plan.kind === 'icon' ? plan : { kind: 'self' };
+  }
+
+  #itemIcon(entry: Entry, name: string): View | Making {
+    const { kept, planner, svgGenerator } = this.#seen;
+    const fallback: View = { kind: 'icon', icon: planner.defaultIcon(entry) };
+    // The content of a folder does not show in its icon, so its date, which changes all the time, does not
+    // count.
+    const item = entry.kind === 'folder' ? { ...entry, modifiedAt: undefined, changedAt: undefined } : entry;
+    if (kept.isFresh(name, item)) return { kind: 'made', name };
+    if (svgGenerator === undefined || kept.isBroken(name, item)) return fallback;
+    return async () => {
+      const outcome = await kept.put(name, versionOf(item), () => this.#generate(svgGenerator, entry));
+      return outcome === 'made' ? { kind: 'made', name } : fallback;
+    };
+  }
+
+  async #generate(generator: SvgGenerator, { name, kind, size }: Entry): Promise<string> {
+    const { source, folder, log } = this.#seen;
+    const { svgThumbWidth, svgThumbHeight } = source.settings;
+    const path = folder.child(name).toString();
+    const item = { path, isFile: kind === 'file', isDirectory: kind === 'folder', size };
+    try {
+      const svg: unknown = await generator(item, svgThumbWidth, svgThumbHeight);
+      if (typeof svg === 'string') return svg;
+      throw new TypeError('the icon generator did not return a string');
+    } catch (error) {
+      log.warn('The icon generator failed.', { path, error });
+      throw new BrokenImageError({ cause: error });
+    }
+  }
+}
+
+/** Plans how entries are shown, and gathers the names in the thumbnail folder that could show them. */
+const planAll = async (
+  planner: Planner,
+  entries: readonly Entry[],
+  isBroken: (name: string, entry: Entry) => boolean,
+): Promise<{ readonly plans: readonly Plan[]; readonly names: ReadonlySet<string> }> => {
+  const plans: Plan[] = [];
+  const names = new Set<string>();
+  const add = (plan: Plan): void => {
+    if (plan.kind === 'icon') names.add(plan.icon.name);
+    else if (plan.kind !== 'self') names.add(plan.name);
+  };
+  for (const [index, entry] of entries.entries()) {
+    if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await nextTurn();
+    const plan = planner.plan(entry);
+    plans.push(plan);
+    add(plan);
+    if (plan.kind !== 'picture') continue;
+    // An image that cannot be shown needs an icon: that of its extension is asked for in any case, one of its
+    // own only when it will be used.
+    if (!planner.hasItemIcons || isBroken(plan.name, entry)) add(planner.planIcon(entry));
+  }
+  return { plans, names };
+};
+
+/**
+ * Looks into the thumbnail folder for what these entries need: one question to the store, none when they need
+ * nothing. Errors are those of the store.
+ */
+export const openThumbnailView = async (
+  context: ViewContext,
+  source: Source,
+  folder: SourcePath,
+  entries: readonly Entry[],
+  signal: AbortSignal | undefined,
+): Promise<ThumbnailView> => {
+  const planner = createPlanner(source.settings, context.svgGenerator !== undefined);
+  const store = await derivedStoreOf(source);
+  const thumbs = folder.child(source.settings.thumbFolderName);
+  const { plans, names } = await planAll(planner, entries, (name, entry) =>
+    context.memory.isBroken({ store, path: thumbs.child(name) }, entry),
+  );
+  const kept = await openKeptFolder(context, source, { folder, names }, signal);
+  return new ThumbnailView(entries, { ...context, source, folder, planner, plans, kept });
+};

@@ -1,0 +1,71 @@
+import { Readable } from 'node:stream';
+import { NotEmptyError, NotFoundError, UnsafePathError } from '../errors/errors.ts';
+import type { Stat, StorageAdapter } from '../storage/adapter.ts';
+import type { OperationOptions, ReadableStore } from '../storage/readable.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { Source } from './source.ts';
+
+/**
+ * A store of which only derived files can be changed: those in thumbnail folders, and in the folders of presets
+ * inside them. Everything can be read.
+ */
+export class DerivedStore {
+  /** The whole store, one and the same object for all requests. */
+  readonly files: ReadableStore;
+  readonly #store: StorageAdapter;
+  readonly #folderName: string;
+
+  constructor(store: StorageAdapter, folderName: string) {
+    this.files = store;
+    this.#store = store;
+    this.#folderName = folderName.normalize('NFC');
+  }
+
+  /** Stores a derived file, or replaces it. @throws errors of the store */
+  async write(path: SourcePath, content: Buffer, { signal }: OperationOptions): Promise<Stat> {
+    const stream = Readable.from([content], { objectMode: false });
+    // Clients cannot put a folder into a thumbnail folder.
+    return this.#store.write(this.#own(path), stream, { size: content.length, derived: true, signal });
+  }
+
+  /** Removes a derived file, if it is there. @throws errors of the store */
+  async remove(path: SourcePath): Promise<void> {
+    await this.#store.removeFile(this.#own(path)).catch((error: unknown) => {
+      if (!(error instanceof NotFoundError)) throw error;
+    });
+  }
+
+  /** Gives a derived file the location of another one. @throws NotFoundError, errors of the store */
+  async move(from: SourcePath, to: SourcePath): Promise<void> {
+    await this.#store.moveFile(this.#own(from), this.#own(to));
+  }
+
+  /** @throws NotFoundError, errors of the store */
+  async copy(from: SourcePath, to: SourcePath): Promise<void> {
+    await this.#store.copyFile(this.#own(from), this.#own(to));
+  }
+
+  /**
+   * Removes the folder of a derived file while it is empty, then the empty folders above it, up to `top` itself.
+   * @throws errors of the store
+   */
+  async removeEmptyFolders(path: SourcePath, top: SourcePath): Promise<void> {
+    for (let folder = this.#own(path).parent; top.contains(folder); folder = folder.parent) {
+      try {
+        await this.#store.removeEmptyFolder(folder);
+      } catch (error) {
+        if (error instanceof NotEmptyError) return;
+        if (!(error instanceof NotFoundError)) throw error;
+      }
+    }
+  }
+
+  #own(path: SourcePath): SourcePath {
+    if (path.segments.slice(-3, -1).includes(this.#folderName)) return path;
+    throw new UnsafePathError('Not a derived file.');
+  }
+}
+
+/** The store of a source, for its derived files. @throws UnsupportedError when its optional package is missing */
+export const derivedStoreOf = async ({ storage, settings }: Source): Promise<DerivedStore> =>
+  new DerivedStore(await storage(), settings.thumbFolderName);
