@@ -11,7 +11,7 @@ import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
 import { ConfigError } from './errors/errors.ts';
 import { checkHooks, type ConnectorHooks } from './hooks.ts';
-import { canReadTokens } from './http/token-role.ts';
+import { canReadTokens } from './http/roles.ts';
 import type { Logger } from './basics/log/logger.ts';
 import { halfDenied, openActions, type RuledActions } from './open-actions.ts';
 import { missingPackages, packagesOf } from './optional-packages.ts';

@@ -8,7 +8,7 @@ import { createDocuments } from './documents/create-documents.ts';
 import { createEvents } from './operations/events/events.ts';
 import { createSinks } from './operations/events/sinks.ts';
 import { createTurns } from './basics/concurrency/turns.ts';
-import { fromHook } from './http/error-response.ts';
+import { fromHook } from './http/request-scope.ts';
 import { createThumbnails } from './pictures/kept/create-thumbnails.ts';
 import { createImageEditor } from './pictures/image-editor.ts';
 import { createImagePool } from './pictures/image-pool.ts';

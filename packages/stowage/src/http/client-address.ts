@@ -1,3 +1,4 @@
+import { peerAddress } from './bridges/mount.ts';
 import ipaddr from 'ipaddr.js';
 import type { Logger } from '../basics/log/logger.ts';
 import type { ConnectorRequest } from './message.ts';
@@ -17,28 +18,6 @@ const isIn = (address: Address, [network, bits]: Network): boolean =>
 // On a socket for IPv6 an IPv4 client has an address like ::ffff:127.0.0.1.
 const parseAddress = (text: unknown): Address | undefined =>
   typeof text === 'string' && ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
-
-interface WithSocket {
-  readonly socket?: { readonly remoteAddress?: unknown } | null;
-}
-
-/**
- * The address of the other end of a request's connection, as far as the host's request knows its socket; no
- * header is read. Bridges ask when a request arrives: a client that resets its connection leaves no address.
- */
-export const peerAddress = (native: unknown): string | undefined => {
-  // Hono on Node keeps the request of node:http beside its own.
-  const { socket, env } = (native ?? {}) as WithSocket & {
-    readonly env?: { readonly incoming?: WithSocket } | null;
-  };
-  try {
-    const address = (socket ?? env?.incoming?.socket)?.remoteAddress;
-    return typeof address === 'string' ? address : undefined;
-  } catch {
-    // The socket of an HTTP/2 request whose session has ended.
-    return undefined;
-  }
-};
 
 /** A request whose client can be named. */
 export type ClientRequest = Pick<ConnectorRequest, 'headers' | 'native' | 'peer'>;

@@ -1,11 +1,8 @@
 import type { Settings } from '../config/settings.ts';
 import { OriginRefusedError } from '../errors/errors.ts';
 import type { Logger } from '../basics/log/logger.ts';
-import { asHookFailure } from './error-response.ts';
+import { asHookFailure, type OriginHook } from './request-scope.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
-
-/** The hook that decides about an origin; it wins over `allowedOrigins`. */
-export type OriginHook = (origin: string, request: HookRequest) => boolean | Promise<boolean>;
 
 /** What cross-origin rules say of one request. */
 export interface CorsVerdict {

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { editorFailure, type Editor } from '../actions/editor-answers.ts';
 import type { Settings } from '../config/settings.ts';
-import { FileRefusedByHost, InternalError, isHttpError, StowageError } from '../errors/errors.ts';
+import { FileRefusedByHost, isHttpError, StowageError } from '../errors/errors.ts';
 import {
   acceptedLanguage,
   languageOf,
@@ -12,31 +12,9 @@ import {
 } from '../errors/languages/languages.ts';
 import { type ErrorCode, type ErrorDetails, errorTable } from '../errors/table.ts';
 import { type Logger, plainValue } from '../basics/log/logger.ts';
-import { errorEnvelope, jsonResponse } from './envelope.ts';
-import type { ToldFailure } from './many-results.ts';
+import { type ClientWording, errorEnvelope, jsonResponse, type PublicFailure } from './run-action.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
-import type { ClientWording } from './run-action.ts';
-
-/**
- * What a failed hook means for its request: an `HttpError` stays, anything else is an internal error. That
- * includes our own errors about requests, which a hook may meet when it works with a store: they are not
- * about this request.
- */
-export const asHookFailure = (error: unknown, hook: string): unknown => {
-  if (isHttpError(error)) return error;
-  if (error instanceof StowageError && error.status >= 500) return error;
-  return new InternalError({ detail: `the hook ${hook} failed`, cause: error });
-};
-
-/** Waits for a hook and turns its failure into ours. */
-export const fromHook = async <Value>(hook: string, call: () => Value | Promise<Value>): Promise<Value> => {
-  try {
-    return await call();
-  } catch (error) {
-    throw asHookFailure(error, hook);
-  }
-};
 
 /** What answering errors needs. */
 export interface ErrorResponderOptions {
@@ -184,7 +162,7 @@ const wordingOf = (failure: Failure, request: HookRequest, scope: ErrorScope): W
 };
 
 /** How an error is told to the client of a request, in its language. */
-const toldFailure = (error: unknown, request: HookRequest, scope: ErrorScope): ToldFailure => {
+const publicFailure = (error: unknown, request: HookRequest, scope: ErrorScope): PublicFailure => {
   const failure = describe(error);
   const { code, status } = failure;
   return { code, status, messages: wordingOf(failure, request, scope).messages };
@@ -192,7 +170,7 @@ const toldFailure = (error: unknown, request: HookRequest, scope: ErrorScope): T
 
 /** How the client of a request is told what failed and, beside data, what was done: in its language. */
 export const clientWording = (request: HookRequest, scope: ErrorScope): ClientWording => ({
-  failure: (error) => toldFailure(error, request, scope),
+  failure: (error) => publicFailure(error, request, scope),
   messages: (texts) => toldIn(languageFor(request, scope)?.language ?? 'en', texts),
 });
 

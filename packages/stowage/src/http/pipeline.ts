@@ -1,8 +1,8 @@
 import { asksForChange } from '../actions/action.ts';
 import type { Actions } from '../actions/registry.ts';
 import type { SourceSet } from '../sources/source.ts';
-import { type TextBounds, textBoundsOf } from '../parameters/text-bounds.ts';
-import { createActionContext, createAdmission, holderOf } from './action-context.ts';
+import { type TextBounds, textBoundsOf } from '../parameters/fields.ts';
+import { authorize, createActionContext, createAdmission, holderOf, leaseSources } from './requester.ts';
 import {
   answerOptions,
   type CorsVerdict,
@@ -11,18 +11,17 @@ import {
   refuseUnknownSender,
   withCorsHeaders,
 } from './cors.ts';
-import type { PipelineDependencies } from './dependencies.ts';
-import { pingResponse } from './envelope.ts';
+import { editorFor, type PipelineDependencies, type RequestFacts, RequestScope } from './request-scope.ts';
+import { findAction, pingResponse, requireAccess, runAction } from './run-action.ts';
 import { clientWording, createErrorResponder } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse, Handle, RequestOutcome } from './message.ts';
 import { readInput, type RequestInput } from './read-input.ts';
-import { type RequestFacts, RequestScope } from './request-scope.ts';
-import { findAction, requireAccess, runAction } from './run-action.ts';
-import { authorize, leaseSources } from './requester.ts';
 import { answerFile } from './served-file.ts';
 import { answerTus } from './tus-route.ts';
 import {
   allowedMethods,
+  findTusPath,
+  mayBeServed,
   ownSegments,
   parseTarget,
   refuseGetIfOnlyPost,
@@ -31,9 +30,8 @@ import {
   type Target,
   withinMount,
 } from './target.ts';
-import { editorFor } from './upload-receiver.ts';
 
-export type { PipelineDependencies } from './dependencies.ts';
+export type { PipelineDependencies } from './request-scope.ts';
 
 const PING = 'ping';
 const pingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST']);
@@ -84,7 +82,7 @@ const describeInput = (
 };
 
 /** The eight steps of the protocol, in their order. */
-const answer = async (
+const answerAction = async (
   dependencies: PipelineDependencies,
   request: ConnectorRequest,
   cors: CorsVerdict,
@@ -136,7 +134,24 @@ const answer = async (
   if (settings.refuseCrossSite && isChange) refuseUnknownSender(request, cors);
   const context = createActionContext(dependencies, { access, lease, scope }, input.uploads, request);
   scope.isChange = isChange;
-  return runAction(action, context, input, request, clientWording(request, scope));
+  return runAction(action, context, input, request, () => clientWording(request, scope));
+};
+
+/** Answers by what the URL asks for: a file itself, an upload in parts, or an action. */
+const answer = async (
+  dependencies: PipelineDependencies,
+  request: ConnectorRequest,
+  cors: CorsVerdict,
+  scope: RequestScope,
+  bounds: TextBounds,
+): Promise<ConnectorResponse> => {
+  const file = mayBeServed(request) ? await answerFile(dependencies, request, cors, scope) : undefined;
+  if (file !== undefined) return file;
+  const { resumable, isMounted = false } = dependencies;
+  const path = resumable && findTusPath(request, isMounted);
+  if (resumable === undefined || path === undefined)
+    return answerAction(dependencies, request, cors, scope, bounds);
+  return answerTus({ ...dependencies, resumable }, path, request, cors, scope);
 };
 
 /** Writes down what was changed, and with `logRequests` also what was only looked at. */
@@ -178,10 +193,7 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     const cors = await checkOrigin(request);
     let response: ConnectorResponse;
     try {
-      response =
-        (await answerFile(dependencies, request, cors, scope)) ??
-        (await answerTus(dependencies, request, cors, scope)) ??
-        (await answer(dependencies, request, cors, scope, bounds));
+      response = await answer(dependencies, request, cors, scope, bounds);
       logAnswer(dependencies, scope, response);
     } catch (error) {
       response = answerError(error, request, scope);

@@ -1,10 +1,64 @@
 import { randomUUID } from 'node:crypto';
 import { finished, Readable } from 'node:stream';
-import type { Editor } from '../actions/editor-answers.ts';
-import type { UploadedFile } from '../changes/uploaded-file.ts';
+import type { Access } from '../access/access.ts';
+import type { Action, ActionServices } from '../actions/action.ts';
+import type { Settings } from '../config/settings.ts';
 import type { LogFields, Logger } from '../basics/log/logger.ts';
 import type { SourceLease } from '../sources/tenants.ts';
-import type { ConnectorResponse, HookRequest } from './message.ts';
+import type { ResumableUploads } from './tus/resumable-uploads.ts';
+import type { BodyTimes } from './body/pour.ts';
+import type { ClientNames } from './client-address.ts';
+import type { ConnectorResponse, HookRequest, Identity, RequestObserver } from './message.ts';
+import type { RateLimits } from './rate-limits.ts';
+import type { StagedFile, StageOptions, StorageAdapter } from '../storage/adapter.ts';
+import { editorOf, type Editor } from '../actions/editor-answers.ts';
+import { InternalError, isHttpError, StowageError } from '../errors/errors.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
+
+/** The hook that decides about an origin; it wins over `allowedOrigins`. */
+export type OriginHook = (origin: string, request: HookRequest) => boolean | Promise<boolean>;
+
+/**
+ * Stores content without a name, as near to the store as it can, or in memory where it is to be read whole
+ * and rarely stored as it is. Owns the content.
+ */
+export type StageUpload = (
+  storage: StorageAdapter,
+  content: Readable,
+  options: StageOptions & { readonly isReadWhole: boolean },
+) => Promise<StagedFile>;
+
+/**
+ * All that the edge needs of the rest of the service. Functions that call hooks may throw whatever the hooks
+ * throw.
+ */
+export interface PipelineDependencies {
+  /** The global settings. */
+  readonly settings: Settings;
+  readonly actions: ReadonlyMap<string, Action>;
+  readonly services: ActionServices;
+  readonly log: Logger;
+  /** Sent with every answer as `X-App-Version`: standalone instances only. */
+  readonly version?: string | undefined;
+  readonly observe?: RequestObserver | undefined;
+  /** Whether URLs may still carry the prefix of a mount: not every framework cuts it. */
+  readonly isMounted?: boolean | undefined;
+  /** The sources for a request; the edge gives them back when the request has ended. */
+  readonly resolveSources: (request: HookRequest) => Promise<SourceLease>;
+  /** The request's role. */
+  readonly authenticate: (request: HookRequest) => unknown;
+  readonly accessFor: (identity: Identity, request: HookRequest) => Access | Promise<Access>;
+  /** The hook `allowedOrigins`. */
+  readonly isOriginAllowed?: OriginHook | undefined;
+  readonly stageUpload: StageUpload;
+  readonly rateLimits?: RateLimits | undefined;
+  /** @see ClientNames */
+  readonly clientOf: ClientNames;
+  /** Uploads in parts; undefined: they are off. */
+  readonly resumable?: ResumableUploads | undefined;
+  /** How long bodies may take; else as long as `bodyTimes` says. */
+  readonly times?: BodyTimes | undefined;
+}
 
 /** What a log line says of a request beside its failure. Grows while the request goes through its steps. */
 export interface RequestFacts {
@@ -117,3 +171,37 @@ export class RequestScope {
     });
   }
 }
+
+/**
+ * The editor that is to be answered, when the action knows editors. The name from path and query wins over
+ * that of a field.
+ */
+export const editorFor = (
+  {
+    actions,
+    actionName,
+  }: { readonly actions: ReadonlyMap<string, Action>; readonly actionName: string | undefined },
+  inBody: string | undefined,
+  responseType: unknown,
+): Editor | undefined =>
+  actions.get(actionName ?? inBody ?? '')?.answersEditors === true ? editorOf(responseType) : undefined;
+
+/**
+ * What a failed hook means for its request: an `HttpError` stays, anything else is an internal error. That
+ * includes our own errors about requests, which a hook may meet when it works with a store: they are not
+ * about this request.
+ */
+export const asHookFailure = (error: unknown, hook: string): unknown => {
+  if (isHttpError(error)) return error;
+  if (error instanceof StowageError && error.status >= 500) return error;
+  return new InternalError({ detail: `the hook ${hook} failed`, cause: error });
+};
+
+/** Waits for a hook and turns its failure into ours. */
+export const fromHook = async <Value>(hook: string, call: () => Value | Promise<Value>): Promise<Value> => {
+  try {
+    return await call();
+  } catch (error) {
+    throw asHookFailure(error, hook);
+  }
+};

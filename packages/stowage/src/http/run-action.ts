@@ -1,10 +1,5 @@
-import {
-  accessKeyOf,
-  mayAllowAction,
-  type Action,
-  type ActionContext,
-  type ActionResult,
-} from '../actions/action.ts';
+import type { ErrorCode, ErrorDetails } from '../errors/table.ts';
+import type { ConnectorResponse, HookRequest } from './message.ts';
 import {
   EditorAnswer,
   FileAnswer,
@@ -12,18 +7,94 @@ import {
   MadeFileAnswer,
   ManyAnswer,
 } from '../actions/file-answer.ts';
+import type { Logger } from '../basics/log/logger.ts';
+import {
+  accessKeyOf,
+  type Action,
+  type ActionContext,
+  type ActionResult,
+  mayAllowAction,
+} from '../actions/action.ts';
 import type { Access } from '../access/access.ts';
 import type { Turns } from '../basics/concurrency/turns.ts';
 import { AccessDeniedError, ChangedMeanwhileError, UnknownActionError } from '../errors/errors.ts';
-import { parseParameters } from '../parameters/parse.ts';
+import { parseParameters } from '../parameters/fields.ts';
 import type { RawValue } from '../parameters/raw.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import { headersOfJson, jsonResponse, SUCCESS_CODE } from './envelope.ts';
 import { fileResponse, madeFileResponse } from './file-response.ts';
 import { writeJson } from './json-stream.ts';
-import { manyResults, type ToldFailure } from './many-results.ts';
-import type { ConnectorResponse, HookRequest } from './message.ts';
 import type { RequestInput } from './read-input.ts';
+
+const jsonHeaders = {
+  'content-type': 'application/json; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+} as const;
+
+/** Headers of every JSON answer. */
+export const headersOfJson: Readonly<Record<string, string>> = jsonHeaders;
+
+/** The code of every success, in `data.code`. */
+export const SUCCESS_CODE = 220;
+
+/** An answer whose JSON text is at hand. */
+export const jsonResponse = (
+  status: number,
+  text: string,
+  more: {
+    readonly statusText?: string | undefined;
+    readonly headers?: Readonly<Record<string, string>>;
+  } = {},
+): ConnectorResponse => ({
+  status,
+  statusText: more.statusText,
+  headers: { ...jsonHeaders, 'content-length': String(Buffer.byteLength(text)), ...more.headers },
+  body: text,
+});
+
+/** The envelope of every error: `{success: false, data: {code, error, messages, details?}}`. */
+export const errorEnvelope = (
+  code: number,
+  error: ErrorCode,
+  messages: readonly string[],
+  details?: ErrorDetails,
+): string => JSON.stringify({ success: false, data: { code, error, messages, details } });
+
+/** The answer of the health check. */
+export const pingResponse = (): ConnectorResponse => jsonResponse(200, '{"success":true}');
+
+/** How an error is told to a client. */
+export interface PublicFailure {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly messages: readonly string[];
+}
+
+/**
+ * The envelope with a result for each item: a success when all of them are, else with the code of the first
+ * failure and a message for each. Failures of the service are logged.
+ */
+export const manyResults = (
+  { outcomes }: ManyAnswer,
+  describe: (error: unknown) => PublicFailure,
+  log: Logger,
+): EditorAnswer => {
+  const results = outcomes.map(({ name, failure }) => {
+    if (failure === undefined) return { name, success: true, code: SUCCESS_CODE };
+    const { code, status, messages } = describe(failure.error);
+    if (status >= 500)
+      log.error('One of several items failed.', { item: name, status, error: failure.error });
+    return { name, success: false, code: status, error: code, message: messages.join(' ') };
+  });
+  const failed = results.filter(({ success }) => !success);
+  const [first] = failed;
+  if (first === undefined) return new EditorAnswer({ success: true, data: { code: SUCCESS_CODE, results } });
+  const messages = failed.map(({ name, message = '' }) => `${name}: ${message}`);
+  return new EditorAnswer({
+    success: false,
+    data: { code: first.code, error: first.error, messages, results },
+  });
+};
 
 const folderOf = (path: RawValue | undefined): SourcePath => {
   try {
@@ -96,13 +167,13 @@ export const answerWhole = async (
 
 /** How answers are told to a client. */
 export interface ClientWording {
-  readonly failure: (error: unknown) => ToldFailure;
+  readonly failure: (error: unknown) => PublicFailure;
   readonly messages: (texts: readonly string[]) => readonly string[];
 }
 
-const worded = <Result extends object>(result: Result, { messages: told }: ClientWording): Result => {
+const worded = <Result extends object>(result: Result, wording: () => ClientWording): Result => {
   const messages: unknown = 'messages' in result ? result.messages : undefined;
-  return Array.isArray(messages) ? { ...result, messages: told(messages as string[]) } : result;
+  return Array.isArray(messages) ? { ...result, messages: wording().messages(messages as string[]) } : result;
 };
 
 /** Checks the parameters, runs the action and turns its result into an answer. */
@@ -111,7 +182,7 @@ export const runAction = async (
   context: ActionContext,
   input: RequestInput,
   request: HookRequest,
-  wording: ClientWording,
+  wording: () => ClientWording,
 ): Promise<ConnectorResponse> => {
   let parameters: unknown;
   try {
@@ -126,7 +197,7 @@ export const runAction = async (
   return answerWhole(
     async () => {
       const result = await action.run(context, parameters);
-      if (result instanceof ManyAnswer) return manyResults(result, wording.failure, context.log);
+      if (result instanceof ManyAnswer) return manyResults(result, wording().failure, context.log);
       return worded(result, wording);
     },
     request,

@@ -3,11 +3,10 @@ import { serveFile } from '../actions/serving/serve-file.ts';
 import { NotFoundError } from '../errors/errors.ts';
 import type { CorsVerdict } from './cors.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
-import type { PipelineDependencies } from './dependencies.ts';
-import type { RequestScope } from './request-scope.ts';
+import type { PipelineDependencies, RequestScope } from './request-scope.ts';
 import { authorize, leaseConfigured } from './requester.ts';
 import { answerWhole } from './run-action.ts';
-import { findServedPath, isOfFileRoute, mayBeServed } from './served-path.ts';
+import { findServedPath, isOfFileRoute } from './target.ts';
 
 /** Headers that make an answer depend on the version of the file, before it is opened. */
 const CONDITIONS = [
@@ -30,7 +29,6 @@ export const answerFile = async (
   cors: CorsVerdict,
   scope: RequestScope,
 ): Promise<ConnectorResponse | undefined> => {
-  if (!mayBeServed(request)) return undefined;
   if (cors.origin === 'failed') throw cors.failure;
   // No address of a source goes into a file.
   const lease = await leaseConfigured(dependencies, request);

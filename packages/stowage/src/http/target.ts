@@ -1,7 +1,9 @@
 import type { Action } from '../actions/action.ts';
 import { InvalidParametersError, MethodNotAllowedError } from '../errors/errors.ts';
 import type { RawParameters } from '../parameters/raw.ts';
-import type { HookRequest } from './message.ts';
+import type { ConnectorRequest, HookRequest } from './message.ts';
+import { FILE_ROUTE } from '../sources/own-address.ts';
+import type { Source, SourceSet } from '../sources/source.ts';
 
 /** What a request's URL says, before the query is parsed. */
 export interface Target {
@@ -102,4 +104,83 @@ export const requireMethodOf = (
   if (allowed.some((name) => name === method) || (method === 'HEAD' && head)) return;
   const names = allowed.flatMap((name) => (name === 'GET' && head ? ['GET', 'HEAD'] : [name]));
   refuse([...names, 'OPTIONS'].join(', '));
+};
+
+/** A URL that asks for a file itself: `<mount>/file/<source>/<path…>`. */
+export interface ServedPath {
+  readonly source: Source;
+  /** Below the source, each decoded once. */
+  readonly segments: readonly string[];
+}
+
+const decodedSegment = (segment: string): string | undefined => {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+};
+
+/** The path of a URL without the slash at its beginning, in segments as sent. */
+export const segmentsOf = (url: string): readonly string[] => {
+  const [path = ''] = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/iu, '').split('?', 1);
+  return path.replace(/^\//u, '').split('/');
+};
+
+/**
+ * Where the route may begin: only at the mount when the bridge knows it, else behind any prefix that was left
+ * in the URL.
+ */
+const candidates = (segments: readonly string[], isExact: boolean): readonly number[] =>
+  segments.flatMap((segment, index) => (segment === FILE_ROUTE && (index === 0 || !isExact) ? [index] : []));
+
+/** Whether a request may ask for a file itself, before it is known which sources there are. */
+export const mayBeServed = ({ method, url }: ConnectorRequest): boolean =>
+  (method === 'GET' || method === 'HEAD') && segmentsOf(url).includes(FILE_ROUTE);
+
+/** Whether a URL can ask for nothing but a file, whatever sources there are: no action has such a path. */
+export const isOfFileRoute = ({ url, isExact = false }: ConnectorRequest, isMounted: boolean): boolean => {
+  const segments = segmentsOf(url);
+  return (isExact || !isMounted) && segments.length > 2 && segments[0] === FILE_ROUTE;
+};
+
+/** The file that a URL asks for; undefined when no source serves files there. */
+export const findServedPath = (
+  { url, isExact = false }: ConnectorRequest,
+  isMounted: boolean,
+  sources: SourceSet,
+): ServedPath | undefined => {
+  const segments = segmentsOf(url);
+  for (const index of candidates(segments, isExact || !isMounted)) {
+    const [name, ...rest] = segments.slice(index + 1).map(decodedSegment);
+    const source = name === undefined || rest.length === 0 ? undefined : sources.find(name);
+    if (source === undefined || source.settings.serve === 'off') continue;
+    const whole = rest.filter((segment) => segment !== undefined);
+    return whole.length === rest.length ? { source, segments: whole } : undefined;
+  }
+  return undefined;
+};
+
+/** The route of uploads in parts. */
+export const TUS_ROUTE = 'tus';
+const TUS_ID = /^[0-9a-f]{40}$/u;
+
+/** A URL that is about uploads in parts. */
+export interface TusPath {
+  /** Undefined for the route itself, where uploads begin. */
+  readonly id: string | undefined;
+  readonly ownSegments: number;
+}
+
+/** What of the route a URL asks for; undefined when it is about something else. */
+export const findTusPath = (
+  { url, isExact = false }: ConnectorRequest,
+  isMounted: boolean,
+): TusPath | undefined => {
+  const segments = segmentsOf(url).filter((segment) => segment !== '');
+  const mayHavePrefix = isMounted && !isExact;
+  const [route, id] = segments.slice(segments.at(-1) === TUS_ROUTE ? -1 : -2);
+  const ownSegments = id === undefined ? 1 : 2;
+  if (route !== TUS_ROUTE || !(id === undefined || TUS_ID.test(id))) return undefined;
+  return mayHavePrefix || segments.length === ownSegments ? { id, ownSegments } : undefined;
 };

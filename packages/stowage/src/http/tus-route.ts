@@ -1,41 +1,27 @@
 import { announcedUploadFields, checkAnnounced } from '../actions/announced-upload.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { InternalError, MethodNotAllowedError } from '../errors/errors.ts';
-import { parseParameters } from '../parameters/parse.ts';
+import { parseParameters, textBoundsOf } from '../parameters/fields.ts';
 import { ParameterDraft } from '../parameters/raw.ts';
-import { textBoundsOf } from '../parameters/text-bounds.ts';
-import { offeredHeaders, TUS_VERSION } from './tus/protocol.ts';
-import type { AnnouncedUpload, ArrivedFile, TusAnswer, TusRequest } from './tus/request.ts';
-import { createActionContext, createAdmission, type Granted } from './action-context.ts';
-import { withBatches } from './body/batches.ts';
+import {
+  type AnnouncedUpload,
+  type ArrivedFile,
+  offeredHeaders,
+  TUS_VERSION,
+  type TusAnswer,
+  type TusRequest,
+} from './tus/protocol.ts';
+import { authorize, createActionContext, createAdmission, type Granted, leaseSources } from './requester.ts';
+import { withBatches } from './body/pour.ts';
 import { answerOptions, type CorsVerdict, refuseCrossSite } from './cors.ts';
-import type { PipelineDependencies } from './dependencies.ts';
+import type { PipelineDependencies, RequestScope } from './request-scope.ts';
 import { clientWording } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
-import type { RequestScope } from './request-scope.ts';
-import { authorize, leaseSources } from './requester.ts';
 import { findAction, runAction } from './run-action.ts';
-import { segmentsOf } from './served-path.ts';
+import type { ResumableUploads } from './tus/resumable-uploads.ts';
+import { TUS_ROUTE, type TusPath } from './target.ts';
 
-const ROUTE = 'tus';
-const ID = /^[0-9a-f]{40}$/u;
 const announcedBounds = textBoundsOf([announcedUploadFields]);
-
-interface TusPath {
-  /** Undefined for the route itself, where uploads begin. */
-  readonly id: string | undefined;
-  readonly ownSegments: number;
-}
-
-/** What of the route a URL asks for; undefined when it is about something else. */
-const findTusPath = ({ url, isExact = false }: ConnectorRequest, isMounted: boolean): TusPath | undefined => {
-  const segments = segmentsOf(url).filter((segment) => segment !== '');
-  const mayHavePrefix = isMounted && !isExact;
-  const [route, id] = segments.slice(segments.at(-1) === ROUTE ? -1 : -2);
-  const ownSegments = id === undefined ? 1 : 2;
-  if (route !== ROUTE || !(id === undefined || ID.test(id))) return undefined;
-  return mayHavePrefix || segments.length === ownSegments ? { id, ownSegments } : undefined;
-};
 
 /** Some proxies let nothing but GET and POST pass; the protocol has a header for them. */
 const methodOf = ({ method, headers }: ConnectorRequest): string => {
@@ -56,7 +42,7 @@ const requireMethod = (method: string, { id }: TusPath): void => {
 const locationFor =
   ({ url }: ConnectorRequest) =>
   (id: string): string =>
-    url.split('?', 1)[0]?.endsWith('/') === true ? id : `${ROUTE}/${id}`;
+    url.split('?', 1)[0]?.endsWith('/') === true ? id : `${TUS_ROUTE}/${id}`;
 
 /** A file that has arrived, as fileUpload takes it. It stays with its owner. */
 const uploadOf = ({ destination, bytes, mayBeStored, open }: ArrivedFile): UploadedFile => ({
@@ -123,7 +109,7 @@ const serviceFor = (
       const actionName = 'fileUpload';
       const input = { actionName, parameters: { source, path }, uploads: context.uploads };
       const action = findAction(dependencies.actions, actionName);
-      const { body } = await runAction(action, context, input, request, clientWording(request, scope));
+      const { body } = await runAction(action, context, input, request, () => clientWording(request, scope));
       if (typeof body !== 'string')
         throw new InternalError({ detail: 'the answer of an upload is not text' });
       return body;
@@ -142,22 +128,18 @@ const plainResponse = ({ status, headers, body = '' }: TusAnswer): ConnectorResp
   body: body === '' ? undefined : body,
 });
 
-/**
- * Uploads in parts (tus 1.0), in place of the eight steps. Undefined: the URL is about something else, or
- * they are off.
- */
+/** Uploads in parts (tus 1.0), in place of the eight steps. */
 export const answerTus = async (
-  dependencies: PipelineDependencies,
+  dependencies: PipelineDependencies & { readonly resumable: ResumableUploads },
+  path: TusPath,
   request: ConnectorRequest,
   cors: CorsVerdict,
   scope: RequestScope,
-): Promise<ConnectorResponse | undefined> => {
-  const { resumable, settings, isMounted = false } = dependencies;
-  const path = resumable && findTusPath(request, isMounted);
-  if (resumable === undefined || path === undefined) return undefined;
+): Promise<ConnectorResponse> => {
+  const { resumable, settings } = dependencies;
   Object.assign(scope.headers, { 'tus-resumable': TUS_VERSION });
   scope.isTus = true;
-  scope.about.action = ROUTE;
+  scope.about.action = TUS_ROUTE;
   if (cors.origin === 'failed') throw cors.failure;
   const method = methodOf(request);
   const { id } = path;

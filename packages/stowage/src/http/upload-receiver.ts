@@ -5,7 +5,7 @@ import { uploadName } from '../changes/check-upload.ts';
 import { policyFor } from '../changes/incoming.ts';
 import { requireFolder } from '../view/item.ts';
 import { openedSource, sourceFor } from '../view/open-source.ts';
-import { editorOf, isEditorField, type Editor } from '../actions/editor-answers.ts';
+import { isEditorField, type Editor } from '../actions/editor-answers.ts';
 import { fileTooLarge, isFilesField, withFileName, type UploadedFile } from '../changes/uploaded-file.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import { withinBounds } from '../basics/content/file-name.ts';
@@ -13,20 +13,10 @@ import { AccessDeniedError } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Quotas } from '../operations/quotas/quotas.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
-import type { StagedFile, StageOptions, StorageAdapter } from '../storage/adapter.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { FileReceiver, IncomingFile } from './body/multipart.ts';
 import type { HookRequest } from './message.ts';
-
-/**
- * Stores content without a name, as near to the store as it can, or in memory where it is to be read whole
- * and rarely stored as it is. Owns the content.
- */
-export type StageUpload = (
-  storage: StorageAdapter,
-  content: Readable,
-  options: StageOptions & { readonly isReadWhole: boolean },
-) => Promise<StagedFile>;
+import { editorFor, type StageUpload } from './request-scope.ts';
 
 /**
  * Is told which action a request asks for, perhaps several times, and at last with all its parameters;
@@ -116,17 +106,6 @@ const takesFiles = ({ actions, access, actionName }: UploadContext, fields: Para
   if (isDenied(action)) throw new AccessDeniedError();
   return true;
 };
-
-/**
- * The editor that is to be answered, when the action knows editors. The name from path and query wins over
- * that of a field.
- */
-export const editorFor = (
-  { actions, actionName }: Pick<UploadContext, 'actions' | 'actionName'>,
-  inBody: string | undefined,
-  responseType: unknown,
-): Editor | undefined =>
-  actions.get(actionName ?? inBody ?? '')?.answersEditors === true ? editorOf(responseType) : undefined;
 
 /** Most bytes of text fields, except for actions that take long texts. */
 const MAX_TEXT_BYTES = 1024 * 1024;

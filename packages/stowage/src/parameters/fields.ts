@@ -1,15 +1,134 @@
 import * as z from 'zod';
-import { StowageError } from '../errors/errors.ts';
+import { InvalidParametersError, StowageError, UnprocessableError } from '../errors/errors.ts';
 import { MOST_PATH_UNITS, segmentOf, SourcePath } from '../storage/source-path.ts';
+
+/** What users call the parameters that they can get wrong. */
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['name', 'The name'],
+  ['newname', 'The new name'],
+  ['path', 'The folder'],
+  ['from', 'The item'],
+  ['url', 'The address'],
+  ['html', 'The document'],
+  ['box', 'The box'],
+  ['box[w]', 'The width'],
+  ['box[h]', 'The height'],
+  ['box[x]', 'The left edge'],
+  ['box[y]', 'The top edge'],
+]);
+
+/** A parameter as requests write it: `mods[limit]`. */
+export const nameOf = ([first = 'parameters', ...rest]: readonly PropertyKey[]): string =>
+  String(first) + rest.map((key) => `[${String(key)}]`).join('');
+
+/**
+ * What is said of a problem with a parameter: a sentence where users have filled it in, and its name where a
+ * client has made it up, such as `mods[limit]: must be a number`.
+ */
+export const problemOf = (
+  [first = 'parameters', ...rest]: readonly PropertyKey[],
+  message: string,
+): string => {
+  if (message.endsWith('.')) return message;
+  const name = nameOf([first, ...rest]);
+  const words = WORDS.get(name);
+  return words === undefined ? `${name}: ${message}` : `${words} ${message}.`;
+};
 
 declare module 'zod' {
   interface GlobalMeta {
+    /** Most UTF-16 units of each text in this parameter, where it may be longer than names are. */
+    readonly maxLength?: number;
     /**
      * JSON schema of what a client should send, where the schema itself takes more than that; false: nothing.
      */
     readonly sent?: Readonly<Record<string, unknown>> | false;
   }
 }
+
+/**
+ * Most UTF-16 units of a text of a request, and of its name, unless the schema of its parameter declares
+ * another bound. Work that grows with the square of the length, such as Unicode normalization, stays below a
+ * millisecond.
+ */
+export const MOST_UNITS = 1024;
+
+/** Most UTF-16 units of the texts in a parameter, by its name; undefined for one that no action takes. */
+export type TextBounds = (parameter: string) => number | undefined;
+
+/** What a request says whatever its action is. */
+const ALWAYS = ['action', 'source', 'path', 'language', 'responseType'];
+
+interface Inner {
+  readonly innerType?: z.core.$ZodType;
+  readonly in?: z.core.$ZodType;
+  readonly out?: z.core.$ZodType;
+  readonly element?: z.core.$ZodType;
+}
+
+/** The bound that a schema, or what it wraps, declares. */
+const declaredIn = (schema: z.core.$ZodType | undefined): number | undefined => {
+  if (schema === undefined) return undefined;
+  const own = z.globalRegistry.get(schema)?.maxLength;
+  if (own !== undefined) return own;
+  const inner = schema._zod.def as z.core.$ZodTypeDef & Inner;
+  return (
+    declaredIn(inner.innerType) ?? declaredIn(inner.in) ?? declaredIn(inner.out) ?? declaredIn(inner.element)
+  );
+};
+
+/** The bounds that schemas of objects declare; of one name in several, the largest. */
+export const textBoundsOf = (schemas: Iterable<z.core.$ZodType>): TextBounds => {
+  const bounds = new Map(ALWAYS.map((name) => [name, MOST_UNITS]));
+  for (const schema of schemas) {
+    const shape = schema instanceof z.ZodObject ? (schema.shape as Record<string, z.core.$ZodType>) : {};
+    for (const [name, field] of Object.entries(shape)) {
+      bounds.set(name, Math.max(bounds.get(name) ?? MOST_UNITS, declaredIn(field) ?? 0));
+    }
+  }
+  return (parameter) => bounds.get(parameter);
+};
+
+/** Most problems whose parameters the details name. */
+const MOST_NAMED = 10;
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'a set of values',
+  array: 'a list',
+};
+
+/** Plain words for what the schema library says in terms of types; undefined leaves its own message. */
+const plainWords: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code !== 'invalid_type') return undefined;
+  // A name that stands several times in a query or form.
+  if (issue.expected === 'string' && Array.isArray(issue.input)) return 'must be given only once';
+  return issue.input === undefined ? 'is required' : `must be ${KINDS[issue.expected] ?? issue.expected}`;
+};
+
+/**
+ * Checks raw parameters against an action's schema.
+ * @throws InvalidParametersError with one message per problem; code UNPROCESSABLE (422) when an issue carries
+ *   `params.unprocessable`.
+ */
+export const parseParameters = <Schema extends z.ZodType>(
+  schema: Schema,
+  raw: Readonly<Record<string, unknown>>,
+): z.output<Schema> => {
+  const outcome = schema.safeParse(raw, { error: plainWords });
+  if (outcome.success) return outcome.data;
+  const { issues } = outcome.error;
+  const messages = issues.map(({ path, message }) => problemOf(path, message));
+  const details = {
+    parameters: [...new Set(issues.slice(0, MOST_NAMED).map(({ path }) => nameOf(path)))].join(', '),
+  };
+  if (issues.some((issue) => issue.code === 'custom' && issue.params?.['unprocessable'] === true)) {
+    throw new UnprocessableError({ messages, details });
+  }
+  throw new InvalidParametersError({ messages, details });
+};
 
 /** Wraps a parser that throws our errors into a schema that reports them as problems. */
 const parsed = <Output>(parse: (text: string) => Output) =>

@@ -1,6 +1,5 @@
 import { BodyTooLargeError, InvalidParametersError } from '../errors/errors.ts';
-import { problemOf } from './problems.ts';
-import { MOST_UNITS, type TextBounds } from './text-bounds.ts';
+import { MOST_UNITS, problemOf, type TextBounds } from './fields.ts';
 
 /** A value as parameters arrive: text from queries and forms, anything JSON knows from JSON bodies. */
 export type RawValue =

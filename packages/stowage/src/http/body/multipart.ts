@@ -4,10 +4,8 @@ import { finished } from 'node:stream/promises';
 import { MAX_FORM_PARTS, type UploadedFile } from '../../changes/uploaded-file.ts';
 import { BodyTooLargeError, BrokenBodyError, StowageError } from '../../errors/errors.ts';
 import { ParameterDraft, type RawParameters } from '../../parameters/raw.ts';
-import type { TextBounds } from '../../parameters/text-bounds.ts';
-import { refuseEncoding } from './batches.ts';
-import type { BodyContext } from './bounded-text.ts';
-import { pour, type BodyTimes } from './pour.ts';
+import type { TextBounds } from '../../parameters/fields.ts';
+import { type BodyContext, type BodyTimes, pour, refuseEncoding } from './pour.ts';
 
 /** Part headers, text fields and what stands around the parts. */
 const OVERHEAD_BYTES = 32 * 1024 * 1024;

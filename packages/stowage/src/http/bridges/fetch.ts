@@ -1,8 +1,6 @@
 import { Readable } from 'node:stream';
 import type { ConnectorRequest, ConnectorResponse, Handle } from '../message.ts';
-import { peerAddress } from '../client-address.ts';
-import { drain } from './drain.ts';
-import { createCut, mountOf, type MountOptions } from './mount.ts';
+import { createCut, drain, mountOf, type MountOptions, peerAddress } from './mount.ts';
 
 /** A handler of web requests: Hono, Next.js, Bun and all that speak `Request` and `Response`. */
 export type FetchHandler = (

@@ -1,4 +1,27 @@
 import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+
+interface WithSocket {
+  readonly socket?: { readonly remoteAddress?: unknown } | null;
+}
+
+/**
+ * The address of the other end of a request's connection, as far as the host's request knows its socket; no
+ * header is read. Bridges ask when a request arrives: a client that resets its connection leaves no address.
+ */
+export const peerAddress = (native: unknown): string | undefined => {
+  // Hono on Node keeps the request of node:http beside its own.
+  const { socket, env } = (native ?? {}) as WithSocket & {
+    readonly env?: { readonly incoming?: WithSocket } | null;
+  };
+  try {
+    const address = (socket ?? env?.incoming?.socket)?.remoteAddress;
+    return typeof address === 'string' ? address : undefined;
+  } catch {
+    // The socket of an HTTP/2 request whose session has ended.
+    return undefined;
+  }
+};
 
 export interface MountOptions {
   /** Path that the connector is mounted below, when the framework leaves it in the URL: `/api/files`. */
@@ -72,3 +95,49 @@ export const createMountReader = ({
     return { url: rest, isExact: true, mount: mountOf(whole, rest) };
   };
 };
+
+/** How much of an unwanted body is read, so that the client gets round to reading the answer. */
+export interface DrainLimits {
+  readonly bytes: number;
+  readonly totalMs: number;
+  /** Longest silence. */
+  readonly idleMs: number;
+}
+
+const defaults: DrainLimits = { bytes: 1024 ** 3, totalMs: 30_000, idleMs: 5_000 };
+
+/**
+ * Reads and drops the rest of a body. A client that is still sending when its connection closes often loses
+ * the answer, so the answer goes out first and the rest is taken for a while. True when the body has come to
+ * its end; the stream is left to its owner. Never rejects.
+ */
+export const drain = (body: Readable, limits: DrainLimits = defaults): Promise<boolean> =>
+  new Promise((resolve) => {
+    let bytes = 0;
+    const stop = (whole: boolean) => (): void => {
+      clearTimeout(total);
+      clearTimeout(idle);
+      body.off('data', onData).off('end', onEnd).off('close', onEnd);
+      if (!whole) body.pause();
+      resolve(whole);
+    };
+    const giveUp = stop(false);
+    const onEnd = stop(true);
+    const total = setTimeout(giveUp, limits.totalMs);
+    const idle = setTimeout(giveUp, limits.idleMs);
+    const onData = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      idle.refresh();
+      if (bytes > limits.bytes) giveUp();
+    };
+    // Nothing waits for a drain: it must not keep a process alive.
+    total.unref();
+    idle.unref();
+    body.on('error', () => undefined);
+    if (body.readableEnded || body.destroyed) {
+      onEnd();
+      return;
+    }
+    body.on('data', onData).once('end', onEnd).once('close', onEnd);
+    body.resume();
+  });

@@ -3,12 +3,10 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ConnectorRequest, ConnectorResponse, Handle, ParsedBody } from '../message.ts';
-import { peerAddress } from '../client-address.ts';
-import { drain } from './drain.ts';
+import { createMountReader, drain, type MountOptions, peerAddress } from './mount.ts';
 import { hostBody } from './host-body.ts';
 import { RecyclingStream } from '../../storage/recycling-stream.ts';
 import { sendRecycling, tellsWhenSent } from './recycling.ts';
-import { createMountReader, type MountOptions } from './mount.ts';
 
 /**
  * Whether a request waits behind others of its connection: a client may send several before the first answer.

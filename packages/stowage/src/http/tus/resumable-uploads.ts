@@ -12,8 +12,15 @@ import {
   StowageError,
 } from '../../errors/errors.ts';
 import type { Quotas } from '../../operations/quotas/quotas.ts';
-import { partTooLong, readCreation, readPartOffset, requireVersion, writeMetadata } from './protocol.ts';
-import type { TusAnswer, TusRequest } from './request.ts';
+import {
+  partTooLong,
+  readCreation,
+  readPartOffset,
+  requireVersion,
+  type TusAnswer,
+  type TusRequest,
+  writeMetadata,
+} from './protocol.ts';
 import { unknownUpload, UnfinishedUploads, type WaitingUpload } from './unfinished-uploads.ts';
 
 const SWEEP_MS = 10 * 60 * 1000;

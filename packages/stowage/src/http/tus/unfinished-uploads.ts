@@ -5,8 +5,7 @@ import type { Readable } from 'node:stream';
 import { fromSystemError } from '../../basics/files/system-errors.ts';
 import { BusyError, NotFoundError } from '../../errors/errors.ts';
 import type { KeptRoom } from '../../operations/quotas/account.ts';
-import { partTooLong } from './protocol.ts';
-import type { AnnouncedUpload } from './request.ts';
+import { type AnnouncedUpload, partTooLong } from './protocol.ts';
 
 interface Bounds {
   readonly uploads: number;

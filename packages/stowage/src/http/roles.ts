@@ -4,6 +4,7 @@ import { possibleAlgorithms, type TokenSettings } from '../config/auth.ts';
 import { BusyError, HttpError } from '../errors/errors.ts';
 import { isInstalled } from '../errors/optional-package.ts';
 import type { HookRequest, Identity } from './message.ts';
+import { createPeerCheck } from './client-address.ts';
 
 /** Clocks of two machines may differ by so much. */
 const TOLERANCE_SECONDS = 30;
@@ -154,5 +155,23 @@ export const createTokenRole = (
       role: roleOf(payload, settings, defaultRole),
       subject: typeof subject === 'string' || typeof subject === 'number' ? String(subject) : undefined,
     };
+  };
+};
+
+/**
+ * Takes the role of a request from the header of a trusted proxy.
+ * @throws HttpError 401 for requests of others, and for those whose header is not one role.
+ */
+export const createProxyRole = (
+  header: string,
+  from: readonly string[],
+): ((request: HookRequest) => string) => {
+  const name = header.toLowerCase();
+  const isTrusted = createPeerCheck(from);
+  return (request) => {
+    const role = request.headers[name]?.trim() ?? '';
+    // A header that came twice, once perhaps from the client, is joined by a comma.
+    if (!isTrusted(request) || role === '' || role.includes(',')) throw new HttpError(401, 'Please log in.');
+    return role;
   };
 };
