@@ -38,7 +38,7 @@ const service = {
 const threads = {
   'scan-worker': 'src/adapters/local/scan-worker.ts',
   'thread-main': 'src/documents/docx/thread-main.ts',
-  'cleaning-thread': 'src/pictures/cleaning/thread-main.ts',
+  'cleaning-thread': 'src/pictures/metadata/cleaning-thread.ts',
   'heic-thread': 'src/pictures/heic/thread-main.ts',
   'process-main': 'src/documents/docx/drawing/process-main.ts',
 };

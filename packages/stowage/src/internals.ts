@@ -101,7 +101,7 @@ export { createPipeline } from './http/pipeline.ts';
 export { listen } from './http/server.ts';
 export { decodeBmp } from './pictures/bmp.ts';
 export { createThumbnails } from './pictures/kept/create-thumbnails.ts';
-export { decodeHeic } from './pictures/heic/decode-heic.ts';
+export { decodeHeic } from './pictures/heic/open-heic.ts';
 export { decodeIcoBitmap, readIco } from './pictures/ico.ts';
 export { createImageEditor } from './pictures/image-editor.ts';
 export { createImagePool } from './pictures/image-pool.ts';

@@ -200,8 +200,8 @@ export const imageRotateAction = defineAction({
       throw new InvalidParametersError('One of angle and flip must be given.');
     }
     return editImage(context, 'IMAGE_ROTATE', input, () => ({
-      kind: 'turn',
-      turn: { angle: angle ?? 0, flip },
+      kind: 'rotate',
+      rotation: { angle: angle ?? 0, flip },
     }));
   },
 });

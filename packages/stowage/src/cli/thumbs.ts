@@ -1,7 +1,7 @@
 import { createThumbnails } from '../pictures/kept/create-thumbnails.ts';
 import type { BatchOutcome } from '../pictures/kept/thumbnails.ts';
 import { createImagePool } from '../pictures/image-pool.ts';
-import { drawingPrograms } from '../pictures/previews/drawing-program.ts';
+import { drawingPrograms } from '../pictures/previews/programs.ts';
 import { reservedNames } from '../view/reserved.ts';
 import { checkConfiguration } from '../checked-configuration.ts';
 import { readThreadPoolSize } from '../config/environment.ts';

@@ -10,10 +10,10 @@ export interface Pixels {
 }
 
 /**
- * Pixels (or bytes of packed ones) that are unpacked before other requests get their turn: some milliseconds
+ * Pixels (or bytes of packed ones) that are unpacked before other requests go on: some milliseconds
  * of work.
  */
-export const STEPS_PER_TURN = 1_000_000;
+export const STEPS_PER_SLICE = 1_000_000;
 
 /** True when there is an alpha channel and it is zero everywhere: what programs write that know none. */
 export const hasEmptyAlpha = ({ data, channels }: Pixels): boolean => {

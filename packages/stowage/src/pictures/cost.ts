@@ -31,7 +31,7 @@ const coefficients = ({ metadata }: OpenedPicture): number => {
 
 /**
  * Estimates the bytes of memory that decoding takes at most. A picture that lies on its side is decoded whole
- * before it is turned, except for a thumbnail, which is scaled down first.
+ * before it is rotated, except for a thumbnail, which is scaled down first.
  */
 export const decodingBytes = (picture: OpenedPicture, use: 'thumbnail' | 'whole'): number => {
   const { format, width, height, frames, metadata } = picture;
@@ -40,11 +40,11 @@ export const decodingBytes = (picture: OpenedPicture, use: 'thumbnail' | 'whole'
   const pixelBytes = (metadata?.channels ?? 4) * sampleBytes;
   const wholeBytes = WHOLE_FRAMES[format];
   if (wholeBytes !== undefined) return pixels * Math.max(wholeBytes, pixelBytes + 1);
-  const isTurned = use === 'whole' && (metadata?.orientation ?? 1) > 1;
-  const rows = isTurned ? pixels * pixelBytes : Math.max(width, height) * ROWS * pixelBytes;
+  const isRotated = use === 'whole' && (metadata?.orientation ?? 1) > 1;
+  const rows = isRotated ? pixels * pixelBytes : Math.max(width, height) * ROWS * pixelBytes;
   if (metadata?.isProgressive !== true) return Math.min(rows, pixels * pixelBytes);
   const whole = format === 'jpeg' ? coefficients(picture) * 2 : pixelBytes + 1;
-  return pixels * whole + (isTurned ? rows : 0);
+  return pixels * whole + (isRotated ? rows : 0);
 };
 
 /**
@@ -98,10 +98,10 @@ export const editingBytes = (
 };
 
 /**
- * Estimates the bytes that turning takes besides: a picture is turned whole, and the frames of an animation
- * wait as pixels until the last one is turned.
+ * Estimates the bytes that rotating takes besides: a picture is rotated whole, and the frames of an animation
+ * wait as pixels until the last one is rotated.
  */
-export const turningBytes = ({ width, height, frames, metadata }: OpenedPicture): number =>
+export const rotationBytes = ({ width, height, frames, metadata }: OpenedPicture): number =>
   width * height * (frames > 1 ? 4 * (frames + 2) : (metadata?.channels ?? 4) * 2);
 
 /** Estimates the bytes that writing a thumbnail or variant takes. Small ones cost next to nothing. */

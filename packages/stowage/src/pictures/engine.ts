@@ -48,18 +48,18 @@ export interface PictureBox extends PictureSize {
   readonly y: number;
 }
 
-/** How a picture is turned: clockwise by the angle, then mirrored as it is seen then. */
-export interface Turn {
+/** How a picture is rotated: clockwise by the angle, then mirrored as it is seen then. */
+export interface Rotation {
   readonly angle: 0 | 90 | 180 | 270;
   /** `horizontal`: left and right change sides. */
   readonly flip: 'horizontal' | 'vertical' | undefined;
 }
 
-/** What is to be done with a picture: scale it to a size, cut a box out of it, or turn it. */
+/** What is to be done with a picture: scale it to a size, cut a box out of it, or rotate it. */
 export type Edit =
   | { readonly kind: 'resize'; readonly to: PictureSize }
   | { readonly kind: 'crop'; readonly box: PictureBox }
-  | { readonly kind: 'turn'; readonly turn: Turn };
+  | { readonly kind: 'rotate'; readonly rotation: Rotation };
 
 /** What is done to pictures that come in. */
 export interface ReceivingPolicy {
@@ -87,7 +87,7 @@ export interface Received {
 
 /**
  * The port to whatever decodes and encodes pictures. Every method recognises the format by content, checks
- * the header against the limits before anything is decoded, and waits for its turn in a bounded queue.
+ * the header against the limits before anything is decoded, and waits in a bounded queue.
  *
  * Errors: BrokenImageError when the bytes do not decode or pass a limit, BusyError when the queue is full,
  * the signal's reason after an abort.
@@ -109,7 +109,7 @@ export interface ImageEngine {
    * The picture edited, in the format that it has. EXIF orientation is applied first, so boxes mean what is
    * seen; the colour profile and the depth are kept (CMYK becomes sRGB), animations stay animated. Other
    * metadata is dropped: previews inside it would go on showing what was cut away. Of an icon file the
-   * largest picture is edited and the only one of the result. A JPEG is turned by its EXIF orientation where
+   * largest picture is edited and the only one of the result. A JPEG is rotated by its EXIF orientation where
    * that is possible: its pixels and all of its metadata stay.
    *
    * `plan` decides by the size that is seen; what it throws comes out unchanged.
@@ -118,7 +118,7 @@ export interface ImageEngine {
 
   /**
    * The picture as the policy wants it stored, whole and decodable. Pixels are written anew only when they
-   * are turned, scaled or get another format. Animations and pictures of several pages stay in a format that
+   * are rotated, scaled or get another format. Animations and pictures of several pages stay in a format that
    * holds them, transparent ones when the policy asks for JPEG; icons stay as they are. HEIC becomes JPEG
    * where the policy names no format.
    * @throws UnsupportedError for HEIC without the package that reads it
@@ -137,7 +137,7 @@ export interface ImageEngine {
 
 /** Whether an edit leaves a picture of this size as it is. */
 export const changesNothing = (edit: Edit, { width, height }: PictureSize): boolean => {
-  if (edit.kind === 'turn') return edit.turn.angle === 0 && edit.turn.flip === undefined;
+  if (edit.kind === 'rotate') return edit.rotation.angle === 0 && edit.rotation.flip === undefined;
   // A box of this size begins at the corner.
   const size = edit.kind === 'resize' ? edit.to : edit.box;
   return size.width === width && size.height === height;

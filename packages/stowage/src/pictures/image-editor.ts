@@ -120,11 +120,11 @@ export const createImageEditor = (pool: ImagePool): ImageEditor => {
       if (extension !== 'svg' && extension !== 'xml') return undefined;
       // The parser of XML is loaded with the first such file: a service starts without it.
       if (extension === 'xml') {
-        const { checkXml } = await import('./svg/check-xml.ts');
+        const { checkXml } = await import('./svg/strict-xml.ts');
         const kind = await checkXml(addAbortSignal(signal, await file.open()));
         if (kind === 'data') return undefined;
       }
-      const { cleanDrawing, MAX_SVG_BYTES } = await import('./cleaning/clean-drawing.ts');
+      const { cleanDrawing, MAX_SVG_BYTES } = await import('./svg/clean-svg.ts');
       const bytes = Math.min(file.size ?? MAX_SVG_BYTES, MAX_SVG_BYTES) * CLEANING_FACTOR;
       return hold(
         'edits',

@@ -4,10 +4,9 @@ import { readBmpFileHeader, type Pixels } from './bmp-header.ts';
 import { decodeBmp } from './bmp.ts';
 import { decodeIcoBitmap, readIco } from './ico.ts';
 import { MAX_DECODED_PIXELS, MAX_PICTURE_BYTES } from './engine.ts';
-import { hasTangledExif } from './metadata/exif-tangle.ts';
-import { withoutLongTexts } from './metadata/png-chunks.ts';
-import { pictureBudget } from './picture-budget.ts';
-import { sniffPicture, type PictureFormat } from './picture-format.ts';
+import { hasTangledExif } from './metadata/exif.ts';
+import { withoutLongTexts } from './metadata/png.ts';
+import { pictureBudget, type PictureFormat, sniffPicture } from './picture-format.ts';
 import { READ_OPTIONS, type SharpLibrary } from './sharp-library.ts';
 
 /** A picture whose header has been read and found within the limits. Nothing is decoded yet. */
@@ -21,12 +20,12 @@ export interface OpenedPicture {
   readonly metadata: Metadata | undefined;
   /**
    * Begins to decode: the first frame, or all of them, or one page. The picture comes as it is stored, not yet
-   * turned upright.
+   * rotated upright.
    */
   readonly decode: (page?: number) => Promise<Sharp>;
 }
 
-/** Begins to decode a picture, turned as it is meant to be seen. */
+/** Begins to decode a picture, rotated as it is meant to be seen. */
 export const decodeUpright = async ({ decode, metadata }: OpenedPicture): Promise<Sharp> => {
   const picture = await decode();
   return (metadata?.orientation ?? 1) > 1 ? picture.autoOrient() : picture;
@@ -78,7 +77,7 @@ const openEncoded = async (
   // A HEIC file may hold several pictures; one of them is shown.
   const shown = format === 'heic' ? (first.pagePrimary ?? 0) : 0;
   const metadata = shown === 0 ? first : await read(shown);
-  // The frames of an animation are never turned: browsers differ, and the library refuses.
+  // The frames of an animation are never rotated: browsers differ, and the library refuses.
   const isAnimation = format === 'webp' && (metadata.pages ?? 1) > 1;
   const { width, height } = isAnimation ? metadata : metadata.autoOrient;
   const count = frames === 'all' && format !== 'heic' ? (metadata.pages ?? 1) : 1;

@@ -1,5 +1,23 @@
-import type { ParseBudget } from '../basics/content/parse-budget.ts';
-import { pngChunks } from './metadata/png-chunks.ts';
+import { ParseBudget } from '../basics/content/parse-budget.ts';
+import { BrokenImageError } from '../errors/errors.ts';
+import { pngChunks } from './metadata/png.ts';
+
+/** Chunks, segments, blocks and EXIF entries of a picture; an animation of an hour has fewer. */
+const MAX_ITEMS = 50_000;
+const MAX_DEPTH = 16;
+/** How often all bytes of a file may be looked through or copied. */
+const PASSES = 4;
+const SPARE_BYTES = 1024 * 1024;
+
+/**
+ * What reading the parts of one picture may cost, for one task.
+ * @throws BrokenImageError by its methods, when a file passes it
+ */
+export const pictureBudget = (file: Buffer): ParseBudget =>
+  new ParseBudget(
+    { items: MAX_ITEMS, depth: MAX_DEPTH, bytes: PASSES * file.length + SPARE_BYTES },
+    (limit) => new BrokenImageError({ detail: `a picture that takes too much to read: ${limit}` }),
+  );
 
 /** Formats that can be decoded, recognised by content. */
 export type PictureFormat = WritableFormat | 'heic';
@@ -151,15 +169,15 @@ export const isLosslessWebp = (file: Buffer, budget: ParseBudget): boolean =>
 
 /**
  * The size that the beginning of a GIF or WebP file names, which the library does not read without the end;
- * undefined for other files. `isTurned`: the file has EXIF data, at its end, that may turn it.
+ * undefined for other files. `isRotated`: the file has EXIF data, at its end, that may rotate it.
  * @see https://developers.google.com/speed/webp/docs/riff_container
  */
 export const sizeInHeader = (
   beginning: Buffer,
-): { readonly width: number; readonly height: number; readonly isTurned: boolean } | undefined => {
+): { readonly width: number; readonly height: number; readonly isRotated: boolean } | undefined => {
   const format = beginning.length < 30 ? undefined : sniffPicture(beginning);
   if (format === 'gif') {
-    return { width: beginning.readUInt16LE(6), height: beginning.readUInt16LE(8), isTurned: false };
+    return { width: beginning.readUInt16LE(6), height: beginning.readUInt16LE(8), isRotated: false };
   }
   if (format !== 'webp') return undefined;
   // A whole file is read by the library, which knows what its EXIF data says.
@@ -168,12 +186,12 @@ export const sizeInHeader = (
   if (kind === 'VP8X') {
     const width = beginning.readUIntLE(24, 3) + 1;
     const height = beginning.readUIntLE(27, 3) + 1;
-    return { width, height, isTurned: ((beginning[20] ?? 0) & 0x08) !== 0 };
+    return { width, height, isRotated: ((beginning[20] ?? 0) & 0x08) !== 0 };
   }
   if (kind === 'VP8L') {
     const bits = beginning.readUInt32LE(21);
-    return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1, isTurned: false };
+    return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1, isRotated: false };
   }
   const width = beginning.readUInt16LE(26) & 0x3fff;
-  return { width, height: beginning.readUInt16LE(28) & 0x3fff, isTurned: false };
+  return { width, height: beginning.readUInt16LE(28) & 0x3fff, isRotated: false };
 };

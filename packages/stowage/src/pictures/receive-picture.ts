@@ -1,13 +1,11 @@
 import { BrokenImageError } from '../errors/errors.ts';
 import type { Received, ReceivingPolicy, PictureSize } from './engine.ts';
-import { cleanPicture } from './cleaning/clean-picture.ts';
+import { cleanPicture } from './metadata/clean.ts';
 import { jpegWithComments } from './metadata/jpeg-metadata.ts';
 import { jpegWithoutPreview } from './metadata/orientation.ts';
 import { decodeUpright, openPicture, type OpenedPicture } from './open-picture.ts';
-import { extensionsOfFormat, isAnimatedPng, type WritableFormat } from './picture-format.ts';
-import { pictureBudget } from './picture-budget.ts';
-import { requireEditable } from './sharp-edit.ts';
-import { encodePicture, keepColours, keepMetadata } from './sharp-encode.ts';
+import { extensionsOfFormat, isAnimatedPng, pictureBudget, type WritableFormat } from './picture-format.ts';
+import { encodePicture, keepColours, keepMetadata, requireEditable } from './edit.ts';
 import type { SharpLibrary } from './sharp-library.ts';
 
 /** What is to happen to a picture that comes in, decided by its header. */
@@ -52,7 +50,7 @@ const sizeWithin = (
 const isMarked = async ({ format, metadata }: OpenedPicture, file: Buffer): Promise<boolean> =>
   format === 'heif' && (await cleanPicture({ file, format, metadata, what: 'metadata' })) === undefined;
 
-/** Whether a picture has to be turned. The orientation is metadata: without it a picture would lie. */
+/** Whether a picture has to be rotated. The orientation is metadata: without it a picture would lie. */
 const isLying = ({ metadata }: OpenedPicture, policy: ReceivingPolicy): boolean =>
   (metadata?.orientation ?? 1) > 1 && (policy.autoOrient || policy.metadata === 'strip');
 
@@ -87,8 +85,8 @@ const draw = async (plan: ReceivingPlan, metadata: 'keep' | 'strip'): Promise<Bu
   const budget = pictureBudget(file);
   const commented = original.format === 'jpeg' ? jpegWithComments(drawn, file, budget) : drawn;
   // The preview in EXIF data would still lie on its side.
-  const isTurned = (original.metadata?.orientation ?? 1) > 1;
-  return isTurned ? jpegWithoutPreview(commented, budget) : commented;
+  const isRotated = (original.metadata?.orientation ?? 1) > 1;
+  return isRotated ? jpegWithoutPreview(commented, budget) : commented;
 };
 
 /**

@@ -2,16 +2,19 @@ import type { Sharp } from 'sharp';
 import { BrokenImageError } from '../errors/errors.ts';
 import { type Edit, type ImageEngine, type Received, sizeWithin, type ThumbnailSpec } from './engine.ts';
 import type { TaskQueue } from '../basics/concurrency/task-queue.ts';
-import { decodingBytes, editingBytes, requireMemory, showingBytes, turningBytes } from './cost.ts';
-import { requireHeicDecoder } from './heic/decode-heic.ts';
-import { openHeic } from './heic/open-heic.ts';
+import { decodingBytes, editingBytes, requireMemory, showingBytes, rotationBytes } from './cost.ts';
+import { openHeic, requireHeicDecoder } from './heic/open-heic.ts';
 import { decodeUpright, openPicture, type OpenedPicture } from './open-picture.ts';
-import { extensionsOfFormat, isLosslessWebp, isWholeGif, sizeInHeader } from './picture-format.ts';
-import { pictureBudget } from './picture-budget.ts';
+import {
+  extensionsOfFormat,
+  isLosslessWebp,
+  isWholeGif,
+  pictureBudget,
+  sizeInHeader,
+} from './picture-format.ts';
 import { planReceiving, receivePicture } from './receive-picture.ts';
-import { formatOfEdited, renderEdit, sizeAfter } from './sharp-edit.ts';
+import { formatOfEdited, renderEdit, sizeAfter, rotateJpeg } from './edit.ts';
 import { asBroken, createSharpLoader, type SharpLibrary } from './sharp-library.ts';
-import { turnJpeg } from './turn.ts';
 
 /** Where the engine's work waits for a core and for memory. */
 export interface EngineQueues {
@@ -87,12 +90,12 @@ const render = async (
   image: Buffer,
   edit: Edit,
 ): Promise<Buffer> => {
-  if (edit.kind === 'turn') {
-    const turned = await turnJpeg(sharp, picture, image, edit.turn);
-    if (turned !== undefined) {
+  if (edit.kind === 'rotate') {
+    const rotated = await rotateJpeg(sharp, picture, image, edit.rotation);
+    if (rotated !== undefined) {
       // Whatever is written must decode.
       await decodeWhole(picture);
-      return turned;
+      return rotated;
     }
   }
   return renderEdit(sharp, picture, image, edit);
@@ -151,14 +154,14 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
       const isLossless = picture.format === 'webp' && isLosslessWebp(image, pictureBudget(image));
       const bytes = editingBytes(picture, sizeAfter(edit, picture), isLossless, formatOfEdited(picture));
       const sharp = await load();
-      const weight = requireMemory(bytes + (edit.kind === 'turn' ? turningBytes(picture) : 0), memory);
+      const weight = requireMemory(bytes + (edit.kind === 'rotate' ? rotationBytes(picture) : 0), memory);
       return queues.edits.run(() => asBroken(() => render(sharp, picture, image, edit)), weight, signal);
     },
     receive: receiveWith({ queues, memory, load, open }),
     size: async (beginning) => {
       const named = sizeInHeader(beginning);
       if (named !== undefined)
-        return named.isTurned ? undefined : { width: named.width, height: named.height };
+        return named.isRotated ? undefined : { width: named.width, height: named.height };
       try {
         const { width, height } = await open(beginning, 'first');
         return { width, height };

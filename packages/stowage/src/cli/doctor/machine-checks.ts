@@ -1,7 +1,7 @@
 import { readBrowser } from '../../config/environment.ts';
 import type { ConnectorConfig } from '../../config/types.ts';
 import { findBrowser } from '../../documents/pdf/executable.ts';
-import { findProgram } from '../../pictures/previews/find-program.ts';
+import { findProgram } from '../../pictures/previews/programs.ts';
 import { createSilentLogger } from '../../basics/log/logger.ts';
 import { packagesOf } from '../../optional-packages.ts';
 import { createRedisConnection } from '../../operations/state/redis-connection.ts';

@@ -1,10 +1,9 @@
 import type { Logger } from '../../basics/log/logger.ts';
 import { createImagePool, type ImagePool } from '../image-pool.ts';
-import { createPreviews } from '../previews/create-previews.ts';
-import { createBacklog } from './backlog.ts';
+import { createPreviews } from '../previews/previews.ts';
+import { createBacklog, describeWith, makeAllWith } from './listing.ts';
 import { followersWith } from './follow.ts';
 import { iconNamed } from './icon.ts';
-import { describeWith, makeAllWith } from './listing.ts';
 import { KeptMemory } from './memory.ts';
 import { showWith, variantsWith } from './show.ts';
 import { createPictureSizes, type PictureSizes } from './sizes.ts';

@@ -9,8 +9,8 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import { MAX_PICTURE_BYTES, type ThumbnailSpec } from '../engine.ts';
 import { collect, type ImagePool } from '../image-pool.ts';
 import type { PictureSizes } from './sizes.ts';
-import type { Previews } from '../previews/create-previews.ts';
-import type { DrawingProgram } from '../previews/drawing-program.ts';
+import type { Previews } from '../previews/previews.ts';
+import type { DrawingProgram } from '../previews/programs.ts';
 import { versionOf, type KeptMemory, type MakingRequest, type Outcome, type Target } from './memory.ts';
 
 /** What kept pictures are made with. */

@@ -1,11 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { TimeLimit } from '../../basics/concurrency/time-limit.ts';
 import type { Settings } from '../../config/settings.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { Backlog } from './backlog.ts';
 import type { Icon } from './icon.ts';
 import { openKeptFolder } from './kept-pictures.ts';
 import { createPlanner, thumbnailOf } from './plan.ts';
@@ -17,6 +16,69 @@ import {
   type ViewContext,
 } from './thumbnail-view.ts';
 import type { Thumbnails } from './thumbnails.ts';
+
+/** Work that goes on after answers: one piece at a time, each key once. */
+interface Backlog {
+  /**
+   * Takes a piece of work, which begins when nothing new has come for a moment, so that requests go first.
+   * `release` is called when it has ended, or immediately when it is not taken: because the key waits
+   * already, or because too much waits.
+   */
+  add(key: string, work: (signal: AbortSignal) => Promise<void>, release: () => void): void;
+  /** Gives up what waits, aborts what runs, and resolves when it has ended. */
+  close(): Promise<void>;
+}
+
+/** Waiting pieces; each is a folder. */
+const MAX_WAITING = 100;
+/** The client that lists a folder goes on to its next page, or asks for its pictures. */
+const QUIET_MS = 2000;
+
+interface Piece {
+  readonly work: (signal: AbortSignal) => Promise<void>;
+  readonly release: () => void;
+}
+
+/** Makes an empty backlog. Its timer does not keep the process alive. */
+export const createBacklog = (quietMs = QUIET_MS): Backlog => {
+  const waiting = new Map<string, Piece>();
+  const closing = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+
+  const runAll = async (): Promise<void> => {
+    for (const [key, { work, release }] of waiting) {
+      try {
+        await work(closing.signal);
+      } catch {
+        // It reports its own failures; what is left is that it was aborted.
+      } finally {
+        waiting.delete(key);
+        release();
+      }
+      if (closing.signal.aborted) return;
+    }
+    running = undefined;
+  };
+
+  return {
+    add: (key, work, release) => {
+      if (closing.signal.aborted || waiting.has(key) || waiting.size >= MAX_WAITING) return release();
+      waiting.set(key, { work, release });
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        running ??= runAll();
+      }, quietMs).unref();
+    },
+    close: async () => {
+      clearTimeout(timer);
+      closing.abort();
+      await running;
+      for (const { release } of waiting.values()) release();
+      waiting.clear();
+    },
+  };
+};
 
 /** Of one listing; what is decoded at the same time is bounded over all of them. */
 const PARALLEL_PER_LISTING = 16;
@@ -56,7 +118,7 @@ const showAll = async (view: ThumbnailView, settings: Settings, signal?: AbortSi
   const left: Entry[] = [];
   const makings: (() => Promise<void>)[] = [];
   for (const [index, entry] of view.entries.entries()) {
-    if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await nextTurn();
+    if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await yieldToLoop();
     const found = view.look(index);
     if (typeof found !== 'function') {
       views.push(found);

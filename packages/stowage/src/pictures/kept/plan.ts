@@ -2,7 +2,7 @@ import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../basics/content/extension.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { ThumbnailFormat } from '../engine.ts';
-import { drawingPrograms, type DrawingProgram } from '../previews/drawing-program.ts';
+import { drawingPrograms, type DrawingProgram } from '../previews/programs.ts';
 import { fileIcon, folderIcon, itemIconName, type Icon } from './icon.ts';
 import type { KeptPicture } from './kept-pictures.ts';
 import { previewNameOf, thumbnailNameOf, variantNameOf } from './names.ts';

@@ -9,7 +9,7 @@ import { sizeWithin, type PictureSize } from '../engine.ts';
 import { collect, type ImagePool } from '../image-pool.ts';
 import type { Variants } from './thumbnails.ts';
 import { createStoreKeys } from './memory.ts';
-import { type ReadPart, withoutLongMetadata } from '../metadata/jpeg-frame.ts';
+import { type ReadPart, withoutLongMetadata } from '../metadata/jpeg.ts';
 
 /** Sizes of stored pictures as they are meant to be seen, read from their headers. */
 export interface PictureSizes {

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { BrokenImageError } from '../../errors/errors.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
@@ -15,7 +15,7 @@ export interface ViewContext extends KeptContext {
   readonly svgGenerator: SvgGenerator | undefined;
 }
 
-/** Entries looked at before other requests get their turn: some milliseconds of work. */
+/** Entries looked at before other requests go on: some milliseconds of work. */
 export const ENTRIES_PER_SLICE = 2000;
 
 /** How an entry is shown: a name in the folder, a picture or an icon in its thumbnail folder, or not yet. */
@@ -142,7 +142,7 @@ const planAll = async (
     else if (plan.kind !== 'self') names.add(plan.name);
   };
   for (const [index, entry] of entries.entries()) {
-    if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await nextTurn();
+    if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await yieldToLoop();
     const plan = planner.plan(entry);
     plans.push(plan);
     add(plan);

@@ -1,14 +1,19 @@
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
 import { BrokenImageError } from '../../errors/errors.ts';
 import { readIco } from '../ico.ts';
-import type { WritableFormat } from '../picture-format.ts';
-import { blankLocationInExif } from './exif-location.ts';
+import { runInThread } from '../one-shot-thread.ts';
+import { pictureBudget, type WritableFormat } from '../picture-format.ts';
+import { blankLocationInExif } from './exif.ts';
+import {
+  gifWithoutLocation,
+  gifWithoutMetadata,
+  webpWithoutLocation,
+  webpWithoutMetadata,
+} from './gif-webp.ts';
 import { blankLocationInHeif, type FoundMetadata, heifWithoutMetadata } from './heif.ts';
-import { gifWithoutLocation, gifWithoutMetadata } from './gif-metadata.ts';
 import { jpegWithoutLocation, jpegWithoutMetadata } from './jpeg-metadata.ts';
-import { pngWithoutLocation, pngWithoutMetadata } from './png-metadata.ts';
-import { tiffWithoutMetadata } from './tiff-metadata.ts';
-import { webpWithoutLocation, webpWithoutMetadata } from './webp-metadata.ts';
+import { pngWithoutLocation, pngWithoutMetadata } from './png.ts';
+import { tiffWithoutMetadata } from './tiff.ts';
 
 /**
  * The PNG files inside an icon file, each once: entries may name the same one.
@@ -52,7 +57,7 @@ const cleanedIcon = (original: Buffer, budget: ParseBudget, clean: Clean): Buffe
  * The file without the position that its EXIF and XMP data names, the rest and all pixels as they are; the
  * same bytes when it names none. Undefined when that cannot be done for this file.
  */
-export const withoutLocation = (
+const withoutLocation = (
   file: Buffer,
   format: WritableFormat,
   metadata: FoundMetadata,
@@ -86,7 +91,7 @@ export const withoutLocation = (
  * The file with nothing but its pixels, frames, and what their colours mean; the same bytes when there is
  * nothing else. Undefined when only drawing it anew does that. The orientation is lost.
  */
-export const withoutMetadata = (
+const withoutMetadata = (
   file: Buffer,
   format: WritableFormat,
   metadata: FoundMetadata,
@@ -110,4 +115,71 @@ export const withoutMetadata = (
     case 'tiff':
       return tiffWithoutMetadata(file, budget);
   }
+};
+
+/** A picture, and what is taken out of it: the position that it names, or all but its pixels. */
+interface PictureJob {
+  readonly file: Buffer;
+  readonly format: WritableFormat;
+  /** What the library has found in it. */
+  readonly metadata: FoundMetadata | undefined;
+  readonly what: 'location' | 'metadata';
+}
+
+/** What the thread is to clean, once in its life. Buffers arrive as plain bytes. */
+export type CleaningJob =
+  | { readonly kind: 'picture'; readonly picture: PictureJob }
+  | { readonly kind: 'drawing'; readonly file: Uint8Array };
+
+/** What the thread answers before it ends; no bytes: there is nothing to clean, or that cannot be done. */
+export type CleaningAnswer =
+  | { readonly result: 'cleaned'; readonly bytes: Uint8Array; readonly isReduced: boolean }
+  | { readonly result: 'unchanged' }
+  | { readonly result: 'impossible' }
+  /** What its BrokenImageError said, or its failure. */
+  | { readonly result: 'broken'; readonly messages: readonly string[]; readonly detail: string };
+
+/**
+ * Cleans a picture in one go; the same bytes when there is nothing to clean, undefined when only drawing it
+ * anew does it.
+ * @throws BrokenImageError when reading it takes too much
+ */
+export const cleanNow = ({ file, format, metadata = {}, what }: PictureJob): Buffer | undefined => {
+  const clean = what === 'location' ? withoutLocation : withoutMetadata;
+  return clean(file, format, metadata, pictureBudget(file));
+};
+
+/** A file of the largest size takes some. */
+const MAX_SECONDS = 30;
+
+/**
+ * Cleans a file in a thread of its own: what takes a tenth of a second or more must not hold up other requests.
+ * @throws BrokenImageError as the cleaning itself; the signal's reason
+ */
+export const cleanInThread = async (
+  job: CleaningJob,
+  signal?: AbortSignal,
+): Promise<Exclude<CleaningAnswer, { result: 'broken' }>> => {
+  const program = new URL('./cleaning-thread.js', import.meta.url);
+  const answer = await runInThread<CleaningAnswer>(program, job, { signal, seconds: MAX_SECONDS });
+  if (answer.result !== 'broken') return answer;
+  throw new BrokenImageError({ messages: answer.messages, detail: answer.detail });
+};
+
+/** Smaller files are cleaned in some milliseconds, whatever they are made of; a thread takes longer to start. */
+const MAX_BYTES_NOW = 1024 * 1024;
+
+/**
+ * A picture without what is to go: the same buffer when there is nothing to take out. Undefined when only
+ * drawing it anew does that.
+ * @throws BrokenImageError when reading it takes too much
+ */
+export const cleanPicture = async (job: PictureJob): Promise<Buffer | undefined> => {
+  const { file, format, metadata = {}, what } = job;
+  if (file.length <= MAX_BYTES_NOW) return cleanNow(job);
+  const { exif, xmp, iptc } = metadata;
+  const picture = { file, format, metadata: { exif, xmp, iptc }, what };
+  const answer = await cleanInThread({ kind: 'picture', picture });
+  if (answer.result === 'impossible') return undefined;
+  return answer.result === 'unchanged' ? file : Buffer.from(answer.bytes.buffer);
 };

@@ -1,5 +1,5 @@
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
-import { blankExif, hasLocatedExif } from './exif-location.ts';
+import { blankExif, hasLocatedExif } from './exif.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 /**

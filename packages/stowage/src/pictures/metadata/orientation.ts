@@ -1,10 +1,10 @@
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
-import type { Turn } from '../engine.ts';
+import type { Rotation } from '../engine.ts';
 import { encodeSegment, MAX_SEGMENT_BYTES, readJpeg } from './jpeg.ts';
 import { blankDirectory, openTiff, readDirectory, withShortEntry } from './tiff.ts';
 
 /**
- * What the EXIF orientations do to stored pixels: mirror them from left to right or not, then turn them
+ * What the EXIF orientations do to stored pixels: mirror them from left to right or not, then rotate them
  * clockwise by a number of quarters.
  */
 const ORIENTATIONS: readonly (readonly [orientation: number, mirrored: boolean, quarters: number])[] = [
@@ -19,16 +19,16 @@ const ORIENTATIONS: readonly (readonly [orientation: number, mirrored: boolean, 
 ];
 
 /**
- * The EXIF orientation, 1 to 8, that shows a picture turned which is shown by `orientation` now; what is none
+ * The EXIF orientation, 1 to 8, that shows a picture rotated which is shown by `orientation` now; what is none
  * counts as 1.
  */
-export const turnedOrientation = (orientation: number, { angle, flip }: Turn): number => {
+export const rotatedOrientation = (orientation: number, { angle, flip }: Rotation): number => {
   const [, mirrored, quarters] = ORIENTATIONS[orientation - 1] ?? [1, false, 0];
-  const turned = quarters + angle / 90;
+  const rotated = quarters + angle / 90;
   const isFlipped = flip !== undefined;
-  const result = isFlipped ? (flip === 'vertical' ? 2 : 0) - turned : turned;
+  const result = isFlipped ? (flip === 'vertical' ? 2 : 0) - rotated : rotated;
   const found = ORIENTATIONS.find(
-    ([, isMirrored, turns]) => isMirrored === (mirrored !== isFlipped) && turns === (result + 8) % 4,
+    ([, isMirrored, count]) => isMirrored === (mirrored !== isFlipped) && count === (result + 8) % 4,
   );
   return found?.[0] ?? 1;
 };

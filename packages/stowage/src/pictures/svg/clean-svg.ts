@@ -1,7 +1,8 @@
 import type { SaxesTagNS } from 'saxes';
 import { BrokenImageError } from '../../errors/errors.ts';
+import { cleanInThread } from '../metadata/clean.ts';
 import { escapeXml } from '../kept/icon.ts';
-import { cleanAttribute, isCompleteAnimation, type SvgAttribute } from './attributes.ts';
+import { cleanAttribute, ELEMENTS, isCompleteAnimation, type SvgAttribute } from './attributes.ts';
 import { cleanStyleSheet } from './css.ts';
 import {
   createStrictParser,
@@ -11,7 +12,6 @@ import {
   XLINK_NAMESPACE,
   xmlBudget,
 } from './strict-xml.ts';
-import { ELEMENTS } from './vocabulary.ts';
 
 /** Larger files are refused: cleaning needs the whole file. */
 export const MAX_SVG_BYTES = 8 * 1024 * 1024;
@@ -146,4 +146,18 @@ export const cleanSvg = async (bytes: Buffer): Promise<CleanedSvg> => {
   parser.on('cdata', (content) => writer.text(content));
   await parseXml(parser, budget, [bytes]);
   return writer.result();
+};
+
+/** Most drawings are smaller. A style sheet is cleaned in one go. */
+const MAX_BYTES_NOW = 256 * 1024;
+
+/**
+ * Cleans an SVG file, a large one in a thread.
+ * @throws BrokenImageError when it is malformed, too large, or not SVG; the signal's reason
+ */
+export const cleanDrawing = async (file: Buffer, signal: AbortSignal): Promise<CleanedSvg> => {
+  if (file.length <= MAX_BYTES_NOW || file.length > MAX_SVG_BYTES) return cleanSvg(file);
+  const answer = await cleanInThread({ kind: 'drawing', file }, signal);
+  if (answer.result !== 'cleaned') throw new BrokenImageError({ detail: 'not cleaned' });
+  return { content: Buffer.from(answer.bytes.buffer), isReduced: answer.isReduced };
 };

@@ -1,17 +1,18 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Readable } from 'node:stream';
+import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { SaxesParser, type SaxesTagNS } from 'saxes';
 import { ParseBudget } from '../../basics/content/parse-budget.ts';
-import { BrokenImageError } from '../../errors/errors.ts';
+import { BrokenImageError, TypeNotAllowedError } from '../../errors/errors.ts';
 
 export const SVG_NAMESPACE = 'http://www.w3.org/2000/svg';
 export const XLINK_NAMESPACE = 'http://www.w3.org/1999/xlink';
 export const XML_NAMESPACE = 'http://www.w3.org/XML/1998/namespace';
 
 /** A parser that knows namespaces. */
-export type XmlParser = SaxesParser<{ xmlns: true }>;
+type XmlParser = SaxesParser<{ xmlns: true }>;
 
 /** Bytes that are parsed before other requests go on: some milliseconds of work. */
-const BYTES_PER_TURN = 32 * 1024;
+const BYTES_PER_SLICE = 32 * 1024;
 /** The parser keeps all attributes of an element until its start tag ends, and handles them in one go. */
 const MAX_ATTRIBUTES = 1000;
 
@@ -58,7 +59,7 @@ const declareEntities = (parser: XmlParser, doctype: string): void => {
 };
 
 /** What a document is made of, besides what the parser reports itself. */
-export interface StrictHandlers {
+interface StrictHandlers {
   /** Sees the document type, if any. */
   readonly doctype?: (text: string) => void;
   readonly closetag?: (tag: SaxesTagNS) => void;
@@ -136,7 +137,7 @@ async function* portions(content: AsyncIterable<Buffer> | Iterable<Buffer>): Asy
       continue;
     }
     hasHead = true;
-    for (let at = 0; at < bytes.length; at += BYTES_PER_TURN) yield bytes.subarray(at, at + BYTES_PER_TURN);
+    for (let at = 0; at < bytes.length; at += BYTES_PER_SLICE) yield bytes.subarray(at, at + BYTES_PER_SLICE);
   }
   if (!hasHead) yield head;
 }
@@ -163,8 +164,70 @@ export const parseXml = async (
   for await (const bytes of portions(content)) {
     budget.spendBytes(bytes.length);
     parser.write(decode(bytes, false));
-    await nextTurn();
+    await yieldToLoop();
   }
   parser.write(decode(Buffer.alloc(0), true));
   parser.close();
+};
+
+/** Elements of these draw, link and run scripts in browsers, wherever they stand in a document. */
+const ACTIVE_NAMESPACES = new Set([
+  SVG_NAMESPACE,
+  'http://www.w3.org/1999/xhtml',
+  'http://www.w3.org/1998/Math/MathML',
+]);
+const SCRIPT_URL = /^[\s\p{Cc}]*(?:java|vb|live)script:/iu;
+/**
+ * What may stand inside a document type without giving elements other content or attributes, one after the
+ * other.
+ */
+const HARMLESS_DECLARATION =
+  /\s+|<!--[\s\S]*?-->|<!ELEMENT\s[^<>%]*>|<!ENTITY\s+[\w.:-]+\s+(?:"[^"&<%]*"|'[^'&<%]*')\s*>/guy;
+/**
+ * Of a file of any size: elements, and bytes without a tag, which the parser keeps. Data may have pictures in
+ * its text.
+ */
+const LIMITS = { items: 20_000_000, bytes: 64 * 1024 * 1024 };
+
+const notAllowed = (): TypeNotAllowedError =>
+  new TypeNotAllowedError('XML files that browsers show as a page are not allowed.');
+
+/** @throws TypeNotAllowedError when declarations inside the document could hide elements or namespaces */
+const checkDoctype = (text: string): void => {
+  const open = text.indexOf('[');
+  if (open < 0) return;
+  const declarations = text.slice(open + 1, text.lastIndexOf(']'));
+  // Up to the first that is not harmless, and never from within one: each character is looked at once.
+  let end = 0;
+  for (const [declaration] of declarations.matchAll(HARMLESS_DECLARATION)) end += declaration.length;
+  if (end < declarations.length) throw notAllowed();
+};
+
+const isActive = ({ uri, attributes }: SaxesTagNS): boolean =>
+  ACTIVE_NAMESPACES.has(uri) ||
+  Object.values(attributes).some(
+    (given) => given.uri === XLINK_NAMESPACE && given.local === 'href' && SCRIPT_URL.test(given.value),
+  );
+
+/**
+ * Finds out what an XML file is: a drawing, or data. The stream is destroyed on every way out.
+ * @throws TypeNotAllowedError for pages (XHTML, or drawings inside of something else) and for data with a
+ *   style sheet, which browsers show and run; BrokenImageError for malformed XML, of which browsers show the
+ *   part before the mistake
+ */
+export const checkXml = async (content: Readable): Promise<'drawing' | 'data'> => {
+  let isDrawing = false;
+  let isRoot = true;
+  const budget = xmlBudget(LIMITS);
+  const parser = createStrictParser(budget, { doctype: checkDoctype });
+  parser.on('processinginstruction', ({ target }) => {
+    if (target.toLowerCase() === 'xml-stylesheet') throw notAllowed();
+  });
+  parser.on('opentag', (tag) => {
+    if (isRoot) isDrawing = tag.uri === SVG_NAMESPACE && tag.local === 'svg';
+    isRoot = false;
+    if (!isDrawing && isActive(tag)) throw notAllowed();
+  });
+  await parseXml(parser, budget, content as AsyncIterable<Buffer>);
+  return isDrawing ? 'drawing' : 'data';
 };

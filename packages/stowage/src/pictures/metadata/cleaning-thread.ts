@@ -1,8 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { BrokenImageError } from '../../errors/errors.ts';
 import { cleanSvg } from '../svg/clean-svg.ts';
-import { cleanNow } from './clean-now.ts';
-import type { CleaningAnswer, CleaningJob } from './messages.ts';
+import { type CleaningAnswer, type CleaningJob, cleanNow } from './clean.ts';
 
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);

@@ -1,3 +1,4 @@
+import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
 import {
   blankDirectory,
@@ -8,10 +9,104 @@ import {
   removeEntry,
   type TiffDirectory,
 } from './tiff.ts';
-import { blankLocationInIptc, blankLocationInResources } from './photoshop.ts';
 import { blankLocationInXmp, MENTIONED } from './xmp-location.ts';
 
+/** How EXIF data begins, in either byte order. */
 const HEADERS = [Buffer.from('II*\0', 'latin1'), Buffer.from('MM\0*', 'latin1')];
+/** Entries that name another directory: EXIF, GPS, interoperability. */
+const POINTERS: ReadonlySet<number> = new Set([0x8769, 0x8825, 0xa005]);
+/** Cameras write three or four. */
+const MAX_POINTERS = 16;
+/** Bytes that are searched before other work goes on. */
+const BYTES_PER_SLICE = 4 * 1024 * 1024;
+const ENTRY_BYTES = 12;
+
+/** Whether a structure has more references to directories than any camera writes, wherever they lead. */
+const isTangledAt = (bytes: Buffer, budget: ParseBudget): boolean => {
+  const tiff = openTiff(bytes);
+  if (tiff === undefined) return false;
+  const waiting = new Set([tiff.uint32(4)]);
+  let pointers = 0;
+  // Entries that are added in the loop are visited too, each once.
+  for (const at of waiting) {
+    if (at + 2 > bytes.length) continue;
+    const count = Math.min(tiff.uint16(at), Math.floor((bytes.length - at - 2) / ENTRY_BYTES));
+    budget.spendItems(count + 1);
+    const end = at + 2 + count * ENTRY_BYTES;
+    for (let entry = at + 2; entry < end; entry += ENTRY_BYTES) {
+      if (!POINTERS.has(tiff.uint16(entry))) continue;
+      pointers += 1;
+      if (pointers > MAX_POINTERS) return true;
+      waiting.add(tiff.uint32(entry + 8));
+    }
+    // Another directory may follow.
+    if (end + 4 <= bytes.length) waiting.add(tiff.uint32(end));
+  }
+  return false;
+};
+
+/**
+ * Whether EXIF data somewhere in a picture refers to directories over and over. The library reads it with the
+ * header of a picture, follows every reference to its end, and cannot be stopped: four kilobytes take hours.
+ * Gives way to other work between portions of a large file.
+ */
+export const hasTangledExif = async (file: Buffer, budget: ParseBudget): Promise<boolean> => {
+  for (let from = 0; from < file.length; from += BYTES_PER_SLICE) {
+    if (from > 0) await yieldToLoop();
+    for (const header of HEADERS) {
+      const portion = file.subarray(from, from + BYTES_PER_SLICE + header.length - 1);
+      for (let at = portion.indexOf(header); at >= 0; at = portion.indexOf(header, at + 1)) {
+        // Bytes that are not EXIF data cost as much as a short one.
+        budget.spendItems();
+        if (isTangledAt(file.subarray(from + at), budget)) return true;
+      }
+    }
+  }
+  return false;
+};
+
+const SIGNATURES: ReadonlySet<string> = new Set(['8BIM', 'PHUT', 'DCSR', 'AgHg', 'MeSa']);
+const IPTC_RESOURCE = 0x0404;
+const XMP_RESOURCE = 0x0424;
+/** Keywords that give a position in numbers, as programs for maps write them: `geo:lat=51.5`. */
+const KEYWORD = /geo:l(?:at|ong?)=[-+.\d]*/giu;
+
+/** Takes positions out of the keywords of IPTC data, in place. */
+const blankLocationInIptc = (data: Buffer): void => {
+  for (const { index, 0: keyword } of data.toString('latin1').matchAll(KEYWORD)) {
+    data.fill(' ', index, index + keyword.length);
+  }
+};
+
+/**
+ * Takes positions out of the resources that image editors keep in a picture, in place: out of XMP, keywords,
+ * and by `blankExif` out of EXIF data, that of previews too; where that answers false, and what cannot be
+ * understood, goes.
+ *
+ * @see https://www.adobe.com/devnet-apps/photoshop/fileformatashtml/ Image Resources Section
+ */
+export const blankLocationInResources = (
+  resources: Buffer,
+  blankExif: (data: Buffer) => boolean,
+  budget: ParseBudget,
+): void => {
+  let at = 0;
+  while (at + 12 <= resources.length && SIGNATURES.has(resources.toString('latin1', at, at + 4))) {
+    budget.spendItems();
+    const id = resources.readUInt16BE(at + 4);
+    const nameBytes = (resources[at + 6] ?? 0) + 1;
+    const start = at + 6 + nameBytes + (nameBytes % 2) + 4;
+    if (start > resources.length) break;
+    const size = resources.readUInt32BE(start - 4);
+    const content = resources.subarray(start, Math.min(start + size, resources.length));
+    if (id === XMP_RESOURCE) blankLocationInXmp(content);
+    else if (id === IPTC_RESOURCE) blankLocationInIptc(content);
+    else if (!blankExif(content)) content.fill(0);
+    at = start + size + (size % 2);
+  }
+  resources.fill(0, Math.min(at, resources.length));
+};
+
 /** One within the other: a picture's, that of its preview, that of notes of the maker. */
 const MAX_STRUCTURES = 16;
 

@@ -1,4 +1,53 @@
-import type { PreviewKind } from './drawing-program.ts';
+import { access, constants } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { readProgramFolders } from '../../config/environment.ts';
+import type { Settings } from '../../config/settings.ts';
+
+/** What programs draw: the first page of a document, or a frame of a film. */
+type PreviewKind = 'pdf' | 'video';
+
+/** A program that the operator has named. */
+export interface DrawingProgram {
+  readonly kind: PreviewKind;
+  /** A name in the folders of programs, or a whole path. */
+  readonly command: string;
+  /** Longest time for one file. */
+  readonly seconds: number;
+}
+
+const EXTENSIONS: Readonly<Record<PreviewKind, readonly string[]>> = {
+  pdf: ['pdf'],
+  video: ['mp4', 'm4v', 'mov', '3gp', 'webm', 'mkv', 'avi', 'flv', 'wmv', 'mpg', 'mpeg', 'ogv'],
+};
+
+/** The programs of a source by the extensions of the files that they draw; empty unless some are named. */
+export const drawingPrograms = ({
+  thumbPrograms: { seconds, ...commands },
+}: Pick<Settings, 'thumbPrograms'>): ReadonlyMap<string, DrawingProgram> =>
+  new Map(
+    (['pdf', 'video'] as const).flatMap((kind) => {
+      const command = commands[kind];
+      return command === undefined
+        ? []
+        : EXTENSIONS[kind].map((extension) => [extension, { kind, command, seconds }] as const);
+    }),
+  );
+
+const isExecutable = (path: string): Promise<boolean> =>
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+
+/** The whole path of a program: as it is, or in the folders of PATH. Undefined when it cannot be run. */
+export const findProgram = async (command: string): Promise<string | undefined> => {
+  const names = process.platform === 'win32' ? [command, `${command}.exe`] : [command];
+  const paths = isAbsolute(command)
+    ? [command]
+    : readProgramFolders().flatMap((folder) => names.map((name) => join(folder, name)));
+  for (const path of paths) if (await isExecutable(path)) return path;
+  return undefined;
+};
 
 /** Pixels of the longer side of what a program draws. */
 const MAX_SIDE = 2048;

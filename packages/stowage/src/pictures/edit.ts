@@ -1,12 +1,84 @@
 import type { Sharp } from 'sharp';
 import { BrokenImageError } from '../errors/errors.ts';
-import { encodeBmp } from './bmp-writer.ts';
+import { encodeBmp } from './bmp.ts';
 import { WHOLE_JPEG_PIXELS } from './cost.ts';
-import type { PictureSize } from './engine.ts';
-import { encodeIco } from './ico.ts';
-import type { OpenedPicture } from './open-picture.ts';
-import { pictureBudget } from './picture-budget.ts';
-import { isLosslessWebp, type PictureFormat, type WritableFormat } from './picture-format.ts';
+import type { Edit, PictureSize, Rotation } from './engine.ts';
+import { encodeIco, requireIconSize } from './ico.ts';
+import { jpegWithOrientation, rotatedOrientation } from './metadata/orientation.ts';
+import { decodeUpright, type OpenedPicture } from './open-picture.ts';
+import {
+  isAnimatedPng,
+  isLosslessWebp,
+  pictureBudget,
+  type PictureFormat,
+  type WritableFormat,
+} from './picture-format.ts';
+import type { SharpLibrary } from './sharp-library.ts';
+
+/** Rotates a picture of one frame: it is rotated first, then mirrored as it is seen then. */
+const rotateFrame = (picture: Sharp, { angle, flip }: Rotation): Sharp => {
+  // The library mirrors before it rotates, whatever the order of the calls.
+  const isOnSide = angle === 90 || angle === 270;
+  const mirrorsRows = flip === (isOnSide ? 'horizontal' : 'vertical');
+  const mirrored = flip === undefined ? picture : mirrorsRows ? picture.flip() : picture.flop();
+  return angle === 0 ? mirrored : mirrored.rotate(angle);
+};
+
+/**
+ * Rotates every frame of an animation. The library takes the frames for one tall picture, so each is rotated by
+ * itself; the colour profile is applied on the way.
+ */
+const rotateFrames = async (
+  sharp: SharpLibrary,
+  picture: Sharp,
+  { width, height, frames }: OpenedPicture,
+  rotation: Rotation,
+): Promise<Sharp> => {
+  const all = await picture.ensureAlpha().raw().toBuffer();
+  const channels = 4;
+  const frameBytes = width * height * channels;
+  const size = rotatedSize({ width, height }, rotation);
+  const raw = { width: size.width, height: size.height * frames, channels, pageHeight: size.height } as const;
+  for (let index = 0; index < frames; index += 1) {
+    const frame = all.subarray(index * frameBytes, (index + 1) * frameBytes);
+    const rotated = await rotateFrame(sharp(frame, { raw: { width, height, channels } }), rotation)
+      .raw()
+      .toBuffer();
+    rotated.copy(frame);
+  }
+  return sharp(all, { raw, limitInputPixels: false });
+};
+
+/** The size of a picture of this size when it has been rotated. */
+const rotatedSize = ({ width, height }: PictureSize, { angle }: Rotation): PictureSize =>
+  angle === 90 || angle === 270 ? { width: height, height: width } : { width, height };
+
+/** Rotates what has been decoded and stands upright. */
+const rotatePixels = (
+  sharp: SharpLibrary,
+  picture: Sharp,
+  original: OpenedPicture,
+  rotation: Rotation,
+): Sharp | Promise<Sharp> =>
+  original.frames > 1 ? rotateFrames(sharp, picture, original, rotation) : rotateFrame(picture, rotation);
+
+/**
+ * A JPEG rotated by what its EXIF data says of it, for browsers and thumbnails, without loss: its pixels stay
+ * as they are. Undefined when that is not possible.
+ */
+export const rotateJpeg = async (
+  sharp: SharpLibrary,
+  { format, metadata }: OpenedPicture,
+  file: Buffer,
+  rotation: Rotation,
+): Promise<Buffer | undefined> => {
+  if (format !== 'jpeg') return undefined;
+  const orientation = rotatedOrientation(metadata?.orientation ?? 1, rotation);
+  const rotated = jpegWithOrientation(file, orientation, pictureBudget(file));
+  // The library has the last word: odd files can say their orientation twice.
+  if (rotated === undefined) return undefined;
+  return ((await sharp(rotated).metadata()).orientation ?? 1) === orientation ? rotated : undefined;
+};
 
 const JPEG_QUALITY = 92;
 const WEBP_QUALITY = 90;
@@ -87,7 +159,7 @@ const paletteEffort = ({ width, height }: PictureSize, frames: number): number =
   width * height * frames > CAREFUL_PALETTE_PIXELS ? 1 : 7;
 
 /** A picture that has been edited and waits to be written, beside what it was before. */
-export interface Edited {
+interface Edited {
   readonly picture: Sharp;
   readonly size: PictureSize;
   readonly original: OpenedPicture;
@@ -144,3 +216,64 @@ const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buff
 /** Writes a picture in a format. @throws BrokenImageError; errors of the library */
 export const encodePicture = (format: WritableFormat, edited: Edited): Promise<Buffer> =>
   ENCODERS[format](edited);
+
+const apply = (
+  sharp: SharpLibrary,
+  picture: Sharp,
+  original: OpenedPicture,
+  edit: Edit,
+): Sharp | Promise<Sharp> => {
+  if (edit.kind === 'rotate') return rotatePixels(sharp, picture, original, edit.rotation);
+  if (edit.kind === 'resize') return picture.resize({ ...edit.to, fit: 'fill' });
+  const { x: left, y: top, width, height } = edit.box;
+  return picture.extract({ left, top, width, height });
+};
+
+/** The size of a picture after an edit. */
+export const sizeAfter = (edit: Edit, seen: PictureSize): PictureSize => {
+  if (edit.kind === 'rotate') return rotatedSize(seen, edit.rotation);
+  return edit.kind === 'resize' ? edit.to : edit.box;
+};
+
+/** The format in which an edited picture is stored. @throws BrokenImageError for HEIC */
+export const formatOfEdited = ({ format }: OpenedPicture): WritableFormat => {
+  if (format === 'heic') throw new BrokenImageError();
+  return format;
+};
+
+const isOfWholeColours = (metadata: OpenedPicture['metadata']): boolean =>
+  (metadata?.depth === 'uchar' || metadata?.depth === 'ushort') && !metadata.space.startsWith('lab');
+
+/** Refuses what the library could only give back in part, or with its frames in one heap. */
+export const requireEditable = (
+  { format, frames, metadata }: OpenedPicture,
+  file: Buffer,
+  result: PictureSize,
+): void => {
+  if (format === 'ico') requireIconSize(result);
+  if ((format === 'tiff' || format === 'heif') && frames > 1) {
+    throw new BrokenImageError('Pictures of several pages cannot be edited.');
+  }
+  // The library would make it sRGB of 8 bits.
+  if (format === 'tiff' && !isOfWholeColours(metadata)) {
+    throw new BrokenImageError('TIFF images in Lab colours or of floating-point numbers cannot be edited.');
+  }
+  if (format === 'png' && isAnimatedPng(file, pictureBudget(file))) {
+    throw new BrokenImageError('Animated PNG images cannot be edited.');
+  }
+  if (format === 'heif' && metadata?.compression !== 'av1') throw new BrokenImageError();
+};
+
+/** Decodes, turns upright, edits and encodes. @throws BrokenImageError; errors of the library */
+export const renderEdit = async (
+  sharp: SharpLibrary,
+  original: OpenedPicture,
+  file: Buffer,
+  edit: Edit,
+): Promise<Buffer> => {
+  const size = sizeAfter(edit, original);
+  requireEditable(original, file, size);
+  const applied = await apply(sharp, await decodeUpright(original), original, edit);
+  const picture = keepColours(applied, original);
+  return encodePicture(formatOfEdited(original), { picture, size, original, file });
+};

@@ -1,0 +1,157 @@
+import type { ParseBudget } from '../../basics/content/parse-budget.ts';
+import { behindExifMark, blankExif, saysPosition } from './exif.ts';
+import { blankLocationInXmp } from './xmp-location.ts';
+
+const GIF_HEADER_BYTES = 13;
+const [EXTENSION, IMAGE, COMMENT, PLAIN_TEXT, APPLICATION] = [0x21, 0x2c, 0xfe, 0x01, 0xff];
+/** Applications whose data belongs to the pixels: loops and colours. */
+const SHOWN_APPLICATIONS: ReadonlySet<string> = new Set(['NETSCAPE2.0', 'ANIMEXTS1.0', 'ICCRGBG1012']);
+
+const tableBytes = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 0x07) + 1));
+
+const behindBlocks = (file: Buffer, start: number): number => {
+  let at = start;
+  while ((file[at] ?? 0) > 0) at += (file[at] ?? 0) + 1;
+  return at + 1;
+};
+
+/** Where the block that begins at `at` ends; undefined at the end mark. */
+const endOfBlock = (file: Buffer, at: number): number | undefined => {
+  if (file[at] === EXTENSION) return behindBlocks(file, at + 2);
+  if (file[at] === IMAGE) return behindBlocks(file, at + 10 + tableBytes(file[at + 9] ?? 0) + 1);
+  return undefined;
+};
+
+const applicationOf = (block: Buffer): string | undefined =>
+  block[0] === EXTENSION && block[1] === APPLICATION ? block.toString('latin1', 3, 14) : undefined;
+
+const isShown = (block: Buffer): boolean => {
+  if (block[0] !== EXTENSION || block[1] === PLAIN_TEXT) return true;
+  if (block[1] === COMMENT) return false;
+  return block[1] !== APPLICATION || SHOWN_APPLICATIONS.has(applicationOf(block) ?? '');
+};
+
+/** A whole GIF file of those blocks that are kept; the same bytes when that is all. */
+const filtered = (file: Buffer, budget: ParseBudget, isKept: (block: Buffer) => boolean): Buffer => {
+  const copy = Buffer.from(file);
+  let at = GIF_HEADER_BYTES + tableBytes(copy[10] ?? 0);
+  const parts = [copy.subarray(0, at)];
+  for (let end = endOfBlock(copy, at); end !== undefined && end <= copy.length; end = endOfBlock(copy, at)) {
+    budget.spendItems();
+    const block = copy.subarray(at, end);
+    if (isKept(block)) parts.push(block);
+    at = end;
+  }
+  const result = Buffer.concat([...parts, copy.subarray(at, at + 1)]);
+  return result.equals(file) ? file : result;
+};
+
+/**
+ * A whole GIF file with nothing but its frames and their times; the same bytes when there is nothing else.
+ */
+export const gifWithoutMetadata = (file: Buffer, budget: ParseBudget): Buffer =>
+  filtered(file, budget, isShown);
+
+const XMP = 'XMP DataXMP';
+const XMP_START = 14;
+/** How the bytes begin that lead readers over the packet. */
+const TRAILER = Buffer.from([0x01, 0xff, 0xfe, 0xfd]);
+
+/** What the parts of a block say, without their lengths. */
+const textOf = (block: Buffer, budget: ParseBudget): Buffer => {
+  const parts: Buffer[] = [];
+  for (let at = 2; (block[at] ?? 0) > 0; at += (block[at] ?? 0) + 1) {
+    budget.spendItems();
+    parts.push(block.subarray(at + 1, at + 1 + (block[at] ?? 0)));
+  }
+  return Buffer.concat(parts);
+};
+
+/**
+ * A whole GIF file without the position in its XMP data, and without comments and data of applications that
+ * say one; the same bytes when there is none. Bytes after the end are cut off.
+ */
+export const gifWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
+  filtered(file, budget, (block) => {
+    if (isShown(block)) return true;
+    if (applicationOf(block) !== XMP) return !saysPosition(textOf(block, budget), budget);
+    const end = block.lastIndexOf(TRAILER);
+    blankLocationInXmp(block.subarray(XMP_START, end < XMP_START ? block.length : end));
+    return true;
+  });
+
+/**
+ * The chunks of a WebP file.
+ *
+ * @see https://developers.google.com/speed/webp/docs/riff_container
+ */
+const WEBP_HEADER_BYTES = 12;
+const CHUNK_BYTES = 8;
+const SHOWN_CHUNKS: ReadonlySet<string> = new Set(['VP8X', 'VP8 ', 'VP8L', 'ALPH', 'ANIM', 'ANMF', 'ICCP']);
+const [EXIF_FLAG, XMP_FLAG] = [0x08, 0x04];
+
+interface Chunk {
+  readonly kind: string;
+  readonly content: Buffer;
+  /** The chunk as it stands in the file, with its padding. */
+  readonly whole: Buffer;
+}
+
+/** The chunks that the file's own length covers; a last one that is cut off counts as far as it goes. */
+const chunksOf = (file: Buffer, budget: ParseBudget): readonly Chunk[] => {
+  const end = Math.min(file.length, file.readUInt32LE(4) + CHUNK_BYTES);
+  const chunks: Chunk[] = [];
+  for (let at = WEBP_HEADER_BYTES; at + CHUNK_BYTES <= end;) {
+    budget.spendItems();
+    const size = file.readUInt32LE(at + 4);
+    const next = Math.min(end, at + CHUNK_BYTES + size + (size % 2));
+    const content = file.subarray(at + CHUNK_BYTES, Math.min(next, at + CHUNK_BYTES + size));
+    chunks.push({ kind: file.toString('latin1', at, at + 4), content, whole: file.subarray(at, next) });
+    at = next;
+  }
+  return chunks;
+};
+
+/** Whether a chunk stays; its position is blanked in place. */
+const blankChunk = ({ kind, content }: Chunk, budget: ParseBudget): boolean => {
+  if (SHOWN_CHUNKS.has(kind)) return true;
+  if (kind === 'XMP ') {
+    blankLocationInXmp(content);
+    return true;
+  }
+  return kind === 'EXIF'
+    ? blankExif(behindExifMark(content) ?? content, budget)
+    : !saysPosition(content, budget);
+};
+
+/** The file of these chunks; the same bytes when they are all that it holds. */
+const joined = (original: Buffer, kept: readonly Chunk[]): Buffer => {
+  const result = Buffer.concat([original.subarray(0, WEBP_HEADER_BYTES), ...kept.map(({ whole }) => whole)]);
+  if (result.equals(original)) return original;
+  result.writeUInt32LE(result.length - CHUNK_BYTES, 4);
+  const [first] = kept;
+  if (first?.kind === 'VP8X' && first.content.length > 0) {
+    const has = (kind: string, flag: number): number =>
+      kept.some((chunk) => chunk.kind === kind) ? flag : 0;
+    const flags = (first.content[0] ?? 0) & ~(EXIF_FLAG | XMP_FLAG);
+    result[WEBP_HEADER_BYTES + CHUNK_BYTES] = flags | has('EXIF', EXIF_FLAG) | has('XMP ', XMP_FLAG);
+  }
+  return result;
+};
+
+/**
+ * A WebP file without the position in its EXIF and XMP data; the same bytes when there is none. What follows
+ * the end is cut off.
+ */
+export const webpWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
+  joined(
+    file,
+    chunksOf(Buffer.from(file), budget).filter((chunk) => blankChunk(chunk, budget)),
+  );
+
+/** A WebP file with nothing but its pixels, frames and what their colours mean. */
+export const webpWithoutMetadata = (file: Buffer, budget: ParseBudget): Buffer =>
+  joined(
+    file,
+    chunksOf(file, budget).filter(({ kind }) => SHOWN_CHUNKS.has(kind)),
+  );

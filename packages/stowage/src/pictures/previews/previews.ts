@@ -1,0 +1,135 @@
+import { createWriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createTaskQueue } from '../../basics/concurrency/task-queue.ts';
+import {
+  makeTemporaryFolder,
+  removeTemporaryFolder,
+  sweepTemporaryFolders,
+} from '../../basics/files/temporary-folder.ts';
+import type { Logger } from '../../basics/log/logger.ts';
+import { BrokenImageError } from '../../errors/errors.ts';
+import type { ByteRange, ReadableStore } from '../../storage/readable.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import { commands, type DrawingProgram, findProgram, type PreviewCommand } from './programs.ts';
+import { runProgram } from './run-program.ts';
+
+/** A stored file of which a copy is made. */
+interface StoredFile {
+  readonly storage: ReadableStore;
+  readonly path: SourcePath;
+  /** Bytes; undefined where the store does not report it. */
+  readonly size: number | undefined;
+}
+
+const tooLarge = (): Error => new BrokenImageError('The file is too large.');
+
+const bounded = (limit: number) =>
+  async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    let length = 0;
+    for await (const chunk of chunks) {
+      length += chunk.length;
+      if (length > limit) throw tooLarge();
+      yield chunk;
+    }
+  };
+
+const copyPart = async (
+  { storage, path }: StoredFile,
+  file: string,
+  { range, limit }: { readonly range?: ByteRange; readonly limit: number },
+  signal: AbortSignal,
+): Promise<void> => {
+  const { stream } = await storage.read(path, { range, signal });
+  const sink = createWriteStream(file, { flags: range?.start ? 'r+' : 'wx', start: range?.start ?? 0 });
+  await pipeline(stream, bounded(limit), sink, { signal });
+};
+
+/** Bytes that are enough to tell what a file is. */
+const BEGINNING_BYTES = 1024;
+
+const beginningOf = async (file: string): Promise<Buffer> => {
+  const handle = await open(file, 'r');
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(BEGINNING_BYTES), 0, BEGINNING_BYTES, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+};
+
+/**
+ * Copies a stored file, or its first and last bytes with nothing but a gap between them, and gives what it
+ * begins with. Most bytes are those of `head` and `tail`; the gap takes no room on the disk.
+ * @throws BrokenImageError when it is longer and has no tail, the signal's reason, errors of the store
+ */
+const fetchBeginning = async (
+  stored: StoredFile,
+  file: string,
+  { head, tail }: PreviewCommand,
+  signal: AbortSignal,
+): Promise<Buffer> => {
+  const size = stored.size ?? 0;
+  if (size <= head + tail) {
+    await copyPart(stored, file, { limit: head + tail }, signal);
+    return beginningOf(file);
+  }
+  // Elsewhere a gap is written out.
+  if (tail === 0 || process.platform === 'win32') throw tooLarge();
+  await copyPart(stored, file, { range: { start: 0, end: head - 1 }, limit: head }, signal);
+  await copyPart(stored, file, { range: { start: size - tail, end: size - 1 }, limit: tail }, signal);
+  return beginningOf(file);
+};
+
+/** Pictures of files that are not pictures themselves, drawn by programs in processes of their own. */
+export interface Previews {
+  /**
+   * Runs work that draws: a few at a time, the others wait.
+   * @throws BusyError when too many wait or the wait takes too long, the signal's reason
+   */
+  hold<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result>;
+  /**
+   * Draws a file whose longer side shall have so many pixels. The result is a picture that its program has
+   * made of whatever lies there: as little to be trusted as that. Leaves no file and no process behind.
+   * @throws BrokenImageError when it cannot be drawn, the signal's reason, errors of the store
+   */
+  draw(program: DrawingProgram, file: StoredFile, side: number, signal: AbortSignal): Promise<Buffer>;
+}
+
+const PREFIX = 'stowage-preview-';
+const RUNNING = 2;
+const WAITING = { maxWaiting: 1000, maxWaitMs: 60_000 };
+
+/** Makes the previews of one connector. Nothing is looked for or started by it. */
+export const createPreviews = (log: Logger): Previews => {
+  const queue = createTaskQueue({ capacity: RUNNING, ...WAITING });
+  const missing = new Set<string>();
+  let sweeping: Promise<void> | undefined;
+
+  const requireProgram = async (command: string): Promise<string> => {
+    const path = await findProgram(command);
+    if (path !== undefined) return path;
+    if (!missing.has(command)) log.warn('A program for thumbnails cannot be run.', { program: command });
+    missing.add(command);
+    throw new BrokenImageError({ detail: 'its program cannot be run' });
+  };
+
+  return {
+    hold: (work, signal) => queue.run(work, 1, signal),
+    draw: async ({ kind, command, seconds }, stored, side, signal) => {
+      const path = await requireProgram(command);
+      await (sweeping ??= sweepTemporaryFolders(PREFIX));
+      const folder = await makeTemporaryFolder(PREFIX);
+      try {
+        const file = join(folder, 'file');
+        const beginning = await fetchBeginning(stored, file, commands[kind], signal);
+        const args = commands[kind].args(file, beginning, side);
+        if (args === undefined) throw new BrokenImageError();
+        return await runProgram({ path, args, folder, seconds }, signal);
+      } finally {
+        await removeTemporaryFolder(folder);
+      }
+    },
+  };
+};
