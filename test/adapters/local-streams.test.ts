@@ -55,9 +55,7 @@ describe('streams of local files', () => {
     }
   });
 
-  it('hold no large piece of memory for a few bytes, also where one was given back', async () => {
-    const large = (await open()) as Readable & { recycle(chunk: Uint8Array): void };
-    for await (const chunk of large as AsyncIterable<Buffer>) large.recycle(chunk);
+  it('hold no large piece of memory for a few bytes', async () => {
     const [few] = (await (await open({ start: 5, end: 14 })).toArray()) as Buffer[];
     expect(few?.equals(content.subarray(5, 15))).toBe(true);
     expect(few?.buffer.byteLength).toBeLessThan(100);

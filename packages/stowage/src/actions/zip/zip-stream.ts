@@ -1,7 +1,6 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { ChangedMeanwhileError } from '../../errors/errors.ts';
-import { RecyclingStream } from '../../storage/recycling-stream.ts';
 import { PartJoiner } from './part-joiner.ts';
 import { CentralDirectory, descriptor, localHeader, MAX_32 } from './zip-records.ts';
 import type { ContentSum, EntryHead } from './zip-records.ts';
@@ -81,7 +80,6 @@ class ZipWriter {
       for await (const chunk of content as AsyncIterable<Uint8Array>) {
         sum = this.#sum(sum, chunk);
         yield this.#counted(chunk);
-        if (content instanceof RecyclingStream) content.recycle(chunk);
       }
       requireSize(file, sum);
       this.#directory.add({ ...head, ...sum, offset, isSumBehind: true });
@@ -183,17 +181,12 @@ const isWhole = (file: OpenedFile): file is WholeFile => file.content instanceof
  * each). A file that yields another length than it has said, or more than `most` bytes with those before it,
  * fails the archive with ChangedMeanwhileError; so does what opening and reading throw.
  */
-export class ZipStream extends RecyclingStream {
-  readonly #joiner = new PartJoiner();
+export class ZipStream extends Readable {
   readonly #pieces: AsyncGenerator<Uint8Array, void, undefined>;
 
   constructor(batches: Iterable<ZipBatch>, most: number) {
     super();
-    this.#pieces = piecesOf(batches, most, this.#joiner);
-  }
-
-  override recycle(chunk: Uint8Array): void {
-    this.#joiner.recycle(chunk);
+    this.#pieces = piecesOf(batches, most, new PartJoiner());
   }
 
   override _read(): void {

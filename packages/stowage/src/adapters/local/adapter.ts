@@ -1,4 +1,4 @@
-import type { BigIntStats } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { addAbortSignal, Readable } from 'node:stream';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import type {
@@ -26,7 +26,6 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import type { TreeWalkOptions, WalkPage } from '../../storage/tree-walk.ts';
 import { type LocalStore, attempt } from './local-store.ts';
 import { closeFile, etagOf, exactLstat, followedStat, statOf, openForReading } from './system.ts';
-import { FileStream } from './file-stream.ts';
 import { chunksOfFile, readWhole } from './file-content.ts';
 import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeEmptyFolder, removeFolder } from './folder-operations.ts';
@@ -34,6 +33,9 @@ import { listFolder, statSeveral } from './listing.ts';
 import { refuseTarget, stageChunks } from './staged-temp.ts';
 import { readSmallFiles } from './read-many.ts';
 import { walkFolders } from './walking.ts';
+
+/** What a reader that takes nothing holds at most of one file, beside the piece that is being sent. */
+const READ_AHEAD_BYTES = 64 * 1024;
 
 /** Refuses a file whose reader has left, or that is another version than is wanted. */
 const requireVersion = (stat: Stat, { signal, ifMatch }: ReadOptions): void => {
@@ -99,14 +101,7 @@ export class LocalAdapter implements StorageAdapter {
   read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
     return attempt('read', options, async () => {
       const takesWhole = options.range === undefined ? (options.bytesUpTo ?? 0) : 0;
-      const known = await this.#findKept(path, takesWhole);
-      if (known !== undefined) {
-        requireVersion(known.stat, options);
-        return known;
-      }
-      const { kept } = this.#store;
-      const openedAt = Date.now();
-      const { fd, stat, stats } = await this.#openFile(path);
+      const { fd, stat } = await this.#openFile(path);
       try {
         requireVersion(stat, options);
       } catch (error) {
@@ -117,15 +112,11 @@ export class LocalAdapter implements StorageAdapter {
         await closeFile(fd);
         return { stat, stream: Readable.from([]) };
       }
-      if ((stat.size ?? 0) <= takesWhole) {
-        const result = wholeFile(stat, await readWhole(fd, stat.size ?? 0));
-        kept?.files.keep(kept.root, path, { stats, result, openedAt });
-        return result;
-      }
+      if ((stat.size ?? 0) <= takesWhole) return wholeFile(stat, await readWhole(fd, stat.size ?? 0));
       // Not beyond the reported size: a file that another program is appending to must not yield more than
       // its size.
       const { start, end } = options.range ?? { start: 0, end: (stat.size ?? 0) - 1 };
-      const stream = new FileStream({ fd, start, end }, this.#store.memory);
+      const stream = createReadStream('', { fd, start, end, highWaterMark: READ_AHEAD_BYTES });
       return { stat, stream: options.signal === undefined ? stream : addAbortSignal(options.signal, stream) };
     });
   }
@@ -229,17 +220,9 @@ export class LocalAdapter implements StorageAdapter {
     await this.#closing;
   }
 
-  async #findKept(path: SourcePath, most: number): Promise<ReadResult | undefined> {
-    const { kept } = this.#store;
-    const known = most > 0 ? await kept?.files.find(kept.root, path) : undefined;
-    return known !== undefined && (known.stat.size ?? 0) <= most ? known : undefined;
-  }
-
-  async #openFile(path: SourcePath): Promise<{
-    readonly fd: number;
-    readonly stats: BigIntStats;
-    readonly stat: Stat & { readonly etag: string };
-  }> {
+  async #openFile(
+    path: SourcePath,
+  ): Promise<{ readonly fd: number; readonly stat: Stat & { readonly etag: string } }> {
     if (path.isRoot) throw new WrongKindError();
     const { walker } = this.#store;
     let opened: number | undefined;
@@ -250,7 +233,7 @@ export class LocalAdapter implements StorageAdapter {
         const stat = statOf(path.name, stats);
         if (stat === undefined) throw new NotFoundError({ detail: 'neither a file nor a folder' });
         if (stat.kind === 'folder') throw new WrongKindError();
-        return { fd, stats, stat: { ...stat, etag: etagOf(stats) } };
+        return { fd, stat: { ...stat, etag: etagOf(stats) } };
       });
     } catch (error) {
       if (opened !== undefined) await closeFile(opened);

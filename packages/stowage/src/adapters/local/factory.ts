@@ -8,12 +8,10 @@ import type { Logger } from '../../basics/log/logger.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
 import { LocalAdapter } from './adapter.ts';
 import { type Confinement, HandleConfinement, type OpenFolder, PathConfinement } from './confinement.ts';
-import { ReadMemory } from './file-stream.ts';
 import { FolderWalker } from './folder-walker.ts';
 import type { LocalStore } from './local-store.ts';
 import { TEMP_PREFIX } from './names.ts';
 import { ScanThread } from './scan-thread.ts';
-import { exactRootAt, SmallFiles } from './small-files.ts';
 import { sweepLeftovers } from './sweep.ts';
 import { lstatOf, makeDirectory, openDirectory, removeEmpty } from './system.ts';
 import { TempAreas } from './temp-area.ts';
@@ -89,10 +87,6 @@ export interface LocalOptions {
   readonly scans?: { readonly thread: ScanThread; readonly release: () => Promise<void> };
   /** Shared with the other stores of a connector, which may lead to the same files. */
   readonly locks?: NameLocks;
-  /** Shared likewise. */
-  readonly smallFiles?: SmallFiles;
-  /** Shared likewise. */
-  readonly memory?: ReadMemory;
   /** False: what killed processes have left stays. */
   readonly sweeps?: boolean | undefined;
   /** The root was there before: it is not made again. */
@@ -172,10 +166,8 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
       backend: 'local',
       root: (await realpath(root)).split(sep).filter((part) => part !== ''),
     };
-    const exact = confinement.holds ? await exactRootAt(root) : undefined;
-    const kept = exact && { files: options.smallFiles ?? new SmallFiles(), root: exact };
     return new LocalAdapter(
-      { root, walker, areas, scans: scans.thread, locks, memory: options.memory ?? new ReadMemory(), kept },
+      { root, walker, areas, scans: scans.thread, locks },
       { capabilities, identity },
       async () => {
         await sweeping?.stop();
@@ -195,8 +187,6 @@ export const createLocalFactory = (): StorageFactory => {
   let users = 0;
   const thread = new ScanThread();
   const locks = createNameLocks();
-  const smallFiles = new SmallFiles();
-  const memory = new ReadMemory();
   // A root that has gone since may be a volume that is not mounted any more.
   const opened = new LRUCache<string, true>({ max: MOST_ROOTS });
   return {
@@ -209,7 +199,7 @@ export const createLocalFactory = (): StorageFactory => {
         if (users === 0) await thread.close();
       };
       try {
-        const shared = { scans: { thread, release }, locks, smallFiles, memory };
+        const shared = { scans: { thread, release }, locks };
         const mustExist = opened.has(root);
         const adapter = await openLocalAdapter({ root, log, sweeps, mustExist, ...shared });
         opened.set(root, true);

@@ -1,10 +1,8 @@
 import { fromSystemError } from '../../basics/files/system-errors.ts';
 import type { NameLocks } from '../../basics/concurrency/name-locks.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
-import type { ReadMemory } from './file-stream.ts';
 import type { FolderWalker } from './folder-walker.ts';
 import type { ScanThread } from './scan-thread.ts';
-import type { ExactRoot, SmallFiles } from './small-files.ts';
 import type { TempAreas } from './temp-area.ts';
 
 /** What the operations of one local store work with. */
@@ -14,10 +12,6 @@ export interface LocalStore {
   readonly areas: TempAreas;
   readonly scans: ScanThread;
   readonly locks: NameLocks;
-  /** Of the streams of its files. */
-  readonly memory: ReadMemory;
-  /** Small files that are read again and again; undefined where they are read anew each time. */
-  readonly kept: { readonly files: SmallFiles; readonly root: ExactRoot } | undefined;
 }
 
 /**

@@ -7,11 +7,8 @@ import { dirname } from 'node:path';
  */
 const EXACT: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630]);
 
-/** Whether a file system of this type is one of those. */
-export const isExact = (type: number): boolean => EXACT.has(type);
-
 /** Two changes that lie closer to each other may bear the same time. */
-export const TICK_MS = 2000;
+const TICK_MS = 2000;
 
 const STABLE = { bigint: true } as const;
 
@@ -36,7 +33,7 @@ const marksOf = (path: string): string | undefined => {
  */
 export const lookByQuietPath = <Seen>(held: string, look: (path: string) => Seen): Seen | undefined => {
   try {
-    if (!isExact(fs.statfsSync(held).type)) return undefined;
+    if (!EXACT.has(fs.statfsSync(held).type)) return undefined;
     const path = fs.readlinkSync(held);
     const before = marksOf(path);
     const opened = fs.statSync(held, STABLE);

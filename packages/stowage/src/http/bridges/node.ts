@@ -5,8 +5,6 @@ import { pipeline } from 'node:stream/promises';
 import type { ConnectorRequest, ConnectorResponse, Handle, ParsedBody } from '../message.ts';
 import { createMountReader, drain, type MountOptions, peerAddress } from './mount.ts';
 import { hostBody } from './host-body.ts';
-import { RecyclingStream } from '../../storage/recycling-stream.ts';
-import { sendRecycling, tellsWhenSent } from './recycling.ts';
 
 /**
  * Whether a request waits behind others of its connection: a client may send several before the first answer.
@@ -121,8 +119,7 @@ const writeBody = async (
   stallMs: number,
 ): Promise<void> => {
   response.setTimeout(stallMs, () => response.destroy());
-  if (body instanceof RecyclingStream && tellsWhenSent(response)) await sendRecycling(body, response, end);
-  else if (body instanceof Readable) {
+  if (body instanceof Readable) {
     await pipeline(body, response, { end });
   } else if (end) response.end(body);
   else if (body === undefined) response.flushHeaders();
