@@ -1,5 +1,6 @@
 /**
- * `npm run build`: the packages in the order of their needs. Of each, declarations by the compiler (`dist/<path>.d.ts`, one a module, made
+ * `npm run build`: the packages in the order of their needs. First the types of the client, made from
+ * `openapi.json`. Of each package, declarations by the compiler (`dist/<path>.d.ts`, one a module, made
  * anew only where something changed), then the code as bundles, all in `dist` itself: a process reads some twenty files at start instead of
  * four hundred. The entries share chunks, so that an error class or the registry of adapters exists once; what is imported by
  * `await import()` stays apart until it is asked for. Of packages, what every start needs goes in too, without its unused parts; the
@@ -13,6 +14,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
+import { writeClientTypes } from './client-types.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 const folderOf = (name) => join(root, 'packages', name);
@@ -180,6 +182,7 @@ const buildServer = async () => {
   await removeStale('stowage', made);
 };
 
+await writeClientTypes();
 await Promise.all([declare('html-docx'), declare('browser')]);
 await Promise.all([buildConverter(), buildBrowser()]);
 await declare('stowage');

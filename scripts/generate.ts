@@ -1,12 +1,9 @@
 /**
- * Writes the files that are made from the sources: the JSON schema of the configuration, the description of the interface and the
- * types of its client, the reference pages, and the samples in the documents.
+ * Writes the files that are made from the sources: the JSON schema of the configuration, the description of the interface, the
+ * reference pages, and the samples in the documents. The next build makes the types of the client of the description.
  * With `--check` it writes nothing and fails when one of them is out of date.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
-import { format, resolveConfig } from 'prettier';
-import { clientActions, clientAnswers, clientParameters } from './generate/client-types.ts';
 import { configSchema } from './generate/config-schema.ts';
 import { configurationPage } from './generate/configuration-page.ts';
 import { errorsPage } from './generate/errors-page.ts';
@@ -14,11 +11,6 @@ import { openApi } from './generate/openapi.ts';
 import { withExamples } from './generate/with-examples.ts';
 
 const root = new URL('../', import.meta.url);
-
-const formatted = async (text: string, name: string): Promise<string> => {
-  const path = fileURLToPath(new URL(name, root));
-  return format(text, { ...(await resolveConfig(path)), filepath: path });
-};
 
 /** Pages with samples in them. */
 const withSamples = [
@@ -34,12 +26,6 @@ const withSamples = [
 const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   'packages/stowage/config.schema.json': () => `${JSON.stringify(configSchema(), null, 2)}\n`,
   'packages/stowage/openapi.json': () => `${JSON.stringify(openApi(), null, 2)}\n`,
-  'packages/browser/src/client/actions.ts': () =>
-    formatted(clientActions(), 'packages/browser/src/client/actions.ts'),
-  'packages/browser/src/client/answers.ts': () =>
-    formatted(clientAnswers(), 'packages/browser/src/client/answers.ts'),
-  'packages/browser/src/client/parameters.ts': () =>
-    formatted(clientParameters(), 'packages/browser/src/client/parameters.ts'),
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorsPage,
   ...Object.fromEntries(

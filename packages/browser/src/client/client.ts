@@ -1,4 +1,4 @@
-import { type Actions, answerKinds } from './actions.ts';
+import { type Actions, answerKinds } from '../generated/actions.ts';
 
 /** An answer of the service, or of something in front of it, that is not a success. */
 export class ConnectorError extends Error {

@@ -1,6 +1,6 @@
 /** A typed client of the service, for browsers and servers: `stowage/client`. It imports nothing. */
 export { createClient, type CallOptions, type Client, type ClientOptions } from './client.ts';
 export { ConnectorError } from './client.ts';
-export type { Actions } from './actions.ts';
-export type * from './answers.ts';
-export type * from './parameters.ts';
+export type { Actions } from '../generated/actions.ts';
+export type * from '../generated/answers.ts';
+export type * from '../generated/parameters.ts';
