@@ -84,9 +84,19 @@ module.exports = {
       },
     },
     {
-      name: 'actions-only-read-stores',
+      // What they read they get from a view, and what they change from carryOut.
+      name: 'actions-ask-no-store-and-no-rules',
       severity: 'error',
-      from: { path: `${SERVER}(actions|view)/`, pathNot: `${SERVER}view/(open-source|writable)\\.ts$` },
+      from: { path: `${SERVER}actions/` },
+      to: {
+        path: `${SERVER}(access|storage|operations|view/writable)`,
+        pathNot: `${SERVER}storage/(entry|source-path|recycling-stream)\\.ts$`,
+      },
+    },
+    {
+      name: 'views-only-read-stores',
+      severity: 'error',
+      from: { path: `${SERVER}view/`, pathNot: `${SERVER}view/(source-view|writable)\\.ts$` },
       to: {
         path: `${SERVER}(storage/(adapter|copy-tree|move-tree|location-locks|staging|memory-staging|emptied-folders|index)|view/writable)\\.ts$`,
       },
@@ -103,7 +113,7 @@ module.exports = {
     {
       name: 'only-changes-write',
       severity: 'error',
-      from: { pathNot: `${SERVER}(changes/|view/open-source\\.ts$)` },
+      from: { pathNot: `${SERVER}(changes/|view/source-view\\.ts$)` },
       to: { path: `${SERVER}view/writable\\.ts$` },
     },
     {

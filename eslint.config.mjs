@@ -47,6 +47,7 @@ export default tseslint.config(
   // Their packages are not installed here; test/start runs them where they are.
   { ignores: ['examples/start/nest/', 'examples/start/next/', 'examples/react/'] },
   {
+  {
     files: ['packages/*/src/**/*.ts'],
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { project: './packages/*/tsconfig.json' } },
@@ -84,6 +85,7 @@ export default tseslint.config(
       ],
     },
   },
+  {
     files: ['packages/*/src/**/*.ts'],
     ignores: ['packages/stowage/src/{config,cli}/**'],
     rules: {

@@ -57,8 +57,8 @@ const hashOf = async (stream: Readable): Promise<string> => {
   return hash.digest('hex');
 };
 
-const receive = async ({ uploads, access }: ActionContext, parameters: Record<string, unknown>) => ({
-  role: access.role,
+const receive = async ({ uploads, requester }: ActionContext, parameters: Record<string, unknown>) => ({
+  role: requester.role,
   parameters,
   uploads: await Promise.all(
     uploads.map(async ({ field, filename, staged }) => ({

@@ -1,6 +1,6 @@
 import type { RuleKeys } from './access/access.ts';
 import { createActions, type Actions } from './actions/registry.ts';
-import { ruleKeysOf } from './actions/rule-keys.ts';
+import { ruleKeysOf } from './actions/registry.ts';
 import { createBuiltInFactories } from './adapters/table.ts';
 import { readSourceEnvironment } from './config/environment.ts';
 import { requireStateDirectory } from './config/keeping.ts';

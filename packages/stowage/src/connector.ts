@@ -6,8 +6,7 @@ import { InternalError, ShuttingDownError } from './errors/errors.ts';
 import { createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
 import type { WebhookFigures } from './config/event.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
-import type { UrlFor } from './sources/links.ts';
-import { createUrlFor } from './sources/url-for.ts';
+import type { UrlFor } from './view/links.ts';
 import { createProxyRole, createTokenRole } from './http/roles.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { createRateLimits } from './http/rate-limits.ts';
@@ -166,7 +165,7 @@ export const createConnector = <Native>(
   });
   return {
     handle,
-    urlFor: createUrlFor(settings, statics, services.links),
+    urlFor: services.links.urlFor(settings, statics),
     unavailableSources: async (timeoutMs) =>
       closed === undefined ? unavailableIn(statics, timeoutMs, log) : statics.all.map(({ name }) => name),
     webhooks: () => services.events.webhooks(),

@@ -3,7 +3,7 @@ import type { ConfigInput } from './config/types.ts';
 import type { ConnectorHooks } from './hooks.ts';
 import { toFetchHandler, type FetchHandler } from './http/bridges/fetch.ts';
 import { toNodeHandler, type NodeHandler } from './http/bridges/node.ts';
-import type { UrlFor } from './sources/links.ts';
+import type { UrlFor } from './view/links.ts';
 import type { Handle } from './http/message.ts';
 
 /** How a connector is mounted. */

@@ -21,7 +21,7 @@ import { createTrashKeeper } from './storage/trash/keeper.ts';
 import { readBrowser, readThreadPoolSize } from './config/environment.ts';
 import type { ConnectorConfig } from './config/types.ts';
 import type { ConnectorHooks } from './hooks.ts';
-import { createLinks } from './sources/links.ts';
+import { createLinks } from './view/links.ts';
 import type { Logger } from './basics/log/logger.ts';
 
 /** What actions work with. Nothing is opened or begun by it, except what waits for webhooks. */
@@ -36,9 +36,10 @@ export const createServices = (
   const quotas = createQuotas(state.documents, log);
   const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
   const pictureSizes = createPictureSizes(pool);
+  const thumbnails = createThumbnails({ log, pool, sizes: pictureSizes, svgGenerator: hooks.svgGenerator });
   return {
-    links: createLinks(settings.signingSecret ?? []),
-    thumbnails: createThumbnails({ log, pool, sizes: pictureSizes, svgGenerator: hooks.svgGenerator }),
+    links: createLinks(settings.signingSecret ?? [], thumbnails),
+    thumbnails,
     images: createImageEditor(pool),
     pictureSizes,
     reservations: createNameReservations(),

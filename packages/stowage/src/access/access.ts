@@ -272,3 +272,6 @@ const accessOf = (role: string, rules: readonly CompiledRule[], keys: RuleKeys, 
   };
   return access;
 };
+
+/** Of requests that no rules are about. */
+export const EVERYTHING: Access = compileRules([], new Map()).forRole('');

@@ -1,17 +1,16 @@
 import * as z from 'zod';
-import type { Access } from '../access/access.ts';
 import type { ChangeContext, ChangeServices } from '../changes/context.ts';
 import type { Slots } from '../basics/concurrency/slots.ts';
 import type { Turns } from '../basics/concurrency/turns.ts';
 import type { Documents } from '../documents/documents.ts';
 import type { PictureSizes } from '../pictures/kept/sizes.ts';
-import type { Links } from '../sources/links.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import type { RemoteFetcher } from '../basics/network/remote.ts';
-import type { SourceSet } from '../sources/source.ts';
 import type { EntryKind } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { forBoth, type KeysByKind } from '../view/keys.ts';
+import type { Links } from '../view/links.ts';
+import { forBoth, type KeysByKind, type Rights } from '../view/rights.ts';
+import type { SourceViews } from '../view/source-view.ts';
 import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';
 import type { LargeListings } from './listing/large-listings.ts';
 import type { SearchCursors } from './search/cursor.ts';
@@ -36,8 +35,8 @@ export interface ActionServices extends ChangeServices {
 
 /** All that an action knows of its request. */
 export interface ActionContext extends ChangeContext {
-  readonly sources: SourceSet;
-  readonly access: Access;
+  /** The sources of the request, as its role may see them: the only way to read something. */
+  readonly views: SourceViews;
   /** Files of the form, in the order of arrival, of every field that may hold uploads. */
   readonly uploads: readonly UploadedFile[];
   readonly services: ActionServices;
@@ -83,6 +82,8 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   readonly ofShown?: boolean;
   /** The key that decides for this action where no rule about an item names its own. */
   readonly follows?: string;
+  /** False: `permissions` does not report it. Default: true. */
+  readonly isReported?: boolean;
   /** False: nothing changes, HEAD works as GET. */
   readonly changes: boolean;
   /** A parameter with which an action that changes nothing does: whoever gives it asks for a change. */
@@ -116,13 +117,13 @@ export const neededKeys = ({ keys, ofShown = false }: Pick<Action, 'keys' | 'ofS
  * files or all for folders, or by the key of its name where no action has it.
  */
 export const mayAllowAction = (
-  access: Access,
+  rights: Pick<Rights, 'mayAllow'>,
   actions: ReadonlyMap<string, Action>,
   name: string,
   folder: SourcePath,
 ): boolean => {
   const { file, folder: ofFolders } = actions.get(name)?.keys ?? forBoth(accessKeyOf(name));
-  return [file, ofFolders].some((keys) => keys.every((key) => access.mayAllow(key, folder)));
+  return [file, ofFolders].some((keys) => keys.every((key) => rights.mayAllow(key, folder)));
 };
 
 /** Whether a request with these parameters asks for a change. A blank text counts as absent. */

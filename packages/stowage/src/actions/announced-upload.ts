@@ -4,7 +4,6 @@ import { policyFor } from '../changes/incoming.ts';
 import { keepRoom, type KeptRoom } from '../changes/quota.ts';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { openSource } from '../view/open-source.ts';
 import type { ActionContext } from './action.ts';
 
 /** What is said of a file before its bytes come. */
@@ -37,10 +36,10 @@ export const checkAnnounced = async (
   { source: name, path, filename }: z.output<typeof announcedUploadFields>,
   { id, bytes }: { readonly id: string; readonly bytes: number },
 ): Promise<CheckedUpload> => {
-  const open = await openSource(context, name);
-  const { source } = open;
-  const expected = await checkUpload(context, open, { folder: path, filename, bytes });
+  const view = await context.views.open(name);
+  const { source } = view;
+  const expected = await checkUpload(context, view, { folder: path, filename, bytes });
   const isPicture = policyFor(source.settings, filename) !== undefined;
-  const room = isPicture ? undefined : await keepRoom(context, open, path.child(expected), { id, bytes });
+  const room = isPicture ? undefined : await keepRoom(context, view, path.child(expected), { id, bytes });
   return { source: source.name, tenant: source.tenant, path, filename, room };
 };

@@ -1,17 +1,15 @@
 import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
-import { isFree, nameTaken } from '../changes/names.ts';
+import { requireUntaken } from '../changes/check-upload.ts';
 import { renamedFileName } from '../changes/new-name.ts';
 import { extensionOf } from '../basics/content/extension.ts';
 import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
 import { changesNothing, type Edit, MAX_RESULT_PIXELS, type PictureSize } from '../pictures/engine.ts';
 import { nameField, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { requireItem } from '../view/item.ts';
-import { openSource, type OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { fitCropBox } from './crop-box.ts';
-import { writtenLinkOf } from './listing/links.ts';
 
 // As JSON and JavaScript write numbers. Small ones come with an exponent (`1e-7`), large ones mean nothing
 // here.
@@ -63,8 +61,8 @@ const imageResultSchema = z.object({
 
 /** Where the result goes; undefined: over the original. Refused before anything is read. */
 const requireTarget = async (
-  { signal }: ActionContext,
-  open: OpenSource,
+  context: ActionContext,
+  view: SourceView,
   {
     key,
     path,
@@ -72,14 +70,13 @@ const requireTarget = async (
   }: { readonly key: string; readonly path: SourcePath; readonly newname: string | undefined },
 ): Promise<SourcePath | undefined> => {
   if (newname === undefined || newname.normalize('NFC') === path.name) return undefined;
-  const { settings } = open.source;
+  const { settings } = view.source;
   const name = renamedFileName(settings, path.name, newname);
   if (name === path.name) return undefined;
   const target = path.parent.child(name);
-  open.access.require(key, target, extensionOf(name));
-  if (settings.saveSameFileNameStrategy === 'error') {
-    if (!(await isFree({ storage: open.storage, signal }, target))) throw nameTaken(name);
-  }
+  view.require(key, target, 'file');
+  if (settings.saveSameFileNameStrategy === 'error')
+    await requireUntaken(context, view, path.parent, [{ name, sent: name }]);
   return target;
 };
 
@@ -96,17 +93,17 @@ export const editImage = async (
   plan: (seen: PictureSize) => Edit,
 ): Promise<z.output<typeof imageResultSchema>> => {
   const { services, signal } = context;
-  const open = await openSource(context, input.source);
+  const view = await context.views.open(input.source);
   const path = input.path.child(input.name);
-  const { stat } = await requireItem(context, open, { key, path, kind: 'file' });
+  const item = await view.find(key, path, 'file');
   if (extensionOf(path.name) === 'svg') throw new BrokenImageError('SVG images cannot be edited this way.');
-  const target = await requireTarget(context, open, { key, path, newname: input.newname });
+  const target = await requireTarget(context, view, { key, path, newname: input.newname });
   const isOver = target === undefined;
-  let version = stat;
+  let version = item.stat;
   const picture = {
-    size: stat.size,
+    size: item.stat.size,
     open: async () => {
-      const read = await open.storage.read(path, { signal });
+      const read = await item.file.open();
       version = read.stat;
       return read.stream;
     },
@@ -119,7 +116,7 @@ export const editImage = async (
   };
   const [stored] = await carryOut(context, {
     type: 'edit',
-    open,
+    open: view,
     key,
     path: target ?? path,
     from: path,
@@ -130,7 +127,8 @@ export const editImage = async (
       return services.images.edit(picture, wantedOf, put, signal);
     },
   });
-  return { newPath: writtenLinkOf(services, open, stored?.path ?? path) };
+  const written = stored === undefined ? item : view.stored(stored.path, stored.stat);
+  return { newPath: services.links.toWritten(written) };
 };
 
 /** Scales an image to exactly the given size. */

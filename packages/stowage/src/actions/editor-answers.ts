@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { isFilesField, type UploadedFile } from '../changes/uploaded-file.ts';
 import { choice } from '../parameters/fields.ts';
-import type { OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 import { EditorAnswer } from './file-answer.ts';
 
 const editors = ['ckeditor', 'tinymce', 'editorjs', 'froala'] as const;
@@ -27,7 +27,7 @@ export const isEditorField = (field: string): boolean => /^(?:upload|file|image)
  */
 export const filesOf = (
   { uploads }: { readonly uploads: readonly UploadedFile[] },
-  { source }: OpenSource,
+  { source }: SourceView,
   editor?: Editor,
 ): readonly UploadedFile[] =>
   uploads.filter(

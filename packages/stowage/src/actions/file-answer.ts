@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { ByteRange, Stat } from '../storage/readable.ts';
+import type { ByteRange, Stat } from '../storage/entry.ts';
 
 /** What a file answer is made of. */
 export interface FileAnswerFields {

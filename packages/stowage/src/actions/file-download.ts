@@ -2,9 +2,7 @@ import * as z from 'zod';
 import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { FileAnswer } from './file-answer.ts';
-import { requireItem } from '../view/item.ts';
 import { requireOneOrSeveral, severalOf } from './many.ts';
-import { openSource } from '../view/open-source.ts';
 import { downloadMany } from './zip/download-many.ts';
 
 // Never the file's own type: a browser must not open it on this origin.
@@ -29,18 +27,17 @@ export const fileDownloadAction = defineAction({
   // Or application/zip.
   result: { contentType: 'application/*' },
   run: async (context, input) => {
-    const { signal } = context;
-    const open = await openSource(context, input.source);
+    const view = await context.views.open(input.source);
     const { path: folder, name = '', names } = input;
-    if (names !== undefined) return downloadMany(context, open, { folder, names });
+    if (names !== undefined) return downloadMany(context, view, { folder, names });
     const path = folder.child(name);
-    const { stat } = await requireItem(context, open, { key: 'FILE_DOWNLOAD', path, kind: 'file' });
+    const { stat, file } = await view.find('FILE_DOWNLOAD', path, 'file');
     return new FileAnswer({
       filename: path.name,
       contentType,
       stat,
       // The version that the headers speak of, or none.
-      open: async (range) => (await open.storage.read(path, { range, ifMatch: stat.etag, signal })).stream,
+      open: async (range) => (await file.open({ range, ifMatch: stat.etag })).stream,
     });
   },
 });

@@ -6,12 +6,12 @@ import { addressField, pathField, sourceField } from '../parameters/fields.ts';
 import { remoteFileName } from '../basics/network/remote-file-name.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { stageFile } from '../changes/incoming.ts';
-import { forBoth } from '../view/keys.ts';
+import { forBoth } from '../view/rights.ts';
+import type { SourceView } from '../view/source-view.ts';
 import { defineAction, type ActionContext } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
 import { FileTooLargeError } from '../errors/errors.ts';
 import type { EditorAnswer } from './file-answer.ts';
-import { openSource, type OpenSource } from '../view/open-source.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import { uploadedItem, uploadedItemSchema } from './uploaded-item.ts';
 
@@ -36,15 +36,15 @@ const result = z.object({
 /** Fetches the file into the store, where it waits without a name. */
 const fetchStaged = async (
   context: ActionContext,
-  open: OpenSource,
+  view: SourceView,
   { url, path: near }: RemoteUploadParameters,
   filename: string,
 ): Promise<UploadedFile> => {
   const { services, signal, holdSources } = context;
-  const { source } = open;
+  const { source } = view;
   const { maxUploadFileSize, timeoutLimit, allowPrivateNetworkUploads } = source.settings;
   const wanted = { bytes: Infinity, signal };
-  const room = await roomIn(services.quotas, quotaOf(open, holdSources), source.settings, wanted);
+  const room = await roomIn(services.quotas, quotaOf(view, holdSources), source.settings, wanted);
   try {
     const { stream } = await services.remote.fetch(url, {
       maxBytes: Math.min(maxUploadFileSize, room),
@@ -52,7 +52,7 @@ const fetchStaged = async (
       allowPrivate: allowPrivateNetworkUploads,
       signal,
     });
-    return await stageFile(context, open, stream, { field: 'url', filename, near });
+    return await stageFile(context, view, stream, { field: 'url', filename, near });
   } catch (error) {
     throw error instanceof FileTooLargeError && room < maxUploadFileSize
       ? outOfRoom(source.settings, room)
@@ -64,15 +64,15 @@ const run = async (
   context: ActionContext,
   input: RemoteUploadParameters,
 ): Promise<z.output<typeof result> | EditorAnswer> => {
-  const open = await openSource(context, input.source);
-  const { source } = open;
+  const view = await context.views.open(input.source);
+  const { source } = view;
   const filename = remoteFileName(input.url);
-  await checkUpload(context, open, { folder: input.path, filename, keys: KEYS });
-  const file = await fetchStaged(context, open, input, filename);
+  await checkUpload(context, view, { folder: input.path, filename, keys: KEYS });
+  const file = await fetchStaged(context, view, input, filename);
   try {
     const stored = await carryOut(context, {
       type: 'create',
-      open,
+      open: view,
       path: input.path,
       files: [file],
       keys: KEYS,
@@ -83,7 +83,7 @@ const run = async (
       baseurl: source.baseurl,
       newfilename: path.toString(),
       isImage: source.settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
-      items: stored.map((one) => uploadedItem(context, open, one)),
+      items: stored.map((one) => uploadedItem(context, view, one)),
     });
   } finally {
     await file.staged.discard();

@@ -4,7 +4,7 @@ import { pathField, sourceField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { answerFor, filesOf, responseTypeField } from './editor-answers.ts';
 import type { EditorAnswer } from './file-answer.ts';
-import { openSource, type OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import type { Stored } from '../changes/change.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
@@ -35,10 +35,10 @@ const noFiles = (otherField: string | undefined): string =>
 /** @throws InvalidParametersError when the form holds no files */
 const requireFiles = (
   context: ActionContext,
-  open: OpenSource,
+  view: SourceView,
   { url, responseType }: UploadParameters,
 ): readonly UploadedFile[] => {
-  const files = filesOf(context, open, responseType);
+  const files = filesOf(context, view, responseType);
   if (files.length > 0) return files;
   throw new InvalidParametersError({
     message: url === undefined ? noFiles(context.otherField) : MEANT_REMOTE,
@@ -54,17 +54,17 @@ const messageOf = ({ path, isReduced }: Stored): string =>
     : '');
 
 const run = async (context: ActionContext, input: UploadParameters): Promise<UploadAnswer | EditorAnswer> => {
-  const open = await openSource(context, input.source);
-  const files = requireFiles(context, open, input);
+  const view = await context.views.open(input.source);
+  const files = requireFiles(context, view, input);
   const stored = await carryOut(context, {
     type: 'create',
-    open,
+    open: view,
     path: input.path,
     files,
     keys: ['FILE_UPLOAD'],
     isForm: true,
   });
-  return answerFor(input.responseType, uploadAnswer(context, open, stored, messageOf));
+  return answerFor(input.responseType, uploadAnswer(context, view, stored, messageOf));
 };
 
 /** Stores uploaded files: all are checked before the first is stored. */

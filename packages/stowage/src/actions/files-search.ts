@@ -4,7 +4,6 @@ import type { Source } from '../sources/source.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { isOfStore, listingMessages, readOneOf, unreachable } from './listing/each-source.ts';
 import { listingItemSchemaWith } from './listing/item.ts';
-import { openedSource, sourcesFor } from '../view/open-source.ts';
 import type { SearchCursor } from './search/cursor.ts';
 import { foundItems, type FoundItem } from './search/found-items.ts';
 import { searchParameters, type SearchParameters } from './search/parameters.ts';
@@ -76,12 +75,12 @@ class Search {
         source,
         this.#context,
         async (limited) => {
-          const open = await openedSource(this.#context, source);
-          open.access.require(SEARCH_KEY, search.path);
+          const view = await this.#context.views.of(source, { signal: limited });
+          view.require(SEARCH_KEY, search.path, 'folder');
           const wanted = { search, after, room: this.#room, budget: this.#budget, signal: limited };
-          const answer = await searchSource(open, wanted);
+          const answer = await searchSource(view, wanted);
           const details = search.mods.details ?? false;
-          return { ...answer, items: await foundItems(this.#context, open, answer.found, details) };
+          return { ...answer, items: await foundItems(this.#context, view, answer.found, details) };
         },
       );
       this.#lists.push(...items);
@@ -123,7 +122,7 @@ export const filesSearchAction = defineAction({
     messages: listingMessages,
   }),
   run: async (context, input) => {
-    const sources = sourcesFor(context.sources, input.source);
+    const sources = context.views.named(input.source);
     const leave = await context.services.searches.take(context.signal);
     try {
       const search = new Search(context, input);

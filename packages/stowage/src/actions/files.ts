@@ -7,10 +7,8 @@ import { detailsOf } from './listing/details.ts';
 import { modsField } from './listing/fields.ts';
 import { listingItems, listingItemSchema } from './listing/item.ts';
 import type { ListingSlot } from './listing/large-listings.ts';
-import { folderLinks } from './listing/links.ts';
 import { readPage } from './listing/page.ts';
-import { visibleEntries } from '../view/visibility.ts';
-import type { OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 
 const totalField = z.int().optional().describe('With `mods[details]`: visible entries of the whole folder.');
 
@@ -20,35 +18,35 @@ type FilesParameters = z.output<typeof parameters>;
 
 const listSource = async (
   { services, log, holdSources }: ActionContext,
-  open: OpenSource,
+  view: SourceView,
   { path, mods }: FilesParameters,
   signal: AbortSignal,
   slot: ListingSlot,
 ): Promise<object> => {
-  const { source, storage, access } = open;
+  const { source } = view;
   const { settings } = source;
+  const folder = view.folder(path);
   const { entries, total } = await readPage(
-    storage,
-    path,
+    folder,
     {
-      isVisible: visibleEntries(settings, access, path, {
+      wanted: {
         folders: mods.withFolders ?? false,
         onlyImages: mods.onlyImages ?? false,
         filterWord: mods.filterWord,
-      }),
+      },
       sortBy: mods.sortBy ?? settings.defaultSortBy,
       foldersPosition: mods.foldersPosition ?? 'default',
       offset: mods.offset ?? 0,
       limit: mods.limit ?? settings.countInChunk,
       versions: mods.details ?? false,
     },
-    { slot, onOmitted: services.omittedEntries.reporter(log, source, storage, path), signal },
+    slot,
+    { onOmitted: services.omittedEntries.reporter(log, folder), signal },
   );
-  const links = folderLinks(services, open, path);
   const thumbs = await services.thumbnails.describe(source, path, entries, {
     signal,
     hold: holdSources,
-    mayShow: links.mayOpen,
+    mayShow: (entry) => folder.item(entry).opensBy(),
   });
   const details =
     mods.details === true ? await detailsOf(services.pictureSizes, source, path, entries, signal) : undefined;
@@ -57,11 +55,11 @@ const listSource = async (
   const variantSizes = variants?.map((paths, index) =>
     variantSizesOf(settings.imagePresets, paths, details?.[index]),
   );
-  const options = { links, details, variants, variantSizes };
+  const options = { links: services.links, details, variants, variantSizes };
   return {
     ...sourceHeader(source, path),
     ...(details === undefined ? {} : { total }),
-    files: listingItems(settings, entries, thumbs, options),
+    files: listingItems(folder, entries, thumbs, options),
   };
 };
 
@@ -87,7 +85,7 @@ export const filesAction = defineAction({
     const listed = await listSources(context, {
       key: 'FILES',
       ...input,
-      read: (open, signal) => listSource(context, open, input, signal, slot),
+      read: (view, signal) => listSource(context, view, input, signal, slot),
     });
     slot.gathered();
     return { ...listed };

@@ -2,8 +2,6 @@ import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
 import { newFolderName } from '../changes/new-name.ts';
 import { newNameField, pathField, sourceField } from '../parameters/fields.ts';
-import { requireFolder } from '../view/item.ts';
-import { openSource } from '../view/open-source.ts';
 import { defineAction, messagesSchema } from './action.ts';
 
 /** Creates a folder. Unsafe characters of its name become `_`. */
@@ -14,11 +12,11 @@ export const folderCreateAction = defineAction({
   parameters: z.object({ source: sourceField, path: pathField, name: newNameField }),
   result: messagesSchema,
   run: async (context, input) => {
-    const open = await openSource(context, input.source);
-    const path = input.path.child(newFolderName(open.source.settings, input.name));
-    open.access.require('FOLDER_CREATE', path);
-    await requireFolder(open, input.path, context.signal);
-    const made = await carryOut(context, { type: 'makeFolder', open, path });
+    const view = await context.views.open(input.source);
+    const path = input.path.child(newFolderName(view.source.settings, input.name));
+    view.require('FOLDER_CREATE', path, 'folder');
+    await view.requireFolder(input.path);
+    const made = await carryOut(context, { type: 'makeFolder', open: view, path });
     return { messages: made.map((folder) => `The folder "${folder.path.name}" was created.`) };
   },
 });

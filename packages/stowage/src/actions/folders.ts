@@ -6,8 +6,7 @@ import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from '.
 import { flagField } from './listing/fields.ts';
 import { compareText } from './listing/order.ts';
 import { scanFolder } from './listing/page.ts';
-import { visibleFolders } from '../view/visibility.ts';
-import type { OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 
 const parameters = z.object({
   source: sourceField,
@@ -19,16 +18,17 @@ type FoldersParameters = z.output<typeof parameters>;
 
 const listSource = async (
   { services, log }: ActionContext,
-  { source, storage, access }: OpenSource,
+  view: SourceView,
   { path, dots }: FoldersParameters,
   signal: AbortSignal,
 ): Promise<object> => {
-  const isVisible = visibleFolders(source.settings, access, path);
+  const { source } = view;
+  const folder = view.folder(path);
   const slice = new TimeSlice(signal);
   const names: string[] = [];
-  const onOmitted = services.omittedEntries.reporter(log, source, storage, path);
-  await scanFolder({ storage, folder: path, detail: 'names', onOmitted, signal, slice }, (entry) => {
-    if (isVisible(entry)) names.push(entry.name);
+  const onOmitted = services.omittedEntries.reporter(log, folder);
+  await scanFolder(folder, { wanted: 'folders', detail: 'names', onOmitted, slice }, ({ name }) => {
+    names.push(name);
   });
   const sorted = await sortPatiently(names, compareText, slice);
   const dot = path.isRoot ? '.' : '..';
@@ -57,7 +57,7 @@ export const foldersAction = defineAction({
     ...(await listSources(context, {
       key: 'FOLDERS',
       ...input,
-      read: (open, signal) => listSource(context, open, input, signal),
+      read: (view, signal) => listSource(context, view, input, signal),
     })),
   }),
 });

@@ -1,19 +1,16 @@
 import { constants } from 'node:buffer';
 import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
-import { extensionOf } from '../basics/content/extension.ts';
 import { mimeTypeOf } from '../basics/content/mime-type.ts';
 import type { DocumentJob, ReadOwn } from '../documents/documents.ts';
 import { AccessDeniedError, FileTooLargeError, NotFoundError } from '../errors/errors.ts';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
-import type { Stat } from '../storage/entry.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { documentOptionsField, pageSetupOf } from './document-options.ts';
-import type { KeysByKind } from '../view/keys.ts';
+import type { KeysByKind } from '../view/rights.ts';
 import { MadeFileAnswer } from './file-answer.ts';
-import { findItem } from '../view/item.ts';
-import { openedSource, type OpenSource, sourceFor } from '../view/open-source.ts';
+import type { Item, ViewedFile } from '../view/item.ts';
 import { type DocumentTarget, saveDocument, savedNameField } from './save-document.ts';
 import { type UploadAnswer, uploadAnswerSchema } from './uploaded-item.ts';
 import { filesOfPublicUrl, type PublicFile } from './public-url.ts';
@@ -28,16 +25,16 @@ const htmlField = textField
 /** The drawing that a link to a thumbnail or variant shows; undefined for the file itself. */
 const drawnFor = async (
   { services: { thumbnails } }: ActionContext,
-  { source }: OpenSource,
-  { shown, stat }: { readonly shown: ShownEntry | undefined; readonly stat: Stat },
+  item: Item,
+  shown: ShownEntry | undefined,
   signal: AbortSignal,
-): Promise<SourcePath | undefined> => {
+): Promise<ViewedFile | undefined> => {
   if (shown === undefined) return undefined;
-  const { entry, preset } = shown;
-  const drawn = await thumbnails.show(source, entry.parent, stat, { preset, signal });
+  const { source, folder, stat } = item;
+  const drawn = await thumbnails.show(source, folder, stat, { preset: shown.preset, signal });
   // An icon in place of a picture says no more than the picture's alternative text.
   if (drawn.kind === 'icon') throw new NotFoundError();
-  return drawn.kind === 'stored' ? drawn.path : undefined;
+  return drawn.kind === 'stored' ? item.drawn(drawn.path) : undefined;
 };
 
 const readFile = async (
@@ -45,22 +42,17 @@ const readFile = async (
   { source, path }: PublicFile,
   { maxBytes, signal }: Parameters<ReadOwn>[1],
 ): ReturnType<ReadOwn> => {
-  const open = await openedSource(context, source);
-  const shown = await entryShownAt(open, path, signal);
+  const view = await context.views.of(source, { signal });
+  const shown = await entryShownAt(view, path);
   const entry = shown?.entry ?? path;
-  const mayRead = ['FILE_DOWNLOAD', 'IMAGE_LOAD'].some((key) =>
-    open.access.allows(key, entry, extensionOf(entry.name)),
-  );
+  const mayRead = ['FILE_DOWNLOAD', 'IMAGE_LOAD'].some((key) => view.may(key, entry, 'file'));
   if (!mayRead) throw new AccessDeniedError();
-  const { stat } = await findItem(open, entry, signal);
-  if (stat.kind !== 'file') return undefined;
-  const drawn = await drawnFor(context, open, { shown, stat }, signal);
-  if (drawn === undefined && (stat.size ?? 0) > maxBytes) throw new FileTooLargeError();
-  const read = drawn ?? entry;
-  const { stream } = await open.storage.read(read, {
-    ifMatch: drawn === undefined ? stat.etag : undefined,
-    signal,
-  });
+  const item = await view.look(entry);
+  if (item.kind !== 'file') return undefined;
+  const drawn = await drawnFor(context, item, shown, signal);
+  if (drawn === undefined && (item.stat.size ?? 0) > maxBytes) throw new FileTooLargeError();
+  const read = drawn ?? item.file;
+  const { stream } = await read.open({ ifMatch: drawn === undefined ? item.stat.etag : undefined });
   const chunks: Buffer[] = [];
   let length = 0;
   // Leaving the loop closes the stream.
@@ -69,7 +61,7 @@ const readFile = async (
     if (length > maxBytes) throw new FileTooLargeError();
     chunks.push(chunk);
   }
-  return { bytes: Buffer.concat(chunks, length), contentType: mimeTypeOf(read.name) };
+  return { bytes: Buffer.concat(chunks, length), contentType: mimeTypeOf(read.path.name) };
 };
 
 /**
@@ -79,7 +71,7 @@ const readFile = async (
 const ownFiles =
   (context: ActionContext): ReadOwn =>
   async (url, options) => {
-    for (const file of filesOfPublicUrl(context.sources.all, url.replace(/^https?:/iu, ''))) {
+    for (const file of filesOfPublicUrl(context.views.named(undefined), url.replace(/^https?:/iu, ''))) {
       try {
         const resource = await readFile(context, file, options);
         if (resource !== undefined) return resource;
@@ -104,7 +96,7 @@ const documentJob = (
     readonly options?: Parameters<typeof pageSetupOf>[0];
   },
 ): DocumentJob => {
-  const { pdf, maxFileSize, timeoutLimit } = sourceFor(context.sources, input.source).settings;
+  const { pdf, maxFileSize, timeoutLimit } = context.views.first(input.source).settings;
   return {
     html: input.html,
     page: pageSetupOf(input.options),
@@ -152,7 +144,7 @@ const answerWith = async (
   { key, extension, contentType, make }: Making,
 ): Promise<MadeFileAnswer | UploadAnswer> => {
   const { source, path, name } = input;
-  if (name === undefined) context.access.require(key, path);
+  if (name === undefined) context.views.require(key, path, 'folder');
   const job = documentJob(context, input);
   const makeNamed = (filename: string) => made(context, filename, () => make(job));
   if (name !== undefined)

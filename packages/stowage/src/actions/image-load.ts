@@ -7,8 +7,6 @@ import { mimeTypeOfPicture } from '../pictures/picture-format.ts';
 import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { StreamedText } from './file-answer.ts';
-import { requireItem } from '../view/item.ts';
-import { openSource } from '../view/open-source.ts';
 
 /** As many bytes of a picture as tell its format. */
 const HEAD_BYTES = 512;
@@ -57,16 +55,15 @@ export const imageLoadAction = defineAction({
   parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
   result: z.object({ content: z.string().describe('Data URL in base64.'), name: z.string() }),
   run: async (context, input) => {
-    const { signal } = context;
-    const open = await openSource(context, input.source);
-    const { settings } = open.source;
+    const view = await context.views.open(input.source);
+    const { settings } = view.source;
     const path = input.path.child(input.name);
-    const { stat } = await requireItem(context, open, { key: 'IMAGE_LOAD', path, kind: 'file' });
+    const { stat, file } = await view.find('IMAGE_LOAD', path, 'file');
     if (!settings.imageExtensions.includes(extensionOf(path.name) ?? '')) {
       throw new TypeNotAllowedError('This file is not an image.');
     }
     if ((stat.size ?? 0) > settings.maxUploadFileSize) throw new FileTooLargeError();
-    const read = await open.storage.read(path, { signal });
+    const read = await file.open();
     // A stream that nobody reads, because the client has left, ends with its request.
     context.atEnd(() => read.stream.destroy());
     if ((read.stat.size ?? 0) > settings.maxUploadFileSize) {

@@ -5,15 +5,13 @@ import { cleanedUpload, pictureOf, policyFor, receiveUpload } from '../changes/i
 import { newFileName } from '../changes/new-name.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { extensionOf } from '../basics/content/extension.ts';
-import { FileTooLargeError, InvalidParametersError, NotFoundError } from '../errors/errors.ts';
+import { FileTooLargeError, InternalError, InvalidParametersError, NotFoundError } from '../errors/errors.ts';
 import type { ReceivingPolicy } from '../pictures/engine.ts';
 import { optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import { segmentOf, type SourcePath } from '../storage/source-path.ts';
-import { findItem, requireFolder, requireKind } from '../view/item.ts';
-import { openSource, type OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { filesOf } from './editor-answers.ts';
-import { writtenLinkOf } from './listing/links.ts';
 import { requirePictureName, requireSvg, savedImageName } from './saved-image-name.ts';
 
 const KEY = 'IMAGE_SAVE';
@@ -35,11 +33,11 @@ const result = z.object({
 });
 
 /** @throws InvalidParametersError without a file, FileTooLargeError */
-const requireUpload = (context: ActionContext, open: OpenSource): UploadedFile => {
-  const [upload] = filesOf(context, open);
+const requireUpload = (context: ActionContext, view: SourceView): UploadedFile => {
+  const [upload] = filesOf(context, view);
   if (upload === undefined)
     throw new InvalidParametersError({ message: 'No file was sent.', details: { parameters: 'files' } });
-  if (upload.staged.size > open.source.settings.maxUploadFileSize) throw new FileTooLargeError();
+  if (upload.staged.size > view.source.settings.maxUploadFileSize) throw new FileTooLargeError();
   return upload;
 };
 
@@ -52,16 +50,16 @@ interface Verified extends NewContent {
 /** A picture as the source wants it. The name follows its format, but that of an existing file stays. */
 const received = async (
   context: ActionContext,
-  open: OpenSource,
+  view: SourceView,
   upload: UploadedFile,
   policy: ReceivingPolicy,
   { name, overwrite }: { readonly name: string; readonly overwrite: boolean },
 ): Promise<Verified> => {
   const named = { ...upload, filename: name };
   const wanted = overwrite ? ({ ...policy, format: 'keep' } as const) : policy;
-  const { upload: content, filename, ...rest } = await receiveUpload(context, open, named, wanted);
+  const { upload: content, filename, ...rest } = await receiveUpload(context, view, named, wanted);
   try {
-    return { ...rest, content, name: overwrite ? name : newFileName(open.source.settings, filename) };
+    return { ...rest, content, name: overwrite ? name : newFileName(view.source.settings, filename) };
   } catch (error) {
     await content.staged.discard();
     throw error;
@@ -74,28 +72,27 @@ const received = async (
  */
 const verified = async (
   context: ActionContext,
-  open: OpenSource,
+  view: SourceView,
   upload: UploadedFile,
   target: { readonly name: string; readonly overwrite: boolean },
 ): Promise<Verified> => {
   const { name } = target;
-  const policy = policyFor(open.source.settings, name);
-  if (policy !== undefined) return received(context, open, upload, policy, target);
+  const policy = policyFor(view.source.settings, name);
+  if (policy !== undefined) return received(context, view, upload, policy, target);
   if (extensionOf(name) !== 'svg') await context.services.images.verify(pictureOf(upload), context.signal);
-  else if (!open.source.settings.sanitizeSvg) await requireSvg(context, upload);
-  return { content: await cleanedUpload(context, open, upload, name), name };
+  else if (!view.source.settings.sanitizeSvg) await requireSvg(context, upload);
+  return { content: await cleanedUpload(context, view, upload, name), name };
 };
 
 /** Whether the picture goes over an existing file: the one that `name` names. */
 const isOverwrite = async (
-  { signal }: ActionContext,
-  open: OpenSource,
+  view: SourceView,
   path: SourcePath,
   name: string | undefined,
 ): Promise<boolean> => {
   if (path.name !== name) return false;
   try {
-    requireKind(await findItem(open, path, signal), 'file');
+    await view.find(KEY, path, 'file');
     return true;
   } catch (error) {
     if (error instanceof NotFoundError) return false;
@@ -104,20 +101,20 @@ const isOverwrite = async (
 };
 
 const run = async (context: ActionContext, input: SaveParameters): Promise<z.output<typeof result>> => {
-  const open = await openSource(context, input.source);
-  const upload = requireUpload(context, open);
-  await requireFolder(open, input.path, context.signal);
-  const name = await savedImageName(context, open.source.settings, upload, input);
+  const view = await context.views.open(input.source);
+  const upload = requireUpload(context, view);
+  await view.requireFolder(input.path);
+  const name = await savedImageName(context, view.source.settings, upload, input);
   const path = input.path.child(name);
-  open.access.require(KEY, path, extensionOf(name));
-  requirePictureName(open.source.settings, name);
-  const overwrite = await isOverwrite(context, open, path, input.name);
-  const target = { name: overwrite ? name : newFileName(open.source.settings, name), overwrite };
-  const made = await verified(context, open, upload, target);
+  view.require(KEY, path, 'file');
+  requirePictureName(view.source.settings, name);
+  const overwrite = await isOverwrite(view, path, input.name);
+  const target = { name: overwrite ? name : newFileName(view.source.settings, name), overwrite };
+  const made = await verified(context, view, upload, target);
   try {
     const [stored] = await carryOut(context, {
       type: 'edit',
-      open,
+      open: view,
       key: KEY,
       path: input.path.child(made.name),
       from: input.name === undefined ? undefined : input.path.child(input.name),
@@ -125,8 +122,9 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
       isOver: overwrite,
       make: (store) => store(made),
     });
-    const saved = stored?.path ?? path;
-    return { newPath: writtenLinkOf(context.services, open, saved), name: saved.name };
+    if (stored === undefined) throw new InternalError({ detail: 'a saved picture was not stored' });
+    const item = view.stored(stored.path, stored.stat);
+    return { newPath: context.services.links.toWritten(item), name: stored.path.name };
   } finally {
     await made.content.staged.discard();
   }

@@ -4,8 +4,6 @@ import { BrokenImageError, BusyError, InvalidParametersError } from '../errors/e
 import { nameField, pathField, sourceField, textField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { FileAnswer } from './file-answer.ts';
-import { requireItem } from '../view/item.ts';
-import { openSource } from '../view/open-source.ts';
 import { safetyHeaders } from './serving/safety.ts';
 
 /**
@@ -26,30 +24,31 @@ export const imageVariantAction = defineAction({
   result: { contentType: 'image/*' },
   run: async (context, input) => {
     const { services, signal } = context;
-    const open = await openSource(context, input.source);
+    const view = await context.views.open(input.source);
     const path = input.path.child(input.name);
-    const { source, storage } = open;
-    const { stat: item } = await requireItem(context, open, { key: 'IMAGE_VARIANT', path, kind: 'file' });
+    const { source } = view;
+    const item = await view.find('IMAGE_VARIANT', path, 'file');
     if (!Object.hasOwn(source.settings.imagePresets, input.preset)) {
       throw new InvalidParametersError({
         message: 'There is no such preset.',
         details: { parameters: 'preset' },
       });
     }
-    const shown = await services.thumbnails.show(source, path.parent, item, {
+    const shown = await services.thumbnails.show(source, path.parent, item.stat, {
       preset: input.preset,
       signal,
     });
     if (shown.kind === 'self' && shown.isFailure === true) throw new BusyError();
     if (shown.kind !== 'stored') throw new BrokenImageError('This file has no variants.');
-    const stat = await storage.stat(shown.path, { signal });
+    const drawn = item.drawn(shown.path);
+    const stat = await drawn.stat();
     return new FileAnswer({
       filename: shown.path.name,
       contentType: mimeTypeOf(shown.path.name),
       stat,
       isInline: true,
       headers: safetyHeaders({ serve: 'protected', serveCacheControl: undefined }),
-      open: async (range) => (await storage.read(shown.path, { range, ifMatch: stat.etag, signal })).stream,
+      open: async (range) => (await drawn.open({ range, ifMatch: stat.etag })).stream,
     });
   },
 });

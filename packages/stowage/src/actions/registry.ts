@@ -1,5 +1,4 @@
-import type { Action } from './action.ts';
-import { fileCopyAction, folderCopyAction } from './copy.ts';
+import { accessKeyOf, type Action } from './action.ts';
 import { imageCropAction, imageResizeAction, imageRotateAction } from './edit-image.ts';
 import { fileDownloadAction } from './file-download.ts';
 import { fileUploadRemoteAction } from './file-upload-remote.ts';
@@ -13,10 +12,10 @@ import { getLocalFileByUrlAction } from './get-local-file-by-url.ts';
 import { imageLoadAction } from './image-load.ts';
 import { imageSaveAction } from './image-save.ts';
 import { imageVariantAction } from './image-variant.ts';
-import { fileMoveAction, folderMoveAction } from './move.ts';
-import { createPermissionsAction } from './permissions.ts';
+import { createPermissionsAction, PROTOCOL_ONLY } from './permissions.ts';
 import { fileRemoveAction, folderRemoveAction } from './remove.ts';
 import { fileRenameAction, folderRenameAction } from './rename.ts';
+import { fileCopyAction, fileMoveAction, folderCopyAction, folderMoveAction } from './transfer.ts';
 import { trashListAction } from './trash/trash-list.ts';
 import { trashEmptyAction, trashRemoveAction } from './trash/trash-remove.ts';
 import { trashRestoreAction } from './trash/trash-restore.ts';
@@ -60,4 +59,27 @@ export const createActions = (): Actions => {
   ];
   const all = [createPermissionsAction(others), ...others];
   return new Map(all.map((action) => [action.name, action]));
+};
+
+/** Asking what is allowed is denied by its own key alone. */
+const WITHOUT_GROUP = 'PERMISSIONS';
+
+/** What stands for a key in access rules that do not name it. */
+interface StandIns {
+  readonly group?: 'CHANGE' | 'READ' | undefined;
+  readonly follows?: string | undefined;
+}
+
+/**
+ * The keys that access rules can name: one for each action, from its declaration, so that a rule about all that
+ * changes covers every action that ever changes something.
+ */
+export const ruleKeysOf = (actions: Actions): ReadonlyMap<string, StandIns> => {
+  const names = new Set([...PROTOCOL_ONLY, ...actions.keys()]);
+  const keys = [...names].map((name): [string, StandIns] => {
+    const key = accessKeyOf(name);
+    const { changes = false, follows } = actions.get(name) ?? {};
+    return [key, { group: key === WITHOUT_GROUP ? undefined : changes ? 'CHANGE' : 'READ', follows }];
+  });
+  return new Map<string, StandIns>([['CHANGE', {}], ['READ', {}], ...keys]);
 };

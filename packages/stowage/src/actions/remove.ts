@@ -2,8 +2,6 @@ import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
 import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/entry.ts';
-import { requireItem } from '../view/item.ts';
-import { openSource } from '../view/open-source.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { forEachItem, itemsDoneSchema, requireOneOrSeveral, severalOf } from './many.ts';
 
@@ -21,12 +19,12 @@ type RemoveParameters = z.output<typeof parameters>;
 const remove =
   (kind: EntryKind, key: string) =>
   async (context: ActionContext, input: RemoveParameters): ReturnType<typeof forEachItem> => {
-    const open = await openSource(context, input.source);
+    const view = await context.views.open(input.source);
     const wanted = { one: input.name, several: input.names, nameOf: (name: string) => name };
     return forEachItem(context, wanted, async (name) => {
       const path = input.path.child(name);
-      await requireItem(context, open, { key, path, kind });
-      await carryOut(context, { type: 'remove', open, path, kind });
+      await view.find(key, path, kind);
+      await carryOut(context, { type: 'remove', open: view, path, kind });
     });
   };
 

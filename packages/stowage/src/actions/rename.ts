@@ -1,10 +1,8 @@
 import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
 import { newFolderName, renamedName } from '../changes/new-name.ts';
-import { itemKey } from '../view/keys.ts';
 import { nameField, newNameField, pathField, sourceField } from '../parameters/fields.ts';
-import { findChecked, requireItem, ruleExtension } from '../view/item.ts';
-import { openSource } from '../view/open-source.ts';
+import { itemKey } from '../view/rights.ts';
 import { defineAction, doneSchema } from './action.ts';
 
 /**
@@ -18,14 +16,14 @@ export const fileRenameAction = defineAction({
   parameters: z.object({ source: sourceField, path: pathField, name: nameField, newname: newNameField }),
   result: doneSchema,
   run: async (context, input) => {
-    const open = await openSource(context, input.source);
+    const view = await context.views.open(input.source);
     const from = input.path.child(input.name);
-    const item = await findChecked(open, from, 'file', context.signal, (kind) =>
-      open.access.require(itemKey(kind, 'RENAME'), from, ruleExtension(from, kind)),
+    const item = await view.findEither(from, 'file', (kind) =>
+      view.require(itemKey(kind, 'RENAME'), from, kind),
     );
-    const existing = { kind: item.stat.kind, name: input.name };
-    const path = input.path.child(renamedName(open.source.settings, existing, input.newname));
-    await carryOut(context, { type: 'rename', from: open, open, item, path });
+    const existing = { kind: item.kind, name: input.name };
+    const path = input.path.child(renamedName(view.source.settings, existing, input.newname));
+    await carryOut(context, { type: 'rename', from: view, open: view, item, path });
     return {};
   },
 });
@@ -38,11 +36,11 @@ export const folderRenameAction = defineAction({
   parameters: z.object({ source: sourceField, path: pathField, name: nameField, newname: newNameField }),
   result: doneSchema,
   run: async (context, input) => {
-    const open = await openSource(context, input.source);
+    const view = await context.views.open(input.source);
     const from = input.path.child(input.name);
-    const item = await requireItem(context, open, { key: 'FOLDER_RENAME', path: from, kind: 'folder' });
-    const path = input.path.child(newFolderName(open.source.settings, input.newname));
-    await carryOut(context, { type: 'rename', from: open, open, item, path });
+    const item = await view.find('FOLDER_RENAME', from, 'folder');
+    const path = input.path.child(newFolderName(view.source.settings, input.newname));
+    await carryOut(context, { type: 'rename', from: view, open: view, item, path });
     return {};
   },
 });

@@ -8,7 +8,6 @@ import { optionalTextField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { stageFile } from '../changes/incoming.ts';
 import type { ActionContext } from './action.ts';
-import { openSource } from '../view/open-source.ts';
 import { requireRoomForMore } from '../changes/quota.ts';
 import { type UploadAnswer, uploadAnswer } from './uploaded-item.ts';
 
@@ -53,21 +52,21 @@ export const saveDocument = async (
   keys: readonly string[],
   make: () => Promise<Uint8Array>,
 ): Promise<UploadAnswer> => {
-  const open = await openSource(context, source);
-  await checkUpload(context, open, { folder: path, filename: name, keys });
-  await requireRoomForMore(context, open, path.child(name));
+  const view = await context.views.open(source);
+  await checkUpload(context, view, { folder: path, filename: name, keys });
+  await requireRoomForMore(context, view, path.child(name));
   const content = Readable.from([await make()], { objectMode: false });
-  const file = await stageFile(context, open, content, { field: 'name', filename: name, near: path });
+  const file = await stageFile(context, view, content, { field: 'name', filename: name, near: path });
   try {
     const stored = await carryOut(context, {
       type: 'create',
-      open,
+      open: view,
       path,
       files: [file],
       keys: ['FILE_UPLOAD'],
       isForm: true,
     });
-    return uploadAnswer(context, open, stored, (one) => `The document "${one.path.name}" was saved.`);
+    return uploadAnswer(context, view, stored, (one) => `The document "${one.path.name}" was saved.`);
   } finally {
     await file.staged.discard();
   }

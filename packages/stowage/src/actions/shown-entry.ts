@@ -1,7 +1,7 @@
 import { variantNameOf } from '../pictures/kept/names.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 
 /** A link to the thumbnail of an entry, or to its variant by a preset. */
 export interface ShownEntry {
@@ -23,37 +23,28 @@ export const entryShownBy = ({ settings }: Source, path: SourcePath): ShownEntry
 
 /** The name of the picture whose variant is kept under a name; undefined when there is none. */
 const originalOf = async (
-  { source, storage }: OpenSource,
+  view: SourceView,
   folder: SourcePath,
   { kept, preset }: { readonly kept: string; readonly preset: string },
-  signal: AbortSignal,
 ): Promise<string | undefined> => {
-  const { imagePresets, imageExtensions } = source.settings;
+  const { imagePresets, imageExtensions } = view.source.settings;
   const format = imagePresets[preset]?.format;
   const isOf = (name: string): boolean => variantNameOf(name, format, imageExtensions).name === kept;
   const likely = [kept, kept.slice(0, kept.lastIndexOf('.'))].find(isOf);
   if (likely !== undefined) return likely;
   // A name with a hash does not say what it was made of.
-  for await (const entries of storage.list(folder, { signal })) {
-    const found = entries.find(({ name }) => isOf(name));
-    if (found !== undefined) return found.name;
-  }
-  return undefined;
+  return view.findName(folder, isOf);
 };
 
 /**
  * The entry whose thumbnail or variant a public URL shows. Where something else serves the files, it is known
  * by the name that the variant is kept under; thumbnails are no part of pages there.
  */
-export const entryShownAt = async (
-  open: OpenSource,
-  path: SourcePath,
-  signal: AbortSignal,
-): Promise<ShownEntry | undefined> => {
-  const shown = entryShownBy(open.source, path);
-  if (shown === undefined || open.source.settings.serve !== 'off') return shown;
+export const entryShownAt = async (view: SourceView, path: SourcePath): Promise<ShownEntry | undefined> => {
+  const shown = entryShownBy(view.source, path);
+  if (shown === undefined || view.source.settings.serve !== 'off') return shown;
   const { entry, preset } = shown;
   if (preset === undefined) return undefined;
-  const original = await originalOf(open, entry.parent, { kept: entry.name, preset }, signal);
+  const original = await originalOf(view, entry.parent, { kept: entry.name, preset });
   return original === undefined ? undefined : { entry: entry.parent.child(original), preset };
 };

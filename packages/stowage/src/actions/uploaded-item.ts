@@ -2,9 +2,8 @@ import * as z from 'zod';
 import { extensionOf } from '../basics/content/extension.ts';
 import { mimeTypeOf } from '../basics/content/mime-type.ts';
 import { sourceHeader } from './listing/each-source.ts';
-import { linkOf } from './listing/links.ts';
 import type { ActionContext } from './action.ts';
-import type { OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 import type { Stored } from '../changes/change.ts';
 
 /** A stored file, as answers of uploads describe it. */
@@ -26,15 +25,15 @@ export type UploadedItem = z.output<typeof uploadedItemSchema>;
 /** Describes a stored file. */
 export const uploadedItem = (
   { services }: ActionContext,
-  open: OpenSource,
-  { path, bytes, seen }: Stored,
+  view: SourceView,
+  { path, stat, bytes, seen }: Stored,
 ): UploadedItem => {
-  const { name, path: folder } = sourceHeader(open.source, path.parent);
+  const { name, path: folder } = sourceHeader(view.source, path.parent);
   return {
     source: name,
     path: folder,
     name: path.name,
-    url: linkOf(services, open, path),
+    url: services.links.to(view.stored(path, stat)),
     bytes,
     mime: mimeTypeOf(path.name),
     ...seen,
@@ -55,16 +54,16 @@ export type UploadAnswer = z.output<typeof uploadAnswerSchema>;
 /** Describes stored files, each with a message of its own. */
 export const uploadAnswer = (
   context: ActionContext,
-  open: OpenSource,
+  view: SourceView,
   stored: readonly Stored[],
   messageOf: (stored: Stored) => string,
 ): UploadAnswer => {
-  const { baseurl, settings } = open.source;
+  const { baseurl, settings } = view.source;
   return {
     baseurl,
     messages: stored.map(messageOf),
     files: stored.map(({ path }) => path.toString()),
     isImages: stored.map(({ path }) => settings.imageExtensions.includes(extensionOf(path.name) ?? '')),
-    items: stored.map((one) => uploadedItem(context, open, one)),
+    items: stored.map((one) => uploadedItem(context, view, one)),
   };
 };

@@ -4,14 +4,14 @@ import type { EntryKind, Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { TrashRecord } from '../storage/trash/trashed.ts';
 import type { Item } from '../view/item.ts';
-import type { OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 import type { ChangeContext } from './context.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 /** What a change says of where it happens. */
 interface At {
   /** The source that changes; of a move or copy the one that something goes into. */
-  readonly open: OpenSource;
+  readonly open: SourceView;
   /** The path that changes or is wanted: of uploads their folder. */
   readonly path: SourcePath;
 }
@@ -37,7 +37,7 @@ export interface Remove extends At {
 export interface Transfer extends Named {
   readonly type: 'move' | 'rename' | 'copy';
   /** Where the item lies: `open`, or another source, from which it comes with the name that it may have. */
-  readonly from: OpenSource;
+  readonly from: SourceView;
   readonly item: Item;
 }
 

@@ -1,8 +1,8 @@
 import type { Settings } from '../config/settings.ts';
 import { foldedFor } from '../basics/content/letter-case.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { requireFolder, ruleExtension } from '../view/item.ts';
-import type { OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
+import { storeOf } from '../view/writable.ts';
 import type { ChangeContext } from './context.ts';
 import { expectedName } from './incoming.ts';
 import { isFree, nameTaken } from './names.ts';
@@ -18,14 +18,13 @@ export const uploadName = (settings: Settings, filename: string): string =>
 
 /** The same, where the rules allow it by all of the keys. @throws AccessDeniedError, and as `uploadName` */
 export const checkName = (
-  { source, access }: OpenSource,
+  open: SourceView,
   folder: SourcePath,
   filename: string,
   keys: readonly string[],
 ): string => {
-  const name = uploadName(source.settings, filename);
-  const path = folder.child(name);
-  for (const key of keys) access.require(key, path, ruleExtension(path, 'file'));
+  const name = uploadName(open.source.settings, filename);
+  open.require(keys, folder.child(name), 'file');
   return name;
 };
 
@@ -35,10 +34,11 @@ export const checkName = (
  */
 export const requireUntaken = async (
   { signal }: Pick<ChangeContext, 'signal'>,
-  { storage }: OpenSource,
+  open: SourceView,
   folder: SourcePath,
   names: readonly { readonly name: string; readonly sent: string }[],
 ): Promise<void> => {
+  const storage = storeOf(open);
   const wanted = new Set<string>();
   for (const { name, sent } of names) {
     const key = foldedFor(storage, name);
@@ -67,13 +67,13 @@ export interface WantedUpload {
  */
 export const checkUpload = async (
   context: Pick<ChangeContext, 'signal'>,
-  open: OpenSource,
+  open: SourceView,
   { folder, filename, bytes = 0, keys = ['FILE_UPLOAD'] }: WantedUpload,
 ): Promise<string> => {
   const { maxUploadFileSize, saveSameFileNameStrategy } = open.source.settings;
   const name = checkName(open, folder, filename, keys);
   if (bytes > maxUploadFileSize) throw fileTooLarge(filename, maxUploadFileSize);
-  await requireFolder(open, folder, context.signal);
+  await open.requireFolder(folder);
   if (saveSameFileNameStrategy === 'error')
     await requireUntaken(context, open, folder, [{ name, sent: filename }]);
   return name;

@@ -1,10 +1,9 @@
-import { extensionOf, splitExtension } from '../basics/content/extension.ts';
+import { splitExtension } from '../basics/content/extension.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { foldedFor } from '../basics/content/letter-case.ts';
 import { mimeTypeOf } from '../basics/content/mime-type.ts';
 import { ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
-import { requireFolder } from '../view/item.ts';
-import type { OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Create, Edit, NewContent, Passage, Stored } from './change.ts';
 import { requireUntaken } from './check-upload.ts';
@@ -57,7 +56,7 @@ const prepare = async (
  * so does one that has replaced another: the older content is gone, and the new one is better than none.
  * Works without the request's signal, which may be the reason of the failure.
  */
-const withdraw = async (passage: Passage, open: OpenSource, stored: readonly Stored[]): Promise<void> => {
+const withdraw = async (passage: Passage, open: SourceView, stored: readonly Stored[]): Promise<void> => {
   for (const { path, stat, bytes, replaced } of stored) {
     if (replaced) continue;
     try {
@@ -88,7 +87,7 @@ const place = (
  */
 const keepOriginal = async (
   passage: Passage,
-  open: OpenSource,
+  open: SourceView,
   { path }: Stored,
   original: UploadedFile,
 ): Promise<Stored | undefined> => {
@@ -108,7 +107,7 @@ const keepOriginal = async (
 /** Completes what has got its name by what is kept beside it. When that fails, it is withdrawn. */
 const complete = async (
   passage: Passage,
-  open: OpenSource,
+  open: SourceView,
   stored: Stored,
   { seen, isReduced, original, thumbnail }: NewContent,
 ): Promise<Stored> => {
@@ -131,17 +130,17 @@ const placeFile = async (
   { name, content }: Planned,
   isUsed: boolean,
 ): Promise<Stored> => {
-  const { storage, access, source } = open;
+  const storage = storeOf(open);
   const path = folder.child(name);
   const before =
     content.mayBeStored === true
       ? await findStoredBefore({ storage, signal: passage.signal }, path, content.staged)
       : undefined;
   if (before !== undefined) {
-    for (const key of keys) access.require(key, before.path, extensionOf(before.path.name));
+    open.require(keys, before.path, 'file');
     return { ...before, bytes: content.staged.size, replaced: false };
   }
-  const { saveSameFileNameStrategy } = source.settings;
+  const { saveSameFileNameStrategy } = open.source.settings;
   const strategy = isUsed && saveSameFileNameStrategy === 'replace' ? 'addNumber' : saveSameFileNameStrategy;
   return place(passage, { open, path, keys, strategy }, content);
 };
@@ -150,7 +149,7 @@ const placeAll = async (passage: Passage, change: Create, planned: readonly Plan
   const { open, isForm } = change;
   const stored: Stored[] = [];
   const used = new Set<string>();
-  const keyOf = (name: string): string => foldedFor(open.storage, name);
+  const keyOf = (name: string): string => foldedFor(storeOf(open), name);
   try {
     for (const plan of planned) {
       const put = async (): Promise<Stored> =>
@@ -179,7 +178,7 @@ const requireTargets = async (
   { open, path: folder }: Create,
   planned: readonly Planned[],
 ): Promise<void> => {
-  await requireFolder(open, folder, passage.signal);
+  await open.requireFolder(folder);
   if (open.source.settings.saveSameFileNameStrategy !== 'error') return;
   const names = planned
     .filter(({ content }) => content.mayBeStored !== true)
@@ -201,8 +200,7 @@ export const storeFiles = async (passage: Passage, change: Create): Promise<void
       await withFileNameIf(change.isForm, file.filename, async () => {
         const plan = await prepare(passage, change, file);
         planned.push(plan);
-        const path = change.path.child(plan.name);
-        for (const key of change.keys) change.open.access.require(key, path, extensionOf(plan.name));
+        change.open.require(change.keys, change.path.child(plan.name), 'file');
       });
     await requireTargets(passage, change, planned);
     await placeAll(passage, change, planned);

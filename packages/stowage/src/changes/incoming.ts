@@ -11,7 +11,7 @@ import type { CopyFileOptions, ReplacedContent } from '../storage/copy-tree.ts';
 import type { StoreLocation } from '../storage/location.ts';
 import { isSameVersion } from '../storage/same-version.ts';
 import { stageContent } from '../storage/staging.ts';
-import type { OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
 import type { ChangeContext } from './context.ts';
 import { newFileName, newFolderName } from './new-name.ts';
@@ -52,7 +52,7 @@ const nameFor = (filename: string, extensions: Received['extensions']): string =
  */
 export const stageFile = async (
   { signal }: Pick<ChangeContext, 'signal'>,
-  open: OpenSource,
+  open: SourceView,
   content: Readable,
   file: Omit<UploadedFile, 'staged' | 'stagedIn'>,
 ): Promise<UploadedFile> => {
@@ -81,7 +81,7 @@ export interface ReceivedUpload {
  */
 export const receiveUpload = async (
   context: Context,
-  open: OpenSource,
+  open: SourceView,
   upload: UploadedFile,
   policy: ReceivingPolicy,
 ): Promise<ReceivedUpload> => {
@@ -239,7 +239,7 @@ export const pictureOf = ({ staged }: UploadedFile): { size: number; open: () =>
  */
 export const cleanedUpload = async (
   context: Context,
-  open: OpenSource,
+  open: SourceView,
   upload: UploadedFile,
   name: string,
 ): Promise<UploadedFile> => {

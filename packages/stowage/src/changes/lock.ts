@@ -1,17 +1,18 @@
 import type { Located } from '../storage/location.ts';
 import { findInTrash, trashLocation } from '../storage/trash/trashed.ts';
-import { missing, requireFolder } from '../view/item.ts';
+import { missing } from '../view/item.ts';
+import { storeOf } from '../view/writable.ts';
 import type { Change, Passage, Stage } from './change.ts';
 
 /** What a change takes away from its location, or puts over what is there. */
 const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'document') return [];
-  const { storage } = change.open;
+  const storage = storeOf(change.open);
   const target = { storage, path: change.path };
   if (change.type === 'remove') return [target];
   if (change.type === 'put') return change.createOnly === true ? [] : [target];
   if (change.type === 'move' || change.type === 'rename')
-    return [{ storage: change.from.storage, path: change.item.path }, target];
+    return [{ storage: storeOf(change.from), path: change.item.path }, target];
   if (change.type === 'restore') return [trashLocation(storage, change.record), target];
   return change.type === 'erase' ? [trashLocation(storage, change.record)] : [];
 };
@@ -21,12 +22,12 @@ const lookAgain = async (passage: Passage, change: Change, hasWaited: boolean): 
   const { signal } = passage;
   if (change.type === 'restore' || change.type === 'erase') {
     const { open, record } = change;
-    if ((await findInTrash(open.storage, record.id, { signal })) === undefined)
+    if ((await findInTrash(storeOf(open), record.id, { signal })) === undefined)
       throw missing('file or folder');
   }
   // Stores make a missing folder in passing.
   if (hasWaited && (change.type === 'move' || change.type === 'rename'))
-    await requireFolder(change.open, change.path.parent, signal, 'destination folder');
+    await change.open.requireFolder(change.path.parent, 'destination folder');
 };
 
 /**

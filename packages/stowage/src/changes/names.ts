@@ -4,7 +4,7 @@ import { type NumberedNames, uploadNames } from '../basics/content/numbered-name
 import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { ReadableStore, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 import { reservedNames } from '../view/reserved.ts';
 import { storeOf } from '../view/writable.ts';
 
@@ -196,7 +196,7 @@ export const takeFreeName = async <Taken>(
 /** A search in an open source. */
 export const searchIn = (
   { services: { reservations }, signal }: SearchContext,
-  open: OpenSource,
+  open: SourceView,
   folder: SourcePath,
   names: NumberedNames,
 ): NameSearch => ({
@@ -221,18 +221,18 @@ type Put<Stored> = (target: SourcePath, createOnly: boolean) => Promise<Stored>;
 
 /** A file that waits for its name: sanitised, with an allowed extension, not reserved. */
 export interface WantedName {
-  readonly open: OpenSource;
+  readonly open: SourceView;
   readonly path: SourcePath;
   readonly strategy: SameNameStrategy;
 }
 
 const putOver = async <Stored>(
   { signal }: SearchContext,
-  { open: { storage }, path }: WantedName,
+  { open, path }: WantedName,
   put: Put<Stored>,
 ): Promise<Stored> => {
   try {
-    if (await isFree({ storage, signal }, path)) return await put(path, true);
+    if (await isFree({ storage: storeOf(open), signal }, path)) return await put(path, true);
   } catch (error) {
     if (!(error instanceof AlreadyExistsError)) throw error;
   }

@@ -1,3 +1,5 @@
+import { orAborted } from '../basics/concurrency/or-aborted.ts';
+import { inTimeLimit } from '../basics/concurrency/time-limit.ts';
 import type { Settings } from '../config/settings.ts';
 import { type QuotaExceededError, StorageTimeoutError, StorageUnavailableError } from '../errors/errors.ts';
 import { doesNotFit, fits, type KeptRoom, notEnoughRoom } from '../operations/quotas/account.ts';
@@ -8,7 +10,8 @@ import { measure, type Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { isTrashRecord } from '../storage/trash/trash-folder.ts';
 import { trashedPath } from '../storage/trash/trashed.ts';
-import type { OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
+import { storeOf } from '../view/writable.ts';
 import { trashPolicyOf } from '../view/trashed.ts';
 import type { Content, Next, Passage, Stage, Transfer } from './change.ts';
 import type { ChangeContext } from './context.ts';
@@ -21,15 +24,13 @@ export const quotaKeyOf = ({ scope, name }: Pick<Source, 'scope' | 'name'>): str
   JSON.stringify([scope ?? null, name]);
 
 /** The quota of a source; undefined: it has none. */
-export const quotaOf = (
-  { source, storage }: Pick<OpenSource, 'source' | 'storage'>,
-  hold: () => () => void,
-): QuotaTarget | undefined => {
+export const quotaOf = (view: SourceView, hold: () => () => void): QuotaTarget | undefined => {
+  const { source } = view;
   const { quota, createThumb, thumbFolderName } = source.settings;
   if (quota?.bytes === undefined && quota?.files === undefined) return undefined;
   const derivedName = createThumb ? thumbFolderName : undefined;
   const key = quotaKeyOf(source);
-  return { key, storage, limits: quota, derivedName, ignores: isTrashRecord, hold };
+  return { key, storage: storeOf(view), limits: quota, derivedName, ignores: isTrashRecord, hold };
 };
 
 /**
@@ -57,6 +58,23 @@ export const outOfRoom = (
 ): QuotaExceededError =>
   notEnoughRoom(quota?.bytes, saveSameFileNameStrategy === 'replace' ? undefined : room);
 
+/** A first count takes as long as the source is large. */
+const USAGE_WAIT_MS = 1000;
+
+/** What a source with a quota holds, as far as that is known in a moment. @throws errors of the count */
+export const usageOf = async (
+  { services, signal, holdSources }: ChangeContext,
+  view: SourceView,
+): Promise<Measure | undefined> => {
+  const target = quotaOf(view, holdSources);
+  return (
+    target &&
+    inTimeLimit(USAGE_WAIT_MS, signal, (limited) =>
+      orAborted(services.quotas.usage(target, limited), limited),
+    )
+  );
+};
+
 /**
  * Refuses a new file of unknown size where nothing more fits in: before the work of making it. One that
  * replaces another may be smaller.
@@ -64,14 +82,14 @@ export const outOfRoom = (
  */
 export const requireRoomForMore = async (
   { services, signal, holdSources }: ChangeContext,
-  open: OpenSource,
+  open: SourceView,
   path: SourcePath,
 ): Promise<void> => {
   const target = quotaOf(open, holdSources);
   const least = { bytes: 1, files: 1 };
   if (target === undefined) return;
   const mayReplace = open.source.settings.saveSameFileNameStrategy === 'replace';
-  if (mayReplace && !(await isFree({ storage: open.storage, signal }, path))) return;
+  if (mayReplace && !(await isFree({ storage: storeOf(open), signal }, path))) return;
   const taken = await services.quotas.usage(target, signal, least);
   if (!fits(taken, least, target.limits)) throw doesNotFit(taken, least, target.limits);
 };
@@ -79,22 +97,25 @@ export const requireRoomForMore = async (
 /** Measures an item as quotas count it. */
 const measured = (
   { signal }: Pick<ChangeContext, 'signal'>,
-  { source, storage }: OpenSource,
+  view: SourceView,
   path: SourcePath,
   kind: EntryKind,
 ): Promise<Measure> => {
-  const { createThumb, thumbFolderName } = source.settings;
-  return measure(storage, path, kind, { signal, derivedName: createThumb ? thumbFolderName : undefined });
+  const { createThumb, thumbFolderName } = view.source.settings;
+  return measure(storeOf(view), path, kind, {
+    signal,
+    derivedName: createThumb ? thumbFolderName : undefined,
+  });
 };
 
 /** Whether the old content of replaced files goes into the trash. */
-export const keepsReplaced = ({ source: { settings } }: OpenSource): boolean =>
+export const keepsReplaced = ({ source: { settings } }: SourceView): boolean =>
   trashPolicyOf(settings) !== undefined && settings.trash?.keepReplaced === true;
 
 /** Lets something be stored in a source that has room for it. `need` is asked only where it has a quota. */
 const storing = async <T>(
   context: ChangeContext,
-  open: OpenSource,
+  open: SourceView,
   need: () => Promise<Measure> | Measure,
   store: () => Promise<T>,
 ): Promise<T> => {
@@ -114,7 +135,7 @@ const storing = async <T>(
 /** Lets something be taken out of a source; the room that it took is free then. @throws what `take` throws */
 export const freeing = async <T>(
   context: ChangeContext,
-  open: OpenSource,
+  open: SourceView,
   measureIt: () => Promise<Measure> | Measure,
   take: () => Promise<T>,
 ): Promise<T> =>
@@ -123,7 +144,7 @@ export const freeing = async <T>(
     : context.services.quotas.freeing(quotaKeyOf(open.source), await measureIt(), take);
 
 /** Gives something another path in a source, which takes no room and may confuse a count. */
-const moving = <T>(context: ChangeContext, open: OpenSource, move: () => Promise<T>): Promise<T> =>
+const moving = <T>(context: ChangeContext, open: SourceView, move: () => Promise<T>): Promise<T> =>
   quotaOf(open, context.holdSources) === undefined
     ? move()
     : context.services.quotas.moving(quotaKeyOf(open.source), move);
@@ -131,11 +152,11 @@ const moving = <T>(context: ChangeContext, open: OpenSource, move: () => Promise
 /** What a file takes that may replace another: over one that is not kept, only what it is larger. */
 const needOf = async (
   { signal }: Pick<ChangeContext, 'signal'>,
-  open: OpenSource,
+  open: SourceView,
   path: SourcePath,
   bytes: number,
 ): Promise<Measure> => {
-  const { storage } = open;
+  const storage = storeOf(open);
   if (keepsReplaced(open) || (await isFree({ storage, signal }, path))) return { bytes, files: 1 };
   return { bytes: bytes - ((await storage.stat(path, { signal })).size ?? 0), files: 0 };
 };
@@ -147,7 +168,7 @@ const needOf = async (
  */
 export const keepRoom = async (
   context: ChangeContext,
-  open: OpenSource,
+  open: SourceView,
   path: SourcePath,
   { id, bytes }: { readonly id: string; readonly bytes: number },
 ): Promise<KeptRoom | undefined> => {

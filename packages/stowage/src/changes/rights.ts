@@ -3,18 +3,12 @@ import { walkFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { requireNameable } from '../storage/tree-plan.ts';
-import { missing, ruleExtension } from '../view/item.ts';
-import {
-  itemKey,
-  type KeysByKind,
-  mayDiffer,
-  requireBothLocations,
-  requireKeys,
-  RESTORE_KEYS,
-} from '../view/keys.ts';
-import type { OpenSource } from '../view/open-source.ts';
+import { missing } from '../view/item.ts';
+import { itemKey, type KeysByKind, requireBothLocations, RESTORE_KEYS } from '../view/rights.ts';
+import type { SourceView } from '../view/source-view.ts';
 import { reservedNames } from '../view/reserved.ts';
 import { partsOf } from '../view/trashed.ts';
+import { storeOf } from '../view/writable.ts';
 import type { Change, Passage, Restore, Stage, Transfer } from './change.ts';
 import { checkName } from './check-upload.ts';
 import { isFree } from './names.ts';
@@ -24,21 +18,17 @@ import { fileTooLarge, withFileNameIf } from './uploaded-file.ts';
 export const verbOf = ({ type }: Pick<Transfer, 'type'>): 'MOVE' | 'COPY' | 'RENAME' =>
   (({ move: 'MOVE', copy: 'COPY', rename: 'RENAME' }) as const)[type];
 
-const requireFileKeys = ({ access }: OpenSource, keys: readonly string[], path: SourcePath): void => {
-  for (const key of keys) access.require(key, path, ruleExtension(path, 'file'));
-};
-
 /** The rules of both sources. An item is not moved onto itself, also not through another source. */
 const requireTransfer = (change: Transfer): void => {
   const { type, from, open, item, path: to } = change;
   const { kind } = item.stat;
   const key = itemKey(kind, verbOf(change));
-  requireBothLocations({ from: from.access, to: open.access }, key, { from: item.path, to, kind });
+  requireBothLocations({ from, to: open }, key, { from: item.path, to, kind });
   if (type === 'copy') return;
   const isItself =
     from.source === open.source
       ? item.path.equals(to)
-      : isSameLocation({ storage: from.storage, path: item.path }, { storage: open.storage, path: to });
+      : isSameLocation({ storage: storeOf(from), path: item.path }, { storage: storeOf(open), path: to });
   if (isItself) throw new AlreadyExistsError();
 };
 
@@ -50,10 +40,10 @@ const requireTransfer = (change: Transfer): void => {
 export const requireRights = async (change: Change): Promise<void> => {
   switch (change.type) {
     case 'makeFolder':
-      change.open.access.require('FOLDER_CREATE', change.path);
+      change.open.require('FOLDER_CREATE', change.path, 'folder');
       break;
     case 'remove':
-      requireKeys(change.open.access, REMOVE_KEYS, change.path, change.kind);
+      change.open.require(REMOVE_KEYS[change.kind], change.path, change.kind);
       break;
     case 'move':
     case 'rename':
@@ -61,13 +51,13 @@ export const requireRights = async (change: Change): Promise<void> => {
       requireTransfer(change);
       break;
     case 'restore':
-      requireKeys(change.open.access, RESTORE_KEYS, change.path, change.record.kind);
+      change.open.require(RESTORE_KEYS[change.record.kind], change.path, change.record.kind);
       break;
     case 'edit':
-      requireFileKeys(change.open, [change.key], change.path);
+      change.open.require(change.key, change.path, 'file');
       break;
     case 'put':
-      requireFileKeys(change.open, change.keys, change.path);
+      change.open.require(change.keys, change.path, 'file');
       break;
     case 'create': {
       const { open, path: folder, files, keys, isForm } = change;
@@ -122,25 +112,23 @@ const makesPathsLonger = ({ from, to }: FolderChange): boolean =>
  * name. Walks the folder unless every key is allowed for whatever is inside and no path becomes longer. What
  * is reserved goes along unseen.
  */
-const requireInside = async (
-  { signal }: Aborted,
-  { source, storage, access }: OpenSource,
-  change: FolderChange,
-): Promise<void> => {
+const requireInside = async ({ signal }: Aborted, view: SourceView, change: FolderChange): Promise<void> => {
   const { verb, from, to } = change;
   const folder = [`FOLDER_${verb}`];
   const file = verb === 'RENAME' ? folder : [`FILE_${verb}`, ...folder];
   const isLonger = makesPathsLonger(change);
-  const hasRules = [from, to].some((path) => path !== undefined && mayDiffer(access, file, path));
+  const hasRules = [from, to].some((path) => path !== undefined && view.mayDiffer(file, path));
   if (!hasRules && !isLonger) return;
-  const isReserved = reservedNames(source.settings);
+  const isReserved = reservedNames(view.source.settings);
   const enters = (path: SourcePath): boolean => !isReserved(path.name);
-  for await (const { path, entry } of walkFolder(storage, from, { detail: 'names', signal, enters })) {
+  const options = { detail: 'names', signal, enters } as const;
+  for await (const { path, entry } of walkFolder(storeOf(view), from, options)) {
     if (isReserved(entry.name)) continue;
     const target = to?.join(from.relative(path));
     if (isLonger && target !== undefined) requireNameable(target);
-    requireKeys(access, { file, folder }, path, entry.kind);
-    if (target !== undefined) requireKeys(access, { file, folder }, target, entry.kind);
+    const keys = { file, folder }[entry.kind];
+    view.require(keys, path, entry.kind);
+    if (target !== undefined) view.require(keys, target, entry.kind);
   }
 };
 
@@ -151,26 +139,23 @@ const requireInside = async (
 const requireRestorable = async (aborted: Aborted, { open, record, path: to }: Restore): Promise<void> => {
   if (record.kind === 'file') return;
   const keys = [...RESTORE_KEYS.file, ...RESTORE_KEYS.folder];
-  if (record.path.equals(to) && !mayDiffer(open.access, keys, to)) return;
-  for await (const { below, kind } of partsOf(aborted, open, record)) {
+  if (record.path.equals(to) && !open.mayDiffer(keys, to)) return;
+  for await (const { below, kind } of partsOf(aborted, open.source, storeOf(open), record)) {
     const target = below(to);
     requireNameable(target);
-    requireKeys(open.access, RESTORE_KEYS, target, kind);
+    open.require(RESTORE_KEYS[kind], target, kind);
   }
 };
 
 /** A folder that is gone is made again, as FOLDER_CREATE allows. */
-const requireMakeable = async (
-  { signal }: Aborted,
-  { storage, access }: OpenSource,
-  folder: SourcePath,
-): Promise<void> => {
+const requireMakeable = async ({ signal }: Aborted, open: SourceView, folder: SourcePath): Promise<void> => {
+  const storage = storeOf(open);
   for (const path of folder.ancestry().toReversed()) {
     if (!(await isFree({ storage, signal }, path))) {
       if ((await storage.stat(path, { signal })).kind === 'file') throw missing('destination folder');
       return;
     }
-    access.require('FOLDER_CREATE', path, ruleExtension(path, 'folder'));
+    open.require('FOLDER_CREATE', path, 'folder');
   }
 };
 

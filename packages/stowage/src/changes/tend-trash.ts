@@ -1,4 +1,4 @@
-import type { OpenSource } from '../view/open-source.ts';
+import type { SourceView } from '../view/source-view.ts';
 import { trashPolicyOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
 import type { ChangeContext } from './context.ts';
@@ -7,7 +7,7 @@ import { quotaKeyOf } from './quota.ts';
 /** Has the trash of a source swept where that is due: to be called with every use of it. */
 export const tendTrash = (
   { services, holdSources: hold }: ChangeContext,
-  open: OpenSource,
+  open: SourceView,
   arrived = 0,
 ): void => {
   const policy = trashPolicyOf(open.source.settings);

@@ -5,7 +5,6 @@ import type { Entry } from '../storage/adapter.ts';
 import { copyFileTo, copyTree, type CopyTreeOptions } from '../storage/copy-tree.ts';
 import { moveFileTo, moveTree } from '../storage/move-tree.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { requireKeys } from '../view/keys.ts';
 import { reservedNames } from '../view/reserved.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Passage, Transfer } from './change.ts';
@@ -44,8 +43,8 @@ const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nam
     }
     const name = incomingName(to.source.settings, entry);
     const target = targetFolder.below(name);
-    requireKeys(from.access, keys, path, entry.kind);
-    requireKeys(to.access, keys, target, entry.kind);
+    from.require(keys[entry.kind], path, entry.kind);
+    to.require(keys[entry.kind], target, entry.kind);
     return name;
   };
 };

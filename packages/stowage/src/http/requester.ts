@@ -9,6 +9,7 @@ import { fromHook, type PipelineDependencies, type RequestScope } from './reques
 import { segmentsOf } from './target.ts';
 import type { ActionContext, Load } from '../actions/action.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
+import { SourceViews } from '../view/source-view.ts';
 import type { Admit } from './upload-receiver.ts';
 
 const identityFrom = (result: unknown): Identity => {
@@ -92,29 +93,35 @@ export const createActionContext = (
   { services, log }: PipelineDependencies,
   { access, lease, scope }: Granted,
   uploads: readonly UploadedFile[],
-  life: Pick<HookRequest, 'signal' | 'method'>,
+  request: Pick<HookRequest, 'signal' | 'method'>,
   keptRoom?: string,
-): ActionContext => ({
-  sources: lease.sources,
-  access,
-  requester: { requestId: scope.about.id, role: access.role, subject: scope.about.subject },
-  uploads,
-  services,
-  keptRoom,
-  isHead: life.method === 'HEAD',
-  otherField: scope.form.otherField,
-  log,
-  holdSources: holderOf(lease),
-  atEnd: (work) => scope.atEnd(work),
+): ActionContext => {
   // Made at its first use: signals are expensive, and many actions have no use for one.
-  get signal() {
-    const { signal } = life;
-    // Copies of a folder and files of a form listen to it: more than Node's warning expects, each with a
-    // bound.
-    setMaxListeners(0, signal);
-    return signal;
-  },
-});
+  const life = {
+    get signal() {
+      const { signal } = request;
+      // Copies of a folder and files of a form listen to it: more than Node's warning expects, each with a
+      // bound.
+      setMaxListeners(0, signal);
+      return signal;
+    },
+  };
+  return {
+    views: new SourceViews(lease.sources, access, life),
+    requester: { requestId: scope.about.id, role: access.role, subject: scope.about.subject },
+    uploads,
+    services,
+    keptRoom,
+    isHead: request.method === 'HEAD',
+    otherField: scope.form.otherField,
+    log,
+    holdSources: holderOf(lease),
+    atEnd: (work) => scope.atEnd(work),
+    get signal() {
+      return life.signal;
+    },
+  };
+};
 
 /** The tenant whose sources serve a request. */
 export const tenantOf = ({ sources }: SourceLease): string | undefined =>

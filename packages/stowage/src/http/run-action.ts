@@ -191,7 +191,7 @@ export const runAction = async (
     // What kind of item it is about remains unknown: then the key that the action's name promises decides
     // first.
     const folder = folderOf(input.parameters['path']);
-    if (!context.access.mayAllow(accessKeyOf(action.name), folder)) throw new AccessDeniedError();
+    if (!context.views.mayAllow(accessKeyOf(action.name), folder)) throw new AccessDeniedError();
     throw error;
   }
   return answerWhole(

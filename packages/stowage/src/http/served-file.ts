@@ -1,10 +1,11 @@
-import type { Access } from '../access/access.ts';
+import { EVERYTHING } from '../access/access.ts';
 import { serveFile } from '../actions/serving/serve-file.ts';
 import { NotFoundError } from '../errors/errors.ts';
 import type { CorsVerdict } from './cors.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
 import type { PipelineDependencies, RequestScope } from './request-scope.ts';
 import { authorize, leaseConfigured } from './requester.ts';
+import { SourceViews } from '../view/source-view.ts';
 import { answerWhole } from './run-action.ts';
 import { findServedPath, isOfFileRoute } from './target.ts';
 
@@ -51,10 +52,11 @@ export const answerFile = async (
   const { signal, url, method, headers } = request;
   const isPlain = method === 'GET' && !CONDITIONS.some((name) => headers[name] !== undefined);
   const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : '';
-  const access = (): Promise<Access> => authorize(dependencies, request, scope);
-  return answerWhole(
-    () => serveFile(dependencies.services, { source, segments, query, signal, isPlain, access }),
-    request,
-    dependencies.services.turns,
-  );
+  const isProtected = source.settings.serve === 'protected';
+  const run = async (): ReturnType<typeof serveFile> => {
+    const access = isProtected ? await authorize(dependencies, request, scope) : EVERYTHING;
+    const view = await new SourceViews(lease.sources, access, { signal }).of(source);
+    return serveFile(dependencies.services, { view, segments, query, signal, isPlain });
+  };
+  return answerWhole(run, request, dependencies.services.turns);
 };

@@ -3,8 +3,7 @@ import type { Access } from '../access/access.ts';
 import { type Action, mayAllowAction } from '../actions/action.ts';
 import { uploadName } from '../changes/check-upload.ts';
 import { policyFor } from '../changes/incoming.ts';
-import { requireFolder } from '../view/item.ts';
-import { openedSource, sourceFor } from '../view/open-source.ts';
+import { sourceFor, SourceViews } from '../view/source-view.ts';
 import { isEditorField, type Editor } from '../actions/editor-answers.ts';
 import { fileTooLarge, isFilesField, withFileName, type UploadedFile } from '../changes/uploaded-file.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
@@ -192,11 +191,10 @@ const refuseFolder = async (
   const [source] = possible;
   const key = `${sourceName ?? ''}:${folder.toString()}`;
   if (source === undefined || checkedFolders.has(key)) return;
-  const open = await openedSource({ access }, source);
-  if (!mayAllowAction(open.access, actions, 'fileUpload', folder)) throw new AccessDeniedError();
+  const view = await new SourceViews(sources, access, request).of(source);
+  if (!mayAllowAction(view, actions, 'fileUpload', folder)) throw new AccessDeniedError();
   // Without a source in the query a later field may name another one.
-  if (typeof query['source'] === 'string' || sources.all.length === 1)
-    await requireFolder(open, folder, request.signal);
+  if (typeof query['source'] === 'string' || sources.all.length === 1) await view.requireFolder(folder);
   checkedFolders.add(key);
 };
 
@@ -209,7 +207,7 @@ const FORM_BYTES = MAX_TEXT_BYTES + 64 * 1024;
  * @throws QuotaExceededError when the length of the request says that it has too many
  */
 const roomFor = async (
-  { sources, query, quotas, request, holdSources, actionName }: UploadContext,
+  { sources, access, query, quotas, request, holdSources, actionName }: UploadContext,
   fields: ParameterDraft,
 ): Promise<number> => {
   const name = textOf(query, fields, 'source');
@@ -217,7 +215,7 @@ const roomFor = async (
   const source = sourceFor(sources, name);
   const isUpload = (actionName ?? fields.text('action')) === 'fileUpload';
   if (!isUpload) return Infinity;
-  const target = quotaOf({ source, storage: await source.storage() }, holdSources);
+  const target = quotaOf(await new SourceViews(sources, access, request).of(source), holdSources);
   const length = Number(request.headers['content-length'] ?? Infinity);
   const { signal } = request;
   const room = await roomIn(quotas, target, source.settings, { bytes: length, signal });

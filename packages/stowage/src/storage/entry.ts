@@ -28,3 +28,9 @@ export interface Stat extends Entry {
    */
   readonly etag: string | undefined;
 }
+
+/** First and last byte, both included, as in HTTP. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
-import type { Entry, Stat } from './entry.ts';
+import type { ByteRange, Entry, Stat } from './entry.ts';
 import type { SourcePath } from './source-path.ts';
 import type { TreeWalkOptions, WalkPage } from './tree-walk.ts';
 
-export type { Entry, EntryKind, Stat } from './entry.ts';
+export type { ByteRange, Entry, EntryKind, Stat } from './entry.ts';
 
 /**
  * What a store promises beyond the contract. A promise that is false here is emulated or refused, never
@@ -62,12 +62,6 @@ export interface ListOptions extends StatOptions {
    * for fewer costs less.
    */
   readonly startingWith?: string | undefined;
-}
-
-/** First and last byte, both included, as in HTTP. */
-export interface ByteRange {
-  readonly start: number;
-  readonly end: number;
 }
 
 export interface ReadOptions extends OperationOptions {

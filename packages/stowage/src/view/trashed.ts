@@ -1,41 +1,38 @@
 import type { Settings } from '../config/settings.ts';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
+import type { Source } from '../sources/source.ts';
 import type { EntryKind } from '../storage/entry.ts';
 import { walkFolder } from '../storage/folders.ts';
+import type { ReadableStore } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { TrashPolicy } from '../storage/trash/sweep.ts';
 import { findInTrash, trashContents, trashedPath, type TrashRecord } from '../storage/trash/trashed.ts';
-import { missing, ruleExtension } from './item.ts';
-import { type KeysByKind, mayDiffer, requireKeys } from './keys.ts';
-import type { OpenSource } from './open-source.ts';
+import { FolderView } from './folder-view.ts';
+import { type Life, missing } from './item.ts';
 import { reservedNames } from './reserved.ts';
-import { visibleEntries } from './visibility.ts';
+import type { KeysByKind, Rights } from './rights.ts';
 
 export type { TrashRecord } from '../storage/trash/trashed.ts';
-
-interface Aborted {
-  readonly signal: AbortSignal;
-}
 
 /** What a source keeps of removed items; undefined: nothing. */
 export const trashPolicyOf = ({ trash }: Pick<Settings, 'trash'>): TrashPolicy | undefined =>
   trash === undefined || trash.retentionDays === 0 ? undefined : trash;
 
+/** The source whose trash is asked, and what the role may do there. */
+type Owner = Rights & { readonly source: Source };
+
 /** Whether the role could see the item if it were where it was. */
 const isVisible = (
-  { source: { settings }, access }: OpenSource,
+  owner: Owner,
+  storage: ReadableStore,
+  life: Life,
   { path, kind, bytes, removedAt }: TrashRecord,
 ): boolean => {
-  const folder = path.parent;
-  const isShown = visibleEntries(settings, access, folder, {
-    folders: true,
-    onlyImages: false,
-    filterWord: undefined,
-  });
+  const folder = new FolderView(owner.source, path.parent, storage, owner, life);
   return (
-    !path.segments.some(reservedNames(settings)) &&
-    access.allows('FILES', folder) &&
-    isShown({ name: path.name, kind, size: bytes, modifiedAt: removedAt })
+    !path.segments.some(reservedNames(owner.source.settings)) &&
+    owner.may('FILES', folder.path, 'folder') &&
+    folder.shows()({ name: path.name, kind, size: bytes, modifiedAt: removedAt })
   );
 };
 
@@ -48,19 +45,25 @@ export interface TrashedPart {
 
 /** The parts of a folder in the trash, except what is reserved: that goes along unseen. */
 export async function* partsOf(
-  { signal }: Aborted,
-  { source, storage }: OpenSource,
+  { signal }: Life,
+  { settings }: Source,
+  storage: ReadableStore,
   record: TrashRecord,
 ): AsyncGenerator<TrashedPart, void, undefined> {
   const folder = trashedPath(record);
-  const isReserved = reservedNames(source.settings);
+  const isReserved = reservedNames(settings);
   const enters = (path: SourcePath): boolean => !isReserved(path.name);
   for await (const { path, entry } of walkFolder(storage, folder, { detail: 'names', signal, enters }))
     if (!isReserved(entry.name))
       yield { below: (item) => item.join(folder.relative(path)), kind: entry.kind };
 }
 
-const SIGHT: KeysByKind = { file: ['FILES'], folder: ['FOLDERS'] };
+const SIGHT = { file: 'FILES', folder: 'FOLDERS' } as const;
+
+/** What is wanted of the trash. */
+interface Asked extends Life {
+  readonly keys: KeysByKind;
+}
 
 /**
  * Refuses an item of the trash unless the rules allow it with all its parts, where they were. What the role
@@ -68,41 +71,22 @@ const SIGHT: KeysByKind = { file: ['FILES'], folder: ['FOLDERS'] };
  * @throws NotFoundError, AccessDeniedError
  */
 const requireParts = async (
-  aborted: Aborted,
-  open: OpenSource,
+  owner: Owner,
+  storage: ReadableStore,
+  { keys, ...life }: Asked,
   record: TrashRecord,
-  keys: KeysByKind,
 ): Promise<void> => {
-  const { access } = open;
   const { path, kind } = record;
-  if (!isVisible(open, record)) throw missing('file or folder');
+  if (!isVisible(owner, storage, life, record)) throw missing('file or folder');
   const isTold =
-    kind === 'folder' &&
-    [SIGHT, keys].some(({ file, folder }) => mayDiffer(access, [...file, ...folder], path));
+    kind === 'folder' && owner.mayDiffer([...Object.values(SIGHT), ...keys.file, ...keys.folder], path);
   if (isTold)
-    for await (const part of partsOf(aborted, open, record)) {
+    for await (const part of partsOf(life, owner.source, storage, record)) {
       const origin = part.below(path);
-      const [sight = ''] = SIGHT[part.kind];
-      if (!access.allows(sight, origin, ruleExtension(origin, part.kind))) throw missing('file or folder');
-      requireKeys(access, keys, origin, part.kind);
+      if (!owner.may(SIGHT[part.kind], origin, part.kind)) throw missing('file or folder');
+      owner.require(keys[part.kind], origin, part.kind);
     }
-  requireKeys(access, keys, path, kind);
-};
-
-/** Whether the rules let the role see the item and do this with it and all its parts, by where they were. */
-const isAllowed = async (
-  aborted: Aborted,
-  open: OpenSource,
-  record: TrashRecord,
-  keys: KeysByKind,
-): Promise<boolean> => {
-  try {
-    await requireParts(aborted, open, record, keys);
-    return true;
-  } catch (error) {
-    if (error instanceof NotFoundError || error instanceof AccessDeniedError) return false;
-    throw error;
-  }
+  owner.require(keys[kind], path, kind);
 };
 
 /**
@@ -110,25 +94,31 @@ const isAllowed = async (
  * not there.
  * @throws NotFoundError, also for forged ids and where the source has no trash; AccessDeniedError
  */
-export const requireTrashed = async (
-  aborted: Aborted,
-  open: OpenSource,
-  keys: KeysByKind,
-  id: string,
+export const findTrashed = async (
+  owner: Owner,
+  storage: ReadableStore,
+  asked: Asked & { readonly id: string },
 ): Promise<TrashRecord> => {
-  const hasTrash = trashPolicyOf(open.source.settings) !== undefined;
-  const record = hasTrash ? await findInTrash(open.storage, id, aborted) : undefined;
+  const hasTrash = trashPolicyOf(owner.source.settings) !== undefined;
+  const record = hasTrash ? await findInTrash(storage, asked.id, asked) : undefined;
   if (record === undefined) throw missing('file or folder');
-  await requireParts(aborted, open, record, keys);
+  await requireParts(owner, storage, asked, record);
   return record;
 };
 
 /** All in the trash with which the role may do this, the newest first; costs a reading and a look for each. */
-export async function* trashedItems(
-  { signal }: Aborted,
-  open: OpenSource,
-  keys: KeysByKind,
+export async function* listTrashed(
+  owner: Owner,
+  storage: ReadableStore,
+  asked: Asked,
 ): AsyncGenerator<TrashRecord, void, undefined> {
-  for await (const record of trashContents(open.storage, { signal }))
-    if (await isAllowed({ signal }, open, record, keys)) yield record;
+  for await (const record of trashContents(storage, asked)) {
+    try {
+      await requireParts(owner, storage, asked, record);
+    } catch (error) {
+      if (error instanceof NotFoundError || error instanceof AccessDeniedError) continue;
+      throw error;
+    }
+    yield record;
+  }
 }

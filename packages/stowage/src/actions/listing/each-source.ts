@@ -4,11 +4,10 @@ import { orAborted } from '../../basics/concurrency/or-aborted.ts';
 import { inTimeLimit, TimeLimit } from '../../basics/concurrency/time-limit.ts';
 import { NotFoundError, StorageTimeoutError, StowageError, WrongKindError } from '../../errors/errors.ts';
 import type { Source } from '../../sources/source.ts';
-import { SourcePath } from '../../storage/source-path.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
 import type { ActionContext } from '../action.ts';
 import { missing } from '../../view/item.ts';
-import { openedSource, type OpenSource, sourcesFor } from '../../view/open-source.ts';
-import { requireReachable } from '../../view/reserved.ts';
+import type { SourceView } from '../../view/source-view.ts';
 
 /** What both listings say of a source. */
 export const sourceHeaderShape = {
@@ -43,7 +42,7 @@ export interface SourceListing<Result> {
   /** Name of the one source to list; undefined for all. */
   readonly source: string | undefined;
   readonly path: SourcePath;
-  readonly read: (open: OpenSource, signal: AbortSignal) => Promise<Result>;
+  readonly read: (view: SourceView, signal: AbortSignal) => Promise<Result>;
 }
 
 /** The sources of a listing, and a sentence for each that could not be reached. */
@@ -73,11 +72,10 @@ const listOne = async <Result>(
   { key, path, read }: SourceListing<Result>,
   signal: AbortSignal,
 ): Promise<Result> => {
-  const open = await openedSource(context, source);
-  open.access.require(key, path);
+  const view = await context.views.of(source, { signal });
+  view.require(key, path, 'folder');
   try {
-    requireReachable(source.settings, path);
-    return await read(open, signal);
+    return await read(view, signal);
   } catch (error) {
     // A path that is a file, or leads through one, is a folder that does not exist.
     if (error instanceof NotFoundError || error instanceof WrongKindError) throw missing('folder', error);
@@ -91,9 +89,8 @@ const listOne = async <Result>(
  */
 const requireAnswer = async (context: ActionContext, source: Source, signal: AbortSignal): Promise<void> => {
   const ask = async (limited: AbortSignal): Promise<void> => {
-    const { storage } = await orAborted(openedSource(context, source), limited);
-    const options = { signal: limited };
-    await orAborted<unknown>(storage.checkRoot?.(options) ?? storage.stat(SourcePath.root, options), limited);
+    const view = await orAborted(context.views.of(source, { signal: limited }), limited);
+    await orAborted(view.requireAnswer(), limited);
   };
   const silent = (): Error => new StorageTimeoutError({ detail: 'the store keeps silent' });
   await inTimeLimit(PATIENCE_MS, signal, ask, silent);
@@ -233,7 +230,7 @@ export const listSources = async <Result>(
   context: ActionContext,
   listing: SourceListing<Result>,
 ): Promise<SourceListings<Result>> => {
-  const sources = sourcesFor(context.sources, listing.source);
+  const sources = context.views.named(listing.source);
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
   setMaxListeners(0, signal);

@@ -1,10 +1,11 @@
 import * as z from 'zod';
-import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../basics/content/extension.ts';
 import { humanSize } from '../../basics/content/human-size.ts';
 import type { Variants } from '../../pictures/kept/thumbnails.ts';
 import type { Entry } from '../../storage/entry.ts';
-import type { FolderLinks } from './links.ts';
+import type { FolderView } from '../../view/folder-view.ts';
+import type { Item } from '../../view/item.ts';
+import type { Links } from '../../view/links.ts';
 
 type Part = (date: Date) => string;
 
@@ -166,7 +167,7 @@ type VariantSizes = Readonly<Record<string, { readonly width: number; readonly h
 
 /** What a listing adds to its items. */
 export interface ItemOptions {
-  readonly links: FolderLinks;
+  readonly links: Links;
   /** In the order of the entries. */
   readonly details?: readonly Details[] | undefined;
   readonly variants?: readonly (Variants | undefined)[] | undefined;
@@ -179,11 +180,12 @@ export interface ItemOptions {
  * once or more.
  */
 export const listingItems = (
-  { serve, ...settings }: Pick<Settings, 'serve' | 'datetimeFormat' | 'imageExtensions'>,
+  folder: FolderView,
   entries: readonly Entry[],
   thumbs: readonly (string | undefined)[],
   { links, details, variants, variantSizes }: ItemOptions,
 ): Iterable<ListingItem> => {
+  const { serve, ...settings } = folder.source.settings;
   const images = new Set(settings.imageExtensions);
   const format = compileDateFormat(settings.datetimeFormat);
 
@@ -191,12 +193,12 @@ export const listingItems = (
 
   // One literal for all, undefined members included (JSON leaves them out): building and writing objects of
   // one shape is twice as fast as of many.
-  const fileItem = (entry: Entry, index: number): ListingItem => {
-    const { name, size, modifiedAt } = entry;
-    const link = links.file(entry);
-    const thumb = links.thumb(entry, thumbs[index]);
+  const fileItem = (item: Item<Entry>, index: number): ListingItem => {
+    const { name, size, modifiedAt } = item.stat;
+    const link = links.listed(item);
+    const thumb = links.thumb(item, thumbs[index]);
     const more = details?.[index] ?? NONE;
-    const paths = variants?.[index] && links.variants(entry, variants[index]);
+    const paths = variants?.[index] && links.variants(item, variants[index]);
     const isImage = images.has(extensionOf(name) ?? '');
     return {
       file: link ?? name,
@@ -219,11 +221,12 @@ export const listingItems = (
     };
   };
 
-  const folderItem = (entry: Entry, index: number): ListingItem => {
-    const thumb = links.thumb(entry, thumbs[index]);
+  const folderItem = (item: Item<Entry>, index: number): ListingItem => {
+    const thumb = links.thumb(item, thumbs[index]);
+    const { name } = item.stat;
     return {
-      file: entry.name,
-      name: entry.name,
+      file: name,
+      name,
       type: 'folder',
       thumb,
       thumbIsAbsolute: thumb === undefined ? undefined : isWhole,
@@ -235,7 +238,7 @@ export const listingItems = (
     *[Symbol.iterator]() {
       let index = 0;
       for (const entry of entries) {
-        yield entry.kind === 'folder' ? folderItem(entry, index) : fileItem(entry, index);
+        yield (entry.kind === 'folder' ? folderItem : fileItem)(folder.item(entry), index);
         index += 1;
       }
     },

@@ -1,10 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from '../../basics/log/logger.ts';
-import type { Source } from '../../sources/source.ts';
-import type { ReadableStore } from '../../storage/readable.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
+import type { FolderView } from '../../view/folder-view.ts';
 
-/** Folders of a store that are remembered. */
+/** Folders that are remembered. */
 const MOST_FOLDERS = 1000;
 
 /**
@@ -12,21 +10,16 @@ const MOST_FOLDERS = 1000;
  * may hold something. Remembers a bounded number of folders.
  */
 export class OmittedEntries {
-  readonly #stores = new WeakMap<ReadableStore, LRUCache<string, true>>();
+  readonly #folders = new LRUCache<string, true>({ max: MOST_FOLDERS });
 
   /** What a listing passes to the store as `onOmitted`. */
-  reporter(
-    log: Logger,
-    { name }: Pick<Source, 'name'>,
-    storage: ReadableStore,
-    folder: SourcePath,
-  ): (count: number) => void {
+  reporter(log: Logger, { source, path: folder }: FolderView): (count: number) => void {
     return (count) => {
-      const folders = this.#stores.get(storage) ?? new LRUCache<string, true>({ max: MOST_FOLDERS });
-      this.#stores.set(storage, folders);
+      const { scope, name } = source;
       const path = folder.toString();
-      if (folders.get(path) !== undefined) return;
-      folders.set(path, true);
+      const key = JSON.stringify([scope, name, path]);
+      if (this.#folders.get(key) !== undefined) return;
+      this.#folders.set(key, true);
       const entries = count === 1 ? '1 entry of this folder' : `${String(count)} entries of this folder`;
       log.warn(`${entries} cannot be shown: links, special files, or names that cannot be part of a path.`, {
         source: name,

@@ -1,37 +1,35 @@
 import { FirstInOrder, TimeSlice } from '../../basics/concurrency/patient-sort.ts';
 import type { SortOrder } from '../../config/setting-values.ts';
-import type { Entry, ListOptions, ReadableStore } from '../../storage/readable.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
+import type { Entry } from '../../storage/entry.ts';
+import type { FolderView, Wanted } from '../../view/folder-view.ts';
 import { LARGE, type ListingSlot } from './large-listings.ts';
 import { entryOrder, type FoldersPosition, needsOnlyNames } from './order.ts';
 
 /** Entries between two checks of the clock. */
 const STRIDE = 256;
 
-/** What to scan, and how. */
+/** How a folder is scanned. */
 export interface Scan {
-  readonly storage: ReadableStore;
-  readonly folder: SourcePath;
-  readonly detail: NonNullable<ListOptions['detail']>;
-  readonly onOmitted?: ListOptions['onOmitted'];
-  readonly signal: AbortSignal;
+  readonly wanted: Wanted | 'folders';
+  readonly detail: 'names' | 'full' | 'versions';
+  readonly onOmitted: (count: number) => void;
   readonly slice: TimeSlice;
   /** Asked before more than `from` entries are shown: false ends the scan. */
   readonly large?: { readonly from: number; readonly mayGoOn: () => boolean } | undefined;
 }
 
 /**
- * Shows every entry of a folder to `visit`, in the store's order and in short stretches; opens no file and
- * keeps no entry.
+ * Hands every entry that the listing of a folder shows to `visit`, in the store's order and in short stretches;
+ * opens no file and keeps no entry.
  * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
  */
 export const scanFolder = async (
-  { storage, folder, detail, onOmitted, signal, slice, large }: Scan,
+  folder: FolderView,
+  { wanted, detail, onOmitted, slice, large }: Scan,
   visit: (entry: Entry) => void,
 ): Promise<'all' | 'stopped'> => {
   let seen = 0;
-  for await (const page of storage.list(folder, { detail, onOmitted, signal, mayJoin: true })) {
-    signal.throwIfAborted();
+  for await (const page of folder.pages(wanted, { detail, onOmitted, mayJoin: true })) {
     for (const entry of page) {
       if (seen === large?.from && !large.mayGoOn()) return 'stopped';
       visit(entry);
@@ -49,7 +47,7 @@ const SMALL_PAGE = 1000;
 
 /** Which entries of a folder, and in which order. */
 export interface PageRequest {
-  readonly isVisible: (entry: Entry) => boolean;
+  readonly wanted: Wanted;
   readonly sortBy: SortOrder;
   readonly foldersPosition: FoldersPosition;
   /** Visible entries before the page. */
@@ -62,26 +60,6 @@ export interface PageRequest {
 
 /** Whether a listing has left out the version of a file. */
 export const lacksVersion = ({ kind, etag }: Entry): boolean => kind === 'file' && etag === undefined;
-
-/**
- * The entries of a page as the store describes them, where it can be asked for many. What was removed or
- * became of another kind since its name was read stays, as it was read: a page must not be shorter than
- * asked while more entries follow, because clients take that for the end.
- */
-export const withDetails = async (
-  storage: ReadableStore,
-  folder: SourcePath,
-  page: readonly Entry[],
-  signal: AbortSignal,
-): Promise<readonly Entry[]> => {
-  if (storage.statMany === undefined || page.length === 0) return page;
-  const names = page.map(({ name }) => name);
-  const found = await storage.statMany(folder, names, { signal });
-  return page.map((entry, index) => {
-    const known = found[index];
-    return known?.kind === entry.kind ? known : entry;
-  });
-};
 
 /** The entries of a page, and how many visible ones the folder has. */
 export interface Page {
@@ -96,28 +74,19 @@ export interface Page {
  * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
  */
 export const readPage = async (
-  storage: ReadableStore,
-  folder: SourcePath,
-  { isVisible, sortBy, foldersPosition, offset, limit, versions }: PageRequest,
-  {
-    slot,
-    onOmitted,
-    signal,
-  }: {
-    readonly slot: ListingSlot;
-    readonly onOmitted?: (count: number) => void;
-    readonly signal: AbortSignal;
-  },
+  folder: FolderView,
+  { wanted, sortBy, foldersPosition, offset, limit, versions }: PageRequest,
+  slot: ListingSlot,
+  { onOmitted, signal }: { readonly onOmitted: (count: number) => void; readonly signal: AbortSignal },
 ): Promise<Page> => {
-  const isAskedFor = needsOnlyNames(sortBy) && limit <= SMALL_PAGE && storage.statMany !== undefined;
+  const isAskedFor = needsOnlyNames(sortBy) && limit <= SMALL_PAGE && folder.isAskedCheaply;
   const detail = isAskedFor ? 'names' : versions ? 'versions' : 'full';
   const slice = new TimeSlice(signal);
   const large = { from: LARGE, mayGoOn: () => slot.tryTake() };
   const read = async (): Promise<{ first: FirstInOrder<Entry>; total: number } | undefined> => {
     const first = new FirstInOrder(offset + limit, entryOrder(sortBy, foldersPosition));
     let total = 0;
-    const end = await scanFolder({ storage, folder, detail, onOmitted, signal, slice, large }, (entry) => {
-      if (!isVisible(entry)) return;
+    const end = await scanFolder(folder, { wanted, detail, onOmitted, slice, large }, (entry) => {
       total += 1;
       first.add(entry);
     });
@@ -133,5 +102,5 @@ export const readPage = async (
   const { first, total } = found;
   const page = (await first.sorted(slice)).slice(offset);
   const isPartial = isAskedFor || (versions && page.some(lacksVersion));
-  return { entries: isPartial ? await withDetails(storage, folder, page, signal) : page, total };
+  return { entries: isPartial ? await folder.described(page) : page, total };
 };

@@ -1,13 +1,11 @@
 import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { FoundEntry } from '../../storage/tree-walk.ts';
 import type { ActionContext } from '../action.ts';
 import { detailsOf } from '../listing/details.ts';
 import { sourceHeader } from '../listing/each-source.ts';
 import { listingItems, type ListingItem } from '../listing/item.ts';
-import { folderLinks, linkOf } from '../listing/links.ts';
-import { lacksVersion, withDetails } from '../listing/page.ts';
-import type { OpenSource } from '../../view/open-source.ts';
+import { lacksVersion } from '../listing/page.ts';
+import type { FoundEntry, SourceView } from '../../view/source-view.ts';
 
 /** An item of a listing, and where it lies. */
 export type FoundItem = ListingItem & {
@@ -38,37 +36,36 @@ const groupsOf = (found: readonly FoundEntry[]): readonly Group[] => {
 /** Gathers what the items of a group say, and has them made while they are written. */
 const itemsOf = async (
   { services, signal }: ActionContext,
-  open: OpenSource,
-  { folder, entries: found }: Group,
+  view: SourceView,
+  { folder: path, entries: found }: Group,
   isDetailed: boolean,
 ): Promise<Iterable<FoundItem>> => {
-  const { source, storage } = open;
+  const { source } = view;
   const { settings } = source;
+  const folder = view.folder(path);
   const isPartial = found.some(
     (entry) => entry.modifiedAt === undefined || (isDetailed && lacksVersion(entry)),
   );
-  const entries = isPartial ? await withDetails(storage, folder, found, signal) : found;
-  const links = folderLinks(services, open, folder);
-  const described = { signal, mayShow: links.mayOpen };
+  const entries = isPartial ? await folder.described(found) : found;
+  const { links } = services;
+  const described = { signal, mayShow: (entry: Entry) => folder.item(entry).opensBy() };
   // Nothing is drawn for a search: only where a link to a thumbnail is enough, there is one.
   const thumbs =
-    settings.serve === 'off' ? [] : await services.thumbnails.describe(source, folder, entries, described);
+    settings.serve === 'off' ? [] : await services.thumbnails.describe(source, path, entries, described);
   const details = isDetailed
-    ? await detailsOf(services.pictureSizes, source, folder, entries, signal)
+    ? await detailsOf(services.pictureSizes, source, path, entries, signal)
     : undefined;
-  const { name, path } = sourceHeader(source, folder);
-  const items = listingItems(settings, entries, thumbs, { links, details });
+  const { name, path: shownPath } = sourceHeader(source, path);
+  const items = listingItems(folder, entries, thumbs, { links, details });
   return {
     *[Symbol.iterator]() {
       let index = 0;
       for (const item of items) {
         const entry = entries[index];
         index += 1;
-        const isLinked = item.type !== 'folder' && entry !== undefined && links.mayOpen(entry);
-        // A link with a signature is the item's own name already.
-        const plain = (): string => linkOf(services, open, folder.below(item.name));
-        const url = isLinked ? (links.file(entry) ?? plain()) : undefined;
-        yield Object.assign(item, { source: name, path, url });
+        const linked = entry && folder.item(entry);
+        const url = linked?.kind === 'file' && linked.opensBy() ? links.to(linked) : undefined;
+        yield Object.assign(item, { source: name, path: shownPath, url });
       }
     },
   };
@@ -80,7 +77,7 @@ const itemsOf = async (
  */
 export const foundItems = async (
   context: ActionContext,
-  open: OpenSource,
+  view: SourceView,
   found: readonly FoundEntry[],
   isDetailed: boolean,
 ): Promise<readonly Iterable<FoundItem>[]> => {
@@ -93,7 +90,7 @@ export const foundItems = async (
       signal.throwIfAborted();
       end = performance.now() + STRETCH_MS;
     }
-    lists.push(await itemsOf(context, open, group, isDetailed));
+    lists.push(await itemsOf(context, view, group, isDetailed));
   }
   return lists;
 };

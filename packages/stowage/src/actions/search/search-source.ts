@@ -3,12 +3,9 @@ import { createSlots, type Slots } from '../../basics/concurrency/slots.ts';
 import type { Settings } from '../../config/settings.ts';
 import { extensionOf } from '../../basics/content/extension.ts';
 import type { Entry } from '../../storage/entry.ts';
-import { walkTree, type FolderView, type FoundEntry, type TreeWalkOptions } from '../../storage/tree-walk.ts';
 import { isOfStore } from '../listing/each-source.ts';
-import { accessTest, isBounded, visibleEntries, visibleFolders } from '../../view/visibility.ts';
-import { missing, requireFolder } from '../../view/item.ts';
-import type { OpenSource } from '../../view/open-source.ts';
-import { reservedPattern } from '../../view/reserved.ts';
+import { missing } from '../../view/item.ts';
+import type { FoundEntry, SourceView } from '../../view/source-view.ts';
 import type { SearchParameters } from './parameters.ts';
 
 const SEARCHES_AT_ONCE = 8;
@@ -71,38 +68,6 @@ const factsTest = ({ modifiedAfter, modifiedBefore, minBytes, maxBytes }: Search
     (maxBytes === undefined || isWithin(size, (bytes) => bytes <= maxBytes));
 };
 
-/**
- * What a search shows of each folder: what its listing shows to the role, and nothing below folders that it
- * does not show. What no request could name is left out.
- */
-const viewOf =
-  ({ source: { settings }, access }: OpenSource, search: SearchParameters): TreeWalkOptions['view'] =>
-  (folder): FolderView => {
-    const isListed = access.allows('FILES', folder);
-    const isVisible = visibleEntries(settings, access, folder, {
-      folders: true,
-      onlyImages: false,
-      filterWord: undefined,
-    });
-    const isVisibleFolder = visibleFolders(settings, access, folder);
-    const hasType = typeTest(settings, search.type);
-    const hasFacts = factsTest(search);
-    const isAllowed = accessTest(access, SEARCH_KEY, folder);
-    return {
-      enters: (entry) =>
-        isVisibleFolder(entry) &&
-        isBounded(folder, entry.name) &&
-        access.mayAllow(SEARCH_KEY, folder.child(entry.name)),
-      wants: (entry) =>
-        isListed &&
-        hasType(entry) &&
-        hasFacts(entry) &&
-        isVisible(entry) &&
-        isBounded(folder, entry.name) &&
-        isAllowed(entry),
-    };
-  };
-
 /** One search in one source. */
 export interface SourceSearch {
   readonly search: SearchParameters;
@@ -121,13 +86,13 @@ export interface SourceSearch {
  *   the signal's reason
  */
 export const searchSource = async (
-  open: OpenSource,
+  view: SourceView,
   { search, after, room, budget, signal }: SourceSearch,
 ): Promise<SourceFindings> => {
-  const { settings } = open.source;
+  const { settings } = view.source;
   // Before the store is asked: what exists there is not to be learnt from a search either.
-  if (!open.access.mayList(search.path)) throw missing('folder');
-  await requireFolder(open, search.path, signal);
+  if (!view.mayList(search.path)) throw missing('folder');
+  await view.requireFolder(search.path);
   const isAboutFacts = [search.modifiedAfter, search.modifiedBefore, search.minBytes, search.maxBytes].some(
     (bound) => bound !== undefined,
   );
@@ -135,18 +100,19 @@ export const searchSource = async (
   const either = AbortSignal.any([signal, late.signal]);
   // Every folder that is listed listens to it, some at a time.
   setMaxListeners(0, either);
+  const [hasType, hasFacts] = [typeTest(settings, search.type), factsTest(search)];
   const found: FoundEntry[] = [];
   let unreadable = 0;
   let position = after;
   let hasMoved = false;
   const timer = setTimeout(() => hasMoved && late.abort(), Math.max(0, budget.timeLeft(settings)));
-  const pages = walkTree(open.storage, search.path, {
+  const pages = view.walk(search.path, {
+    key: SEARCH_KEY,
     after,
     detail: isAboutFacts ? 'full' : 'names',
     words: search.query,
-    never: reservedPattern(settings),
     most: room + 1,
-    view: viewOf(open, search),
+    isWanted: (entry) => hasType(entry) && hasFacts(entry),
     onUnreadable: () => (unreadable += 1),
     signal: either,
   });

@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/settings.ts';
-import { encodedPath } from '../../sources/links.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
-import type { Stat, ReadableStore } from '../../storage/readable.ts';
+import type { Stat } from '../../storage/entry.ts';
+import type { ViewedFile } from '../../view/item.ts';
+import { encodedPath } from '../../view/links.ts';
 import { HandedOverAnswer } from '../file-answer.ts';
 
 /**
@@ -14,25 +14,20 @@ const REDIRECT_AGE = 240;
 /** What the sender of the bytes has to know of a file. */
 export interface Handover {
   readonly settings: Pick<Settings, 'delivery' | 'deliveryPrefix'>;
-  readonly storage: ReadableStore;
-  readonly path: SourcePath;
+  readonly file: ViewedFile;
   readonly stat: Stat;
   readonly contentType: string;
   readonly disposition: string;
   /** Of the answer, as if it were streamed. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly signal: AbortSignal;
 }
 
 const toStore = async ({
-  storage,
-  path,
+  file,
   contentType,
   disposition,
-  signal,
 }: Handover): Promise<HandedOverAnswer | undefined> => {
-  const options = { lifetime: URL_LIFETIME, contentType, disposition, signal };
-  const location = await storage.temporaryUrl?.(path, options);
+  const location = await file.temporaryUrl({ lifetime: URL_LIFETIME, contentType, disposition });
   if (location === undefined) return undefined;
   return new HandedOverAnswer(302, { location, 'cache-control': `private, max-age=${String(REDIRECT_AGE)}` });
 };
@@ -40,22 +35,19 @@ const toStore = async ({
 /** Nginx decodes what it is given. */
 const toNginx = ({
   settings: { deliveryPrefix = '' },
-  path,
+  file,
 }: Handover): Readonly<Record<string, string>> => ({
-  'x-accel-redirect': `${deliveryPrefix.replace(/\/$/u, '')}/${encodedPath(path)}`,
+  'x-accel-redirect': `${deliveryPrefix.replace(/\/$/u, '')}/${encodedPath(file.path)}`,
 });
 
 /** Apache takes the path as it is, in bytes, and gives every file the same tag where it is not told one. */
 const toApache = ({
   settings,
-  storage,
-  path,
+  file,
   stat: { etag, modifiedAt },
 }: Handover): Readonly<Record<string, string>> => {
-  const root = settings.deliveryPrefix ?? `/${(storage.identity?.root ?? []).join('/')}`;
-  const file = `${root.replace(/\/$/u, '')}/${path.toString()}`;
   return {
-    'x-sendfile': Buffer.from(file).toString('latin1'),
+    'x-sendfile': Buffer.from(file.pathBelow(settings.deliveryPrefix)).toString('latin1'),
     ...(etag === undefined ? {} : { etag }),
     ...(modifiedAt === undefined ? {} : { 'last-modified': new Date(modifiedAt).toUTCString() }),
   };

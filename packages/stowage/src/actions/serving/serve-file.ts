@@ -1,7 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Access } from '../../access/access.ts';
 import { contentDisposition } from '../../basics/content/content-disposition.ts';
-import { extensionOf } from '../../basics/content/extension.ts';
 import { mimeTypeOf } from '../../basics/content/mime-type.ts';
 import {
   AccessDeniedError,
@@ -11,21 +9,21 @@ import {
   WrongKindError,
 } from '../../errors/errors.ts';
 import type { Thumbnails } from '../../pictures/kept/thumbnails.ts';
-import type { Links } from '../../sources/links.ts';
-import type { Source } from '../../sources/source.ts';
+import type { Stat } from '../../storage/entry.ts';
 import { SourcePath } from '../../storage/source-path.ts';
-import type { Stat, ReadableStore } from '../../storage/readable.ts';
+import type { ViewedFile } from '../../view/item.ts';
+import type { Links } from '../../view/links.ts';
+import { FILE_KEYS, VARIANT_KEYS } from '../../view/rights.ts';
+import type { SourceView } from '../../view/source-view.ts';
 import { FileAnswer, type HandedOverAnswer } from '../file-answer.ts';
-import { findItem, requireShownFile } from '../../view/item.ts';
-import { storeToRead } from '../../view/open-source.ts';
-import { entryShownBy, type ShownEntry } from '../shown-entry.ts';
+import { entryShownBy } from '../shown-entry.ts';
 import { handOver } from './delivery.ts';
-import { FILE_KEYS, VARIANT_KEYS } from './keys.ts';
 import { isShownInline, safetyHeaders } from './safety.ts';
 
 /** A request for a file itself, not for an action. */
 export interface ServingRequest {
-  readonly source: Source;
+  /** The source, as the one who asks may see it; of others than protected sources, as everybody may. */
+  readonly view: SourceView;
   /** The path below the source, decoded segment by segment. */
   readonly segments: readonly string[];
   /** Without `?`. Only a signature is read from it. */
@@ -33,8 +31,6 @@ export interface ServingRequest {
   readonly signal: AbortSignal;
   /** A GET without ranges and conditions: the file may be opened without a look at it before. */
   readonly isPlain: boolean;
-  /** What the one who asks may do; asked for protected sources. */
-  readonly access: () => Promise<Access>;
 }
 
 /** What serving needs of its connector. */
@@ -60,31 +56,24 @@ const parsePath = (segments: readonly string[]): SourcePath => {
   }
 };
 
-/** One file that is about to be sent. */
-interface Served {
-  readonly request: ServingRequest;
-  readonly storage: ReadableStore;
-}
-
 /**
  * What opens a file, and the version that it is: with one question to the store where nothing else has to be
  * known before.
  */
 const openStored = async (
-  { request: { isPlain, signal }, storage }: Served,
-  path: SourcePath,
+  file: ViewedFile,
+  isPlain: boolean,
   known: Stat | undefined,
 ): Promise<Pick<FileAnswer, 'stat' | 'open'>> => {
   if (isPlain && known === undefined) {
-    const read = await storage.read(path, { signal, bytesUpTo: SMALL_BYTES });
+    const read = await file.open({ bytesUpTo: SMALL_BYTES });
     return { stat: read.stat, open: () => Promise.resolve(read.bytes ?? read.stream) };
   }
-  const stat = known ?? (await storage.stat(path, { signal }));
-  if (stat.kind !== 'file') throw new NotFoundError();
+  const stat = known ?? (await file.stat());
   return {
     stat,
     open: async (range) => {
-      const read = await storage.read(path, { range, ifMatch: stat.etag, signal, bytesUpTo: SMALL_BYTES });
+      const read = await file.open({ range, ifMatch: stat.etag, bytesUpTo: SMALL_BYTES });
       return read.bytes ?? read.stream;
     },
   };
@@ -92,32 +81,29 @@ const openStored = async (
 
 /** Sends a stored file. `known`: the store has been asked for it already. */
 const sendStored = async (
-  served: Served,
-  path: SourcePath,
+  { view, isPlain }: ServingRequest,
+  file: ViewedFile,
   known?: Stat,
 ): Promise<FileAnswer | HandedOverAnswer> => {
-  const { request, storage } = served;
-  const { source, signal } = request;
-  const { settings } = source;
-  const contentType = mimeTypeOf(path.name);
+  const { settings } = view.source;
+  const { name } = file.path;
+  const contentType = mimeTypeOf(name);
   const isInline = isShownInline(contentType);
   const headers = safetyHeaders(settings);
   if (settings.delivery !== 'stream') {
     // Whoever sends the bytes would not know what is not there.
-    const stat = known ?? (await storage.stat(path, { signal }));
-    if (stat.kind !== 'file') throw new NotFoundError();
-    const disposition = contentDisposition(isInline ? 'inline' : 'attachment', path.name);
-    const handover = { settings, storage, path, stat, contentType, disposition, headers, signal };
-    const handedOver = await handOver(handover);
+    const stat = known ?? (await file.stat());
+    const disposition = contentDisposition(isInline ? 'inline' : 'attachment', name);
+    const handedOver = await handOver({ settings, file, stat, contentType, disposition, headers });
     if (handedOver !== undefined) return handedOver;
   }
-  const opened = await openStored(served, path, known);
-  return new FileAnswer({ filename: path.name, contentType, isInline, headers, ...opened });
+  const opened = await openStored(file, isPlain, known);
+  return new FileAnswer({ filename: name, contentType, isInline, headers, ...opened });
 };
 
-const sendIcon = ({ request }: Served, svg: string, cacheControl?: string): FileAnswer => {
+const sendIcon = ({ view }: ServingRequest, svg: string, cacheControl?: string): FileAnswer => {
   const bytes = Buffer.from(svg);
-  const headers = safetyHeaders(request.source.settings);
+  const headers = safetyHeaders(view.source.settings);
   return new FileAnswer({
     filename: 'icon.svg',
     contentType: 'image/svg+xml',
@@ -144,59 +130,31 @@ const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> =
 };
 
 /**
- * Refuses who may not have a file: by its signature, or by the rules. The store is not asked
- * before.
- * @throws AccessDeniedError, and whatever says who asks
- */
-const requireAllowed = async (
-  { source, access, query }: ServingRequest,
-  storage: ReadableStore,
-  { links }: ServingServices,
-  { served, entry, preset }: ShownEntry & { readonly served: SourcePath },
-): Promise<void> => {
-  const { serve } = source.settings;
-  if (serve === 'signed' && !links.isSigned(source, served, query)) throw new AccessDeniedError();
-  if (serve !== 'protected') return;
-  const given = await access();
-  const rules = storage.capabilities.caseSensitive ? given : given.foldingCase();
-  for (const key of preset === undefined ? FILE_KEYS : VARIANT_KEYS)
-    rules.require(key, entry, extensionOf(entry.name));
-};
-
-/**
  * Serves a file, or the thumbnail or variant of an entry, which is made when nobody has asked for it before.
- * What listings hide is not there.
+ * What listings hide is not there. Signature and rules decide before the store is asked.
  * @throws NotFoundError, AccessDeniedError, BusyError, errors of the store
  */
 export const serveFile = async (
-  services: ServingServices,
+  { thumbnails, links }: ServingServices,
   request: ServingRequest,
 ): Promise<FileAnswer | HandedOverAnswer> => {
-  const { source, signal } = request;
-  const { thumbnails } = services;
+  const { view, query, signal } = request;
+  const { source } = view;
   const served = parsePath(request.segments);
   const shownBy = entryShownBy(source, served);
-  const entry = shownBy?.entry ?? served;
-  const preset = shownBy?.preset;
-  const storage = await storeToRead(source);
-  await requireAllowed(request, storage, services, {
-    served,
-    entry,
-    ...(preset === undefined ? {} : { preset }),
-  });
-  const context: Served = { request, storage };
+  const { entry, preset } = shownBy ?? { entry: served, preset: undefined };
+  if (source.settings.serve === 'signed' && !links.isSigned(source, served, query))
+    throw new AccessDeniedError();
+  view.require(preset === undefined ? FILE_KEYS : VARIANT_KEYS, entry, 'file');
 
   const isThumb = shownBy !== undefined && preset === undefined;
   const icon = isThumb ? thumbnails.iconNamed(source, entry.name) : undefined;
-  if (icon !== undefined) return sendIcon(context, icon, FOREVER);
-  if (shownBy === undefined) {
-    requireShownFile(source.settings, entry);
-    return asMissing(() => sendStored(context, entry));
-  }
-  const { stat } = await findItem({ source, storage }, entry, signal, 'file');
-  const shown = await thumbnails.show(source, entry.parent, stat, { preset, signal });
-  if (shown.kind === 'icon') return sendIcon(context, shown.svg);
-  if (shown.kind === 'stored') return sendStored(context, shown.path);
-  if (stat.kind !== 'file') throw new NotFoundError();
-  return sendStored(context, entry, stat);
+  if (icon !== undefined) return sendIcon(request, icon, FOREVER);
+  if (shownBy === undefined) return asMissing(() => sendStored(request, view.file(entry)));
+  const item = await view.look(entry, 'file');
+  const shown = await thumbnails.show(source, entry.parent, item.stat, { preset, signal });
+  if (shown.kind === 'icon') return sendIcon(request, shown.svg);
+  if (shown.kind === 'stored') return sendStored(request, item.drawn(shown.path));
+  if (item.kind !== 'file') throw new NotFoundError();
+  return sendStored(request, item.file, item.stat);
 };

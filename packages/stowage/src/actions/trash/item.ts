@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { OpenSource } from '../../view/open-source.ts';
+import type { Source } from '../../sources/source.ts';
 import type { TrashRecord } from '../../view/trashed.ts';
 import { sourceHeader } from '../listing/each-source.ts';
 
@@ -25,7 +25,7 @@ export const trashItemSchema = z.object({
 
 /** Describes something in the trash. */
 export const trashItem = (
-  { source }: OpenSource,
+  source: Source,
   { id, path, kind, bytes, removedAt, role, subject, replaced }: TrashRecord,
 ): z.output<typeof trashItemSchema> => {
   const { name, path: folder } = sourceHeader(source, path.parent);

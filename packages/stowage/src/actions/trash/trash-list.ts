@@ -2,9 +2,8 @@ import * as z from 'zod';
 import { tendTrash } from '../../changes/tend-trash.ts';
 import { sourceField } from '../../parameters/fields.ts';
 import type { Source } from '../../sources/source.ts';
-import { forBoth } from '../../view/keys.ts';
-import { openedSource, sourcesFor, type OpenSource } from '../../view/open-source.ts';
-import { trashedItems, trashPolicyOf, type TrashRecord } from '../../view/trashed.ts';
+import { forBoth } from '../../view/rights.ts';
+import { trashPolicyOf, type TrashRecord } from '../../view/trashed.ts';
 import { type ActionContext, defineAction } from '../action.ts';
 import { isOfStore, listingMessages, readOneOf, unreachable } from '../listing/each-source.ts';
 import { countField } from '../listing/fields.ts';
@@ -16,7 +15,7 @@ const KEYS = forBoth('TRASH_LIST');
 const MOST = 1000;
 
 interface Found {
-  readonly open: OpenSource;
+  readonly source: Source;
   readonly record: TrashRecord;
 }
 
@@ -45,21 +44,21 @@ class Trashes {
   }
 
   async #begin(source: Source, signal: AbortSignal) {
-    const open = await openedSource(this.#context, source);
-    tendTrash(this.#context, open);
-    const records = trashedItems({ signal }, open, KEYS);
-    return { open, records, first: await records.next() };
+    const view = await this.#context.views.of(source, { signal });
+    tendTrash(this.#context, view);
+    const records = view.allTrashed(KEYS);
+    return { records, first: await records.next() };
   }
 
   async *#visibleIn(source: Source): AsyncGenerator<Found, void, undefined> {
     const { signal, log } = this.#context;
     if (trashPolicyOf(source.settings) === undefined) return;
     try {
-      const { open, records, first } = await readOneOf(this.#sources, source, this.#context, (limited) =>
+      const { records, first } = await readOneOf(this.#sources, source, this.#context, (limited) =>
         this.#begin(source, limited),
       );
       for (let next = first; next.done !== true; next = await records.next())
-        yield { open, record: next.value };
+        yield { source, record: next.value };
     } catch (error) {
       signal.throwIfAborted();
       if (!isOfStore(error)) throw error;
@@ -106,20 +105,20 @@ export const trashListAction = defineAction({
     limit: countField.describe('The most items of a page; never more than 1000.'),
   }),
   result: z.object({ items: z.array(trashItemSchema), messages: listingMessages }),
-  run: async (context, { source, offset = 0, limit = MOST }) => {
+  run: async (context, { source: name, offset = 0, limit = MOST }) => {
     const most = Math.min(limit, MOST);
     const items: z.output<typeof trashItemSchema>[] = [];
-    const sources = sourcesFor(context.sources, source);
+    const sources = context.views.named(name);
     if (most === 0) return { items };
     const trashes = new Trashes(
       context,
       sources.filter(({ settings }) => trashPolicyOf(settings) !== undefined),
     );
     let passed = 0;
-    for await (const { open, record } of trashes.contents()) {
+    for await (const { source, record } of trashes.contents()) {
       passed += 1;
       if (passed <= offset) continue;
-      items.push(trashItem(open, record));
+      items.push(trashItem(source, record));
       if (items.length === most) break;
     }
     return { items, messages: trashes.messages() };

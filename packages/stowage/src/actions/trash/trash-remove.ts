@@ -2,9 +2,8 @@ import * as z from 'zod';
 import { carryOut } from '../../changes/carry-out.ts';
 import { sourceField } from '../../parameters/fields.ts';
 import { SourcePath } from '../../storage/source-path.ts';
-import type { KeysByKind } from '../../view/keys.ts';
-import { openSource } from '../../view/open-source.ts';
-import { requireTrashed, trashedItems, trashPolicyOf } from '../../view/trashed.ts';
+import type { KeysByKind } from '../../view/rights.ts';
+import { trashPolicyOf } from '../../view/trashed.ts';
 import { defineAction, doneSchema } from '../action.ts';
 import { trashIdField } from './item.ts';
 
@@ -27,9 +26,9 @@ export const trashRemoveAction = defineAction({
   parameters: z.object({ source: sourceField, id: trashIdField }),
   result: doneSchema,
   run: async (context, input) => {
-    const open = await openSource(context, input.source);
-    const record = await requireTrashed(context, open, REMOVE_KEYS, input.id);
-    await carryOut(context, { type: 'erase', open, path: record.path, record });
+    const view = await context.views.open(input.source);
+    const record = await view.trashed(REMOVE_KEYS, input.id);
+    await carryOut(context, { type: 'erase', open: view, path: record.path, record });
     return {};
   },
 });
@@ -51,14 +50,19 @@ export const trashEmptyAction = defineAction({
   parameters: z.object({ source: sourceField }),
   result: z.object({ removed: z.int().describe('How many items were removed.') }),
   run: async (context, input) => {
-    const open = await openSource(context, input.source);
-    if (trashPolicyOf(open.source.settings) === undefined) return { removed: 0 };
-    const items = trashedItems(context, open, EMPTY_KEYS);
+    const view = await context.views.open(input.source);
+    if (trashPolicyOf(view.source.settings) === undefined) return { removed: 0 };
+    const items = view.allTrashed(EMPTY_KEYS);
     const { value: first } = await items.next();
     // Where nothing would go, the host is not asked.
     if (first === undefined) return { removed: 0 };
     const records = all(first, items);
-    const erased = await carryOut(context, { type: 'emptyTrash', open, path: SourcePath.root, records });
+    const erased = await carryOut(context, {
+      type: 'emptyTrash',
+      open: view,
+      path: SourcePath.root,
+      records,
+    });
     return { removed: erased.length };
   },
 });

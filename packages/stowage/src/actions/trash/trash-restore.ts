@@ -1,10 +1,8 @@
 import * as z from 'zod';
 import { carryOut } from '../../changes/carry-out.ts';
 import { pathField, sourceField } from '../../parameters/fields.ts';
-import { forBoth, RESTORE_KEYS } from '../../view/keys.ts';
-import { openSource } from '../../view/open-source.ts';
+import { forBoth, RESTORE_KEYS } from '../../view/rights.ts';
 import { requireReachable } from '../../view/reserved.ts';
-import { requireTrashed } from '../../view/trashed.ts';
 import { defineAction } from '../action.ts';
 import { sourceHeader } from '../listing/each-source.ts';
 import { trashIdField } from './item.ts';
@@ -34,13 +32,13 @@ export const trashRestoreAction = defineAction({
     name: z.string().describe('The name that it has got.'),
   }),
   run: async (context, input) => {
-    const open = await openSource(context, input.source);
-    const record = await requireTrashed(context, open, ORIGIN_KEYS, input.id);
+    const view = await context.views.open(input.source);
+    const record = await view.trashed(ORIGIN_KEYS, input.id);
     const folder = input.path ?? record.path.parent;
-    requireReachable(open.source.settings, folder);
+    requireReachable(view.source.settings, folder);
     const wanted = folder.child(record.path.name);
-    const [restored] = await carryOut(context, { type: 'restore', open, path: wanted, record });
+    const [restored] = await carryOut(context, { type: 'restore', open: view, path: wanted, record });
     const { parent, name } = restored?.path ?? wanted;
-    return { path: sourceHeader(open.source, parent).path, name };
+    return { path: sourceHeader(view.source, parent).path, name };
   },
 });

@@ -1,13 +1,9 @@
 import { ArchiveLimitError } from '../../errors/errors.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { walkTree, type FolderView } from '../../storage/tree-walk.ts';
 import type { ActionContext } from '../action.ts';
 import { FileAnswer } from '../file-answer.ts';
-import { findItem, ruleExtension } from '../../view/item.ts';
-import { isBounded, visibleEntries, visibleFolders } from '../../view/visibility.ts';
-import type { OpenSource } from '../../view/open-source.ts';
-import { reservedPattern } from '../../view/reserved.ts';
+import type { SourceView } from '../../view/source-view.ts';
 import { PlannedEntries } from './planned-entries.ts';
 import { PortableNames } from './portable-names.ts';
 import { zipBatches } from './zip-batches.ts';
@@ -20,46 +16,23 @@ export interface DownloadOfMany {
   readonly names: readonly string[];
 }
 
-/** What is sent of a folder: what its listing shows, as far as the role may download it. */
-const viewOf =
-  ({ source: { settings }, access }: OpenSource) =>
-  (folder: SourcePath): FolderView => {
-    const isListed = access.allows('FILES', folder);
-    const isVisibleFolder = visibleFolders(settings, access, folder);
-    const isVisible = visibleEntries(settings, access, folder, {
-      folders: true,
-      onlyImages: false,
-      filterWord: undefined,
-    });
-    return {
-      enters: (entry) => isVisibleFolder(entry) && isBounded(folder, entry.name),
-      wants: (entry) =>
-        isListed &&
-        isVisible(entry) &&
-        isBounded(folder, entry.name) &&
-        access.allows(KEY, folder.child(entry.name), ruleExtension(folder.child(entry.name), entry.kind)),
-    };
-  };
-
 /** The entries of an archive, as far as its limits go. */
 class ArchivePlan {
   readonly #entries = new PlannedEntries();
   readonly #names = new PortableNames();
-  readonly #open: OpenSource;
+  readonly #view: SourceView;
   readonly #folder: SourcePath;
-  readonly #signal: AbortSignal;
   #bytes = 0;
   #seen = 0;
 
-  constructor(open: OpenSource, folder: SourcePath, signal: AbortSignal) {
-    this.#open = open;
+  constructor(view: SourceView, folder: SourcePath) {
+    this.#view = view;
     this.#folder = folder;
-    this.#signal = signal;
   }
 
   /** @throws ArchiveLimitError */
   add(path: SourcePath, { kind, size, modifiedAt }: Pick<Entry, 'kind' | 'size' | 'modifiedAt'>): void {
-    const { zipLimits } = this.#open.source.settings;
+    const { zipLimits } = this.#view.source.settings;
     this.#bytes += size ?? 0;
     if (this.#entries.count === zipLimits.entries || this.#bytes > zipLimits.bytes)
       throw new ArchiveLimitError();
@@ -72,15 +45,12 @@ class ArchivePlan {
 
   /** Adds what lies below a folder. @throws ArchiveLimitError */
   async addBelow(folder: SourcePath): Promise<void> {
-    const { storage, source } = this.#open;
-    const { zipLimits, searchLimits } = source.settings;
-    const pages = walkTree(storage, folder, {
+    const { zipLimits, searchLimits } = this.#view.source.settings;
+    const pages = this.#view.walk(folder, {
+      key: KEY,
       detail: 'full',
       words: [],
-      never: reservedPattern(source.settings),
       most: zipLimits.entries + 1,
-      view: viewOf(this.#open),
-      signal: this.#signal,
     });
     for await (const { found, seen } of pages) {
       for (const { path, entry } of found) this.add(path, entry);
@@ -93,7 +63,7 @@ class ArchivePlan {
   /** The entries to be sent. To be asked for once. */
   batches(): Iterable<ZipBatch> {
     const planned = { entries: this.#entries, names: this.#names };
-    return zipBatches(this.#open.storage, this.#folder, planned, this.#signal);
+    return zipBatches(this.#view, this.#folder, planned);
   }
 }
 
@@ -105,23 +75,20 @@ class ArchivePlan {
  */
 export const downloadMany = async (
   { signal, isHead, services }: ActionContext,
-  open: OpenSource,
+  view: SourceView,
   { folder, names }: DownloadOfMany,
 ): Promise<FileAnswer> => {
   const named = names.map((name) => folder.child(name));
   const paths = [...new Map(named.map((path) => [path.toString(), path])).values()];
   // Before the store is asked: whoever is denied does not learn what exists.
-  for (const path of paths) open.access.require(KEY, path, ruleExtension(path, 'file'));
-  const plan = new ArchivePlan(open, folder, signal);
+  for (const path of paths) view.require(KEY, path, 'file');
+  const plan = new ArchivePlan(view, folder);
   // A walk through folders costs as much as a search.
   const leave = await services.searches.take(signal);
   try {
     for (const path of paths) {
-      const { stat } = await findItem(open, path, signal);
-      if (stat.kind === 'folder') {
-        open.access.require(KEY, path);
-        open.access.require('FOLDERS', path);
-      }
+      const { stat } = await view.look(path);
+      if (stat.kind === 'folder') view.require([KEY, 'FOLDERS'], path, 'folder');
       plan.add(path, stat);
       // Headers depend on nothing that lies below.
       if (stat.kind === 'folder' && !isHead) await plan.addBelow(path);
@@ -130,8 +97,8 @@ export const downloadMany = async (
     leave();
   }
   const [only] = paths;
-  const name = (paths.length === 1 ? only?.name : folder.name) || open.source.title || open.source.name;
-  const { bytes } = open.source.settings.zipLimits;
+  const name = (paths.length === 1 ? only?.name : folder.name) || view.source.title || view.source.name;
+  const { bytes } = view.source.settings.zipLimits;
   return new FileAnswer({
     filename: `${name}.zip`,
     contentType: 'application/zip',

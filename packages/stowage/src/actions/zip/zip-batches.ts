@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { ReadResult, ReusedMemory, ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
+import type { ReadResult, ReusedMemory, SourceView } from '../../view/source-view.ts';
 import type { PlannedEntries, PlannedEntry } from './planned-entries.ts';
 import type { PortableNames } from './portable-names.ts';
 import type { OpenedFile, WholeFile, ZipBatch, ZipEntry } from './zip-stream.ts';
@@ -53,23 +53,21 @@ const contentOf = (read: ReadResult): Promise<Uint8Array> | Readable | Uint8Arra
 
 /** Puts small files that come after each other together. */
 class Batches {
-  readonly #storage: ReadableStore;
-  readonly #signal: AbortSignal;
+  readonly #view: SourceView;
   readonly #paths: Paths;
   readonly #names: PortableNames;
   /** Of batches that are over. */
   readonly #spare: ReusedMemory[] = [];
 
-  constructor(storage: ReadableStore, root: SourcePath, names: PortableNames, signal: AbortSignal) {
-    this.#storage = storage;
-    this.#signal = signal;
+  constructor(view: SourceView, root: SourcePath, names: PortableNames) {
+    this.#view = view;
     this.#paths = new Paths(root);
     this.#names = names;
   }
 
   *of(entries: Iterable<PlannedEntry>): Generator<ZipBatch, void, undefined> {
     // A store that reads many at once is asked for many; others are asked for one after the other.
-    const most = this.#storage.readMany === undefined ? 1 : BATCH_FILES;
+    const most = this.#view.readsMany ? BATCH_FILES : 1;
     let batch: Located[] = [];
     let bytes = 0;
     for (const entry of entries) {
@@ -121,7 +119,7 @@ class Batches {
     bytesUpTo: number,
     memory: ReusedMemory,
   ): Promise<readonly (WholeFile | undefined)[]> | undefined {
-    const reading = this.#storage.readMany?.(paths, { bytesUpTo, memory, signal: this.#signal });
+    const reading = this.#view.readMany(paths, { bytesUpTo, memory });
     return reading?.then((files) => files.map((file) => file && { ...file.stat, content: file.bytes }));
   }
 
@@ -138,7 +136,7 @@ class Batches {
   }
 
   async #open(path: SourcePath): Promise<OpenedFile> {
-    const read = await this.#storage.read(path, { signal: this.#signal, bytesUpTo: SMALL_BYTES });
+    const read = await this.#view.file(path).open({ bytesUpTo: SMALL_BYTES });
     const { size, modifiedAt } = read.stat;
     return { size, modifiedAt, content: await contentOf(read) };
   }
@@ -146,8 +144,7 @@ class Batches {
 
 /** Entries below `root` in batches for an archive. They are forgotten as they are taken. */
 export const zipBatches = (
-  storage: ReadableStore,
+  view: SourceView,
   root: SourcePath,
   { entries, names }: { readonly entries: PlannedEntries; readonly names: PortableNames },
-  signal: AbortSignal,
-): Iterable<ZipBatch> => new Batches(storage, root, names, signal).of(entries.take());
+): Iterable<ZipBatch> => new Batches(view, root, names).of(entries.take());

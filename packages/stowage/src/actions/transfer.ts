@@ -1,0 +1,118 @@
+import * as z from 'zod';
+import { carryOut } from '../changes/carry-out.ts';
+import { incomingName } from '../changes/incoming.ts';
+import { IntoItselfError } from '../errors/errors.ts';
+import { itemPathField, pathField, sourceField } from '../parameters/fields.ts';
+import type { EntryKind } from '../storage/entry.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { Item } from '../view/item.ts';
+import { itemKey, requireBothLocations } from '../view/rights.ts';
+import type { SourceView } from '../view/source-view.ts';
+import { type ActionContext, defineAction } from './action.ts';
+import { forEachItem, itemsDoneSchema, requireOneOrSeveral, severalOf } from './many.ts';
+
+/** `source` is where things go; `fromSource`, where they come from, is the same when absent. */
+const parameters = z
+  .object({
+    source: sourceField,
+    fromSource: sourceField.describe('The source that `from` lies in; `source` when absent.'),
+    path: pathField,
+    from: itemPathField.optional(),
+    froms: severalOf(itemPathField).describe('Several files or folders, in place of `from`.'),
+  })
+  .superRefine(requireOneOrSeveral('from', 'froms'));
+
+/** The sources of a copy or move, and the folder that things go into. */
+interface Way {
+  readonly from: SourceView;
+  readonly to: SourceView;
+  readonly folder: SourcePath;
+}
+
+/** Checks the key at both ends. `kind`: what the item is, or what the request takes it for. */
+const requireWay = (way: Way, verb: 'COPY' | 'MOVE', wanted: SourcePath, kind: EntryKind): void => {
+  const to = way.folder.child(wanted.name);
+  requireBothLocations(way, itemKey(kind, verb), { from: wanted, to, kind });
+};
+
+/** Copies what the action is named after, and nothing else. */
+const findToCopy = (way: Way, path: SourcePath, kind: EntryKind): Promise<Item> => {
+  requireWay(way, 'COPY', path, kind);
+  return way.from.find(itemKey(kind, 'COPY'), path, kind);
+};
+
+/** Moves files and folders alike. */
+const findToMove = (way: Way, path: SourcePath, expected: EntryKind): Promise<Item> =>
+  way.from.findEither(path, expected, (kind) => requireWay(way, 'MOVE', path, kind));
+
+const transferOne = async (
+  context: ActionContext,
+  type: 'copy' | 'move',
+  way: Way,
+  item: Item,
+): Promise<void> => {
+  const { from, to, folder } = way;
+  const { stat, path: wanted } = item;
+  // Also under another spelling where the store ignores letter case, and through another source.
+  if (stat.kind === 'folder' && from.contains(wanted, to, folder)) throw new IntoItselfError();
+  await to.requireFolder(folder, 'destination folder');
+  const name = from.source === to.source ? wanted.name : incomingName(to.source.settings, stat);
+  await carryOut(context, { type, from, open: to, item, path: folder.child(name) });
+};
+
+const transfer =
+  (type: 'copy' | 'move', kind: EntryKind) =>
+  async (
+    context: ActionContext,
+    { path: folder, from: one, froms: several, source, fromSource }: z.output<typeof parameters>,
+  ): ReturnType<typeof forEachItem> => {
+    const to = await context.views.open(source);
+    const from = fromSource === undefined ? to : await context.views.open(fromSource);
+    const way = { from, to, folder };
+    const find = type === 'copy' ? findToCopy : findToMove;
+    return forEachItem(context, { one, several, nameOf: String }, async (path) =>
+      transferOne(context, type, way, await find(way, path, kind)),
+    );
+  };
+
+const shared = { changes: true, parameters, result: itemsDoneSchema } as const;
+
+/** Copies a file; a taken name gets a number: `a (1).jpg`. */
+export const fileCopyAction = defineAction({
+  ...shared,
+  name: 'fileCopy',
+  summary:
+    'Copies a file into a folder, also of another source (`fromSource`); where the name is taken the copy ' +
+    'gets a number.',
+  run: transfer('copy', 'file'),
+});
+
+/** Copies a folder with all it holds; a taken name gets a number: `photos (1)`. */
+export const folderCopyAction = defineAction({
+  ...shared,
+  name: 'folderCopy',
+  summary:
+    'Copies a folder with its contents, also into another source (`fromSource`); where the name is taken ' +
+    'the copy gets a number.',
+  run: transfer('copy', 'folder'),
+});
+
+const movingKeys = { file: ['FILE_MOVE'], folder: ['FOLDER_MOVE'] };
+
+/** Moves a file or folder into another folder. */
+export const fileMoveAction = defineAction({
+  ...shared,
+  name: 'fileMove',
+  keys: movingKeys,
+  summary: 'Moves a file or folder into another folder, also of another source (`fromSource`).',
+  run: transfer('move', 'file'),
+});
+
+/** Moves a folder or file into another folder. */
+export const folderMoveAction = defineAction({
+  ...shared,
+  name: 'folderMove',
+  keys: movingKeys,
+  summary: 'Moves a folder or file into another folder, also of another source (`fromSource`).',
+  run: transfer('move', 'folder'),
+});

@@ -1,0 +1,147 @@
+import { extensionOf } from '../basics/content/extension.ts';
+import { withoutCase } from '../basics/content/letter-case.ts';
+import type { Source } from '../sources/source.ts';
+import type { Entry } from '../storage/entry.ts';
+import type { ListOptions, ReadableStore } from '../storage/readable.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { Item, type ItemHost, ViewedFile, type Life } from './item.ts';
+import { reservedNames } from './reserved.ts';
+import type { Rights } from './rights.ts';
+
+type Test = (entry: Entry) => boolean;
+
+/** What a listing shows of what the settings and the access rules allow. */
+export interface Wanted {
+  readonly folders: boolean;
+  /** Files that are no images are left out. Folders stay. */
+  readonly onlyImages: boolean;
+  /** Names that do not hold this word are left out, whatever the letter case. Undefined: all stay. */
+  readonly filterWord: string | undefined;
+}
+
+const EVERYTHING: Wanted = { folders: true, onlyImages: false, filterWord: undefined };
+
+const nameTest = (word: string | undefined): Test => {
+  if (word === undefined) return () => true;
+  const wanted = withoutCase(word);
+  return ({ name }) => withoutCase(name).includes(wanted);
+};
+
+/** Paths of fewer segments and letters are short enough in any script. */
+const FEW_SEGMENTS = 50;
+const FEW_LETTERS = 500;
+
+/** One folder of a source, as a requester may see it. Its rules are compiled once, not for each entry. */
+export class FolderView {
+  readonly source: Source;
+  readonly path: SourcePath;
+  readonly #storage: ReadableStore;
+  readonly #rights: Rights;
+  readonly #life: Life;
+  readonly #host: ItemHost;
+  readonly #tests = new Map<string, ReturnType<Rights['inFolder']>>();
+
+  constructor(source: Source, path: SourcePath, storage: ReadableStore, rights: Rights, life: Life) {
+    this.source = source;
+    this.path = path;
+    this.#storage = storage;
+    this.#rights = rights;
+    this.#life = life;
+    this.#host = {
+      source,
+      folder: path,
+      may: (key, entry, at) => (at === undefined ? this.may(key, entry) : rights.may(key, at, entry.kind)),
+      fileAt: (at) => new ViewedFile(storage, at, life),
+    };
+  }
+
+  /** What the rules say of an entry of the folder. */
+  may(key: string, entry: Pick<Entry, 'name' | 'kind'>): boolean {
+    let test = this.#tests.get(key);
+    if (test === undefined) {
+      test = this.#rights.inFolder(key, this.path);
+      this.#tests.set(key, test);
+    }
+    return test(entry);
+  }
+
+  /** Whether a sub-folder is shown: not reserved, and the rules let the role list folders at its path. */
+  showsFolders(): Test {
+    const isReserved = reservedNames(this.source.settings);
+    return (entry) => entry.kind === 'folder' && !isReserved(entry.name) && this.may('FOLDERS', entry);
+  }
+
+  /**
+   * Whether an entry appears in the listing. Reserved names, files of other extensions than the source's, and
+   * what an access rule about paths or extensions denies, never do.
+   */
+  shows(wanted: Wanted = EVERYTHING): Test {
+    const { settings } = this.source;
+    const isReserved = reservedNames(settings);
+    const isFolder = this.showsFolders();
+    const hasWord = nameTest(wanted.filterWord);
+    const images = new Set(settings.imageExtensions);
+    const extensions = new Set(
+      settings.extensions.filter((extension) => !wanted.onlyImages || images.has(extension)),
+    );
+    const isFile: Test = ({ name }) => extensions.has(extensionOf(name) ?? '') && !isReserved(name);
+    return (entry) =>
+      (entry.kind === 'folder' ? wanted.folders && isFolder(entry) : isFile(entry)) &&
+      hasWord(entry) &&
+      this.may('FILES', entry);
+  }
+
+  /** Whether a request could name the entry: its path is not too long or too deep. */
+  isNameable(name: string): boolean {
+    const isShort =
+      this.path.segments.length < FEW_SEGMENTS && this.path.toString().length + name.length < FEW_LETTERS;
+    if (isShort) return true;
+    try {
+      this.path.child(name);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * The entries that its listing shows, in pages and in the store's order; opens no file.
+   * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted
+   */
+  async *pages(
+    wanted: Wanted | 'folders',
+    options: Omit<ListOptions, 'signal' | 'startingWith'>,
+  ): AsyncGenerator<readonly Entry[], void, undefined> {
+    const { signal } = this.#life;
+    const isShown = wanted === 'folders' ? this.showsFolders() : this.shows(wanted);
+    for await (const page of this.#storage.list(this.path, { ...options, signal })) {
+      signal.throwIfAborted();
+      yield page.filter(isShown);
+    }
+  }
+
+  /** Whether the store can be asked for some of its entries at less than for all. */
+  get isAskedCheaply(): boolean {
+    return this.#storage.statMany !== undefined;
+  }
+
+  /**
+   * Entries as the store describes them now, where it can be asked for many. What was removed or became of
+   * another kind since its name was read stays, as it was read: a page must not be shorter than asked while
+   * more entries follow, because clients take that for the end.
+   */
+  async described(entries: readonly Entry[]): Promise<readonly Entry[]> {
+    if (this.#storage.statMany === undefined || entries.length === 0) return entries;
+    const names = entries.map(({ name }) => name);
+    const found = await this.#storage.statMany(this.path, names, { signal: this.#life.signal });
+    return entries.map((entry, index) => {
+      const known = found[index];
+      return known?.kind === entry.kind ? known : entry;
+    });
+  }
+
+  /** An entry of `pages` or a walk. */
+  item<Known extends Entry>(entry: Known, path?: SourcePath): Item<Known> {
+    return new Item(this.#host, entry, path);
+  }
+}

@@ -1,0 +1,142 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Settings } from '../config/settings.ts';
+import { InvalidParametersError, UnknownSourceError } from '../errors/errors.ts';
+import type { Thumbnails, Variants } from '../pictures/kept/thumbnails.ts';
+import { seenFrom } from '../sources/own-address.ts';
+import type { Source, SourceSet } from '../sources/source.ts';
+import type { Entry } from '../storage/entry.ts';
+import { SourcePath } from '../storage/source-path.ts';
+import type { Item } from './item.ts';
+import { VARIANT_KEYS } from './rights.ts';
+
+/**
+ * The links of one connector to the files that it serves. They are made of items, as their requester may see
+ * them: in `signed` sources, one to what the rules do not let them download has no signature, or is not made.
+ */
+export interface Links {
+  /**
+   * `baseurl` and the encoded path, in `signed` sources with a signature that is good for
+   * `signedUrlLifetime`, and up to a twentieth less, so that browsers meet the same link again. Some 5 µs.
+   */
+  to(item: Item<Entry>): string;
+  /**
+   * The address of a file that was just written, as `newPath` has it: where the service does not serve it,
+   * joined as clients join it, with names that are not encoded.
+   */
+  toWritten(item: Item<Entry>): string;
+  /** Undefined where links are made of `baseurl` and names, and to what the requester may not have. */
+  listed(item: Item<Entry>): string | undefined;
+  /** The link of what shows an item, by its path relative to the folder; an icon is for everybody. */
+  thumb(item: Item<Entry>, relative: string | undefined): string | undefined;
+  variants(item: Item<Entry>, relative: Variants): Variants | undefined;
+  /** Whether the query of a link has a signature of this path that has not expired. */
+  isSigned(source: Source, path: SourcePath, query: string): boolean;
+  readonly urlFor: (settings: Pick<Settings, 'publicUrl'>, sources: SourceSet) => UrlFor;
+}
+
+/**
+ * The link of a file of a configured source, for pages that the host makes itself. In `signed` sources it is
+ * good for `lifetime` seconds (default: `signedUrlLifetime`). `base` is where the connector is mounted
+ * (default: `publicUrl`, else the root of the host).
+ * @throws UnknownSourceError, UnsafePathError, InvalidParametersError for a lifetime that is not a whole number of
+ *   seconds
+ */
+export type UrlFor = (
+  source: string,
+  path: string,
+  options?: { readonly lifetime?: number | undefined; readonly base?: string | undefined },
+) => string;
+
+/** A path as it stands in a URL. */
+export const encodedPath = (path: SourcePath): string => path.segments.map(encodeURIComponent).join('/');
+
+/** Names below the folder are encoded; an entry itself is not. */
+const below = (folder: SourcePath, relative: string): SourcePath =>
+  relative
+    .split('/')
+    .map((name, index, names) => (names.length > 1 && index > 0 ? decodeURIComponent(name) : name))
+    .reduce((path, name) => path.below(name), folder);
+
+/** What a link is good for: one path of one source until a moment, in seconds since 1970. */
+const digest = (
+  key: string,
+  { key: source, scope = '' }: Source,
+  path: SourcePath,
+  expires: number,
+): Buffer =>
+  createHmac('sha256', key)
+    // JSON keeps the parts apart: no two links have one text.
+    .update(JSON.stringify([scope, source, path.toString(), expires]))
+    .digest();
+
+/**
+ * Twelve digits reach further than any clock; what stands behind the signature (`?_tmst=…`, as the client
+ * adds it) does not count.
+ */
+const QUERY = /(?:^|&)expires=(\d{1,12})&signature=([\w-]{43})(?![\w-])/u;
+
+const isOfSigned = ({ source }: Item<Entry>): boolean => source.settings.serve === 'signed';
+
+/** Makes the links of one connector. The first key signs, all of them are accepted. `now` in milliseconds. */
+export const createLinks = (
+  keys: readonly string[],
+  { iconNamed }: Pick<Thumbnails, 'iconNamed'>,
+  now: () => number = Date.now,
+): Links => {
+  const plain = (source: Source, path: SourcePath): string => source.baseurl + encodedPath(path);
+
+  const signed = (source: Source, path: SourcePath, lifetime = source.settings.signedUrlLifetime): string => {
+    const [key] = keys;
+    // The configuration is refused when a signed source has no key.
+    if (source.settings.serve !== 'signed' || key === undefined) return plain(source, path);
+    const step = Math.max(1, Math.floor(lifetime / 20));
+    const expires = Math.floor(now() / 1000 / step) * step + lifetime;
+    const signature = digest(key, source, path, expires).toString('base64url');
+    return `${plain(source, path)}?expires=${String(expires)}&signature=${signature}`;
+  };
+
+  const links: Links = {
+    to: (item) => (item.opensBy() ? signed : plain)(item.source, item.path),
+    toWritten: (item) =>
+      item.source.settings.serve === 'off' ? `${item.source.baseurl}${item.path.toString()}` : links.to(item),
+    listed: (item) => (isOfSigned(item) && item.opensBy() ? signed(item.source, item.path) : undefined),
+    thumb: (item, relative) => {
+      if (!isOfSigned(item) || relative === undefined) return relative;
+      const path = below(item.folder, relative);
+      const isIcon = item.kind === 'folder' || iconNamed(item.source, path.name) !== undefined;
+      return isIcon || item.opensBy() ? signed(item.source, path) : undefined;
+    },
+    variants: (item, relative) => {
+      if (!item.opensBy(VARIANT_KEYS)) return undefined;
+      if (!isOfSigned(item)) return relative;
+      const made = Object.entries(relative).map(([preset, path]) => [
+        preset,
+        signed(item.source, below(item.folder, path)),
+      ]);
+      return Object.fromEntries(made) as Variants;
+    },
+    isSigned: (source, path, query) => {
+      const [, seconds, signature] = QUERY.exec(query) ?? [];
+      if (seconds === undefined || signature === undefined) return false;
+      const expires = Number(seconds);
+      const given = Buffer.from(signature, 'base64url');
+      // Every key is tried, whatever the others say: the time does not tell which one fits.
+      const fits = keys.filter((key) => {
+        const expected = digest(key, source, path, expires);
+        return given.length === expected.length && timingSafeEqual(given, expected);
+      });
+      return fits.length > 0 && expires * 1000 > now();
+    },
+    urlFor:
+      ({ publicUrl }, sources) =>
+      (name, path, { lifetime, base = publicUrl ?? '' } = {}) => {
+        const mount = base.replace(/\/$/u, '');
+        const source = seenFrom({ mount, hosts: [] }, sources, undefined).find(name);
+        if (source === undefined) throw new UnknownSourceError();
+        if (lifetime !== undefined && !(Number.isSafeInteger(lifetime) && lifetime > 0))
+          throw new InvalidParametersError('lifetime: must be a whole number of seconds, and more than none');
+        return signed(source, SourcePath.parse(path), lifetime);
+      },
+  };
+  return links;
+};

@@ -1,0 +1,272 @@
+import type { Access } from '../access/access.ts';
+import { hasAllowedExtension } from '../basics/content/extension.ts';
+import { NotFoundError, UnknownSourceError, WrongKindError } from '../errors/errors.ts';
+import type { Source, SourceSet } from '../sources/source.ts';
+import type { StorageAdapter } from '../storage/adapter.ts';
+import type { Entry, EntryKind, Stat } from '../storage/entry.ts';
+import { containsLocation } from '../storage/location.ts';
+import type { ReadableStore, ReadManyOptions, ReadResult, ReusedMemory } from '../storage/readable.ts';
+import { SourcePath } from '../storage/source-path.ts';
+import { walkTree, type FoundEntry, type TreeWalkOptions, type WalkPage } from '../storage/tree-walk.ts';
+import { FolderView } from './folder-view.ts';
+import { type Item, type Life, missing, ViewedFile } from './item.ts';
+import { requireReachable, reservedNames, reservedPattern } from './reserved.ts';
+import { type KeysByKind, Rights } from './rights.ts';
+import { findTrashed, listTrashed, type TrashRecord } from './trashed.ts';
+import { WRITABLE } from './writable.ts';
+
+const WRONG_KIND: Readonly<Record<EntryKind, string>> = {
+  file: 'This is a folder, not a file.',
+  folder: 'This is a file, not a folder.',
+};
+
+/** What a walk through a folder shows. */
+export interface Walk extends Pick<
+  TreeWalkOptions,
+  'after' | 'detail' | 'words' | 'most' | 'onUnreadable' | 'signal'
+> {
+  /** The access key that each entry needs; folders are not entered where it is denied for all below them. */
+  readonly key: string;
+  readonly isWanted?: (entry: Entry) => boolean;
+}
+
+/**
+ * One source as one requester may see it. What is hidden, reserved, of another extension or denied does not
+ * exist here. Actions have no other way to a store.
+ */
+export class SourceView extends Rights {
+  readonly source: Source;
+  readonly [WRITABLE]: StorageAdapter;
+  readonly #life: Life;
+
+  constructor(source: Source, storage: StorageAdapter, access: Access, life: Life) {
+    // Rules about paths hold for every spelling that the store takes for the same path.
+    super(storage.capabilities.caseSensitive ? access : access.foldingCase());
+    this.source = source;
+    this[WRITABLE] = storage;
+    this.#life = life;
+  }
+
+  /** Undefined where nothing lies, where nothing may be seen, or where the path leads through a file. */
+  async #statOf(path: SourcePath): Promise<Stat | undefined> {
+    if (path.segments.some(reservedNames(this.source.settings))) return undefined;
+    try {
+      return await this[WRITABLE].stat(path, { signal: this.#life.signal });
+    } catch (error) {
+      if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
+      throw error;
+    }
+  }
+
+  #folder(path: SourcePath): FolderView {
+    return new FolderView(this.source, path, this[WRITABLE], this, this.#life);
+  }
+
+  /** A folder that may be there. @throws NotFoundError where it lies in something reserved */
+  folder(path: SourcePath): FolderView {
+    requireReachable(this.source.settings, path);
+    return this.#folder(path);
+  }
+
+  /**
+   * Looks up an entry as the listing would show it. Rules of actions are not asked. `kind` is what the request
+   * takes it for.
+   * @throws NotFoundError, which says whether the item or its folder is missing
+   */
+  async look(path: SourcePath, kind?: EntryKind): Promise<Item> {
+    const stat = await this.#statOf(path);
+    if (stat === undefined) {
+      const parent = await this.#statOf(path.parent);
+      if (parent?.kind === 'folder') throw missing(kind ?? 'file or folder');
+      throw missing(kind === 'folder' ? 'parent folder' : 'folder');
+    }
+    // Listings leave such files out (`.env`, `id_rsa`), so no action may find them either.
+    if (stat.kind === 'file' && !hasAllowedExtension(path.name, this.source.settings.extensions))
+      throw missing(kind ?? 'file or folder');
+    return this.#folder(path.parent).item(stat, path);
+  }
+
+  /**
+   * The file or folder that an action was asked to work on. Access is checked before the store is asked, so
+   * that a denied request does not learn what exists.
+   * @throws AccessDeniedError, NotFoundError, WrongKindError
+   */
+  async find(key: string, path: SourcePath, kind: EntryKind): Promise<Item> {
+    this.require(key, path, kind);
+    const item = await this.look(path, kind);
+    if (item.kind !== kind) throw new WrongKindError(WRONG_KIND[kind]);
+    return item;
+  }
+
+  /**
+   * Finds an item of either kind. `check` decides by what it is, and by `expected` when nothing is there, so
+   * that a denied request does not learn what exists.
+   * @throws NotFoundError, and what `check` throws
+   */
+  async findEither(path: SourcePath, expected: EntryKind, check: (kind: EntryKind) => void): Promise<Item> {
+    let item: Item;
+    try {
+      item = await this.look(path);
+    } catch (error) {
+      if (error instanceof NotFoundError) check(expected);
+      throw error;
+    }
+    check(item.kind);
+    return item;
+  }
+
+  /**
+   * Makes sure that a folder exists before something is put into it: stores would create it in passing.
+   * @throws NotFoundError, also where a file has the path
+   */
+  async requireFolder(path: SourcePath, what: 'folder' | 'destination folder' = 'folder'): Promise<void> {
+    if ((await this.#statOf(path))?.kind !== 'folder') throw missing(what);
+  }
+
+  /** A file that may be there: for what opens it at once. @throws NotFoundError where no listing shows it */
+  file(path: SourcePath): ViewedFile {
+    const { settings } = this.source;
+    const isHidden = path.segments.some(reservedNames(settings));
+    if (isHidden || !hasAllowedExtension(path.name, settings.extensions)) throw missing('file');
+    return new ViewedFile(this[WRITABLE], path, this.#life);
+  }
+
+  /** Whether `readMany` is worth while. */
+  get readsMany(): boolean {
+    return this[WRITABLE].readMany !== undefined;
+  }
+
+  /** @see ReadableStore.readMany @throws NotFoundError as `file` */
+  readMany(
+    paths: readonly SourcePath[],
+    options: Omit<ReadManyOptions, 'signal'>,
+  ): ReturnType<NonNullable<ReadableStore['readMany']>> | undefined {
+    for (const path of paths) this.file(path);
+    return this[WRITABLE].readMany?.(paths, { ...options, signal: this.#life.signal });
+  }
+
+  /** A file that has just been stored. */
+  stored(path: SourcePath, stat: Stat): Item {
+    return this.#folder(path.parent).item(stat, path);
+  }
+
+  /** The first name in a folder that fits: a variant may not say what it was made of. */
+  async findName(folder: SourcePath, fits: (name: string) => boolean): Promise<string | undefined> {
+    for await (const entries of this[WRITABLE].list(folder, { signal: this.#life.signal })) {
+      const found = entries.find(({ name }) => fits(name));
+      if (found !== undefined) return found.name;
+    }
+    return undefined;
+  }
+
+  /**
+   * What listings show below a folder, in the order of the walk, as far as the key is allowed.
+   * @throws NotFoundError, errors of the store, the signal's reason
+   */
+  walk(folder: SourcePath, { key, isWanted = () => true, ...options }: Walk): AsyncIterable<WalkPage> {
+    return walkTree(this[WRITABLE], folder, {
+      signal: this.#life.signal,
+      ...options,
+      never: reservedPattern(this.source.settings),
+      view: (path) => {
+        const view = this.#folder(path);
+        const [isShown, isFolder] = [view.shows(), view.showsFolders()];
+        const isListed = this.may('FILES', path, 'folder');
+        return {
+          enters: (entry) =>
+            isFolder(entry) && view.isNameable(entry.name) && this.mayAllow(key, path.child(entry.name)),
+          wants: (entry) =>
+            isListed &&
+            isWanted(entry) &&
+            isShown(entry) &&
+            view.isNameable(entry.name) &&
+            view.may(key, entry),
+        };
+      },
+    });
+  }
+
+  /** Whether one path is the other or lies in it, perhaps in another source that shows the same entries. */
+  contains(path: SourcePath, other: SourceView, inner: SourcePath): boolean {
+    return containsLocation({ storage: this[WRITABLE], path }, { storage: other[WRITABLE], path: inner });
+  }
+
+  /** Asks the store for a sign of life. Costs one request. @throws any error of the store */
+  async requireAnswer(): Promise<void> {
+    const storage = this[WRITABLE];
+    const options = { signal: this.#life.signal };
+    await (storage.checkRoot?.(options) ?? storage.stat(SourcePath.root, options));
+  }
+
+  /** @see findTrashed */
+  trashed(keys: KeysByKind, id: string): Promise<TrashRecord> {
+    return findTrashed(this, this[WRITABLE], { keys, id, signal: this.#life.signal });
+  }
+
+  /** @see listTrashed */
+  allTrashed(keys: KeysByKind): AsyncGenerator<TrashRecord, void, undefined> {
+    return listTrashed(this, this[WRITABLE], { keys, signal: this.#life.signal });
+  }
+}
+
+/**
+ * The sources that a request names: one, or all of them when it names none. `default` means «none named»
+ * unless a source has that name, because the Jodit client sends it with every upload from the editor.
+ * @throws UnknownSourceError
+ */
+const sourcesFor = (sources: SourceSet, name: string | undefined): readonly Source[] => {
+  if (name === undefined || name === '') return sources.all;
+  const found = sources.find(name);
+  if (found !== undefined) return [found];
+  if (name === 'default') return sources.all;
+  throw new UnknownSourceError();
+};
+
+/**
+ * The one source that an action works on: the named one, else the first.
+ * @throws UnknownSourceError, also when there is no source at all.
+ */
+export const sourceFor = (sources: SourceSet, name: string | undefined): Source => {
+  const [first] = sourcesFor(sources, name);
+  if (first === undefined) throw new UnknownSourceError();
+  return first;
+};
+
+/** The sources of one request, and what its role may do where no source is open. */
+export class SourceViews extends Rights {
+  readonly #sources: SourceSet;
+  readonly #access: Access;
+  readonly #life: Life;
+
+  constructor(sources: SourceSet, access: Access, life: Life) {
+    super(access);
+    this.#sources = sources;
+    this.#access = access;
+    this.#life = life;
+  }
+
+  /** @see sourcesFor */
+  named(name: string | undefined): readonly Source[] {
+    return sourcesFor(this.#sources, name);
+  }
+
+  /** @see sourceFor */
+  first(name: string | undefined): Source {
+    return sourceFor(this.#sources, name);
+  }
+
+  /**
+   * Opens the named, else the first source.
+   * @throws UnknownSourceError; UnsupportedError when the store's optional package is missing
+   */
+  open(name: string | undefined): Promise<SourceView> {
+    return this.of(this.first(name));
+  }
+
+  /** Opens a source, for the request or for a shorter life. @throws UnsupportedError as `open` */
+  async of(source: Source, life: Life = this.#life): Promise<SourceView> {
+    return new SourceView(source, await source.storage(), this.#access, life);
+  }
+}
+
+export type { FoundEntry, ReadResult, ReusedMemory, WalkPage };
