@@ -47,7 +47,6 @@ export default tseslint.config(
   // Their packages are not installed here; test/start runs them where they are.
   { ignores: ['examples/start/nest/', 'examples/start/next/', 'examples/react/'] },
   {
-  {
     files: ['packages/*/src/**/*.ts'],
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { project: './packages/*/tsconfig.json' } },

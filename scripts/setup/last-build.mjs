@@ -11,7 +11,13 @@ const SOURCES = [
   ...['stowage', 'browser', 'html-docx'].flatMap((name) =>
     ['src', 'package.json', 'tsconfig.json'].map((part) => `packages/${name}/${part}`),
   ),
-  ...['packages/stowage/openapi.json', 'scripts', 'package.json', 'tsconfig.base.json', 'node_modules/.package-lock.json'],
+  ...[
+    'packages/stowage/openapi.json',
+    'scripts',
+    'package.json',
+    'tsconfig.base.json',
+    'node_modules/.package-lock.json',
+  ],
 ];
 
 const timeOf = async (path) => (await stat(path)).mtimeMs;
