@@ -42,7 +42,7 @@ const threads = {
   'thread-main': 'src/documents/docx/thread-main.ts',
   'cleaning-thread': 'src/pictures/metadata/cleaning-thread.ts',
   'heic-thread': 'src/pictures/heic/thread-main.ts',
-  'process-main': 'src/documents/docx/drawing/process-main.ts',
+  'process-main': 'src/documents/docx/process-main.ts',
 };
 
 /**

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { createDocuments, createRemoteFetcher, createSilentLogger, readBrowser } from '#internals';
 import type { DocumentsParts } from '../../packages/stowage/dist/documents/create-documents.js';
-import type { DocumentJob, Documents } from '../../packages/stowage/dist/documents/documents.js';
+import type { DocumentJob, DocumentMaker } from '../../packages/stowage/dist/documents/documents.js';
 import type { RemoteFetcher } from '../../packages/stowage/dist/basics/network/remote.js';
 
 const log = createSilentLogger();
@@ -15,11 +15,11 @@ export const door = (allowPrivate = false): RemoteFetcher => {
 };
 
 /** Makes documents until they are closed. */
-export const openDocuments = (parts: Partial<DocumentsParts> = {}): Documents =>
+export const openDocuments = (parts: Partial<DocumentsParts> = {}): DocumentMaker =>
   createDocuments({ remote: door(), log, browser: readBrowser(), ...parts });
 
 /** Makes documents until the test is over. */
-export const startDocuments = (parts: Partial<DocumentsParts> = {}): Documents => {
+export const startDocuments = (parts: Partial<DocumentsParts> = {}): DocumentMaker => {
   const documents = openDocuments(parts);
   onTestFinished(() => documents.close());
   return documents;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Documents } from '../../packages/stowage/dist/documents/documents.js';
+import type { DocumentMaker } from '../../packages/stowage/dist/documents/documents.js';
 import { all, readDocx, textIn, valueOf, type Docx } from './docx-reader.ts';
 import { jobOf, openDocuments } from './documents.ts';
 
-let documents: Documents;
+let documents: DocumentMaker;
 beforeAll(() => {
   documents = openDocuments();
 });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Documents } from '../../packages/stowage/dist/documents/documents.js';
+import type { DocumentMaker } from '../../packages/stowage/dist/documents/documents.js';
 import { jobOf, openDocuments } from './documents.ts';
 import { all, first, readDocx, textIn, valueOf, type Docx, type Xml } from './docx-reader.ts';
 
-let documents: Documents;
+let documents: DocumentMaker;
 beforeAll(() => {
   documents = openDocuments();
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Documents } from '../../packages/stowage/dist/documents/documents.js';
+import type { DocumentMaker } from '../../packages/stowage/dist/documents/documents.js';
 import { startCanary, startSite, type Canary } from '../remote/loopback.ts';
 import { door, jobOf, openDocuments } from './documents.ts';
 import { drawPage, noBrowser, noPoppler, pageSizes, textOf } from './pdf-tools.ts';
@@ -45,7 +45,7 @@ const BLUE = [0, 0, 255] as const;
  *   CVE-2022-28368 (S14)
  */
 describe.skipIf(missing)(`what a PDF may not load ${missing}`, () => {
-  let documents: Documents;
+  let documents: DocumentMaker;
   let canary: Canary;
 
   beforeAll(async () => {

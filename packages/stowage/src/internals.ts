@@ -103,7 +103,7 @@ export { createThumbnails } from './pictures/kept/create-thumbnails.ts';
 export { decodeHeic } from './pictures/heic/open-heic.ts';
 export { decodeIcoBitmap, readIco } from './pictures/ico.ts';
 export { createImageEditor } from './pictures/image-editor.ts';
-export { createImagePool } from './pictures/image-pool.ts';
+export { createImagePool } from './pictures/image-editor.ts';
 export { createPictureSizes } from './pictures/kept/sizes.ts';
 export { createLineLogger, createSilentLogger, createTerminalLogger } from './basics/log/logger.ts';
 export { isPublicAddress, reachOf } from './basics/network/address.ts';

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ChangeContext, ChangeServices } from '../changes/context.ts';
 import type { Slots } from '../basics/concurrency/slots.ts';
 import type { Turns } from '../basics/concurrency/turns.ts';
-import type { Documents } from '../documents/documents.ts';
+import type { DocumentMaker } from '../documents/documents.ts';
 import type { PictureSizes } from '../pictures/kept/sizes.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import type { RemoteFetcher } from '../basics/network/remote.ts';
@@ -30,7 +30,7 @@ export interface ActionServices extends ChangeServices {
   readonly omittedEntries: OmittedEntries;
   /** The only way to fetch what users name. */
   readonly remote: RemoteFetcher;
-  readonly documents: Documents;
+  readonly documents: DocumentMaker;
 }
 
 /** All that an action knows of its request. */

@@ -1,4 +1,4 @@
-import { variantNameOf } from '../pictures/kept/names.ts';
+import { variantNameOf } from '../pictures/kept/plan.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';

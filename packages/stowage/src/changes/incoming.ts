@@ -4,7 +4,7 @@ import { extensionOf, splitExtension } from '../basics/content/extension.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { ChangedMeanwhileError } from '../errors/errors.ts';
 import type { Received, ReceivingPolicy } from '../pictures/engine.ts';
-import type { PictureFile } from '../pictures/image-pool.ts';
+import type { PictureFile } from '../pictures/image-editor.ts';
 import type { DrawnThumbnail } from '../pictures/kept/thumbnails.ts';
 import type { Entry, ReadResult, Stat } from '../storage/adapter.ts';
 import type { CopyFileOptions, ReplacedContent } from '../storage/copy-tree.ts';

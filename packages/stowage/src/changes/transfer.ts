@@ -1,6 +1,6 @@
 import { hasAllowedExtension } from '../basics/content/extension.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
-import { hasThumbnailFolder } from '../pictures/kept/names.ts';
+import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
 import type { Entry } from '../storage/adapter.ts';
 import { copyFileTo, copyTree, type CopyTreeOptions } from '../storage/copy-tree.ts';
 import { moveFileTo, moveTree } from '../storage/move-tree.ts';

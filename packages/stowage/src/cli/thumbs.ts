@@ -1,6 +1,6 @@
 import { createThumbnails } from '../pictures/kept/create-thumbnails.ts';
 import type { BatchOutcome } from '../pictures/kept/thumbnails.ts';
-import { createImagePool } from '../pictures/image-pool.ts';
+import { createImagePool } from '../pictures/image-editor.ts';
 import { drawingPrograms } from '../pictures/previews/programs.ts';
 import { reservedNames } from '../view/reserved.ts';
 import { checkConfiguration } from '../checked-configuration.ts';

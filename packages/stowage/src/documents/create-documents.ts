@@ -1,9 +1,13 @@
 import type { Logger } from '../basics/log/logger.ts';
 import type { RemoteFetcher } from '../basics/network/remote.ts';
-import type { Documents } from './documents.ts';
+import {
+  defaultDocxLimits,
+  defaultPdfLimits,
+  type DocumentMaker,
+  type DocxLimits,
+  type PdfLimits,
+} from './documents.ts';
 import type { DocxEngine } from './docx/engine.ts';
-import { defaultDocxLimits, type DocxLimits } from './docx/limits.ts';
-import { defaultPdfLimits, type PdfLimits } from './pdf/limits.ts';
 import type { BrowserChoice, PdfEngine } from './pdf/engine.ts';
 
 /** What the documents of a connector are made with. */
@@ -38,7 +42,7 @@ export const createDocuments = ({
   browser = {},
   pdfLimits,
   docxLimits,
-}: DocumentsParts): Documents => {
+}: DocumentsParts): DocumentMaker => {
   const pdf = lazily<PdfEngine>(async () => {
     const { createPdfEngine } = await import('./pdf/engine.ts');
     return createPdfEngine({ remote, log, browser, limits: { ...defaultPdfLimits, ...pdfLimits } });

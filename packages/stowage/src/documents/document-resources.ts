@@ -1,6 +1,7 @@
-import { RemoteFailedError } from '../errors/errors.ts';
 import type { Logger } from '../basics/log/logger.ts';
+import { type Deadline, startDeadline } from '../basics/network/deadline.ts';
 import type { RemoteFetcher } from '../basics/network/remote.ts';
+import { DocumentFailedError, DocumentLimitError, RemoteFailedError } from '../errors/errors.ts';
 import type { DocumentJob, Resource } from './documents.ts';
 
 /** More resources than this are not loaded for one document. */
@@ -93,4 +94,67 @@ export const createDocumentResources = (
       }
     },
   };
+};
+
+/** The time of one document: its own, which stands still while something loads, and that of loading. */
+export interface DocumentClock extends Deadline {
+  /** The same resources; while any of them loads, the document's own time stands still. */
+  time(resources: DocumentResources): DocumentResources;
+}
+
+const late = (): Error => new DocumentLimitError('The document takes too long to make.');
+
+/** Starts the clock. Both times together are the most that the document takes. */
+const startDocumentClock = (ownMs: number, loadingMs: number, outer: AbortSignal): DocumentClock => {
+  const deadline = startDeadline(ownMs + loadingMs, outer, late);
+  let left = ownMs;
+  let loading = 0;
+  let isEnded = false;
+  let since = performance.now();
+  let timer: NodeJS.Timeout | undefined;
+  const run = (): void => {
+    since = performance.now();
+    timer = setTimeout(() => deadline.abort(late()), left);
+  };
+  const stop = (): void => {
+    clearTimeout(timer);
+    left -= performance.now() - since;
+  };
+  run();
+  return {
+    ...deadline,
+    end: () => {
+      isEnded = true;
+      clearTimeout(timer);
+      deadline.end();
+    },
+    time: (resources) => ({
+      load: async (url, accept) => {
+        loading += 1;
+        if (loading === 1) stop();
+        try {
+          return await resources.load(url, accept);
+        } finally {
+          loading -= 1;
+          if (loading === 0 && !isEnded) run();
+        }
+      },
+    }),
+  };
+};
+
+/** Makes a document in its own time and that of loading. @throws DocumentLimitError, the job's own reason */
+export const withinDocumentTime = async <Result>(
+  { resources, signal }: DocumentJob,
+  ownMs: number,
+  make: (clock: DocumentClock) => Promise<Result>,
+): Promise<Result> => {
+  const clock = startDocumentClock(ownMs, resources.timeoutMs, signal);
+  try {
+    return await make(clock);
+  } finally {
+    clock.end();
+    // Resources that still load are not needed any more.
+    clock.abort(new DocumentFailedError());
+  }
 };

@@ -1,11 +1,10 @@
 import type { Sharp } from 'sharp';
 import { BrokenImageError } from '../errors/errors.ts';
 import { encodeBmp } from './bmp.ts';
-import { WHOLE_JPEG_PIXELS } from './cost.ts';
+import { decodeUpright, type OpenedPicture, type SharpLibrary, WHOLE_JPEG_PIXELS } from './open-picture.ts';
 import type { Edit, PictureSize, Rotation } from './engine.ts';
 import { encodeIco, requireIconSize } from './ico.ts';
-import { jpegWithOrientation, rotatedOrientation } from './metadata/orientation.ts';
-import { decodeUpright, type OpenedPicture } from './open-picture.ts';
+import { jpegWithOrientation, rotatedOrientation } from './metadata/jpeg.ts';
 import {
   isAnimatedPng,
   isLosslessWebp,
@@ -13,7 +12,6 @@ import {
   type PictureFormat,
   type WritableFormat,
 } from './picture-format.ts';
-import type { SharpLibrary } from './sharp-library.ts';
 
 /** Rotates a picture of one frame: it is rotated first, then mirrored as it is seen then. */
 const rotateFrame = (picture: Sharp, { angle, flip }: Rotation): Sharp => {

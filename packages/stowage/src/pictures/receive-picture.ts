@@ -2,11 +2,10 @@ import { BrokenImageError } from '../errors/errors.ts';
 import type { Received, ReceivingPolicy, PictureSize } from './engine.ts';
 import { cleanPicture } from './metadata/clean.ts';
 import { jpegWithComments } from './metadata/jpeg-metadata.ts';
-import { jpegWithoutPreview } from './metadata/orientation.ts';
-import { decodeUpright, openPicture, type OpenedPicture } from './open-picture.ts';
+import { jpegWithoutPreview } from './metadata/jpeg.ts';
+import { decodeUpright, type OpenedPicture, openPicture, type SharpLibrary } from './open-picture.ts';
 import { extensionsOfFormat, isAnimatedPng, pictureBudget, type WritableFormat } from './picture-format.ts';
 import { encodePicture, keepColours, keepMetadata, requireEditable } from './edit.ts';
-import type { SharpLibrary } from './sharp-library.ts';
 
 /** What is to happen to a picture that comes in, decided by its header. */
 export interface ReceivingPlan {

@@ -2,9 +2,20 @@ import type { Sharp } from 'sharp';
 import { BrokenImageError } from '../errors/errors.ts';
 import { type Edit, type ImageEngine, type Received, sizeWithin, type ThumbnailSpec } from './engine.ts';
 import type { TaskQueue } from '../basics/concurrency/task-queue.ts';
-import { decodingBytes, editingBytes, requireMemory, showingBytes, rotationBytes } from './cost.ts';
+import {
+  asBroken,
+  createSharpLoader,
+  decodeUpright,
+  decodingBytes,
+  editingBytes,
+  type OpenedPicture,
+  openPicture,
+  requireMemory,
+  rotationBytes,
+  type SharpLibrary,
+  showingBytes,
+} from './open-picture.ts';
 import { openHeic, requireHeicDecoder } from './heic/open-heic.ts';
-import { decodeUpright, openPicture, type OpenedPicture } from './open-picture.ts';
 import {
   extensionsOfFormat,
   isLosslessWebp,
@@ -14,7 +25,6 @@ import {
 } from './picture-format.ts';
 import { planReceiving, receivePicture } from './receive-picture.ts';
 import { formatOfEdited, renderEdit, sizeAfter, rotateJpeg } from './edit.ts';
-import { asBroken, createSharpLoader, type SharpLibrary } from './sharp-library.ts';
 
 /** Where the engine's work waits for a core and for memory. */
 export interface EngineQueues {

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import { NotFoundError, UnsafeNameError } from '../errors/errors.ts';
-import { hasThumbnailFolder } from '../pictures/kept/names.ts';
+import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { TRASH_FOLDER } from '../storage/trash/trash-folder.ts';
 

@@ -1,6 +1,6 @@
 import { readBrowser } from '../../config/environment.ts';
 import type { ConnectorConfig } from '../../config/types.ts';
-import { findBrowser } from '../../documents/pdf/executable.ts';
+import { findBrowser } from '../../documents/pdf/started-browser.ts';
 import { findProgram } from '../../pictures/previews/programs.ts';
 import { createSilentLogger } from '../../basics/log/logger.ts';
 import { packagesOf } from '../../optional-packages.ts';

@@ -1,18 +1,16 @@
 import type { DocxPage } from 'stowage-html-docx';
-import { DocumentFailedError, DocumentLimitError, ShuttingDownError } from '../../errors/errors.ts';
+import { DocumentLimitError, ShuttingDownError } from '../../errors/errors.ts';
 import { requireInstalled } from '../../errors/optional-package.ts';
 import { createTaskQueue } from '../../basics/concurrency/task-queue.ts';
 import { WarmPool } from '../../basics/concurrency/warm-pool.ts';
-import { createSharpLoader } from '../../pictures/sharp-library.ts';
+import { createSharpLoader } from '../../pictures/open-picture.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { RemoteFetcher } from '../../basics/network/remote.ts';
-import { startDocumentClock, type DocumentClock } from '../document-clock.ts';
-import { createDocumentResources } from '../document-resources.ts';
-import type { DocumentJob } from '../documents.ts';
+import { createDocumentResources, type DocumentClock, withinDocumentTime } from '../document-resources.ts';
+import type { DocumentJob, DocxLimits } from '../documents.ts';
 import { isSizeChosen, pageSizeOf, type PageSetup } from '../page-setup.ts';
 import { ConverterThread } from './converter-thread.ts';
-import { Drawings } from './drawing/drawings.ts';
-import type { DocxLimits } from './limits.ts';
+import { Drawings } from './drawings.ts';
 import { createResourceLoader } from './resource-loader.ts';
 
 const PARALLEL_PICTURES = 2;
@@ -35,8 +33,6 @@ const docxPage = (setup: PageSetup = {}): DocxPage => {
   const { margin, header, footer } = setup;
   return { size: isSizeChosen(setup) ? pageSizeOf(setup) : undefined, margin, header, footer };
 };
-
-const tooLong = (): Error => new DocumentLimitError('The document takes too long to make.');
 
 /**
  * Makes the engine. No thread runs before the first document.
@@ -76,18 +72,15 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
 
   const convertWithin = async (job: DocumentJob): Promise<Uint8Array> => {
     if (closing.signal.aborted) throw new ShuttingDownError();
-    const times = { ownMs: limits.convertMs, loadingMs: job.resources.timeoutMs };
-    const deadline = startDocumentClock(times, job.signal, tooLong);
-    const stop = (): void => deadline.abort(new ShuttingDownError());
-    closing.signal.addEventListener('abort', stop, { once: true });
-    try {
-      return await convertIn(job, deadline);
-    } finally {
-      closing.signal.removeEventListener('abort', stop);
-      deadline.end();
-      // Resources that still load are not needed any more.
-      deadline.abort(new DocumentFailedError());
-    }
+    return withinDocumentTime(job, limits.convertMs, async (deadline) => {
+      const stop = (): void => deadline.abort(new ShuttingDownError());
+      closing.signal.addEventListener('abort', stop, { once: true });
+      try {
+        return await convertIn(job, deadline);
+      } finally {
+        closing.signal.removeEventListener('abort', stop);
+      }
+    });
   };
 
   return {

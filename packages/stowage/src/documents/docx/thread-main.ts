@@ -1,7 +1,19 @@
 import { parentPort } from 'node:worker_threads';
-import { convertToDocx, DocxLimitError, type ConverterLoader, type DocxPage } from 'stowage-html-docx';
-import { readDataUrl } from './data-url.ts';
-import type { FromThread, LoadedResource, ResourceRequest, ToThread } from './messages.ts';
+import { type ConverterLoader, convertToDocx, DocxLimitError, type DocxPage } from 'stowage-html-docx';
+import type { FromThread, LoadedResource, ResourceRequest, ToThread } from './converter-thread.ts';
+
+/** The content of a `data:` address; undefined for anything else. */
+const readDataUrl = (url: string): Buffer | undefined => {
+  const match = /^data:([^,]*),/isu.exec(url);
+  if (match === null) return undefined;
+  const body = url.slice(match[0].length);
+  if (/;\s*base64\s*$/iu.test(match[1] ?? '')) return Buffer.from(body.replaceAll(/%20|\s/giu, ''), 'base64');
+  try {
+    return Buffer.from(decodeURIComponent(body));
+  } catch {
+    return undefined;
+  }
+};
 
 /** Talks to the service; the thread itself reaches neither network nor disk. */
 const serve = (port: NonNullable<typeof parentPort>): void => {

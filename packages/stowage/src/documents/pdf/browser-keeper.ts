@@ -1,6 +1,6 @@
 import { ShuttingDownError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import type { PdfLimits } from './limits.ts';
+import type { PdfLimits } from '../documents.ts';
 import type { StartedBrowser } from './started-browser.ts';
 
 const WATCH_MS = 250;

@@ -1,15 +1,13 @@
-import { DocumentFailedError, DocumentLimitError } from '../../errors/errors.ts';
+import { DocumentFailedError } from '../../errors/errors.ts';
 import { createTaskQueue } from '../../basics/concurrency/task-queue.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { RemoteFetcher } from '../../basics/network/remote.ts';
-import { startDocumentClock } from '../document-clock.ts';
-import type { DocumentJob } from '../documents.ts';
+import { withinDocumentTime } from '../document-resources.ts';
+import type { DocumentJob, PdfLimits } from '../documents.ts';
 import { importOptional } from '../../errors/optional-package.ts';
 import { BrowserKeeper } from './browser-keeper.ts';
-import { findBrowser } from './executable.ts';
-import type { PdfLimits } from './limits.ts';
+import { type Environment, findBrowser, startBrowser, type StartedBrowser } from './started-browser.ts';
 import { printOnce, type PrinterParts } from './printer.ts';
-import { startBrowser, type Environment, type StartedBrowser } from './started-browser.ts';
 
 /** What the engine is made of. */
 export interface PdfEngineParts {
@@ -73,23 +71,14 @@ const createLauncher = ({ browser, log }: PdfEngineParts): (() => Promise<Starte
   };
 };
 
-const tooLong = (): Error => new DocumentLimitError('The document takes too long to make.');
-
-const printWithin = async (parts: PrinterParts, job: DocumentJob): Promise<Uint8Array> => {
-  const times = { ownMs: parts.limits.renderMs, loadingMs: job.resources.timeoutMs };
-  const deadline = startDocumentClock(times, job.signal, tooLong);
-  try {
+const printWithin = (parts: PrinterParts, job: DocumentJob): Promise<Uint8Array> =>
+  withinDocumentTime(job, parts.limits.renderMs, async (deadline) => {
     // A browser may die of another document, or be killed by the system: that is worth a second try, and no
     // third.
     const pdf = (await printOnce(parts, job, deadline)) ?? (await printOnce(parts, job, deadline));
     if (pdf === undefined) throw new DocumentFailedError({ detail: 'The browser died twice.' });
     return pdf;
-  } finally {
-    deadline.end();
-    // Resources that still load are not needed any more.
-    deadline.abort(new DocumentFailedError());
-  }
-};
+  });
 
 /** Makes the engine. No browser runs before the first document. */
 export const createPdfEngine = (engine: PdfEngineParts): PdfEngine => {

@@ -4,12 +4,10 @@ import type { TaskQueue } from '../../basics/concurrency/task-queue.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { raceSignal, type Deadline } from '../../basics/network/deadline.ts';
 import type { RemoteFetcher } from '../../basics/network/remote.ts';
-import type { DocumentClock } from '../document-clock.ts';
-import { createDocumentResources } from '../document-resources.ts';
-import type { DocumentJob } from '../documents.ts';
+import { createDocumentResources, type DocumentClock } from '../document-resources.ts';
+import type { DocumentJob, PdfLimits } from '../documents.ts';
 import type { BrowserKeeper, BrowserLease } from './browser-keeper.ts';
-import type { PdfLimits } from './limits.ts';
-import { printDocument } from './print.ts';
+import { printDocument } from './page.ts';
 import type { StartedBrowser } from './started-browser.ts';
 
 /** How long a context may take to end before its browser is given up. */

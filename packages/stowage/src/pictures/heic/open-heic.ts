@@ -1,10 +1,9 @@
 import type { Metadata } from 'sharp';
 import { BrokenImageError } from '../../errors/errors.ts';
 import { requireInstalled } from '../../errors/optional-package.ts';
-import { EXIF_MARK, exifWithOrientation } from '../metadata/orientation.ts';
+import { EXIF_MARK, exifWithOrientation } from '../metadata/jpeg.ts';
 import { runInThread } from '../one-shot-thread.ts';
-import type { OpenedPicture } from '../open-picture.ts';
-import { READ_OPTIONS, type SharpLibrary } from '../sharp-library.ts';
+import { type OpenedPicture, READ_OPTIONS, type SharpLibrary } from '../open-picture.ts';
 import type { PngExtras } from './thread-main.ts';
 
 /** What the thread is to decode, once in its life. */

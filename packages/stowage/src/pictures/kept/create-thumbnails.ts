@@ -1,5 +1,5 @@
 import type { Logger } from '../../basics/log/logger.ts';
-import { createImagePool, type ImagePool } from '../image-pool.ts';
+import { createImagePool, type ImagePool } from '../image-editor.ts';
 import { createPreviews } from '../previews/previews.ts';
 import { createBacklog, describeWith, makeAllWith } from './listing.ts';
 import { followersWith } from './follow.ts';

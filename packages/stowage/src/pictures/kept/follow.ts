@@ -6,8 +6,7 @@ import { isSameVersion } from '../../storage/same-version.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { openKeptFolder, type KeptContext } from './kept-pictures.ts';
 import { versionOf, type Target } from './memory.ts';
-import { hasThumbnailFolder, variantNameOf } from './names.ts';
-import { createPlanner, thumbnailOf } from './plan.ts';
+import { createPlanner, hasThumbnailFolder, thumbnailOf, variantNameOf } from './plan.ts';
 import type { ViewContext } from './thumbnail-view.ts';
 import type { DrawnThumbnail, SourceLocation, SourceVersion, Thumbnails } from './thumbnails.ts';
 

@@ -1,4 +1,21 @@
-import { asciiForm, shortHash } from './names.ts';
+import { createHash } from 'node:crypto';
+
+const MAX_STEM_LENGTH = 80;
+
+/** Ten hexadecimal digits that stand for a text. */
+export const shortHash = (text: string): string =>
+  createHash('sha256').update(text).digest('hex').slice(0, 10);
+
+/** Letters, digits and a few signs of ASCII that resemble the text; for names that people may read. */
+export const asciiForm = (text: string): string => {
+  const form = text
+    .normalize('NFKD')
+    .replaceAll(/\p{Mark}+/gu, '')
+    .replaceAll(/[^0-9A-Za-z._-]+/gu, '-')
+    .replaceAll(/^[-.]+|[-.]+$/gu, '')
+    .slice(0, MAX_STEM_LENGTH);
+  return form === '' ? 'item' : form;
+};
 
 /** An SVG icon and the name under which it is stored. */
 export interface Icon {

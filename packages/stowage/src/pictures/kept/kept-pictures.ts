@@ -7,7 +7,7 @@ import type { ReadableStore } from '../../storage/readable.ts';
 import { isSameVersion } from '../../storage/same-version.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { MAX_PICTURE_BYTES, type ThumbnailSpec } from '../engine.ts';
-import { collect, type ImagePool } from '../image-pool.ts';
+import { collect, type ImagePool } from '../image-editor.ts';
 import type { PictureSizes } from './sizes.ts';
 import type { Previews } from '../previews/previews.ts';
 import type { DrawingProgram } from '../previews/programs.ts';

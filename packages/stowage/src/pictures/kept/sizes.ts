@@ -6,7 +6,7 @@ import type { Entry, ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Settings } from '../../config/settings.ts';
 import { sizeWithin, type PictureSize } from '../engine.ts';
-import { collect, type ImagePool } from '../image-pool.ts';
+import { collect, type ImagePool } from '../image-editor.ts';
 import type { Variants } from './thumbnails.ts';
 import { createStoreKeys } from './memory.ts';
 import { type ReadPart, withoutLongMetadata } from '../metadata/jpeg.ts';

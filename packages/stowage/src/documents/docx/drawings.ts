@@ -1,7 +1,9 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { BrokenImageError } from '../../../errors/errors.ts';
 import type { Picture } from 'stowage-html-docx';
+import { WarmPool } from '../../basics/concurrency/warm-pool.ts';
+import { startDeadline } from '../../basics/network/deadline.ts';
+import { BrokenImageError } from '../../errors/errors.ts';
 
 /** To the process. */
 export interface DrawingOrder {
@@ -11,6 +13,10 @@ export interface DrawingOrder {
 
 /** From it: the picture, or why there is none. */
 export type DrawnAnswer = { readonly picture: Picture } | { readonly detail: string };
+
+/** Whether bytes are an SVG file, judged by how they begin. */
+export const isSvg = (bytes: Buffer): boolean =>
+  /^\s*(?:<\?xml|<!--|<!doctype svg|<svg)/iu.test(bytes.toString('utf8', 0, 256)) && bytes.includes('<svg');
 
 /** Address space. Node and the library take 700 MB of it before they draw. */
 const MAX_MEMORY_KILOBYTES = 1792 * 1024;
@@ -40,7 +46,7 @@ const start = (): ChildProcess => {
  * Draws SVG files in a process of its own, one at a time. The library cannot be stopped while it draws, and
  * would hold one of the few threads that all reading and writing of files needs; a process can be ended.
  */
-export class DrawingProcess {
+class DrawingProcess {
   readonly #child: ChildProcess;
   #failed = false;
 
@@ -99,5 +105,56 @@ export class DrawingProcess {
       child.on('exit', onEnd);
       child.send(order, (error) => error && onEnd());
     });
+  }
+}
+
+/** How long drawing may take, and how long its process is kept, in milliseconds. */
+interface DrawingLimits {
+  readonly drawMs: number;
+  readonly idleMs: number;
+}
+
+/** Draws SVG files. There are as many processes as callers draw at a time. */
+export class Drawings {
+  readonly #drawMs: number;
+  readonly #pool: WarmPool<DrawingProcess>;
+
+  constructor({ drawMs, idleMs }: DrawingLimits) {
+    this.#drawMs = drawMs;
+    this.#pool = new WarmPool(() => new DrawingProcess(), idleMs);
+  }
+
+  /**
+   * Draws a file.
+   * @throws BrokenImageError when it cannot be drawn or takes too long; the signal's reason
+   */
+  async draw(order: DrawingOrder, signal: AbortSignal): Promise<Picture> {
+    signal.throwIfAborted();
+    const late = (): Error => new BrokenImageError('The drawing takes too long.');
+    const deadline = startDeadline(this.#drawMs, signal, late);
+    const drawBy = async (worker: DrawingProcess): Promise<Picture> => {
+      try {
+        return await deadline.race(worker.draw(order));
+      } finally {
+        // One that was given up on is still busy with it.
+        if (deadline.signal.aborted) worker.end();
+      }
+    };
+    try {
+      return await this.#pool.use((worker) =>
+        drawBy(worker).catch((error: unknown) => {
+          if (worker.isUsable || deadline.signal.aborted) throw error;
+          // It died while it was idle, or of this drawing; one more try will show.
+          return this.#pool.use(drawBy);
+        }),
+      );
+    } finally {
+      deadline.end();
+    }
+  }
+
+  /** Ends all processes. */
+  close(): Promise<void> {
+    return this.#pool.close();
   }
 }

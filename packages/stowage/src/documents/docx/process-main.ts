@@ -1,23 +1,20 @@
-import type { Metadata } from 'sharp';
-import { BrokenImageError } from '../../../errors/errors.ts';
-import { READ_OPTIONS, type SharpLibrary } from '../../../pictures/sharp-library.ts';
+import sharp, { type Metadata } from 'sharp';
 import type { Picture } from 'stowage-html-docx';
+import { BrokenImageError } from '../../errors/errors.ts';
+import { READ_OPTIONS, type SharpLibrary } from '../../pictures/open-picture.ts';
+import type { DrawingOrder, DrawnAnswer } from './drawings.ts';
 
 /** Longest side of a drawing in pixels: more than any page shows. */
 const MAX_SIDE = 3000;
 /** Dots per inch at which drawings are rendered; their size is meant for 72. */
 const DENSITY = 144;
 
-/** Whether bytes are an SVG file, judged by how they begin. */
-export const isSvg = (bytes: Buffer): boolean =>
-  /^\s*(?:<\?xml|<!--|<!doctype svg|<svg)/iu.test(bytes.toString('utf8', 0, 256)) && bytes.includes('<svg');
-
 /**
  * Draws an SVG file. Given as bytes, it cannot pull in other files. May take hours for a hostile one, and
  * nothing can stop it but the end of the process.
  * @throws BrokenImageError when it has too many pixels; errors of the library
  */
-export const drawSvg = async (sharp: SharpLibrary, svg: Buffer, maxPixels: number): Promise<Picture> => {
+const drawSvg = async (sharp: SharpLibrary, svg: Buffer, maxPixels: number): Promise<Picture> => {
   const options = { ...READ_OPTIONS, limitInputPixels: maxPixels };
   const { width, height }: Metadata = await sharp(svg, options).metadata();
   if (width * height > maxPixels / 4) throw new BrokenImageError('The image has too many pixels.');
@@ -28,3 +25,15 @@ export const drawSvg = async (sharp: SharpLibrary, svg: Buffer, maxPixels: numbe
   // A copy with memory of its own, which can be handed to a thread.
   return { type: 'png', bytes: new Uint8Array(png), width, height };
 };
+
+// This process draws for its parent and has nothing else to do.
+process.on('message', ({ svg, maxPixels }: DrawingOrder) => {
+  const answer = (drawn: DrawnAnswer): void => void process.send?.(drawn);
+  drawSvg(sharp, Buffer.from(svg), maxPixels).then(
+    (picture) => answer({ picture }),
+    (error: unknown) => answer({ detail: error instanceof Error ? error.message : '' }),
+  );
+});
+
+// A process that ends by itself waits for the drawing under way; without a parent it is not wanted any more.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));

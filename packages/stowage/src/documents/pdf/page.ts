@@ -1,0 +1,186 @@
+import type { BrowserContext, HTTPRequest, Page } from 'puppeteer-core';
+import { DocumentLimitError } from '../../errors/errors.ts';
+import type { DocumentResources } from '../document-resources.ts';
+import { type PageSetup, pageSizeOf } from '../page-setup.ts';
+import { MARGIN, pageStyle } from './page-style.ts';
+
+/**
+ * The address that a document seems to have. The name cannot exist (RFC 2606), so nothing relative leads
+ * anywhere.
+ */
+const DOCUMENT_URL = 'http://document.invalid/';
+
+/** What a page may use at all. The sandbox takes scripts, forms, frames and navigation away a second time. */
+const POLICY = [
+  "default-src 'none'",
+  'img-src http: https: data:',
+  "style-src 'unsafe-inline' http: https: data:",
+  'font-src http: https: data:',
+  "form-action 'none'",
+  'sandbox',
+].join('; ');
+
+const LOADABLE: ReadonlySet<string> = new Set(['image', 'stylesheet', 'font']);
+const ACCEPT: Readonly<Record<string, string>> = {
+  image: 'image/avif,image/webp,image/*,*/*;q=0.8',
+  stylesheet: 'text/css,*/*;q=0.1',
+};
+
+/** The address as the document has it: what leads to the page itself was only a path there. */
+const asWritten = (url: string): string =>
+  url.startsWith(DOCUMENT_URL) ? url.slice(DOCUMENT_URL.length - 1) : url;
+
+const answerResource = async (request: HTTPRequest, resources: DocumentResources): Promise<void> => {
+  const url = asWritten(request.url());
+  if (!LOADABLE.has(request.resourceType())) return request.abort('blockedbyclient');
+  const resource = await resources.load(url, ACCEPT[request.resourceType()] ?? '*/*');
+  if (resource === undefined) return request.abort('failed');
+  return request.respond({
+    status: 200,
+    headers: {
+      // Fonts are only used when their server shares them; ours is the only way that the page has to any
+      // server.
+      'access-control-allow-origin': '*',
+      ...(resource.contentType === undefined ? {} : { 'content-type': resource.contentType }),
+    },
+    body: resource.bytes,
+  });
+};
+
+/**
+ * Answers every request of a page ourselves: the first with the document, images, styles and fonts through
+ * the guarded loader, `data:` by the browser, and nothing else at all.
+ */
+const guardPage = async (page: Page, html: string, resources: DocumentResources): Promise<void> => {
+  let delivered = false;
+  const answer = async (request: HTTPRequest): Promise<void> => {
+    if (!delivered && request.isNavigationRequest() && request.url() === DOCUMENT_URL) {
+      delivered = true;
+      return request.respond({
+        status: 200,
+        contentType: 'text/html; charset=utf-8',
+        headers: { 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' },
+        body: Buffer.from(html),
+      });
+    }
+    if (request.isNavigationRequest()) return request.abort('aborted');
+    return request.url().startsWith('data:') ? request.continue() : answerResource(request, resources);
+  };
+  await page.setJavaScriptEnabled(false);
+  await page.setRequestInterception(true);
+  page.on('request', (request) => {
+    // Fails when the page is closed meanwhile: then no request waits for an answer any more.
+    answer(request).catch(() => undefined);
+  });
+};
+
+/** As much of an element as is used here. The types of the DOM are those of browsers, not of this service. */
+interface PageElement {
+  readonly baseURI: string;
+  readonly alt: string;
+  readonly complete: boolean;
+  readonly naturalWidth: number;
+  readonly attributes: Iterable<{ readonly localName: string; value: string }>;
+  removeAttributeNode(attribute: unknown): void;
+  replaceWith(text: string): void;
+}
+
+/** Runs in the page. */
+const tidyLinks = (links: readonly PageElement[], documentUrl: string): void => {
+  for (const link of links) {
+    for (const attribute of [...link.attributes].filter(({ localName }) => localName === 'href')) {
+      const written = attribute.value.trim();
+      if (written.startsWith('#')) continue;
+      // Without a base the page has not said http.
+      if (written.startsWith('//') && link.baseURI === documentUrl) attribute.value = `https:${written}`;
+      const url = URL.canParse(attribute.value, link.baseURI)
+        ? new URL(attribute.value, link.baseURI)
+        : undefined;
+      const leads =
+        url !== undefined &&
+        ['http:', 'https:', 'mailto:', 'tel:'].includes(url.protocol) &&
+        url.hostname !== new URL(documentUrl).hostname;
+      if (!leads) link.removeAttributeNode(attribute);
+    }
+  }
+};
+
+/** Runs in the page. */
+const replaceMissing = (pictures: readonly PageElement[]): void => {
+  for (const picture of pictures) {
+    if (picture.complete && picture.naturalWidth === 0) picture.replaceWith(picture.alt);
+  }
+};
+
+/**
+ * Prepares a loaded page for paper: links that lead nowhere outside of it become plain text, and a picture
+ * that could not be had becomes its alternative text. Scripts of the document never ran, so nothing in the
+ * page can have changed what these functions call.
+ */
+const tidyPage = async (page: Page): Promise<void> => {
+  await page.$$eval('a, area', tidyLinks, DOCUMENT_URL);
+  await page.$$eval('img', replaceMissing);
+};
+
+/** Pixels of a point: the library takes numbers as pixels. */
+const PIXELS = 96 / 72;
+
+/** One document on its way to paper. */
+interface PrintJob {
+  readonly html: string;
+  readonly page: PageSetup;
+  readonly resources: DocumentResources;
+  readonly maxPdfBytes: number;
+  /** Waits for a slot, for the part of the work that keeps the browser busy. */
+  readonly inSlot: (work: () => Promise<Uint8Array>) => Promise<Uint8Array>;
+}
+
+const collect = async (stream: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> => {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    length += chunk.length;
+    if (length > maxBytes) throw new DocumentLimitError();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
+};
+
+const printLoaded = async (page: Page, job: PrintJob): Promise<Uint8Array> => {
+  const { width, height } = pageSizeOf(job.page);
+  // Style sheets from elsewhere may hold such rules too.
+  const mayChooseSize = /@page|@import|<link/iu.test(job.html);
+  const content = pageStyle(job.page, { title: await page.title(), mayChooseSize });
+  if (content !== '') await page.addStyleTag({ content });
+  const margin = MARGIN * PIXELS;
+  const pdf = await page.createPDFStream({
+    width: width * PIXELS,
+    height: height * PIXELS,
+    margin: { top: margin, right: margin, bottom: margin, left: margin },
+    printBackground: true,
+    outline: true,
+    preferCSSPageSize: true,
+    timeout: 0,
+  });
+  return collect(pdf, job.maxPdfBytes);
+};
+
+/**
+ * Loads the document into a page of its own and prints it.
+ * @throws DocumentLimitError when the page breaks down, or the file grows too large
+ */
+export const printDocument = async (context: BrowserContext, job: PrintJob): Promise<Uint8Array> => {
+  const page = await context.newPage();
+  const crash = new Promise<never>((_resolve, reject) => {
+    page.once('error', (cause) => reject(new DocumentLimitError({ cause })));
+  });
+  const print = async (): Promise<Uint8Array> => {
+    await guardPage(page, job.html, job.resources);
+    await page.goto(DOCUMENT_URL, { waitUntil: 'load', timeout: 0 });
+    return job.inSlot(async () => {
+      await tidyPage(page);
+      return printLoaded(page, job);
+    });
+  };
+  return Promise.race([print(), crash]);
+};
