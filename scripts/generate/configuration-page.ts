@@ -1,6 +1,6 @@
 import { optionsSchemas } from '../../packages/stowage/src/adapters/table.ts';
 import { DEFAULT_BASEURL } from '../../packages/stowage/src/config/environment.ts';
-import { defaultExtensions } from '../../packages/stowage/src/config/setting-values.ts';
+import { defaultExtensions } from '../../packages/stowage/src/config/settings/values.ts';
 import { code, defaultInWords, table, typeInWords } from './markdown.ts';
 import {
   documentedSettings,

@@ -2,7 +2,7 @@ import { compileRules, type RuleBook, type RuleKeys } from './access/access.ts';
 import { accessKeyOf, mayAllowAction } from './actions/action.ts';
 import { trashPolicyOf } from './view/trashed.ts';
 import type { Actions } from './actions/registry.ts';
-import type { SettingRisk } from './config/risks/risk.ts';
+import type { SettingRisk } from './config/risks/value-risks.ts';
 import type { ConnectorConfig } from './config/types.ts';
 import type { ConnectorHooks } from './hooks.ts';
 import { SourcePath } from './storage/source-path.ts';

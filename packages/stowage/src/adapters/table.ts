@@ -25,6 +25,8 @@ interface NeededPackage {
 interface RemoteRow<Options> {
   readonly optionsSchema: z.ZodObject;
   readonly parseOptions: NonNullable<StorageFactory<Options>['parseOptions']>;
+  /** Files have URLs of the store that expire. */
+  readonly givesUrls?: true;
   /** `isRedirected`: downloads are redirected to the store. */
   packages?(options: Options, isRedirected: boolean): readonly NeededPackage[];
   /**
@@ -38,6 +40,8 @@ interface RemoteRow<Options> {
 interface AdapterRow {
   /** The options as a configuration has them, under the name of the adapter; with one they are required. */
   readonly optionsSchema?: z.ZodObject;
+  /** Files have URLs of the store that expire. */
+  readonly givesUrls?: true;
   /** The packages that a source needs, given its parsed options. */
   packages?(options: unknown, isRedirected: boolean): readonly NeededPackage[];
   /** Makes stores that share what stores of one connector may share. One factory per connector. */
@@ -64,6 +68,7 @@ export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
   local: { createFactory: createLocalFactory },
   memory: { createFactory: () => memoryFactory },
   s3: remote({
+    givesUrls: true,
     optionsSchema: s3OptionsSchema,
     parseOptions: parseS3Options,
     packages: (_options, isRedirected) => [
@@ -95,6 +100,7 @@ export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
     },
   }),
   azure: remote({
+    givesUrls: true,
     optionsSchema: azureOptionsSchema,
     parseOptions: parseAzureOptions,
     packages: ({ connectionString, accountKey, sasToken }) => [
@@ -107,6 +113,7 @@ export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
       new (await import('./objects/azure/adapter.ts')).AzureAdapter(options, root),
   }),
   gcs: remote({
+    givesUrls: true,
     optionsSchema: gcsOptionsSchema,
     parseOptions: parseGcsOptions,
     packages: ({ anonymous }) => (anonymous ? [] : [{ name: 'google-auth-library' }]),
@@ -134,10 +141,17 @@ export const createBuiltInFactories = (): StorageFactories => {
   return new Map(Object.entries(adapterTable).map(([name, row]) => [name, row.createFactory(listings)]));
 };
 
+const rowOf = (name: string): AdapterRow | undefined => new Map(Object.entries(adapterTable)).get(name);
+
+/** Whether files have URLs of the store that expire; undefined for adapters of others. */
+export const givesUrls = (name: string): boolean | undefined => {
+  const row = rowOf(name);
+  return row && row.givesUrls === true;
+};
+
 /** The packages that a source needs; none for adapters of others. Options are parsed. */
 export const packagesOfAdapter = (
   name: string,
   options: unknown,
   isRedirected: boolean,
-): readonly NeededPackage[] =>
-  new Map(Object.entries(adapterTable)).get(name)?.packages?.(options, isRedirected) ?? [];
+): readonly NeededPackage[] => rowOf(name)?.packages?.(options, isRedirected) ?? [];

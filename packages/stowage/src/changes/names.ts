@@ -1,4 +1,4 @@
-import type { SameNameStrategy } from '../config/setting-values.ts';
+import type { SameNameStrategy } from '../config/settings/values.ts';
 import { foldedFor } from '../basics/content/letter-case.ts';
 import { type NumberedNames, uploadNames } from '../basics/content/numbered-names.ts';
 import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';

@@ -2,9 +2,7 @@ import { compileRules } from '../access/access.ts';
 import { accessKeyOf, neededKeys } from '../actions/action.ts';
 import type { CheckedConfiguration } from '../checked-configuration.ts';
 import { extensionOf } from '../basics/content/extension.ts';
-import { UnsafePathError } from '../errors/errors.ts';
-import { SourcePath } from '../storage/source-path.ts';
-import { UsageError } from './arguments.ts';
+import { parsePath, UsageError } from './arguments.ts';
 
 /** What is asked: may this role do this to that file or folder? */
 export interface Question {
@@ -14,16 +12,6 @@ export interface Question {
   /** A file, or a folder when it ends with a slash. */
   readonly path: string;
 }
-
-const parsePath = (text: string): SourcePath => {
-  try {
-    return SourcePath.parse(text);
-  } catch (error) {
-    if (error instanceof UnsafePathError)
-      throw new UsageError(`The path ${JSON.stringify(text)} leaves its source.`);
-    throw error;
-  }
-};
 
 /**
  * Says whether the configured rules allow something, by all keys that the action needs, and which rule decides.
@@ -37,7 +25,7 @@ export const explain = (
   // A rule may name CHANGE and READ, which stand for many actions.
   if (ruleKeys.get(key)?.group === undefined && key !== 'PERMISSIONS')
     throw new UsageError(`Unknown action: ${action}`);
-  const path = parsePath(text);
+  const path = parsePath('path', text);
   const isFolder = key.startsWith('FOLDER') || text.endsWith('/');
   const access = compileRules(config.settings.accessControl, ruleKeys).forRole(role);
   const declared = [...actions.values()].find(({ name }) => accessKeyOf(name) === key);

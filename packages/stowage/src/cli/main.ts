@@ -1,16 +1,37 @@
 #!/usr/bin/env node
-import { riskLine } from '../config/risks/risk.ts';
+import { riskLine } from '../config/risks/value-risks.ts';
 import { ConfigError } from '../errors/errors.ts';
 import { createStderrLogger } from '../basics/log/logger.ts';
 import { readVersion } from '../version.ts';
-import { parseCommand, UsageError, type Command } from './arguments.ts';
-import { defineFolder, hintFor } from './folder.ts';
-import { createHealth } from './health.ts';
-import { help } from './help.ts';
-import { interruptible } from './interrupt.ts';
-import { Metrics } from './metrics.ts';
+import { type Command, help, parseCommand, UsageError } from './arguments.ts';
+import { defineFolder, hintFor, parsePort, readAddress, serve, StartError } from './serve.ts';
+import { createHealth, Metrics } from './health.ts';
 import { readDefinition } from './read-config.ts';
-import { parsePort, readAddress, serve, StartError } from './serve.ts';
+
+/** The status that a process has by custom when Ctrl+C has ended it. */
+const INTERRUPTED = 130;
+
+/**
+ * Runs work that Ctrl+C, or SIGTERM, asks to end in an orderly way; the second signal ends the process
+ * immediately. Returns its exit status, or 130 when it was stopped.
+ */
+export const interruptible = async (work: (signal: AbortSignal) => Promise<number>): Promise<number> => {
+  const controller = new AbortController();
+  const stop = (): void => {
+    if (controller.signal.aborted) process.exit(INTERRUPTED);
+    controller.abort();
+  };
+  process.on('SIGINT', stop).on('SIGTERM', stop);
+  try {
+    const status = await work(controller.signal);
+    return controller.signal.aborted ? INTERRUPTED : status;
+  } catch (error) {
+    if (controller.signal.aborted) return INTERRUPTED;
+    throw error;
+  } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+  }
+};
 
 const print = (text: string): boolean => process.stdout.write(`${text}\n`);
 const complain = (text: string): boolean => process.stderr.write(`${text}\n`);

@@ -3,7 +3,7 @@ import { extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { ServiceDefinition } from '../app.ts';
 import { readVariable } from '../config/environment.ts';
-import { isPlainObject } from '../config/plain-values.ts';
+import { isPlainObject } from '../config/values.ts';
 import { cannotBeRead, mustBe, unknownKey } from '../config/problems.ts';
 import type { ConfigInput } from '../config/types.ts';
 import { ConfigError } from '../errors/errors.ts';

@@ -6,13 +6,13 @@ import { reservedNames } from '../view/reserved.ts';
 import { checkConfiguration } from '../checked-configuration.ts';
 import { readThreadPoolSize } from '../config/environment.ts';
 import { extensionOf } from '../basics/content/extension.ts';
-import { NotFoundError, StowageError, UnsafePathError, WrongKindError } from '../errors/errors.ts';
+import { NotFoundError, StowageError, WrongKindError } from '../errors/errors.ts';
 import { createSilentLogger } from '../basics/log/logger.ts';
 import { createSourceGroup } from '../sources/source-group.ts';
 import type { Source } from '../sources/source.ts';
 import type { Entry } from '../storage/adapter.ts';
-import { SourcePath } from '../storage/source-path.ts';
-import { UsageError } from './arguments.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { parsePath, UsageError } from './arguments.ts';
 import { readDefinition } from './read-config.ts';
 import { StartError } from './serve.ts';
 
@@ -108,16 +108,6 @@ const makeBelow = async (
   }
 };
 
-const parseFolder = (text: string): SourcePath => {
-  try {
-    return SourcePath.parse(text);
-  } catch (error) {
-    if (error instanceof UnsafePathError)
-      throw new UsageError(`The folder ${JSON.stringify(text)} leaves its source.`);
-    throw error;
-  }
-};
-
 /**
  * Makes the thumbnails that are missing or older than their pictures, as listings would. Returns the exit
  * status: 1 when some could not be stored; what cannot be drawn at all is only named.
@@ -126,7 +116,7 @@ const parseFolder = (text: string): SourcePath => {
 export const makeThumbnails = async (command: ThumbsCommand, signal: AbortSignal): Promise<number> => {
   const { config: written, hooks } = await readDefinition(command.config);
   const { config, factories } = checkConfiguration(written, hooks);
-  const folder = parseFolder(command.folder);
+  const folder = parsePath('folder', command.folder);
   const group = createSourceGroup(config.sources, { factories, log: createSilentLogger() });
   const source = group.find(command.source);
   if (source === undefined)

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ConfigError } from '../errors/errors.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import { freezeDeep, isPlainObject, withoutNulls } from './plain-values.ts';
+import { freezeDeep, isPlainObject, withoutNulls } from './values.ts';
 import { problemAt, problemsOf, unknownKey } from './problems.ts';
 
 const isSourcePath = (text: string): boolean => {

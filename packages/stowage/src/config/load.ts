@@ -3,14 +3,12 @@ import { optionsSchemas } from '../adapters/table.ts';
 import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories } from '../storage/registry.ts';
 import { DEFAULT_BASEURL, type SourceEnvironment } from './environment.ts';
-import { checkWritten, ONCE } from './load-settings.ts';
-import { freezeDeep, isPlainObject, type PlainObject } from './plain-values.ts';
+import { checkWritten, ONCE, settingsSchema, settingsShape } from './settings.ts';
+import { baseurlProblem, freezeDeep, isPlainObject, type PlainObject } from './values.ts';
 import { mustBe, problemAt } from './problems.ts';
 import { resolveReferences } from './references.ts';
-import { settingsSchema, settingsShape } from './settings.ts';
 import { checkSources, sourceOfReferences } from './sources.ts';
 import type { ConnectorConfig } from './types.ts';
-import { baseurlProblem } from './values.ts';
 
 const ofSources = z.undefined('belongs to a source: write it under sources.<name>').optional();
 

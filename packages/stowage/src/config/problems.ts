@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { isPlainObject } from './plain-values.ts';
+import { isPlainObject } from './values.ts';
 
 type Issue = z.core.$ZodIssue;
 

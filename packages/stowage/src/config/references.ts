@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { readVariable } from './environment.ts';
-import { isPlainObject } from './plain-values.ts';
+import { isPlainObject } from './values.ts';
 import { cannotBeRead, problemAt } from './problems.ts';
 
 /**

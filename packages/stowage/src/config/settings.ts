@@ -1,295 +1,53 @@
 import * as z from 'zod';
-import { accessRuleSchema } from './access-rules.ts';
-import { authSchema } from './auth.ts';
-import { keepingShape } from './keeping.ts';
-import { pictureSettings } from './picture-settings.ts';
-import { global, setting, source, unused } from './setting-meta.ts';
-import {
-  clientSettings,
-  documentsSchema,
-  limitSettings,
-  MAX_TIMER_SECONDS,
-  pdfSchema,
-  tenantCacheSchema,
-} from './setting-groups.ts';
-import {
-  byteSize,
-  cacheControl,
-  count,
-  defaultExtensions,
-  deliveries,
-  extension,
-  list,
-  origin,
-  ownAddress,
-  positive,
-  sameNameStrategies,
-  segment,
-  servingModes,
-  signingKeys,
-  sortOrders,
-  whole,
-} from './setting-values.ts';
+import { accessSettings } from './settings/access.ts';
+import { documentsSettings } from './settings/documents.ts';
+import { listingsSettings } from './settings/listings.ts';
+import { operationsSettings } from './settings/operations.ts';
+import { picturesSettings } from './settings/pictures.ts';
+import { servingSettings } from './settings/serving.ts';
+import { uploadsSettings } from './settings/uploads.ts';
+import { list, settingMeta } from './settings/values.ts';
+import { isRuleKey, isUnknownRuleKey, ruleKeyProblems } from './access-rules.ts';
+import { merge, type PlainObject, withoutNulls } from './values.ts';
+import { problemsOf } from './problems.ts';
 
 export type { AccessRule } from './access-rules.ts';
-export { settingMeta, type SettingMeta } from './setting-meta.ts';
+export { settingMeta, type SettingMeta } from './settings/values.ts';
+
+const byTheme = {
+  ...accessSettings,
+  ...uploadsSettings,
+  ...picturesSettings,
+  ...listingsSettings,
+  ...documentsSettings,
+  ...servingSettings,
+  ...operationsSettings,
+};
+
+/** The order of the reference page and of problems. A setting that is not named here comes last. */
+const ORDER = list(
+  'debug logRequests title defaultFilesKey dynamicSourcesCache root baseurl sourceClassName extensions ' +
+    'maxUploadFileSize maxFileSize saveSameFileNameStrategy datetimeFormat defaultSortBy countInChunk ' +
+    'searchLimits zipLimits excludeDirectoryNames defaultPermission allowReplaceSourceFile ' +
+    'imageExtensions quality maxImageWidth maxImageHeight createThumb thumbSize thumbFolderName ' +
+    'safeThumbsCountInOneTime generateSvgThumbs svgThumbWidth svgThumbHeight forceSingleExtension ' +
+    'sanitizeSvg accessControl imageMemory defaultRole auth rateLimits trustedProxies roleSessionVar ' +
+    'allowCrossOrigin allowedOrigins onlyPOST refuseCrossSite errorHttpStatus allowPrivateNetworkUploads ' +
+    'timeoutLimit memoryLimit documents pdf serve delivery deliveryPrefix serveCacheControl ' +
+    'signedUrlLifetime thumbPlaceholder trash quota tus audit webhooks redis stateDirectory uploadImages ' +
+    'imagePresets thumbDensity thumbPrograms signingSecret publicUrl',
+);
+
+const rank = (key: string): number => (ORDER.includes(key) ? ORDER.indexOf(key) : ORDER.length);
 
 /**
- * Every setting that the configuration knows, except `sources`. The order is that of the reference page.
- * All but the `global` ones may be overridden by a source.
+ * Every setting that the configuration knows, except `sources`. All but the `global` ones may be overridden by
+ * a source.
  */
-export const settingsShape = {
-  debug: setting(
-    z.boolean().default(true),
-    global('Log failed requests with stack traces; answers are the same either way.'),
-  ),
-  logRequests: setting(
-    z.boolean().default(false),
-    global(
-      'Log a line for every request, also for those that change nothing: small answers take about a third longer.',
-    ),
-  ),
-  title: setting(z.string().default(''), unused('a title of the instance.')),
-  defaultFilesKey: setting(
-    z.string().min(1).default('default'),
-    source(
-      'Form field holding an uploaded file, besides `files[0]`, `files[1]`…; used by fileUpload and ' +
-        'imageSave.',
-    ),
-  ),
-  dynamicSourcesCache: setting(
-    tenantCacheSchema.prefault({}),
-    global('How many tenants of `resolveSources` are kept, and for how long.'),
-  ),
-  root: setting(z.string().optional(), unused('sources carry their own.')),
-  baseurl: setting(z.string().optional(), unused('sources carry their own.')),
-  sourceClassName: setting(
-    z.string().default('FileSystem'),
-    unused('storage is chosen with `storageAdapter`.'),
-  ),
-  extensions: setting(
-    z.array(extension).default([...defaultExtensions]),
-    source(
-      'Allowed extensions, lower case, without dot. Other types are refused on upload (403), left out of ' +
-        'listings, and not found by any action.',
-    ),
-  ),
-  maxUploadFileSize: setting(
-    byteSize.prefault('8mb'),
-    source(
-      'Largest uploaded file: a number with b, kb, mb or gb (powers of 1024), or plain bytes. Also caps ' +
-        'fileUploadRemote.',
-    ),
-  ),
-  maxFileSize: setting(
-    byteSize.prefault('8mb'),
-    source('Largest remote resource (image, style sheet, font) loaded while a PDF or DOCX is made.'),
-  ),
-  saveSameFileNameStrategy: setting(
-    z.enum(sameNameStrategies).default('addNumber'),
-    source(
-      'What an upload does when its name is taken: `addNumber` (name-1.ext), `replace` (overwrite) or ' +
-        '`error` (400).',
-    ),
-  ),
-  datetimeFormat: setting(
-    z.string().default('M/D/YYYY h:mm:ss A'),
-    source(
-      'Format of `changed` in listings, with the tokens YYYY, MM, DD, HH, mm, ss, A…, in the local time ' +
-        'of the server.',
-    ),
-  ),
-  defaultSortBy: setting(
-    z.enum(sortOrders).default('changed-desc'),
-    source('Order of listings when `mods[sortBy]` is absent.'),
-  ),
-  countInChunk: setting(
-    count.default(1_000_000),
-    source('Page size of listings when `mods[limit]` is absent.'),
-  ),
-  ...limitSettings,
-  excludeDirectoryNames: setting(
-    z.array(segment).default(['.tmb', '.quarantine']),
-    source('Names of files and folders that are hidden from listings and out of reach of every action.'),
-  ),
-  defaultPermission: setting(
-    count.default(509),
-    unused('folders are created with the umask of the process.'),
-  ),
-  allowReplaceSourceFile: setting(z.boolean().default(true), unused('see `saveSameFileNameStrategy`.')),
-  imageExtensions: setting(
-    z.array(extension).default(list('jpg png gif jpeg bmp svg ico webp')),
-    source('Extensions treated as images: listed with `isImage` true and given real thumbnails.'),
-  ),
-  quality: setting(
-    whole.min(1).max(100).default(90),
-    source('JPEG and WebP quality of thumbnails, 1 to 100.'),
-  ),
-  maxImageWidth: setting(positive.default(1900), unused('see `uploadImages.maxWidth`.')),
-  maxImageHeight: setting(positive.default(1900), unused('see `uploadImages.maxHeight`.')),
-  createThumb: setting(
-    z.boolean().default(true),
-    source('Create thumbnails while listing. False: no `thumb` fields, no thumbnail folder, no icons.'),
-  ),
-  thumbSize: setting(
-    positive.max(4096).default(250),
-    source(
-      'Side in pixels of the square that thumbnails fit into. Thumbnails that exist keep their size until ' +
-        'their image changes.',
-    ),
-  ),
-  thumbFolderName: setting(
-    segment.default('_thumbs'),
-    source('Folder inside each listed folder where thumbnails are stored; hidden and out of reach.'),
-  ),
-  safeThumbsCountInOneTime: setting(
-    count.default(20),
-    source('Most new thumbnails that one listing creates.'),
-  ),
-  generateSvgThumbs: setting(
-    z.boolean().default(true),
-    source(
-      'Draw SVG icons for folders and for files that are not images; false: such items point to the file ' +
-        'itself.',
-    ),
-  ),
-  svgThumbWidth: setting(positive.default(100), source('Width handed to the icon generator, in pixels.')),
-  svgThumbHeight: setting(positive.default(100), source('Height handed to the icon generator, in pixels.')),
-  forceSingleExtension: setting(
-    z.boolean().default(false),
-    source(
-      'New names keep only their last dot (`a.php.jpg` becomes `a_php.jpg`): for file hosts that run a ' +
-        'file by any of its extensions.',
-    ),
-  ),
-  sanitizeSvg: setting(
-    z.boolean().default(true),
-    source(
-      'Clean SVG files on every way in: no scripts, handlers, foreign objects or external references; ' +
-        'malformed ones are refused. The same for `.xml` files that are drawings; XML that browsers show as ' +
-        'a page is refused.',
-    ),
-  ),
-  accessControl: setting(
-    z.array(accessRuleSchema).default([]),
-    global('Access rules; the last applying one that names the action decides.'),
-  ),
-  imageMemory: setting(
-    byteSize.prefault('512mb'),
-    global(
-      'Memory for pictures that are being decoded and edited, all together, as estimated from their ' +
-        'headers; the process may take one and a half times as much for them. A picture that needs more ' +
-        'alone is refused (400), or listed with the icon of its extension.',
-    ),
-  ),
-  defaultRole: setting(
-    z.string().min(1).default('guest'),
-    global('Role of every request when there is no `checkAuthentication` hook.'),
-  ),
-  auth: setting(
-    authSchema.optional(),
-    global(
-      'Take the role of a request from a header of a trusted proxy (`header` and `from`), or from a signed token ' +
-        '(`jwt`), in place of `defaultRole`. Without it, or from elsewhere: 401.',
-    ),
-  ),
-  ...clientSettings,
-  roleSessionVar: setting(z.string().default('JoditUserRole'), unused('roles come from the hook.')),
-  allowCrossOrigin: setting(
-    z.boolean().default(false),
-    global('Answer cross-origin requests with CORS headers.'),
-  ),
-  allowedOrigins: setting(
-    z.array(origin).nullable().default(null),
-    global('Accepted origins when `allowCrossOrigin` is on; null accepts all, an empty list none.'),
-  ),
-  onlyPOST: setting(z.boolean().default(false), global('Reject every GET with 405, /ping included.')),
-  refuseCrossSite: setting(
-    z.boolean().default(false),
-    global(
-      'Refuse requests that pages of other origins make (403), as browsers report by Sec-Fetch-Site, ' +
-        'Origin or Referer, unless cross-origin settings accept them; and changes by GET without such a ' +
-        'header.',
-    ),
-  ),
-  errorHttpStatus: setting(
-    z.boolean().default(true),
-    global(
-      'Send the status of an error in the status line. False: errors of actions come with 200 and the ' +
-        'number only in `data.code`.',
-    ),
-  ),
-  allowPrivateNetworkUploads: setting(
-    z.boolean().default(false),
-    source('Let fileUploadRemote fetch private and local addresses.'),
-  ),
-  timeoutLimit: setting(
-    positive.max(MAX_TIMER_SECONDS).default(60),
-    source(
-      'Network timeout in seconds of fileUploadRemote downloads and of remote resources in PDF and DOCX.',
-    ),
-  ),
-  memoryLimit: setting(z.string().default('256M'), unused('memory is bounded by design.')),
-  documents: setting(documentsSchema.prefault({}), global('How documents are made.')),
-  pdf: setting(pdfSchema.prefault({}), source('Settings of generated documents.')),
-  serve: setting(
-    z.enum(servingModes).default('off'),
-    source(
-      'Whether the service itself serves the files, below `/file/<source>/`: to everybody (`public`), to those ' +
-        'whom checkAuthentication and the rule FILE_DOWNLOAD let (`protected`), or by links that expire ' +
-        '(`signed`). Thumbnails are then made when a browser asks for them.',
-    ),
-  ),
-  delivery: setting(
-    z.enum(deliveries).default('stream'),
-    source(
-      'Who sends the bytes of served files: the service (`stream`), the store by a redirect to a URL that ' +
-        'expires soon (`redirect`; S3, Azure, Google Cloud Storage), or the web server in front ' +
-        '(`x-accel-redirect` of nginx, `x-sendfile` of Apache; local sources).',
-    ),
-  ),
-  deliveryPrefix: setting(
-    z.string().regex(/^\//u, 'must begin with a slash').optional(),
-    source(
-      'What stands before the path of a file in `X-Accel-Redirect` (an internal location of nginx) or ' +
-        '`X-Sendfile` (a directory; default: the root of the source).',
-    ),
-  ),
-  serveCacheControl: setting(
-    cacheControl.optional(),
-    source(
-      '`Cache-Control` of served files. Default: browsers ask each time whether a file has changed; `public` ' +
-        'sources may be kept by shared caches, all others not: there `private` is added where it is missing.',
-    ),
-  ),
-  signedUrlLifetime: setting(
-    positive.max(MAX_TIMER_SECONDS).default(3600),
-    source('How long the links of a `signed` source are good, in seconds.'),
-  ),
-  thumbPlaceholder: setting(
-    z.boolean().default(false),
-    source(
-      'Show the icon of its type where a picture has no thumbnail yet because the quota is used up. False: such ' +
-        'items have no `thumb`.',
-    ),
-  ),
-  ...keepingShape,
-  ...pictureSettings,
-  signingSecret: setting(
-    signingKeys.optional(),
-    global(
-      'Keys that sign links: the first one signs, all are accepted, so that keys can be changed. Default: ' +
-        'STOWAGE_SIGNING_SECRET, several separated by blanks.',
-    ),
-  ),
-  publicUrl: setting(
-    ownAddress.optional(),
-    global(
-      'Address of the service as browsers see it, when a proxy changes it: `https://www.example.com/connector/` ' +
-        'or only a path. Default: the path that requests come to.',
-    ),
-  ),
-} as const;
+// The entries are those of byTheme, in another order.
+export const settingsShape = Object.fromEntries(
+  Object.entries(byTheme).sort(([one], [other]) => rank(one) - rank(other)),
+) as typeof byTheme;
 
 export const settingsSchema = z.strictObject(settingsShape);
 
@@ -298,3 +56,71 @@ export type Settings = Readonly<z.output<typeof settingsSchema>>;
 
 /** Settings as written in a configuration file: every key optional. */
 export type SettingsInput = Readonly<z.input<typeof settingsSchema>>;
+
+/** The names of settings that act before a source is known. */
+export const globalKeys: readonly string[] = Object.entries(settingsShape)
+  .filter(([, schema]) => settingMeta.get(schema)?.scope === 'global')
+  .map(([key]) => key);
+
+/** The schema beneath defaults and optional marks. */
+const innerSchema = (schema: z.core.$ZodType): z.core.$ZodType =>
+  schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional
+    ? innerSchema(schema.unwrap())
+    : schema;
+
+/** The keys that a schema knows for the object at a path; undefined where it takes whatever is written. */
+const keysAt = (schema: z.core.$ZodType, path: readonly PropertyKey[]): readonly string[] | undefined => {
+  const inner = innerSchema(schema);
+  if (inner instanceof z.ZodUnknown) return undefined;
+  if (!(inner instanceof z.ZodObject)) return [];
+  const [key, ...rest] = path;
+  if (key === undefined) return Object.keys(inner.shape);
+  const child: unknown = Object.hasOwn(inner.shape, key) ? inner.shape[String(key)] : undefined;
+  return child instanceof z.ZodType ? keysAt(child, rest) : [];
+};
+
+/** What was written, without the nulls, and what a schema makes of it: its data, or what is wrong. */
+export interface Checked<Data> {
+  readonly written: PlainObject;
+  readonly data: Data | undefined;
+  readonly problems: readonly string[];
+}
+
+/** Configurations are parsed a few times: writing code for it first would take a tenth of the start. */
+export const ONCE: z.core.ParseContext<z.core.$ZodIssue> = { jitless: true };
+
+/** Checks an object that holds settings as written. `where` is where it lies in the configuration. */
+export const checkWritten = <Schema extends z.ZodObject>(
+  schema: Schema,
+  input: PlainObject,
+  where: readonly string[] = [],
+): Checked<z.output<Schema>> => {
+  const isKnown = (path: readonly string[], key: string): boolean =>
+    path[0] === 'accessControl' ? isRuleKey(key) : (keysAt(schema, path)?.includes(key) ?? true);
+  // Of a plain object comes a plain object.
+  const written = withoutNulls(input, isKnown) as PlainObject;
+  const { data, error } = schema.safeParse(written, ONCE);
+  const issues =
+    error?.issues.filter(({ path }) => path[0] !== 'accessControl' || !isUnknownRuleKey(path[2])) ?? [];
+  const problems = [
+    ...problemsOf(issues, written, (path) => keysAt(schema, path) ?? [], where),
+    ...ruleKeyProblems(written['accessControl'], [...where, 'accessControl']),
+  ];
+  return { written, data, problems };
+};
+
+/**
+ * The settings in force for a source: the global ones with its overrides laid over them, nested objects key
+ * by key. Overrides of settings that act before a source is known have no effect. `overrides` have passed
+ * `checkWritten`.
+ */
+export const overrideSettings = (settings: Settings, overrides: PlainObject): Settings => {
+  const effective = Object.fromEntries(
+    Object.entries(overrides).filter(
+      ([key]) => Object.hasOwn(settingsShape, key) && !globalKeys.includes(key),
+    ),
+  );
+  if (Object.keys(effective).length === 0) return { ...settings };
+  // Checked settings pass the schema unchanged, so only the overrides are converted here.
+  return settingsSchema.parse(merge({ ...settings }, effective), ONCE);
+};

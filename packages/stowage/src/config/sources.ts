@@ -1,14 +1,12 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { optionsSchemas } from '../adapters/table.ts';
+import { givesUrls, optionsSchemas } from '../adapters/table.ts';
 import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories } from '../storage/registry.ts';
-import { checkWritten, globalKeys, overrideSettings } from './load-settings.ts';
-import { freezeDeep, isPlainObject, without, type PlainObject } from './plain-values.ts';
+import { checkWritten, globalKeys, overrideSettings, type Settings, settingsShape } from './settings.ts';
+import { baseurlProblem, freezeDeep, isPlainObject, type PlainObject, without, withSlash } from './values.ts';
 import { hintAt, mustBe, problemAt } from './problems.ts';
-import { settingsShape, type Settings } from './settings.ts';
 import type { SourceConfig } from './types.ts';
-import { baseurlProblem, withSlash } from './values.ts';
 
 /** Adapters of the protocol: their options are accepted by every source, and needed with their adapter. */
 const PROTOCOL_ADAPTERS = Object.keys(optionsSchemas);
@@ -98,9 +96,6 @@ const checkStorage = (
   return { problems: [...problems, ...wrong] };
 };
 
-/** Stores whose files have no URLs that expire. */
-const WITHOUT_URLS = ['local', 'memory', 'sftp', 'ftp', 'webdav'];
-
 /** What a source lacks to have its files served. */
 const servingProblems = (
   where: readonly string[],
@@ -116,7 +111,7 @@ const servingProblems = (
     add('serveCacheControl', `must not be for shared caches where serve is "${serve}": use private`);
   if (delivery.startsWith('x-') && storageAdapter !== 'local')
     add('delivery', `"${delivery}" is for local sources: web servers send files of their own disk`);
-  if (delivery === 'redirect' && serve !== 'off' && WITHOUT_URLS.includes(storageAdapter))
+  if (delivery === 'redirect' && serve !== 'off' && givesUrls(storageAdapter) === false)
     add(
       'delivery',
       `"redirect" is for stores that give URLs of their own, and "${storageAdapter}" gives none`,

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import type * as Jose from 'jose';
-import { possibleAlgorithms, type TokenSettings } from '../config/auth.ts';
+import { possibleAlgorithms, type TokenSettings } from '../config/settings/access.ts';
 import { BusyError, HttpError } from '../errors/errors.ts';
 import { isInstalled } from '../errors/optional-package.ts';
 import type { HookRequest, Identity } from './message.ts';

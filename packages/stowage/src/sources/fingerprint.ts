@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isPlainObject, type PlainObject } from '../config/plain-values.ts';
+import { isPlainObject, type PlainObject } from '../config/values.ts';
 
 /** Settings of more parts are compared in no other way than by building their sources anew. */
 const MOST_PARTS = 1_000_000;

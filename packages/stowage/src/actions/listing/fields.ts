@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { sortOrders } from '../../config/setting-values.ts';
+import { sortOrders } from '../../config/settings/values.ts';
 import { foldersPositions } from './order.ts';
 
 /**

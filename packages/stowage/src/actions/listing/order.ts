@@ -1,5 +1,5 @@
 import type { Compare } from '../../basics/concurrency/patient-sort.ts';
-import type { SortOrder } from '../../config/setting-values.ts';
+import type { SortOrder } from '../../config/settings/values.ts';
 import type { Entry } from '../../storage/entry.ts';
 
 /** Where folders stand: `default` among the files, `top` before them, `bottom` after them. */

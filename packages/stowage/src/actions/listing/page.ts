@@ -1,5 +1,5 @@
 import { FirstInOrder, TimeSlice } from '../../basics/concurrency/patient-sort.ts';
-import type { SortOrder } from '../../config/setting-values.ts';
+import type { SortOrder } from '../../config/settings/values.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { FolderView, Wanted } from '../../view/folder-view.ts';
 import { LARGE, type ListingSlot } from './large-listings.ts';

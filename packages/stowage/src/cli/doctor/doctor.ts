@@ -1,6 +1,6 @@
 import { inTimeLimit } from '../../basics/concurrency/time-limit.ts';
 import type { App, ServiceDefinition } from '../../app.ts';
-import { createConnector, type Connector } from '../../connector.ts';
+import { type Connector, createConnector } from '../../connector.ts';
 import { toFetchHandler } from '../../http/bridges/fetch.ts';
 import { checkConfiguration, type CheckedConfiguration } from '../../checked-configuration.ts';
 import type { SourceConfig } from '../../config/types.ts';
@@ -10,13 +10,12 @@ import { createSilentLogger } from '../../basics/log/logger.ts';
 import { createSourceGroup, type SourceGroup } from '../../sources/source-group.ts';
 import { UsageError } from '../arguments.ts';
 import { readDefinition } from '../read-config.ts';
-import { Findings, type Finding } from './finding.ts';
+import { type Finding, Findings } from './finding.ts';
 import { checkMachine } from './machine-checks.ts';
-import { checkBaseurl, checkServing, type Addresses } from './public-address.ts';
+import { type Addresses, checkBaseurl, checkServing } from './public-address.ts';
 import { checkPageInside, checkService } from './service-checks.ts';
-import { checkOverlaps, checkSettings } from './settings-checks.ts';
-import { checkOwnSettings, createUnguarded } from './own-settings.ts';
-import { findFolder, probeStore, type Probe } from './store-probe.ts';
+import { checkOverlaps, checkOwnSettings, checkSettings, createUnguarded } from './settings-checks.ts';
+import { findFolder, type Probe, probeStore } from './store-checks.ts';
 
 /** What the command line says. */
 export interface DoctorOptions {

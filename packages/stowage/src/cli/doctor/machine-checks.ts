@@ -1,12 +1,44 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { isPlainObject } from '../../config/values.ts';
+import { entryOf, type OptionalPackage, packagesOf } from '../../optional-packages.ts';
 import { readBrowser } from '../../config/environment.ts';
 import type { ConnectorConfig } from '../../config/types.ts';
 import { findBrowser } from '../../documents/pdf/started-browser.ts';
 import { findProgram } from '../../pictures/previews/programs.ts';
 import { createSilentLogger } from '../../basics/log/logger.ts';
-import { packagesOf } from '../../optional-packages.ts';
 import { createRedisConnection } from '../../operations/state/redis-connection.ts';
-import { installedVersion, partPackages } from '../packages.ts';
 import { Findings, reasonOf } from './finding.ts';
+
+/** What any service may need some day: actions of the protocol, and photos of phones. */
+export const partPackages: readonly OptionalPackage[] = [
+  { name: 'puppeteer-core', purpose: 'PDF files' },
+  { name: 'docx', purpose: 'DOCX files' },
+  { name: 'parse5', purpose: 'DOCX files' },
+  { name: 'heic-decode', purpose: 'HEIC pictures with uploadImages' },
+];
+
+const versionIn = async (file: string, name: string): Promise<string | undefined> => {
+  try {
+    const manifest: unknown = JSON.parse(await readFile(file, 'utf8'));
+    const version = isPlainObject(manifest) && manifest['name'] === name ? manifest['version'] : undefined;
+    return typeof version === 'string' ? version : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** The version of a package as this service would load it; undefined when it is not installed. */
+export const installedVersion = async (name: string): Promise<string | undefined> => {
+  const entry = entryOf(name);
+  if (entry === undefined) return undefined;
+  // Not every package exports its manifest.
+  for (let folder = dirname(entry); folder !== dirname(folder); folder = dirname(folder)) {
+    const version = await versionIn(join(folder, 'package.json'), name);
+    if (version !== undefined) return version;
+  }
+  return 'unknown';
+};
 
 const checkPackages = async (config: ConnectorConfig, findings: Findings): Promise<void> => {
   const needed = packagesOf(config);

@@ -1,8 +1,9 @@
 import { TimeLimit } from '../../basics/concurrency/time-limit.ts';
 import type { App } from '../../app.ts';
+import { givesUrls } from '../../adapters/table.ts';
 import type { SourceConfig } from '../../config/types.ts';
 import { reasonOf, type Findings } from './finding.ts';
-import type { Probe } from './store-probe.ts';
+import type { Probe } from './store-checks.ts';
 
 /** What the doctor was told of the addresses around the service. */
 export interface Addresses {
@@ -66,7 +67,7 @@ const fixOf = (status: number, text: string, { key, storageAdapter }: SourceConf
   if (status >= 300 && status < 400)
     return `Write the address after the redirect into ${name}, without a login before it.`;
   if (status !== 401 && status !== 403) return `Look into the log of the web server behind ${name}.`;
-  return ['s3', 'azure', 'gcs'].includes(storageAdapter)
+  return givesUrls(storageAdapter) === true
     ? `Let the service serve the files: remove ${name} and set "serve": "public" (docs/serving.md).`
     : 'Let the web server read the folder: its user needs the right to enter it and all folders above.';
 };

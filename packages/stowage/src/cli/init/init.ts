@@ -4,8 +4,14 @@ import type { ConfigInput } from '../../config/types.ts';
 import { checkConfiguration } from '../../checked-configuration.ts';
 import { ConfigError } from '../../errors/errors.ts';
 import { StartError } from '../serve.ts';
-import { createQuestions, createSilence, NoAnswerError, type Questions } from './questions.ts';
-import { askStore, type Answer } from './stores.ts';
+import {
+  type Answer,
+  askStore,
+  createQuestions,
+  createSilence,
+  NoAnswerError,
+  type Questions,
+} from './questions.ts';
 
 const FILE = 'stowage.json';
 
@@ -53,21 +59,7 @@ const write = async (ask: Questions): Promise<readonly string[]> => {
   const page = await ask.text('Origin of the pages with the editor, when it is another host or port', '');
   const config = {
     $schema: './node_modules/stowage/config.schema.json',
-    extensions: [
-      'jpg',
-      'jpeg',
-      'png',
-      'gif',
-      'webp',
-      'avif',
-      'svg',
-      'pdf',
-      'txt',
-      'csv',
-      'zip',
-      'mp4',
-      'mp3',
-    ],
+    extensions: 'jpg jpeg png gif webp avif svg pdf txt csv zip mp4 mp3'.split(' '),
     maxUploadFileSize: '25mb',
     refuseCrossSite: true,
     ...(page === '' ? {} : { allowCrossOrigin: true, allowedOrigins: [page] }),

@@ -1,4 +1,8 @@
 import { createInterface } from 'node:readline/promises';
+import { homedir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { packagesOfAdapter } from '../../adapters/table.ts';
+import type { BuiltInName } from '../../storage/register.ts';
 
 /** What one may choose, in the order of the numbers that people type. */
 export interface Choice<Value extends string> {
@@ -51,4 +55,133 @@ export const createQuestions = (): Questions => {
     },
     close: () => lines.close(),
   };
+};
+
+/** A part of the configuration. */
+export type Written = Readonly<Record<string, unknown>>;
+
+/** What was answered, as a part of the configuration, and what is to be done besides. */
+export interface Answer {
+  readonly written: Written;
+  readonly steps: readonly string[];
+}
+
+/** A source, and its name. */
+interface NamedAnswer {
+  readonly name: string;
+  readonly answer: Answer;
+}
+
+/** A source in a store with these options. */
+const sourceIn = (
+  storageAdapter: BuiltInName,
+  name: string,
+  options: Written,
+  ...variables: readonly string[]
+): NamedAnswer => ({
+  name: name === '' ? 'files' : name,
+  answer: {
+    written: {
+      title: name === '' ? 'Files' : name,
+      storageAdapter,
+      [storageAdapter]: options,
+      serve: 'public',
+    },
+    steps: variables.length === 0 ? [] : [`export ${variables.map((one) => `${one}=...`).join(' ')}`],
+  },
+});
+
+const askFolder = async (ask: Questions): Promise<NamedAnswer> => {
+  const root = await ask.text('Folder', './files');
+  const name = basename(resolve(root)) || 'files';
+  return { name, answer: { written: { title: name, root, serve: 'public' }, steps: [] } };
+};
+
+const askBucket = async (ask: Questions): Promise<NamedAnswer> => {
+  const bucket = await ask.text('Bucket', 'files');
+  const region = await ask.text('Region', 'us-east-1');
+  const endpoint = await ask.text('URL of the service; empty for AWS', '');
+  const address = endpoint === '' ? {} : { endpoint, forcePathStyle: true };
+  const keys = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];
+  return sourceIn('s3', bucket, { bucket, region, ...address }, ...keys);
+};
+
+const askWebdav = async (ask: Questions): Promise<NamedAnswer> => {
+  const url = await ask.text('URL of the folder', 'https://dav.example.com/files/');
+  const username = await ask.text('User', 'stowage');
+  return sourceIn('webdav', '', { url, username, password: { env: 'DAV_PASSWORD' } }, 'DAV_PASSWORD');
+};
+
+/** What the stores behind a login on a host are asked for. */
+const askHost = async (ask: Questions, kind: 'sftp' | 'ftp') => {
+  const host = await ask.text('Host', `${kind}.example.com`);
+  const username = await ask.text('User', 'stowage');
+  const directory = await ask.text('Folder there; empty for the one after the login', '');
+  const variable = `${kind.toUpperCase()}_PASSWORD`;
+  return (more: Written): NamedAnswer => {
+    const folder = directory === '' ? {} : { directory };
+    return sourceIn(kind, '', { host, username, password: { env: variable }, ...more, ...folder }, variable);
+  };
+};
+
+const askSftp = async (ask: Questions): Promise<NamedAnswer> => {
+  const source = await askHost(ask, 'sftp');
+  const hosts = join(homedir(), '.ssh/known_hosts');
+  return source({ knownHostsFile: await ask.text('File with the key of the host', hosts) });
+};
+
+const askFtp = async (ask: Questions): Promise<NamedAnswer> => {
+  const source = await askHost(ask, 'ftp');
+  const tls = await ask.choose('How is the connection?', [
+    { value: 'tls', text: 'with TLS (FTPS, explicit)' },
+    { value: 'plain', text: 'plain: the password and the files can be read on the way' },
+  ]);
+  return source({ tls: tls === 'tls' });
+};
+
+const askAzure = async (ask: Questions): Promise<NamedAnswer> => {
+  const container = await ask.text('Container', 'files');
+  const accountUrl = await ask.text('URL of the account', 'https://ACCOUNT.blob.core.windows.net');
+  const login = await ask.choose('Who asks for the files?', [
+    { value: 'key', text: 'the account, with its key' },
+    { value: 'machine', text: 'the login of this machine (managed identity, environment)' },
+  ]);
+  const azure = { container, accountUrl };
+  if (login === 'machine') return sourceIn('azure', container, azure);
+  const accountKey = { env: 'AZURE_STORAGE_KEY' };
+  return sourceIn('azure', container, { ...azure, accountKey }, accountKey.env);
+};
+
+const askGcs = async (ask: Questions): Promise<NamedAnswer> => {
+  const bucket = await ask.text('Bucket', 'files');
+  const question = 'File with the key of a service account; empty for the login of this machine';
+  const file = await ask.text(question, '');
+  return sourceIn('gcs', bucket, file === '' ? { bucket } : { bucket, credentialsFile: file });
+};
+
+const questionsOf = {
+  local: askFolder,
+  s3: askBucket,
+  webdav: askWebdav,
+  azure: askAzure,
+  gcs: askGcs,
+  sftp: askSftp,
+  ftp: askFtp,
+} as const;
+
+/** Asks where the files are. */
+export const askStore = async (ask: Questions): Promise<NamedAnswer> => {
+  const kind = await ask.choose('Where are the files?', [
+    { value: 'local', text: 'in a folder of this machine' },
+    { value: 's3', text: 'in a bucket (S3)' },
+    { value: 'webdav', text: 'on a WebDAV server' },
+    { value: 'azure', text: 'in a container of Azure' },
+    { value: 'gcs', text: 'in a bucket of Google Cloud Storage' },
+    { value: 'sftp', text: 'on an SFTP server' },
+    { value: 'ftp', text: 'on an FTP server' },
+  ]);
+  const { name, answer } = await questionsOf[kind](ask);
+  const packages = packagesOfAdapter(kind, answer.written[kind], false).map((one) => one.name);
+  const install = packages.length === 0 ? [] : [`npm install ${packages.join(' ')}`];
+  return { name, answer: { ...answer, steps: [...install, ...answer.steps] } };
 };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { SourcePath } from '../../storage/source-path.ts';
 import type { AccessRule } from '../settings.ts';
 import type { SourceConfig } from '../types.ts';
-import { isTransposed, type SettingRisk } from './risk.ts';
+import { isTransposed, type SettingRisk } from './value-risks.ts';
 
 /** What rules are compared with. */
 export interface RuleSurroundings {

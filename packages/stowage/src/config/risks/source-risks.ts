@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join, parse, relative } from 'node:path';
-import { isPlainObject, type PlainObject } from '../plain-values.ts';
+import { isPlainObject, type PlainObject } from '../values.ts';
 import type { SourceConfig } from '../types.ts';
-import type { SettingRisk } from './risk.ts';
+import type { SettingRisk } from './value-risks.ts';
 
 /** Entries of folders of programs, which folders of pictures and documents do not have. */
 const OF_PROGRAMS = ['package.json', 'node_modules', '.git', '.env', 'stowage.json', 'composer.json'];

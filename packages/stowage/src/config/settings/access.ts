@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import * as z from 'zod';
-import { network } from './setting-values.ts';
+import { accessRuleSchema } from '../access-rules.ts';
+import { global, network, origin, setting, unused } from './values.ts';
 
 const isWebAddress = (text: string): boolean =>
   URL.canParse(text) && /^https?:$/u.test(new URL(text).protocol) && new URL(text).username === '';
@@ -151,3 +152,70 @@ export const authSchema = z
     if (header === undefined) add(['header'], 'is required unless jwt is set');
     if (from === undefined) add(['from'], 'is required with header');
   });
+
+const rateSchema = z.strictObject({
+  requests: z.number().int().positive().max(1_000_000),
+  seconds: z.number().int().positive().max(86_400),
+});
+
+const rate = (what: string): z.ZodOptional<typeof rateSchema> =>
+  rateSchema.optional().describe(`Most ${what} in so many seconds: \`{ "requests": 60, "seconds": 60 }\`.`);
+
+/** How often one client may ask for what is expensive. */
+const rateLimitsSchema = z.strictObject({
+  uploads: rate('uploads, from forms, of edited pictures and of remote files'),
+  pictures: rate('edits and variants of pictures'),
+  documents: rate('PDF and DOCX files'),
+  listings: rate('listings and searches'),
+});
+
+/** Who may do what, how often, and from where. */
+export const accessSettings = {
+  accessControl: setting(
+    z.array(accessRuleSchema).default([]),
+    global('Access rules; the last applying one that names the action decides.'),
+  ),
+  defaultRole: setting(
+    z.string().min(1).default('guest'),
+    global('Role of every request when there is no `checkAuthentication` hook.'),
+  ),
+  auth: setting(
+    authSchema.optional(),
+    global(
+      'Take the role of a request from a header of a trusted proxy (`header` and `from`), or from a signed token ' +
+        '(`jwt`), in place of `defaultRole`. Without it, or from elsewhere: 401.',
+    ),
+  ),
+  rateLimits: setting(
+    rateLimitsSchema.optional(),
+    global(
+      'How often one client may ask for what is expensive: the subject that checkAuthentication names, else the ' +
+        'client address. More: 429 with `Retry-After`. Needs the package "rate-limiter-flexible".',
+    ),
+  ),
+  trustedProxies: setting(
+    z.array(network).default([]),
+    global(
+      'Proxies whose `X-Forwarded-For` names the client address, for `rateLimits` and `tus`. Without them it is ' +
+        'who has connected.',
+    ),
+  ),
+  roleSessionVar: setting(z.string().default('JoditUserRole'), unused('roles come from the hook.')),
+  allowCrossOrigin: setting(
+    z.boolean().default(false),
+    global('Answer cross-origin requests with CORS headers.'),
+  ),
+  allowedOrigins: setting(
+    z.array(origin).nullable().default(null),
+    global('Accepted origins when `allowCrossOrigin` is on; null accepts all, an empty list none.'),
+  ),
+  onlyPOST: setting(z.boolean().default(false), global('Reject every GET with 405, /ping included.')),
+  refuseCrossSite: setting(
+    z.boolean().default(false),
+    global(
+      'Refuse requests that pages of other origins make (403), as browsers report by Sec-Fetch-Site, ' +
+        'Origin or Referer, unless cross-origin settings accept them; and changes by GET without such a ' +
+        'header.',
+    ),
+  ),
+} as const;

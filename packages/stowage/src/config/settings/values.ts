@@ -1,7 +1,46 @@
 import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
-import { isSegment } from '../storage/source-path.ts';
-import { baseurlProblem, parseByteSize, parseOrigin, withSlash } from './values.ts';
+import { isSegment } from '../../storage/source-path.ts';
+import { baseurlProblem, parseByteSize, parseOrigin, withSlash } from '../values.ts';
+
+/** What the reference page and the JSON schema say of a setting, besides its type and default. */
+export interface SettingMeta {
+  /** One sentence for the reference page. */
+  readonly meaning: string;
+  /**
+   * `global`: read before a source is known, an override by a source has no effect. `source`: a source may
+   * override it.
+   */
+  readonly scope: 'global' | 'source';
+  /** Accepted for compatibility, without any effect. */
+  readonly unused?: true;
+  /** The default as the page shows it, when it is not a JSON value. */
+  readonly shownDefault?: string;
+}
+
+/** The metadata of every setting, found by its schema. */
+export const settingMeta = z.registry<SettingMeta>();
+
+/** A setting with what is said of it. */
+export const setting = <Schema extends z.ZodType>(schema: Schema, meta: SettingMeta): Schema => {
+  settingMeta.add(schema, meta);
+  return schema;
+};
+
+/** A setting that a source may override. */
+export const source = (meaning: string): SettingMeta => ({ meaning, scope: 'source' });
+/** A setting that acts before a source is known. */
+export const global = (meaning: string): SettingMeta => ({ meaning, scope: 'global' });
+/** A setting that is accepted for compatibility. */
+export const unused = (meaning: string, shownDefault?: string): SettingMeta => ({
+  meaning: `Accepted, without effect: ${meaning}`,
+  scope: 'source',
+  unused: true,
+  ...(shownDefault === undefined ? {} : { shownDefault }),
+});
+
+/** Seconds whose milliseconds a timer can hold. */
+export const MAX_TIMER_SECONDS = 2_147_483;
 
 /** Words of a text. */
 export const list = (text: string): string[] => text.split(' ');
@@ -11,12 +50,6 @@ export const defaultExtensions: readonly string[] = list(
   'jpg png gif jpeg bmp ico psd svg webp ttf tif ai txt css html js htm ini xml zip rar 7z gz tar pps ppt pptx odp xls xlsx csv ' +
     'doc docx pdf rtf avi flv 3gp mov mkv mp4 wmv avif heic webm mp3 ogg wav json md odt ods',
 );
-
-/** How a source serves its files, and who may read them. */
-export const servingModes = ['off', 'public', 'protected', 'signed'] as const;
-
-/** Who sends the bytes of a served file. */
-export const deliveries = ['stream', 'redirect', 'x-accel-redirect', 'x-sendfile'] as const;
 
 const BYTE_SIZE = 'must be a number of bytes, or a number with b, kb, mb or gb';
 

@@ -1,7 +1,18 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
-import { global, setting, source } from './setting-meta.ts';
-import { segment, whole } from './setting-values.ts';
+import {
+  byteSize,
+  count,
+  extension,
+  global,
+  list,
+  positive,
+  segment,
+  setting,
+  source,
+  unused,
+  whole,
+} from './values.ts';
 
 /** What happens to pictures that come into a source. */
 const uploadImagesSchema = z.strictObject({
@@ -93,8 +104,61 @@ const thumbProgramsSchema = z.strictObject({
     .describe('Longest time that a program takes for one file; then it is ended, and the icon stays.'),
 });
 
-/** The settings about what pictures become. */
-export const pictureSettings = {
+/** What pictures become. */
+export const picturesSettings = {
+  imageExtensions: setting(
+    z.array(extension).default(list('jpg png gif jpeg bmp svg ico webp')),
+    source('Extensions treated as images: listed with `isImage` true and given real thumbnails.'),
+  ),
+  quality: setting(
+    whole.min(1).max(100).default(90),
+    source('JPEG and WebP quality of thumbnails, 1 to 100.'),
+  ),
+  maxImageWidth: setting(positive.default(1900), unused('see `uploadImages.maxWidth`.')),
+  maxImageHeight: setting(positive.default(1900), unused('see `uploadImages.maxHeight`.')),
+  createThumb: setting(
+    z.boolean().default(true),
+    source('Create thumbnails while listing. False: no `thumb` fields, no thumbnail folder, no icons.'),
+  ),
+  thumbSize: setting(
+    positive.max(4096).default(250),
+    source(
+      'Side in pixels of the square that thumbnails fit into. Thumbnails that exist keep their size until ' +
+        'their image changes.',
+    ),
+  ),
+  thumbFolderName: setting(
+    segment.default('_thumbs'),
+    source('Folder inside each listed folder where thumbnails are stored; hidden and out of reach.'),
+  ),
+  safeThumbsCountInOneTime: setting(
+    count.default(20),
+    source('Most new thumbnails that one listing creates.'),
+  ),
+  generateSvgThumbs: setting(
+    z.boolean().default(true),
+    source(
+      'Draw SVG icons for folders and for files that are not images; false: such items point to the file ' +
+        'itself.',
+    ),
+  ),
+  svgThumbWidth: setting(positive.default(100), source('Width handed to the icon generator, in pixels.')),
+  svgThumbHeight: setting(positive.default(100), source('Height handed to the icon generator, in pixels.')),
+  imageMemory: setting(
+    byteSize.prefault('512mb'),
+    global(
+      'Memory for pictures that are being decoded and edited, all together, as estimated from their ' +
+        'headers; the process may take one and a half times as much for them. A picture that needs more ' +
+        'alone is refused (400), or listed with the icon of its extension.',
+    ),
+  ),
+  thumbPlaceholder: setting(
+    z.boolean().default(false),
+    source(
+      'Show the icon of its type where a picture has no thumbnail yet because the quota is used up. False: such ' +
+        'items have no `thumb`.',
+    ),
+  ),
   uploadImages: setting(
     uploadImagesSchema.optional(),
     source(

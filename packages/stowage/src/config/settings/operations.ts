@@ -1,8 +1,34 @@
 import * as z from 'zod';
-import { ConfigError } from '../errors/errors.ts';
-import { eventTypes } from './event.ts';
-import { global, setting, source } from './setting-meta.ts';
-import { byteSize, count, signingKeys } from './setting-values.ts';
+import { ConfigError } from '../../errors/errors.ts';
+import { eventTypes } from '../event.ts';
+import {
+  byteSize,
+  count,
+  global,
+  MAX_TIMER_SECONDS,
+  setting,
+  signingKeys,
+  source,
+  unused,
+} from './values.ts';
+
+const tenantCacheSchema = z.strictObject({
+  // The cache takes room for all of them when it is made.
+  max: z
+    .number()
+    .int()
+    .positive()
+    .max(1_000_000)
+    .default(200)
+    .describe('Most tenants kept; the least recently used leaves first.'),
+  ttlMs: z
+    .number()
+    .int()
+    .positive()
+    .max(MAX_TIMER_SECONDS * 1000)
+    .default(60_000)
+    .describe('Lifetime of a resolved tenant in milliseconds, from its build.'),
+});
 
 /** What becomes of removed files and folders. */
 const trashSchema = z.strictObject({
@@ -53,47 +79,6 @@ const webhookSchema = z.strictObject({
     .describe('Let the address be private or local. It is refused otherwise.'),
 });
 
-/** Uploads in parts, which go on after a broken connection. */
-const tusSchema = z.strictObject({
-  directory: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'Where the parts lie: of this process alone, on a local disk. Default: `tus` in `stateDirectory`.',
-    ),
-  hours: z
-    .number()
-    .positive()
-    .max(720)
-    .default(24)
-    .describe('How long an unfinished upload is kept after its last byte.'),
-  maxUploads: z
-    .number()
-    .int()
-    .positive()
-    .max(10_000)
-    .default(200)
-    .describe('Most unfinished uploads; another is refused (503).'),
-  maxBytes: byteSize
-    .prefault('10gb')
-    .describe('Most bytes of all unfinished uploads together, as announced; more are refused (503).'),
-  maxUploadsPerClient: z
-    .number()
-    .int()
-    .positive()
-    .max(10_000)
-    .default(50)
-    .describe(
-      'Most unfinished uploads of one client: the subject that checkAuthentication names, else the client address.',
-    ),
-  maxBytesPerClient: byteSize
-    .optional()
-    .describe(
-      'Most bytes of all unfinished uploads of one client, unless it has a single one. Default: half of `maxBytes`.',
-    ),
-});
-
 /** What several instances share. */
 const redisSchema = z.strictObject({
   url: z
@@ -108,8 +93,32 @@ const redisSchema = z.strictObject({
     .describe('Begins every key. All instances of one service have the same one, other services another.'),
 });
 
-/** The settings about what is kept of what happens: what was removed, and who did it. */
-export const keepingShape = {
+/** What the service keeps, and tells those who run it. */
+export const operationsSettings = {
+  debug: setting(
+    z.boolean().default(true),
+    global('Log failed requests with stack traces; answers are the same either way.'),
+  ),
+  logRequests: setting(
+    z.boolean().default(false),
+    global(
+      'Log a line for every request, also for those that change nothing: small answers take about a third longer.',
+    ),
+  ),
+  title: setting(z.string().default(''), unused('a title of the instance.')),
+  dynamicSourcesCache: setting(
+    tenantCacheSchema.prefault({}),
+    global('How many tenants of `resolveSources` are kept, and for how long.'),
+  ),
+  root: setting(z.string().optional(), unused('sources carry their own.')),
+  sourceClassName: setting(
+    z.string().default('FileSystem'),
+    unused('storage is chosen with `storageAdapter`.'),
+  ),
+  defaultPermission: setting(
+    count.default(509),
+    unused('folders are created with the umask of the process.'),
+  ),
   trash: setting(
     trashSchema.optional(),
     source(
@@ -120,13 +129,6 @@ export const keepingShape = {
   quota: setting(
     quotaSchema.optional(),
     source('The most that the source may hold, its trash included; what would pass it is refused (413).'),
-  ),
-  tus: setting(
-    tusSchema.optional(),
-    global(
-      'Take uploads in parts (tus 1.0) at `/tus`, which go on after a broken connection. Absent: off. Needs ' +
-        '`stateDirectory` or `directory`.',
-    ),
   ),
   audit: setting(auditSchema.optional(), global('Write every change, and who made it, into a file.')),
   webhooks: setting(
@@ -147,7 +149,7 @@ export const keepingShape = {
         'Of this process alone, on a local disk.',
     ),
   ),
-};
+} as const;
 
 /**
  * Refuses settings that need a directory and have none.

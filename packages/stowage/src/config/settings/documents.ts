@@ -1,0 +1,43 @@
+import * as z from 'zod';
+import { byteSize, global, setting, source, unused } from './values.ts';
+
+export const pdfSchema = z.strictObject({
+  isRemoteEnabled: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Load remote images, styles and fonts (public http/https addresses only) in PDF and DOCX; false ' +
+        'blocks all.',
+    ),
+  defaultFont: z.string().default('serif').describe('Accepted, without effect.'),
+  fontDir: z.string().optional().describe('Accepted, without effect.'),
+  fontCache: z.string().optional().describe('Accepted, without effect.'),
+  tempDir: z.string().optional().describe('Accepted, without effect.'),
+  chroot: z.string().optional().describe('Accepted, without effect.'),
+  paper: z
+    .strictObject({ format: z.string().default('A4'), page_orientation: z.string().default('portrait') })
+    .prefault({})
+    .describe('Accepted, without effect: the page comes from `options[...]` of generatePdf.'),
+});
+
+export const documentsSchema = z.strictObject({
+  browserSandbox: z
+    .enum(['auto', 'required', 'off'])
+    .default('auto')
+    .describe(
+      'Sandbox of the browser that prints PDF files. `auto`: used unless the service runs as root, with a ' +
+        'warning then; `required`: PDF files fail without it; `off`: not used, for containers that do not ' +
+        'let the browser make one.',
+    ),
+});
+
+/** How documents are made. */
+export const documentsSettings = {
+  maxFileSize: setting(
+    byteSize.prefault('8mb'),
+    source('Largest remote resource (image, style sheet, font) loaded while a PDF or DOCX is made.'),
+  ),
+  documents: setting(documentsSchema.prefault({}), global('How documents are made.')),
+  pdf: setting(pdfSchema.prefault({}), source('Settings of generated documents.')),
+  memoryLimit: setting(z.string().default('256M'), unused('memory is bounded by design.')),
+} as const;

@@ -1,0 +1,53 @@
+import * as z from 'zod';
+import { byteSize, count, segment, setting, sortOrders, source } from './values.ts';
+
+const searchLimitsSchema = z.strictObject({
+  entries: z
+    .number()
+    .int()
+    .positive()
+    .default(500_000)
+    .describe('Most entries that one answer looks at. A folder is always read to its end.'),
+  seconds: z
+    .number()
+    .positive()
+    .max(3600)
+    .default(10)
+    .describe('Longest time that one answer takes, as far as the store answers in time.'),
+});
+
+const zipLimitsSchema = z.strictObject({
+  entries: z.number().int().positive().max(1_000_000).default(10_000).describe('Most files and folders.'),
+  bytes: byteSize.prefault('4gb').describe('Most bytes of all files together.'),
+});
+
+/** What listings, searches and archives show. */
+export const listingsSettings = {
+  datetimeFormat: setting(
+    z.string().default('M/D/YYYY h:mm:ss A'),
+    source(
+      'Format of `changed` in listings, with the tokens YYYY, MM, DD, HH, mm, ss, A…, in the local time ' +
+        'of the server.',
+    ),
+  ),
+  defaultSortBy: setting(
+    z.enum(sortOrders).default('changed-desc'),
+    source('Order of listings when `mods[sortBy]` is absent.'),
+  ),
+  countInChunk: setting(
+    count.default(1_000_000),
+    source('Page size of listings when `mods[limit]` is absent.'),
+  ),
+  searchLimits: setting(
+    searchLimitsSchema.prefault({}),
+    source('How far one answer of filesSearch walks; the next one goes on there.'),
+  ),
+  zipLimits: setting(
+    zipLimitsSchema.prefault({}),
+    source('How much fileDownload puts into one archive; what is more is refused (413).'),
+  ),
+  excludeDirectoryNames: setting(
+    z.array(segment).default(['.tmb', '.quarantine']),
+    source('Names of files and folders that are hidden from listings and out of reach of every action.'),
+  ),
+} as const;

@@ -1,0 +1,78 @@
+import * as z from 'zod';
+import {
+  cacheControl,
+  global,
+  MAX_TIMER_SECONDS,
+  ownAddress,
+  positive,
+  setting,
+  signingKeys,
+  source,
+  unused,
+} from './values.ts';
+
+/** How a source serves its files, and who may read them. */
+export const servingModes = ['off', 'public', 'protected', 'signed'] as const;
+
+/** Who sends the bytes of a served file. */
+export const deliveries = ['stream', 'redirect', 'x-accel-redirect', 'x-sendfile'] as const;
+
+/** Who gets the files of a source, and by which address. */
+export const servingSettings = {
+  serve: setting(
+    z.enum(servingModes).default('off'),
+    source(
+      'Whether the service itself serves the files, below `/file/<source>/`: to everybody (`public`), to those ' +
+        'whom checkAuthentication and the rule FILE_DOWNLOAD let (`protected`), or by links that expire ' +
+        '(`signed`). Thumbnails are then made when a browser asks for them.',
+    ),
+  ),
+  delivery: setting(
+    z.enum(deliveries).default('stream'),
+    source(
+      'Who sends the bytes of served files: the service (`stream`), the store by a redirect to a URL that ' +
+        'expires soon (`redirect`; S3, Azure, Google Cloud Storage), or the web server in front ' +
+        '(`x-accel-redirect` of nginx, `x-sendfile` of Apache; local sources).',
+    ),
+  ),
+  deliveryPrefix: setting(
+    z.string().regex(/^\//u, 'must begin with a slash').optional(),
+    source(
+      'What stands before the path of a file in `X-Accel-Redirect` (an internal location of nginx) or ' +
+        '`X-Sendfile` (a directory; default: the root of the source).',
+    ),
+  ),
+  serveCacheControl: setting(
+    cacheControl.optional(),
+    source(
+      '`Cache-Control` of served files. Default: browsers ask each time whether a file has changed; `public` ' +
+        'sources may be kept by shared caches, all others not: there `private` is added where it is missing.',
+    ),
+  ),
+  signedUrlLifetime: setting(
+    positive.max(MAX_TIMER_SECONDS).default(3600),
+    source('How long the links of a `signed` source are good, in seconds.'),
+  ),
+  signingSecret: setting(
+    signingKeys.optional(),
+    global(
+      'Keys that sign links: the first one signs, all are accepted, so that keys can be changed. Default: ' +
+        'STOWAGE_SIGNING_SECRET, several separated by blanks.',
+    ),
+  ),
+  publicUrl: setting(
+    ownAddress.optional(),
+    global(
+      'Address of the service as browsers see it, when a proxy changes it: `https://www.example.com/connector/` ' +
+        'or only a path. Default: the path that requests come to.',
+    ),
+  ),
+  errorHttpStatus: setting(
+    z.boolean().default(true),
+    global(
+      'Send the status of an error in the status line. False: errors of actions come with 200 and the ' +
+        'number only in `data.code`.',
+    ),
+  ),
+  baseurl: setting(z.string().optional(), unused('sources carry their own.')),
+} as const;
