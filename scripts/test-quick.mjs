@@ -8,7 +8,7 @@ const TESTS = [
   ...[
     'test/access',
     'test/config',
-    'test/edge',
+    'test/http',
     'test/protocol',
     'test/security/paths',
     'test/security/names',
@@ -17,7 +17,7 @@ const TESTS = [
 ];
 
 const LEFT_OUT = [
-  'test/edge/slow-clients*',
+  'test/http/{slow-clients,fastify,http2,mounting,tus,ended-by-host,prefixes,parsed-bodies,web-request}*',
   'test/protocol/{files-details,generate,image,thumbnails,trash-purge,tus,upload-heic,upload-images,webdav,zip}*',
 ];
 

@@ -20,10 +20,10 @@ const SECONDS: Readonly<Record<string, number>> = {
   adapters: 18,
   robustness: 10,
   documents: 10,
-  'edge/slow-clients': 18,
+  'http/slow-clients': 18,
   cli: 8,
   security: 7,
-  images: 5,
+  pictures: 5,
   protocol: 5,
   serving: 5,
 };

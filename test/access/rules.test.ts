@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readOnly, type AccessRule } from 'stowage';
+import { SourcePath } from 'stowage/storage';
 import {
   AccessDeniedError,
   accessKeyOf,
-  SourcePath,
   compileRules as compileRulesFor,
   createActions,
   ruleKeysOf,

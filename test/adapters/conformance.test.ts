@@ -2,7 +2,8 @@ import { buffer } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { storageConformance, withFaults, type ConformanceOptions } from 'stowage/testing';
-import { MemoryAdapter, NotFoundError, SourcePath, StorageUnavailableError } from '#internals';
+import { NotFoundError, SourcePath, StorageUnavailableError } from 'stowage/storage';
+import { MemoryAdapter } from '#internals';
 import type {
   Entry,
   ListOptions,

@@ -4,7 +4,8 @@ import { readdirSync, readFileSync, mkdirSync, rmSync, unlinkSync, writeFileSync
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { SourcePath, createSilentLogger, openLocalAdapter } from '#internals';
+import { createSilentLogger, openLocalAdapter } from '#internals';
+import { SourcePath } from 'stowage/storage';
 
 const [, , root, scenario] = process.argv;
 // Not there in scenarios that count nothing.

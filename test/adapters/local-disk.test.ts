@@ -24,11 +24,13 @@ import {
   AlreadyExistsError,
   BusyError,
   NotFoundError,
-  ScanThread,
-  ScanThreadMissing,
   SourcePath,
   StorageUnavailableError,
   WrongKindError,
+} from 'stowage/storage';
+import {
+  ScanThread,
+  ScanThreadMissing,
   createLineLogger,
   createLocalFactory,
   createSilentLogger,

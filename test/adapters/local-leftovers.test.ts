@@ -8,7 +8,8 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SourcePath, createSilentLogger, openLocalAdapter, processState, readProcessMark } from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { createSilentLogger, openLocalAdapter, processState, readProcessMark } from '#internals';
 
 const ROUNDS = 8;
 const TEMP = '.stowage-tmp';

@@ -13,10 +13,8 @@ import {
   StorageDeniedError,
   StorageFullError,
   StowageError,
-  createSilentLogger,
-  openLocalAdapter,
-  readProcessMark,
-} from '#internals';
+} from 'stowage/storage';
+import { createSilentLogger, openLocalAdapter, readProcessMark } from '#internals';
 
 const MOUNT_BYTES = 2 * 1024 * 1024;
 

@@ -5,14 +5,8 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LocalAdapter } from '../../packages/stowage/dist/adapters/local/adapter.js';
-import {
-  ChangedMeanwhileError,
-  HandleConfinement,
-  SourcePath,
-  createSilentLogger,
-  openLocalAdapter,
-  putBack,
-} from '#internals';
+import { ChangedMeanwhileError, SourcePath } from 'stowage/storage';
+import { HandleConfinement, createSilentLogger, openLocalAdapter, putBack } from '#internals';
 
 const ROUNDS = 60;
 const at = (path: string) => SourcePath.parse(path);

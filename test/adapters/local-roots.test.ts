@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createApp } from 'stowage';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createLocalFactory, createSilentLogger, SourcePath, StorageUnavailableError } from '#internals';
+import { SourcePath, StorageUnavailableError } from 'stowage/storage';
+import { createLocalFactory, createSilentLogger } from '#internals';
 
 let folder: string;
 

@@ -7,7 +7,8 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SourcePath, createSilentLogger, openLocalAdapter } from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { createSilentLogger, openLocalAdapter } from '#internals';
 
 const MEGABYTE = 2 ** 20;
 const READERS = 200;

@@ -1,7 +1,8 @@
 // A process without rights of its own on parts of a root. Started as root it gives them up first. Answers with one JSON line.
 // Usage: node local-unprivileged.mjs ROOT
 import { Readable } from 'node:stream';
-import { SourcePath, copyFolder, createSilentLogger, openLocalAdapter } from '#internals';
+import { createSilentLogger, openLocalAdapter } from '#internals';
+import { SourcePath, copyFolder } from 'stowage/storage';
 
 const NOBODY = 65534;
 if (process.getuid() === 0) {

@@ -4,7 +4,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SourcePath, createSilentLogger, openLocalAdapter } from '#internals';
+import { createSilentLogger, openLocalAdapter } from '#internals';
+import { SourcePath } from 'stowage/storage';
 
 const adapter = await openLocalAdapter({ root: process.argv[2], log: createSilentLogger() });
 const at = (text) => SourcePath.parse(text);

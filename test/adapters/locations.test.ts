@@ -4,9 +4,10 @@ import {
   SourcePath,
   type StorageAdapter,
   type StoreIdentity,
+  BusyError,
 } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
-import { BusyError, createLocationLocks, MemoryAdapter } from '#internals';
+import { createLocationLocks, MemoryAdapter } from '#internals';
 
 const store = (identity: StoreIdentity | undefined, caseSensitive = true): StorageAdapter => {
   const adapter = new MemoryAdapter();

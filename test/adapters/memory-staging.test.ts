@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { createMemoryStaging, createSilentLogger, openLocalAdapter, SourcePath } from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { createMemoryStaging, createSilentLogger, openLocalAdapter } from '#internals';
 import { memoryInUse } from '../memory-in-use.ts';
 
 const CAPACITY = 4096;

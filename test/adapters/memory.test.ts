@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { describeStorageConformance, withFaults } from 'stowage/testing';
-import { MemoryAdapter, SourcePath, StorageFullError, memoryFactory } from '#internals';
+import { SourcePath, StorageFullError } from 'stowage/storage';
+import { MemoryAdapter, memoryFactory } from '#internals';
 
 const at = (text: string) => SourcePath.parse(text);
 const bytes = (length: number) => Readable.from([Buffer.alloc(length)], { objectMode: false });

@@ -6,7 +6,7 @@ import sharp from 'sharp';
 import { createApp, type App, type StorageAdapterOptions } from 'stowage';
 import { expect, it, onTestFinished } from 'vitest';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
-import { SourcePath } from '#internals';
+import { SourcePath } from 'stowage/storage';
 import { silent } from '../protocol/service.ts';
 import { inPieces, outcomeOf } from './outcomes.ts';
 import type { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';

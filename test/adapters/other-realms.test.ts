@@ -1,12 +1,7 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import {
-  NotFoundError,
-  StorageFullError,
-  StorageUnavailableError,
-  fromSystemError,
-  systemCode,
-} from '#internals';
+import { NotFoundError, StorageFullError, StorageUnavailableError } from 'stowage/storage';
+import { fromSystemError, systemCode } from '#internals';
 
 /** An error as it comes from the system inside a test runner that gives each file a realm of its own. */
 const foreign = (code: string): unknown =>

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { expect } from 'vitest';
-import { StowageError } from '#internals';
+import { StowageError } from 'stowage/storage';
 
 /** The code of the error that ends an operation, with what it tells the world checked on the way. */
 export const outcomeOf = async (operation: Promise<unknown>, secrets: readonly string[]): Promise<string> => {

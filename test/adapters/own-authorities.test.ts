@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { SourcePath, createS3Factory, createWebdavFactory } from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { createS3Factory, createWebdavFactory } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import type { StorageFactory } from '../../packages/stowage/dist/storage/registry.js';
 import { optionsFor } from '../../tools/test-servers/bucket.ts';

@@ -5,7 +5,7 @@ import sharp from 'sharp';
 import { createApp } from 'stowage';
 import { createClient } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { photo } from '../images/pictures.ts';
+import { photo } from '../pictures/pictures.ts';
 import { silent } from '../protocol/service.ts';
 import { startFtp } from '../../tools/test-servers/ftp.ts';
 import { hasProftpd, startProftpd } from '../../tools/test-servers/proftpd.ts';

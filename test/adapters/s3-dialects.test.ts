@@ -4,14 +4,8 @@ import { buffer } from 'node:stream/consumers';
 import { createApp, type Logger } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { describeStorageConformance } from 'stowage/testing';
-import {
-  KnownServices,
-  S3Adapter,
-  SourcePath,
-  StowageError,
-  createS3Factory,
-  parseS3Options,
-} from '#internals';
+import { SourcePath, StowageError } from 'stowage/storage';
+import { KnownServices, S3Adapter, createS3Factory, parseS3Options } from '#internals';
 import type { Support } from '../../packages/stowage/dist/adapters/objects/s3/known-services.js';
 import { optionsFor } from '../../tools/test-servers/bucket.ts';
 import { S3Stub, type Dialect } from '../../tools/test-servers/s3-stub.ts';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { KnownServices, S3Adapter, SourcePath, StowageError, parseS3Options } from '#internals';
+import { SourcePath, StowageError } from 'stowage/storage';
+import { KnownServices, S3Adapter, parseS3Options } from '#internals';
 import { inPieces, outcomeOf } from './outcomes.ts';
 import { makeBucket, optionsFor, type PlainBucket } from '../../tools/test-servers/bucket.ts';
 import { radosgwMissing, startRadosgw, type Radosgw } from '../../tools/test-servers/radosgw.ts';

@@ -10,7 +10,8 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { S3Adapter, SourcePath, parseS3Options } from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { S3Adapter, parseS3Options } from '#internals';
 import { startInstance } from '../../tools/test-servers/instance.ts';
 import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
 

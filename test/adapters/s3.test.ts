@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
-import { KnownServices, S3Adapter, SourcePath, parseS3Options } from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { KnownServices, S3Adapter, parseS3Options } from '#internals';
 import { makeBucket, optionsFor, type PlainBucket } from '../../tools/test-servers/bucket.ts';
 import { radosgwMissing, startRadosgw, type Radosgw } from '../../tools/test-servers/radosgw.ts';
 

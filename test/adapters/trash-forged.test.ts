@@ -6,13 +6,8 @@ import { Readable } from 'node:stream';
 import { createApp, registerStorageAdapter, type ConfigInput } from 'stowage';
 import { ConnectorError, createClient } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  createLocalFactory,
-  createS3Factory,
-  createWebdavFactory,
-  memoryFactory,
-  SourcePath,
-} from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { createLocalFactory, createS3Factory, createWebdavFactory, memoryFactory } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import type { StorageFactory } from '../../packages/stowage/dist/storage/registry.js';
 import { silent } from '../protocol/service.ts';

@@ -8,18 +8,16 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   ChangedMeanwhileError,
   CorruptError,
-  MemoryAdapter,
   MovedInPartError,
   NotFoundError,
   SourcePath,
   StorageDeniedError,
-  copyFileTo,
   copyTree,
-  moveFileTo,
   moveTree,
-} from '#internals';
+} from 'stowage/storage';
+import { MemoryAdapter, copyFileTo, moveFileTo } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
-import { put } from '../images/gallery.ts';
+import { put } from '../pictures/gallery.ts';
 import { replacing } from '../protocol/changing-store.ts';
 
 const at = (path: string) => SourcePath.parse(path);

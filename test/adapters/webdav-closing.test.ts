@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { WebdavAdapter } from '../../packages/stowage/dist/adapters/remote/webdav/adapter.js';
-import { SourcePath } from '#internals';
+import { SourcePath } from 'stowage/storage';
 import { openDavStore } from '../../tools/test-servers/webdav.ts';
 
 /** What PROPFIND says of a file of this size. */

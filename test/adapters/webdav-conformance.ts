@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, it } from 'vitest';
 import { describeStorageConformance, type SkippedCase } from 'stowage/testing';
+import { runsOnFurther } from './further-servers.ts';
 import { davServers, openDavStore, type DavServer } from '../../tools/test-servers/webdav.ts';
 
 /** What no WebDAV server can decide. */
@@ -12,10 +13,13 @@ export const CANNOT_DECIDE: readonly SkippedCase[] = [
 ];
 
 /**
- * Where faults are tested. They come between the port and the adapter; what reaches a server then are ordinary operations, which the
- * other themes test on all.
+ * The server that the whole suite always runs on. Faults are tested there alone: they come between the port and the adapter, and what
+ * reaches a server then are ordinary operations, which the other themes test on all.
  */
-const SERVER_WITH_FAULTS = 'Apache with Digest';
+const FIRST_SERVER = 'Apache with Digest';
+
+const runsOn = (server: string, theme: string): boolean =>
+  server === FIRST_SERVER || (theme !== 'faults' && runsOnFurther(theme));
 
 /** Runs the conformance suite on a real server. */
 export const describeWebdavServer = (
@@ -33,7 +37,7 @@ export const describeWebdavServer = (
     });
     const open = async () => openDavStore(await (server ??= start()), options, `case-${randomUUID()}`);
     const describeMost = (theme: string, body: () => void): void => {
-      if (theme !== 'faults' || name === SERVER_WITH_FAULTS) describe(theme, body);
+      if (runsOn(name, theme)) describe(theme, body);
     };
     describeStorageConformance({ describe: describeMost, it }, name, {
       open: async () => ({ adapter: await open() }),

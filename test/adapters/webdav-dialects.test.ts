@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { createApp, type Logger } from 'stowage';
 import { describeStorageConformance } from 'stowage/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SourcePath } from '#internals';
+import { SourcePath } from 'stowage/storage';
 import { CANNOT_DECIDE } from './webdav-conformance.ts';
 import { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';
 import {

@@ -6,7 +6,8 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createApp, type Logger } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SourcePath, parseWebdavOptions } from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { parseWebdavOptions } from '#internals';
 import { DavStub, digestGate, type DavDialect } from '../../tools/test-servers/webdav-stub.ts';
 import {
   login,

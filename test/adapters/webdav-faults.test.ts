@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { WebdavAdapter } from '../../packages/stowage/dist/adapters/remote/webdav/adapter.js';
-import { SourcePath } from '#internals';
+import { SourcePath } from 'stowage/storage';
 import { inPieces, outcomeOf } from './outcomes.ts';
 import { FaultProxy, type Effect } from '../../tools/test-servers/fault-proxy.ts';
 import {

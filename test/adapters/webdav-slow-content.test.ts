@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SourcePath } from '#internals';
+import { SourcePath } from 'stowage/storage';
 import {
   login,
   openDavStore,

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WebdavAdapter } from '../../packages/stowage/dist/adapters/remote/webdav/adapter.js';
-import { SourcePath } from '#internals';
+import { SourcePath } from 'stowage/storage';
 import { davServers, openDavStore, type DavServer } from '../../tools/test-servers/webdav.ts';
 
 const at = (text: string) => SourcePath.parse(text);

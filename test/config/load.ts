@@ -1,4 +1,5 @@
-import { ConfigError, loadConfig } from '#internals';
+import { ConfigError } from 'stowage';
+import { loadConfig } from '#internals';
 import type { SourceEnvironment } from '../../packages/stowage/dist/config/environment.js';
 import type { ConnectorConfig, SourceConfig } from '../../packages/stowage/dist/config/types.js';
 import type { StorageFactories, StorageFactory } from '../../packages/stowage/dist/storage/registry.js';

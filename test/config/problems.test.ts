@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigError, loadAccessRules, loadSources } from '#internals';
+import { ConfigError } from 'stowage';
+import { loadAccessRules, loadSources } from '#internals';
 import { factories, load, problemsOf, source } from './load.ts';
 
 const json = (text: string): unknown => JSON.parse(text);

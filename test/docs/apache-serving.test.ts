@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createApp, HttpError, type App } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { quiet } from '../bridges/hosts.ts';
+import { quiet } from '../http/hosts.ts';
 import { endProcess, freePort, startServer } from '../../tools/test-servers/server-processes.ts';
 
 const APACHE = '/usr/sbin/apache2';

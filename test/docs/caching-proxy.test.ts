@@ -10,7 +10,7 @@ import { createApp, type App } from 'stowage';
 import { SourcePath, type StorageAdapter } from 'stowage/storage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { memoryFactory } from '#internals';
-import { quiet } from '../bridges/hosts.ts';
+import { quiet } from '../http/hosts.ts';
 import { endProcess } from '../../tools/test-servers/server-processes.ts';
 import { hasNginx, needsNginx, startNginx } from './nginx-process.ts';
 

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createApp, HttpError, type App } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { quiet } from '../bridges/hosts.ts';
+import { quiet } from '../http/hosts.ts';
 import { endProcess } from '../../tools/test-servers/server-processes.ts';
 import { hasNginx, needsNginx, startNginx } from './nginx-process.ts';
 

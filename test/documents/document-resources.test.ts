@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createDocumentResources, createSilentLogger } from '#internals';
 import type { ResourceRules } from '../../packages/stowage/dist/documents/documents.js';
-import { startSite } from '../remote/loopback.ts';
+import { startSite } from '../network/loopback.ts';
 import { door } from './documents.ts';
 
 const MB = 1024 * 1024;

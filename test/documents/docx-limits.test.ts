@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { startCanary, startSite } from '../remote/loopback.ts';
+import { startCanary, startSite } from '../network/loopback.ts';
 import { door, jobOf, startDocuments } from './documents.ts';
 import { all, readDocx, textIn, valueOf } from './docx-reader.ts';
 import { drawingProcesses, stillRunning } from './processes.ts';

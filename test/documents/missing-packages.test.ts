@@ -26,7 +26,7 @@ const SCRIPT = `
   await app.close();
   console.log(JSON.stringify(answers));`;
 
-const PICTURE = fileURLToPath(new URL('../images/heic/photo.heic', import.meta.url));
+const PICTURE = fileURLToPath(new URL('../pictures/heic/photo.heic', import.meta.url));
 
 let bareInstall: BareInstall;
 

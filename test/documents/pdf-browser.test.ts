@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createLineLogger, readBrowser } from '#internals';
-import { startSite } from '../remote/loopback.ts';
+import { startSite } from '../network/loopback.ts';
 import { door, jobOf, startDocuments } from './documents.ts';
 import { noBrowser } from './pdf-tools.ts';
 import { childrenOf, descendantsOf, memoryOf, stillRunning } from './processes.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DocumentMaker } from '../../packages/stowage/dist/documents/documents.js';
-import { startCanary, startSite, type Canary } from '../remote/loopback.ts';
+import { startCanary, startSite, type Canary } from '../network/loopback.ts';
 import { door, jobOf, openDocuments } from './documents.ts';
 import { drawPage, noBrowser, noPoppler, pageSizes, textOf } from './pdf-tools.ts';
 import { referencesTo } from './references.ts';

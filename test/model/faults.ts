@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { StorageAdapter } from 'stowage/storage';
-import { NotFoundError, StorageUnavailableError } from '#internals';
+import { type StorageAdapter, NotFoundError, StorageUnavailableError } from 'stowage/storage';
 import type { Effect } from '../../tools/test-servers/fault-proxy.ts';
 import { Random } from './random.ts';
 

@@ -1,4 +1,4 @@
-import { NotFoundError, StorageTimeoutError, StorageUnavailableError } from '#internals';
+import { NotFoundError, StorageTimeoutError, StorageUnavailableError } from 'stowage/storage';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import type { Random } from './random.ts';
 

@@ -4,13 +4,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
-import { AlreadyExistsError, MemoryAdapter, SourcePath, StorageDeniedError } from '#internals';
+import { AlreadyExistsError, SourcePath, StorageDeniedError } from 'stowage/storage';
+import { MemoryAdapter } from '#internals';
 import type {
   ListOptions,
   StorageAdapter,
   WriteOptions,
 } from '../../packages/stowage/dist/storage/adapter.js';
-import { bytesAt, put } from '../images/gallery.ts';
+import { bytesAt, put } from '../pictures/gallery.ts';
 import { afterReading, changing, replacing } from './changing-store.ts';
 import { startService } from './service.js';
 

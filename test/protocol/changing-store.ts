@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
-import { MemoryAdapter, SourcePath } from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { MemoryAdapter } from '#internals';
 import type {
   ListOptions,
   OperationOptions,
@@ -8,7 +9,7 @@ import type {
   StorageCapabilities,
   WriteOptions,
 } from '../../packages/stowage/dist/storage/adapter.js';
-import { put } from '../images/gallery.ts';
+import { put } from '../pictures/gallery.ts';
 
 /** A store with some operations done otherwise. */
 export const replacing = (inner: StorageAdapter, operations: Partial<StorageAdapter>): StorageAdapter =>

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { registerStorageAdapter } from 'stowage';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
-import { SourcePath } from '#internals';
+import { SourcePath } from 'stowage/storage';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
-import { bytesAt, put } from '../images/gallery.ts';
+import { bytesAt, put } from '../pictures/gallery.ts';
 import { CaseFoldingStore } from './changing-store.ts';
 import { startService } from './service.ts';
 

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startCanary, startSite } from '../remote/loopback.ts';
+import { startCanary, startSite } from '../network/loopback.ts';
 import type { AccessRule } from 'stowage';
 import { startService, type ServiceOptions } from './service.ts';
 

@@ -5,7 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
-import { memoryFactory, StorageUnavailableError } from '#internals';
+import { StorageUnavailableError } from 'stowage/storage';
+import { memoryFactory } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { startService, type Fields, type Service, type ServiceOptions } from './service.ts';
 

@@ -1,9 +1,10 @@
 import { registerStorageAdapter } from 'stowage';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter, NotFoundError } from '#internals';
-import { bytesAt, pathOf, put } from '../images/gallery.ts';
-import { quarters } from '../images/pictures.ts';
+import { NotFoundError } from 'stowage/storage';
+import { MemoryAdapter } from '#internals';
+import { bytesAt, pathOf, put } from '../pictures/gallery.ts';
+import { quarters } from '../pictures/pictures.ts';
 import { afterReading, changing, withCapabilities } from './changing-store.ts';
 import { boxOf } from './images.ts';
 import { startService } from './service.ts';

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { bmpFile, gradient, packColours } from '../images/bitmaps.ts';
-import { animation, colourAt, fromRgba, isNear, QUARTERS, quarters, turned } from '../images/pictures.ts';
+import { bmpFile, gradient, packColours } from '../pictures/bitmaps.ts';
+import { animation, colourAt, fromRgba, isNear, QUARTERS, quarters, turned } from '../pictures/pictures.ts';
 import { boxOf, startImages } from './images.ts';
 
 describe('imageCrop', () => {

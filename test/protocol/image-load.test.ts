@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { quarters } from '../images/pictures.ts';
+import { quarters } from '../pictures/pictures.ts';
 import { startImages } from './images.ts';
 
 describe('imageLoad', () => {

@@ -1,9 +1,17 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { bmpFile, gradient, icoFile, iconBitmap, packColours } from '../images/bitmaps.ts';
-import { longGif } from '../images/long-gif.ts';
-import { animatedPng, pagedAvif, pagedTiff } from '../images/several-frames.ts';
-import { animation, claimingPng, colourAt, isNear, QUARTERS, quarters, turned } from '../images/pictures.ts';
+import { bmpFile, gradient, icoFile, iconBitmap, packColours } from '../pictures/bitmaps.ts';
+import { longGif } from '../pictures/long-gif.ts';
+import { animatedPng, pagedAvif, pagedTiff } from '../pictures/several-frames.ts';
+import {
+  animation,
+  claimingPng,
+  colourAt,
+  isNear,
+  QUARTERS,
+  quarters,
+  turned,
+} from '../pictures/pictures.ts';
 import { boxOf, startImages } from './images.ts';
 
 const expectQuarters = async (image: Buffer, width: number, height: number): Promise<void> => {
@@ -438,7 +446,7 @@ describe('imageResize', () => {
 /** A PNG of these RGB values as they are, with a profile. */
 const rawWithProfile = async (rgb: Buffer, side: number, profile: Buffer): Promise<Buffer> => {
   const { deflateSync } = await import('node:zlib');
-  const { crc32 } = await import('../images/crc32.ts');
+  const { crc32 } = await import('../pictures/crc32.ts');
   const plain = await sharp(rgb, { raw: { width: side, height: side, channels: 3 } })
     .png()
     .toBuffer();

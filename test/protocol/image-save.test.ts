@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { bmpFile, gradient, icoFile, iconBitmap, packColours } from '../images/bitmaps.ts';
-import { longGif } from '../images/long-gif.ts';
-import { animation, claimingPng, quarters, turned } from '../images/pictures.ts';
+import { bmpFile, gradient, icoFile, iconBitmap, packColours } from '../pictures/bitmaps.ts';
+import { longGif } from '../pictures/long-gif.ts';
+import { animation, claimingPng, quarters, turned } from '../pictures/pictures.ts';
 import { boxOf, startImages, type ImageService } from './images.ts';
 import { formOf, type Answer, type FormFile } from './service.ts';
 

@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { colourAt, isNear, QUARTERS, quarters, turned } from '../images/pictures.ts';
+import { colourAt, isNear, QUARTERS, quarters, turned } from '../pictures/pictures.ts';
 import { startImages, type ImageService } from './images.ts';
 import type { Fields, ServiceOptions } from './service.ts';
 

@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  NotFoundError,
-  SourcePath,
-  UnsafeNameError,
-  isReservedName,
-  requireFreeName,
-  requireReachable,
-} from '#internals';
+import { NotFoundError, SourcePath, UnsafeNameError } from 'stowage/storage';
+import { isReservedName, requireFreeName, requireReachable } from '#internals';
 
 const settings = {
   excludeDirectoryNames: ['.tmb', 'a+b (c)', 'Straße'],

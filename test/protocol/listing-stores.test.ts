@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { StorageUnavailableError, UnsupportedError } from '#internals';
+import { StorageUnavailableError, UnsupportedError } from 'stowage/storage';
 import type { Entry, ListOptions, StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { silent, startService, type Fields, type Service } from './service.ts';
 

@@ -8,10 +8,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createApp, registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createEmbeddedState, createQuotas, MemoryAdapter, memoryFactory, SourcePath } from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { createEmbeddedState, createQuotas, MemoryAdapter, memoryFactory } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
-import { photo } from '../images/pictures.ts';
-import { startSite } from '../remote/loopback.ts';
+import { photo } from '../pictures/pictures.ts';
+import { startSite } from '../network/loopback.ts';
 import { formOf, silent, startService, type Answer, type Service, type ServiceOptions } from './service.ts';
 
 const text = (bytes: number): string => 'x'.repeat(bytes);

@@ -2,7 +2,7 @@ import sharp from 'sharp';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
 import { MemoryAdapter } from '#internals';
-import { bytesAt, put } from '../images/gallery.ts';
+import { bytesAt, put } from '../pictures/gallery.ts';
 import { boxOf } from './images.ts';
 import { startService, type Service } from './service.ts';
 

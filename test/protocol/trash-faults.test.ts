@@ -3,15 +3,15 @@ import { registerStorageAdapter } from 'stowage';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
-  MemoryAdapter,
   NotFoundError,
   SourcePath,
   StorageFullError,
   StorageUnavailableError,
   walkFolder,
-} from '#internals';
+} from 'stowage/storage';
+import { MemoryAdapter } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
-import { bytesAt, put } from '../images/gallery.ts';
+import { bytesAt, put } from '../pictures/gallery.ts';
 import { replacing } from './changing-store.ts';
 import { startService, type Service } from './service.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { photo } from '../images/pictures.ts';
+import { photo } from '../pictures/pictures.ts';
 import { startService, type Service, type ServiceOptions } from './service.ts';
 
 const start = (options: ServiceOptions = {}): Promise<Service> =>

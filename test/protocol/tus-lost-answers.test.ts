@@ -4,7 +4,8 @@ import { text } from 'node:stream/consumers';
 import { registerStorageAdapter } from 'stowage';
 import { withFaults, type Fault } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter, SourcePath } from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { MemoryAdapter } from '#internals';
 import { create, patch, startTus } from './tus-client.ts';
 
 /** Sends `the content` as `a.txt` to a service whose store fails at the first write, and asks again. */

@@ -5,7 +5,7 @@ import { createApp, HttpError, registerStorageAdapter, type HookRequest } from '
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { memoryFactory, UnfinishedUploads } from '#internals';
-import { quarters } from '../images/pictures.ts';
+import { quarters } from '../pictures/pictures.ts';
 import { installBare } from '../package/bare-install.ts';
 import { silent } from './service.ts';
 import { ask, create, offsetOf, patch, startTus, TUS } from './tus-client.ts';

@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { registerStorageAdapter } from 'stowage';
 import { withFaults, type Fault } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter, SourcePath, StorageUnavailableError, memoryFactory } from '#internals';
+import { SourcePath, StorageUnavailableError } from 'stowage/storage';
+import { MemoryAdapter, memoryFactory } from '#internals';
 import { startService, type Answer, type Service } from './service.ts';
 
 /** A service whose store fails as planned, counted from its start. */

@@ -8,8 +8,8 @@ import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MemoryAdapter, openLocalAdapter } from '#internals';
 import type { StagedFile, StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
-import { heicFile } from '../images/heic-files.ts';
-import { photo, quarters } from '../images/pictures.ts';
+import { heicFile } from '../pictures/heic-files.ts';
+import { photo, quarters } from '../pictures/pictures.ts';
 import { formOf, silent, startService } from './service.ts';
 
 /** A store that knows which staged files are neither committed nor discarded. */

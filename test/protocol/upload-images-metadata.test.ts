@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import sharp from 'sharp';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { exiftool, hasExiftool, located } from '../images/located.ts';
-import { animation, quarters } from '../images/pictures.ts';
-import { tiffFile } from '../images/tiff-files.ts';
+import { exiftool, hasExiftool, located } from '../pictures/located.ts';
+import { animation, quarters } from '../pictures/pictures.ts';
+import { tiffFile } from '../pictures/tiff-files.ts';
 import { boxOf, startImages, type ImageService } from './images.ts';
 
 const EXTENSIONS = 'jpg webp avif tif'.split(' ');

@@ -7,8 +7,8 @@ import { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';
 import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
 import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
 import { login, programs, startApache } from '../../tools/test-servers/webdav.ts';
-import { located } from '../images/located.ts';
-import { colourAt, isNear, quarters, QUARTERS, turned } from '../images/pictures.ts';
+import { located } from '../pictures/located.ts';
+import { colourAt, isNear, quarters, QUARTERS, turned } from '../pictures/pictures.ts';
 import { formOf, silent } from './service.ts';
 
 interface Store {

@@ -2,12 +2,12 @@ import sharp, { type Metadata } from 'sharp';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MemoryAdapter } from '#internals';
-import { bmpFile, gradient, packColours } from '../images/bitmaps.ts';
-import { counting } from '../images/counting.ts';
-import { bytesAt } from '../images/gallery.ts';
-import { located } from '../images/located.ts';
-import { animation, colourAt, fromRgba, isNear, QUARTERS, quarters, turned } from '../images/pictures.ts';
-import { startSite } from '../remote/loopback.ts';
+import { bmpFile, gradient, packColours } from '../pictures/bitmaps.ts';
+import { counting } from '../pictures/counting.ts';
+import { bytesAt } from '../pictures/gallery.ts';
+import { located } from '../pictures/located.ts';
+import { animation, colourAt, fromRgba, isNear, QUARTERS, quarters, turned } from '../pictures/pictures.ts';
+import { startSite } from '../network/loopback.ts';
 import { startImages, type ImageService } from './images.ts';
 import { type Answer, type Fields, formOf, type ServiceOptions, startService } from './service.ts';
 

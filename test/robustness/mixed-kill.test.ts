@@ -9,7 +9,7 @@ import { createClient, type Client } from 'stowage/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
 import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
-import { redisMissing, startRedis } from '../instances/redis.ts';
+import { redisMissing, startRedis } from '../operations/redis.ts';
 import { MixedLoad, type StoreView } from './mixed-load.ts';
 import { startService, type Service } from './service.ts';
 

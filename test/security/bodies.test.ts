@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ask, leftovers, post, startEdge } from '../edge/edge.ts';
-import { fieldPart, filePart, formEnd, formOf, formType, part, RawConnection } from '../edge/raw-http.ts';
+import { ask, leftovers, post, startEdge } from '../http/edge.ts';
+import { fieldPart, filePart, formEnd, formOf, formType, part, RawConnection } from '../http/raw-http.ts';
 
 const edge = await startEdge({ settings: { maxUploadFileSize: '2mb' } });
 

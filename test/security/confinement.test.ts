@@ -8,15 +8,8 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import {
-  NotFoundError,
-  SourcePath,
-  StowageError,
-  copyFolder,
-  createSilentLogger,
-  moveFolder,
-  openLocalAdapter,
-} from '#internals';
+import { NotFoundError, SourcePath, StowageError, copyFolder, moveFolder } from 'stowage/storage';
+import { createSilentLogger, openLocalAdapter } from '#internals';
 import type { Entry } from '../../packages/stowage/dist/storage/adapter.js';
 import { prepareGround, SECRET, SECRET_SIZE, whileSwapping, type Ground } from './outside.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { startEdge, type RunningEdge } from '../edge/edge.ts';
-import { RawConnection } from '../edge/raw-http.ts';
+import { startEdge, type RunningEdge } from '../http/edge.ts';
+import { RawConnection } from '../http/raw-http.ts';
 
 const HOST = 'files.test:8081';
 

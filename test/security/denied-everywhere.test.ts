@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { readOnly, type AccessRule } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { accessKeyOf, createActions, neededKeys } from '#internals';
-import { quarters } from '../images/pictures.ts';
+import { quarters } from '../pictures/pictures.ts';
 import { metadataOf, TUS } from '../protocol/tus-client.ts';
 import { startService, type Service } from '../protocol/service.ts';
-import { startSite } from '../remote/loopback.ts';
+import { startSite } from '../network/loopback.ts';
 import { form, json, multipart, query, trials, type Parameters, type Send, type Trial } from './trials.ts';
 
 /** Stands in every file: whoever reads it has got through. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { quarters } from '../images/pictures.ts';
+import { quarters } from '../pictures/pictures.ts';
 import { startService, type Service } from '../protocol/service.ts';
 
 const box = { 'box[w]': '2', 'box[h]': '2' };

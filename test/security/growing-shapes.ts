@@ -1,6 +1,6 @@
 import { deflateSync } from 'node:zlib';
-import { chunk } from '../images/containers.ts';
-import { quarters } from '../images/pictures.ts';
+import { chunk } from '../pictures/containers.ts';
+import { quarters } from '../pictures/pictures.ts';
 
 /** Makes a hostile input of about so many bytes. */
 export type Shape = (bytes: number) => string | Buffer | Promise<Buffer>;

@@ -2,9 +2,10 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { FileAnswer, HttpError, InvalidParametersError, contentDisposition, forBoth } from '#internals';
+import { HttpError } from 'stowage';
+import { FileAnswer, InvalidParametersError, contentDisposition, forBoth } from '#internals';
 import type { Action } from '../../packages/stowage/dist/actions/action.js';
-import { json, startEdge } from '../edge/edge.ts';
+import { json, startEdge } from '../http/edge.ts';
 
 const action = (name: string, run: Action['run']): Action => ({
   name,

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import sanitizeFilename from 'sanitize-filename';
 import { describe, expect, it } from 'vitest';
+import { isSegment } from 'stowage/storage';
 import {
   extensionOf,
   hasAllowedExtension,
-  isSegment,
   isServerConfigName,
   sanitizeName,
   splitExtension,

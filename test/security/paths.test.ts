@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SourcePath, StowageError, UnsafeNameError, UnsafePathError, isSegment } from '#internals';
+import { SourcePath, StowageError, UnsafeNameError, isSegment } from 'stowage/storage';
+import { UnsafePathError } from '#internals';
 
 /** Pieces from which hostile paths are made, beside anything that text can hold. */
 const piece = fc.oneof(

@@ -1,12 +1,12 @@
 import { constants, deflateRawSync } from 'node:zlib';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { avifWithItem } from '../images/avif-files.ts';
-import { bmpFile, icoFile } from '../images/bitmaps.ts';
-import { claimingHeic, heicFile } from '../images/heic-files.ts';
-import { longGif } from '../images/long-gif.ts';
-import { crc32 } from '../images/crc32.ts';
-import { claimingPng, quarters } from '../images/pictures.ts';
+import { avifWithItem } from '../pictures/avif-files.ts';
+import { bmpFile, icoFile } from '../pictures/bitmaps.ts';
+import { claimingHeic, heicFile } from '../pictures/heic-files.ts';
+import { longGif } from '../pictures/long-gif.ts';
+import { crc32 } from '../pictures/crc32.ts';
+import { claimingPng, quarters } from '../pictures/pictures.ts';
 import { startService, type Service } from '../protocol/service.ts';
 
 /** A JPEG with segments more at its beginning. */

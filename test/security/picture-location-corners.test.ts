@@ -1,10 +1,10 @@
 import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { avifWithItem } from '../images/avif-files.ts';
-import { chunk, jpegWith, latin1, resource, segment, tiffWith } from '../images/containers.ts';
-import { exiftool, hasExiftool, located, LOCATED_XMP } from '../images/located.ts';
-import { animation, quarters } from '../images/pictures.ts';
+import { avifWithItem } from '../pictures/avif-files.ts';
+import { chunk, jpegWith, latin1, resource, segment, tiffWith } from '../pictures/containers.ts';
+import { exiftool, hasExiftool, located, LOCATED_XMP } from '../pictures/located.ts';
+import { animation, quarters } from '../pictures/pictures.ts';
 import { startImages } from '../protocol/images.ts';
 
 /**

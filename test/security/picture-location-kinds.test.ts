@@ -10,9 +10,9 @@ import {
   segment,
   tiffWith,
   webpWith,
-} from '../images/containers.ts';
-import { exiftool, hasExiftool } from '../images/located.ts';
-import { animation, quarters } from '../images/pictures.ts';
+} from '../pictures/containers.ts';
+import { exiftool, hasExiftool } from '../pictures/located.ts';
+import { animation, quarters } from '../pictures/pictures.ts';
 import { startImages } from '../protocol/images.ts';
 
 /**

@@ -1,14 +1,14 @@
 import sharp from 'sharp';
 import { deflateSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { avifWithExif } from '../images/avif-files.ts';
-import { chunk, jpegWith, pngWith, resource, segment } from '../images/containers.ts';
-import { exiftool, hasExiftool, located, LOCATED_XMP } from '../images/located.ts';
-import { quarters } from '../images/pictures.ts';
+import { avifWithExif } from '../pictures/avif-files.ts';
+import { chunk, jpegWith, pngWith, resource, segment } from '../pictures/containers.ts';
+import { exiftool, hasExiftool, located, LOCATED_XMP } from '../pictures/located.ts';
+import { quarters } from '../pictures/pictures.ts';
 import { startImages, type ImageService } from '../protocol/images.ts';
 import { type FormFile, formOf } from '../protocol/service.ts';
 import { create, patch, startTus } from '../protocol/tus-client.ts';
-import { startSite } from '../remote/loopback.ts';
+import { startSite } from '../network/loopback.ts';
 
 /**
  * Where pictures were taken, in files of cameras and in files made to break their readers.

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createRemoteFetcher, createSilentLogger } from '#internals';
 import type { HostAddress } from '../../packages/stowage/dist/basics/network/remote.js';
-import { startCanary, startSite, type Canary, type Site } from '../remote/loopback.ts';
+import { startCanary, startSite, type Canary, type Site } from '../network/loopback.ts';
 
 const limits = { maxBytes: 1024, timeoutMs: 2000 };
 const v4 = (address: string): HostAddress => ({ address, family: 4 });

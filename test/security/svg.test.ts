@@ -4,7 +4,7 @@ import sharp from 'sharp';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { boxOf } from '../protocol/images.ts';
 import { formOf, startService, type Service } from '../protocol/service.ts';
-import { startSite } from '../remote/loopback.ts';
+import { startSite } from '../network/loopback.ts';
 import { attacks, documentOf, malformed } from './svg-vectors.ts';
 
 /** The ways in by which an SVG file can be stored as `a.svg`; each gives the status. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { startEdge, json, ask as askEdge } from '../edge/edge.ts';
+import { startEdge, json, ask as askEdge } from '../http/edge.ts';
 import { formOf, startService, type Fields, type Service } from '../protocol/service.ts';
 import { create, startTus } from '../protocol/tus-client.ts';
 

@@ -6,7 +6,7 @@ import sharp from 'sharp';
 import { createRouter } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromium, launchChromium, needsChromium } from '../client/chromium.ts';
-import { quiet } from '../bridges/hosts.ts';
+import { quiet } from '../http/hosts.ts';
 
 /** Reports that it has run, and the cookies that it can read. */
 const script = "fetch('/ran?'+encodeURIComponent(document.cookie));new Image().src='/ran?image'";

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRouter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { hosts, quiet } from '../bridges/hosts.ts';
+import { hosts, quiet } from '../http/hosts.ts';
 
 const withPhoto = async (): Promise<string> => {
   const root = await mkdtemp(join(tmpdir(), 'stowage-serving-'));

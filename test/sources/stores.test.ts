@@ -1,7 +1,7 @@
 import { createApp, createRouter, registerStorageAdapter, type StorageFactory } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MemoryAdapter, memoryFactory } from '#internals';
-import { put } from '../images/gallery.ts';
+import { put } from '../pictures/gallery.ts';
 import { replacing } from '../protocol/changing-store.ts';
 
 const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };

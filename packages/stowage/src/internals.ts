@@ -37,7 +37,6 @@ export { parseS3Options } from './adapters/objects/s3/options.ts';
 export { openFtpAdapter } from './adapters/remote/ftp/adapter.ts';
 export { parseFtpOptions } from './adapters/remote/ftp/options.ts';
 export { openSftpAdapter } from './adapters/remote/sftp/adapter.ts';
-export { knownHostIn, isAccepted } from './adapters/remote/sftp/host-keys.ts';
 export { parseSftpOptions } from './adapters/remote/sftp/options.ts';
 export { openWebdavAdapter } from './adapters/remote/webdav/adapter.ts';
 export { parseWebdavOptions } from './adapters/remote/webdav/options.ts';
@@ -69,27 +68,7 @@ export { createDocuments } from './documents/create-documents.ts';
 export { createDocumentResources } from './documents/document-resources.ts';
 export { listingBudget, readMultistatus } from './adapters/remote/webdav/multistatus.ts';
 export { ConverterThread } from './documents/docx/converter-thread.ts';
-export {
-  AccessDeniedError,
-  AlreadyExistsError,
-  BusyError,
-  ChangedMeanwhileError,
-  ConfigError,
-  CorruptError,
-  HttpError,
-  InvalidParametersError,
-  MovedInPartError,
-  NotFoundError,
-  StorageDeniedError,
-  StorageFullError,
-  StorageTimeoutError,
-  StorageUnavailableError,
-  StowageError,
-  UnsafeNameError,
-  UnsafePathError,
-  UnsupportedError,
-  WrongKindError,
-} from './errors/errors.ts';
+export { AccessDeniedError, InvalidParametersError, UnsafePathError } from './errors/errors.ts';
 export { english } from './errors/languages/catalogue.ts';
 export { catalogues } from './errors/languages/languages.ts';
 export { translated } from './errors/languages/phrases.ts';
@@ -107,8 +86,7 @@ export { createImagePool } from './pictures/image-editor.ts';
 export { createPictureSizes } from './pictures/kept/sizes.ts';
 export { createLineLogger, createSilentLogger, createTerminalLogger } from './basics/log/logger.ts';
 export { isPublicAddress, reachOf } from './basics/network/address.ts';
-export { errorOfStatus, strongEtag, wholeSize } from './adapters/remote/core/http.ts';
-export { pause } from './adapters/remote/core/http.ts';
+export { errorOfStatus, pause, strongEtag, wholeSize } from './adapters/remote/core/http.ts';
 export { passBody } from './adapters/remote/core/body.ts';
 export { createConnectionSlots } from './adapters/remote/core/connections.ts';
 export { SharedListings } from './adapters/remote/core/shared-listings.ts';
@@ -121,11 +99,8 @@ export { createEmbeddedState } from './operations/state/embedded-state.ts';
 export { createFileQueue } from './operations/state/file-queue.ts';
 export { createRedisConnection } from './operations/state/redis-connection.ts';
 export { createRedisQueue } from './operations/state/redis-queue.ts';
-export { copyFileTo, copyTree } from './storage/copy-tree.ts';
-export { copyFolder, moveFolder, walkFolder } from './storage/folders.ts';
+export { copyFileTo } from './storage/copy-tree.ts';
 export { createLocationLocks } from './storage/location-locks.ts';
-export { moveFileTo, moveTree } from './storage/move-tree.ts';
-export { SourcePath, isSegment } from './storage/source-path.ts';
+export { moveFileTo } from './storage/move-tree.ts';
 export { createMemoryStaging } from './storage/memory-staging.ts';
-export { stageContent } from './storage/staging.ts';
 export { UnfinishedUploads } from './http/tus/unfinished-uploads.ts';

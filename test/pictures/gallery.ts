@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
-import { MemoryAdapter, SourcePath, createSilentLogger, createThumbnails, settingsSchema } from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { MemoryAdapter, createSilentLogger, createThumbnails, settingsSchema } from '#internals';
 import type { SettingsInput } from '../../packages/stowage/dist/config/settings.js';
 import type { ThumbnailsOptions } from '../../packages/stowage/dist/pictures/kept/create-thumbnails.js';
 import type { Thumbnails } from '../../packages/stowage/dist/pictures/kept/thumbnails.js';

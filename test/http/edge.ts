@@ -7,17 +7,16 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll } from 'vitest';
 import { z } from 'zod';
+import { NotFoundError, stageContent } from 'stowage/storage';
 import {
   FileAnswer,
   MemoryAdapter,
-  NotFoundError,
   compileRules,
   createPipeline,
   createSourceGroup,
   defineAction,
   listen,
   loadConfig,
-  stageContent,
   toNodeHandler,
 } from '#internals';
 import type { Action, ActionContext } from '../../packages/stowage/dist/actions/action.js';

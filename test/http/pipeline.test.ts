@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { HttpError, NotFoundError } from '#internals';
+import { NotFoundError } from 'stowage/storage';
+import { HttpError } from 'stowage';
 import { ask, createEdge, form, startEdge } from './edge.ts';
 
 const url = (path: string) => path;

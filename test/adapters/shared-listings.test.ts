@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { createApp, type Logger } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { MemoryAdapter, SharedListings, SourcePath, copyTree } from '#internals';
+import { SourcePath, copyTree } from 'stowage/storage';
+import { MemoryAdapter, SharedListings } from '#internals';
 import type { ListOptions, StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { optionsFor } from '../../tools/test-servers/bucket.ts';
 import { S3Stub } from '../../tools/test-servers/s3-stub.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HttpError } from '#internals';
+import { HttpError } from 'stowage';
 import { startEdge, type RunningEdge } from './edge.ts';
 import { RawConnection } from './raw-http.ts';
 

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { StorageDeniedError, spool } from '#internals';
+import { StorageDeniedError } from 'stowage/storage';
+import { spool } from '#internals';
 
 describe('temporary files of many requests', () => {
   it('come and go side by side, although their folder goes with the last of each moment', async () => {

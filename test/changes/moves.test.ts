@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { MemoryAdapter, SourcePath, walkFolder } from '#internals';
+import { SourcePath, walkFolder } from 'stowage/storage';
+import { MemoryAdapter } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
-import { put } from '../images/gallery.ts';
+import { put } from '../pictures/gallery.ts';
 import { startService, type Answer, type Fields, type Service } from '../protocol/service.js';
 
 // Far more than the other request needs for all that it does.

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { ChangedMeanwhileError, FileAnswer, defineAction } from '#internals';
+import { ChangedMeanwhileError } from 'stowage/storage';
+import { FileAnswer, defineAction } from '#internals';
 import { ask, fileBytes, fileVersion, startEdge } from './edge.ts';
 
 const LAST_MODIFIED = 'Fri, 02 Jan 2026 03:04:05 GMT';

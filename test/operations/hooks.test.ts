@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, HttpError, type ConnectorHooks, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { photo } from '../images/pictures.ts';
+import { photo } from '../pictures/pictures.ts';
 import { formOf, silent, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
 
 const settings = { createThumb: false, trash: {} } as const;

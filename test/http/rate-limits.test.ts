@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, type App, type ConfigInput, type ConnectorHooks } from 'stowage';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { redisMissing, startRedis } from '../instances/redis.ts';
+import { redisMissing, startRedis } from '../operations/redis.ts';
 import { freePort } from '../../tools/test-servers/server-processes.ts';
 
 type RateLimits = NonNullable<ConfigInput['rateLimits']>;

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { AlreadyExistsError, SourcePath } from 'stowage/storage';
 import {
-  AlreadyExistsError,
-  SourcePath,
   createNameReservations,
   createSilentLogger,
   fileCopyNames,

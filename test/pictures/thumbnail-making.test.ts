@@ -3,13 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { withFaults, type Fault } from 'stowage/testing';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import {
-  MemoryAdapter,
-  StorageDeniedError,
-  createImagePool,
-  createPictureSizes,
-  orAborted,
-} from '#internals';
+import { StorageDeniedError } from 'stowage/storage';
+import { MemoryAdapter, createImagePool, createPictureSizes, orAborted } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { counting } from './counting.ts';
 import { bytesAt, createGallery, entriesOf, pathOf, put, type Gallery } from './gallery.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { BusyError, createSharedQueues, createTaskQueue } from '#internals';
+import { BusyError } from 'stowage/storage';
+import { createSharedQueues, createTaskQueue } from '#internals';
 
 const LIMITS = { maxWaiting: 10, maxWaitMs: 60_000 };
 
