@@ -42,6 +42,7 @@ export default tseslint.config(
       'demo/data/',
       'demo/public/',
       '**/*.mjs',
+      '**/*.d.ts',
     ],
   },
   // Their packages are not installed here; test/start runs them where they are.

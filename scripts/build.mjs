@@ -31,6 +31,7 @@ const service = {
   next: 'src/http/bridges/next.ts',
   client: 'src/client.ts',
   jodit: 'src/jodit.ts',
+  picker: 'src/picker.ts',
   cli: 'src/cli/main.ts',
   // For tests alone; not published.
   internals: 'src/internals.ts',
@@ -141,7 +142,9 @@ const buildConverter = async () => {
 };
 
 const buildBrowser = async () => {
-  const page = { target: 'es2022' };
+  const page = { target: 'es2022', minify: true };
+  /** The styles of the picker are a text of its code. */
+  const picker = { ...page, platform: 'browser', loader: { '.css': 'text' } };
   const made = await Promise.all([
     bundle('browser', {
       entryPoints: [
@@ -150,24 +153,30 @@ const buildBrowser = async () => {
         { in: 'src/jodit/jodit.css', out: 'jodit' },
       ],
       platform: 'neutral',
-      ...page,
+      target: 'es2022',
     }),
     bundle('browser', {
       entryPoints: { 'jodit.global': 'src/jodit/index.ts' },
       format: 'iife',
       globalName: 'StowageJodit',
       platform: 'browser',
-      minify: true,
       ...page,
+    }),
+    bundle('browser', { entryPoints: { picker: 'src/picker/index.ts' }, ...picker }),
+    bundle('browser', {
+      entryPoints: { 'picker.global': 'src/picker/index.ts' },
+      format: 'iife',
+      globalName: 'StowagePicker',
+      ...picker,
     }),
   ]);
   await removeStale('browser', made);
 };
 
-/** Pages load these two from the folder of the server. */
+/** Pages load these from the folder of the server. */
 const copyPageFiles = () =>
   Promise.all(
-    ['jodit.css', 'jodit.global.js'].map(async (file) =>
+    ['jodit.css', 'jodit.global.js', 'picker.global.js'].map(async (file) =>
       write(join(folderOf('stowage'), 'dist', file), await readFile(join(folderOf('browser'), 'dist', file))),
     ),
   );

@@ -1,0 +1,233 @@
+import type { Frame } from './frame.ts';
+import type { Grid } from './grid.ts';
+import { FolderListing, type Listing, type ListingEvents, SearchListing, type Sorting } from './listing.ts';
+import type { Notices } from './notices.ts';
+import type { PickerOptions } from './options.ts';
+import type { View } from './rows.ts';
+import type { Selection } from './selection.ts';
+import {
+  type Folder,
+  isSameFolder,
+  parentOf,
+  type Rights,
+  type Service,
+  type SourceInfo,
+} from './service.ts';
+import { counted, fill, type Texts } from './texts.ts';
+import type { Tree } from './tree.ts';
+
+/** The view and the order that a person has chosen last, kept by the browser. */
+const CHOSEN = 'stowage-picker';
+
+const chosenBefore = (): { readonly view?: View; readonly sortBy?: Sorting } => {
+  try {
+    const chosen: unknown = JSON.parse(localStorage.getItem(CHOSEN) ?? '{}');
+    return typeof chosen === 'object' && chosen !== null ? chosen : {};
+  } catch {
+    return {};
+  }
+};
+
+const keepChosen = (chosen: { readonly view: View; readonly sortBy: Sorting }): void => {
+  try {
+    localStorage.setItem(CHOSEN, JSON.stringify(chosen));
+  } catch {
+    // A page without storage begins anew each time.
+  }
+};
+
+const NONE: Rights = { permissions: {} };
+
+/** Where what is browsed is shown. */
+export interface BrowsingParts {
+  readonly service: Service;
+  readonly texts: Texts;
+  readonly options: PickerOptions;
+  readonly notices: Notices;
+  readonly selection: Selection;
+  readonly grid: Grid;
+  readonly tree: Tree;
+  readonly frame: Frame;
+  /** Told when the rights of the folder are known, or others. */
+  readonly rightsChanged: () => void;
+}
+
+/** The folder or search that is shown. */
+export class Browsing {
+  readonly #parts: BrowsingParts;
+  readonly #ending = new AbortController();
+  #sources: readonly SourceInfo[] = [];
+  #folder: Folder = { source: '', path: '' };
+  #rights = NONE;
+  #listing: Listing | undefined;
+  #query = '';
+  #sortBy: Sorting;
+  /** What is to have the focus when it is listed. */
+  #awaited: (Folder & { readonly name: string }) | undefined;
+
+  constructor(parts: BrowsingParts) {
+    this.#parts = parts;
+    const { view = 'tiles', sortBy = 'name-asc' } = chosenBefore();
+    this.#sortBy = sortBy;
+    parts.grid.view = view;
+    const { signal } = this.#ending;
+    addEventListener('online', () => this.reload(), { signal });
+    addEventListener('offline', () => parts.notices.speak(parts.texts.offline), { signal });
+  }
+
+  close(): void {
+    this.#ending.abort();
+    this.#listing?.close();
+  }
+
+  get sources(): readonly SourceInfo[] {
+    return this.#sources;
+  }
+
+  get folder(): Folder {
+    return this.#folder;
+  }
+
+  /** What is permitted in the folder; nothing until it is known. */
+  get rights(): Rights {
+    return this.#rights;
+  }
+
+  get isSearch(): boolean {
+    return this.#query !== '';
+  }
+
+  get sortBy(): Sorting {
+    return this.#sortBy;
+  }
+
+  async start(): Promise<void> {
+    const { service, options, tree, frame, texts } = this.#parts;
+    frame.showState(texts.loading);
+    try {
+      const all = await service.sources(this.#ending.signal);
+      this.#sources =
+        options.sources === undefined ? all : all.filter(({ name }) => options.sources?.includes(name));
+      tree.sources = this.#sources;
+      const [first] = this.#sources;
+      if (first === undefined) frame.showState(texts.empty);
+      else this.open({ source: first.name, path: '' });
+    } catch (error) {
+      if (!this.#ending.signal.aborted) this.#failed(error);
+    }
+  }
+
+  open(folder: Folder): void {
+    const { service, frame, selection, tree } = this.#parts;
+    this.#folder = folder;
+    this.#query = '';
+    frame.query = '';
+    selection.clear();
+    this.#rights = NONE;
+    frame.showWay(folder, this.#sources);
+    void tree.show(folder);
+    this.#list((wish, events) => new FolderListing(service, folder, wish, events));
+    void this.#learnRights(folder);
+  }
+
+  openParent(): void {
+    const { source, path } = this.#folder;
+    if (path !== '') this.open({ source, path: parentOf(path) });
+  }
+
+  search(query: string): void {
+    if (query === this.#query) return;
+    if (query === '') return this.open(this.#folder);
+    this.#query = query;
+    this.#parts.selection.clear();
+    const wanted = { ...this.#folder, query };
+    this.#list((wish, events) => new SearchListing(this.#parts.service, wanted, wish, events));
+  }
+
+  sort(sortBy: Sorting): void {
+    this.#sortBy = sortBy;
+    keepChosen({ view: this.#parts.grid.view, sortBy });
+    if (!this.isSearch) this.open(this.#folder);
+  }
+
+  show(view: View): void {
+    this.#parts.grid.view = view;
+    keepChosen({ view, sortBy: this.#sortBy });
+  }
+
+  reload(): void {
+    if (this.#sources.length === 0) void this.start();
+    else if (this.#listing?.count === undefined) this.open(this.#folder);
+    else {
+      this.#listing.reload();
+      void this.#parts.tree.refresh(this.#folder);
+    }
+  }
+
+  /** Content of folders has changed: what is shown of it is asked for again. */
+  changed(folders: readonly Folder[], focus?: Folder & { readonly name: string }): void {
+    this.#awaited = focus;
+    if (this.isSearch || folders.some((folder) => isSameFolder(folder, this.#folder)))
+      this.#listing?.reload();
+    const unique = new Map(
+      folders.map(({ source, path }) => [JSON.stringify([source, path]), { source, path }]),
+    );
+    for (const folder of unique.values()) void this.#parts.tree.refresh(folder);
+  }
+
+  /** A folder for people: its source and the way to it. */
+  nameOf({ source, path }: Folder): string {
+    const title = this.#sources.find(({ name }) => name === source)?.title ?? source;
+    return path === '' ? title : `${title} / ${path.replaceAll('/', ' / ')}`;
+  }
+
+  #list(make: (wish: { sortBy: Sorting; onlyImages: boolean }, events: ListingEvents) => Listing): void {
+    const { frame, grid, notices, texts, options } = this.#parts;
+    this.#listing?.close();
+    grid.empty();
+    frame.showState(texts.loading);
+    this.#listing = make(
+      { sortBy: this.#sortBy, onlyImages: options.types === 'image' },
+      {
+        changed: () => this.#listed(),
+        failed: (error) => this.#failed(error),
+        said: (messages) => notices.warn(messages.join(' ')),
+      },
+    );
+  }
+
+  #listed(): void {
+    const listing = this.#listing;
+    if (listing?.count === undefined) return;
+    const { grid, frame, texts } = this.#parts;
+    grid.show(listing, fill(texts.content, { folder: this.nameOf(this.#folder) }));
+    const found = listing.isComplete ? texts.found : texts.foundSoFar;
+    frame.showCount(counted(texts, this.isSearch ? found : texts.items, listing.count));
+    frame.showState(listing.count > 0 ? undefined : this.#emptyText(listing));
+    if (this.#awaited !== undefined && grid.goTo(this.#awaited)) this.#awaited = undefined;
+  }
+
+  #emptyText(listing: Listing): string {
+    const { texts } = this.#parts;
+    if (!this.isSearch)
+      return this.#rights.permissions.allowFileUpload === true ? texts.emptyUpload : texts.empty;
+    return listing.isComplete ? fill(texts.nothingFound, { query: this.#query }) : texts.loading;
+  }
+
+  #failed(error: unknown): void {
+    const { service, texts, frame, notices } = this.#parts;
+    const message = service.messageOf(error, texts);
+    // What is listed stays: it may still be looked at.
+    if (this.#listing?.count === undefined) frame.showState(message, true);
+    else notices.warn(message);
+    notices.speak(message);
+  }
+
+  async #learnRights(folder: Folder): Promise<void> {
+    const rights = await this.#parts.service.rightsIn(folder);
+    if (!isSameFolder(folder, this.#folder)) return;
+    this.#rights = rights;
+    this.#listed();
+    this.#parts.rightsChanged();
+  }
+}

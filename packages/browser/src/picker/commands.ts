@@ -1,0 +1,251 @@
+import { ConnectorError } from '../client/index.ts';
+import type { Dialogs } from './dialogs.ts';
+import { type AskForMany, doToMany, folderOf, groupBy, type Outcome, TOGETHER } from './many.ts';
+import type { Notices } from './notices.ts';
+import {
+  type Entry,
+  type Folder,
+  isSameFolder,
+  joined,
+  parentOf,
+  type Service,
+  type SourceInfo,
+} from './service.ts';
+import { counted, fill, type Plural, type Texts } from './texts.ts';
+import { TrashUndo } from './undo.ts';
+
+/** What commands need of the picker. */
+export interface Surroundings {
+  readonly service: Service;
+  readonly dialogs: Dialogs;
+  readonly notices: Notices;
+  readonly texts: Texts;
+  readonly sources: () => readonly SourceInfo[];
+  /** Told of folders whose content has changed, and of an entry that is to have the focus. */
+  readonly changed: (folders: readonly Folder[], focus?: Folder & { readonly name: string }) => void;
+}
+
+/** What a person does to entries, each with its questions, its message, and how to take it back. */
+export class Commands {
+  readonly #surroundings: Surroundings;
+  readonly #trash: TrashUndo;
+
+  constructor(surroundings: Surroundings) {
+    this.#surroundings = surroundings;
+    this.#trash = new TrashUndo(surroundings.service);
+  }
+
+  async createFolder(at: Folder): Promise<void> {
+    const { dialogs, texts, service, notices, changed } = this.#surroundings;
+    const name = await dialogs.askName(texts.newFolder, texts.newFolderName);
+    if (name === undefined) return;
+    await this.#trying(async () => {
+      await service.client.folderCreate({ ...at, name });
+      notices.tell(fill(texts.created, { name }));
+      changed([at], { ...at, name });
+    });
+  }
+
+  async rename(entry: Entry): Promise<void> {
+    const { dialogs, texts, notices, changed } = this.#surroundings;
+    const newName = await dialogs.askName(`${texts.rename}: ${entry.name}`, texts.newName, entry.name);
+    if (newName === undefined) return;
+    const folder = folderOf(entry);
+    await this.#trying(async () => {
+      await this.#renameTo(entry, newName);
+      const undo = (): void =>
+        this.#undo(() => this.#renameTo({ ...entry, name: newName }, entry.name), [folder]);
+      notices.tell(fill(texts.renamed, { name: entry.name, newName }), { label: texts.undo, run: undo });
+      changed([folder], { ...folder, name: newName });
+    });
+  }
+
+  async #renameTo({ source, path, name, type }: Entry, newname: string): Promise<void> {
+    const { client } = this.#surroundings.service;
+    if (type === 'folder') await client.folderRename({ source, path, name, newname });
+    else await client.fileRename({ source, path, name, newname });
+  }
+
+  async remove(entries: readonly Entry[]): Promise<void> {
+    const { dialogs, texts, service, notices, changed } = this.#surroundings;
+    const [first] = entries;
+    if (first === undefined) return;
+    const { permissions } = await service.rightsIn(folderOf(first));
+    const comesBack = permissions.allowTrashRestore === true;
+    const question = counted(texts, texts.removeQuestion, entries.length, { name: first.name });
+    if (!(await dialogs.confirm(question, comesBack ? undefined : texts.removeFinal, texts.remove))) return;
+    const outcome = await this.#many(entries, (isFolder, { source, path }, names) =>
+      isFolder
+        ? service.client.folderRemove({ source, path, names })
+        : service.client.fileRemove({ source, path, names }),
+    );
+    const items = await this.#trash.removed(outcome.done);
+    const folders = entries.map(folderOf);
+    const undo = (): void => this.#undo(() => this.#trash.restore(items), folders);
+    this.#report(outcome, texts.removed, {}, items.length > 0 ? undo : undefined);
+    changed(folders);
+    if (outcome.done.length > 0)
+      notices.speak(counted(texts, texts.removed, outcome.done.length, { name: first.name }));
+  }
+
+  /** Asks for a folder, and moves or copies there. */
+  async send(entries: readonly Entry[], way: 'move' | 'copy', at: Folder): Promise<void> {
+    const { dialogs, texts, service, sources } = this.#surroundings;
+    const forms = way === 'move' ? texts.moveTo : texts.copyTo;
+    const title = counted(texts, forms, entries.length, { name: entries[0]?.name ?? '' });
+    const folder = await dialogs.chooseFolder(title, service, sources(), at);
+    if (folder !== undefined) await this.sendTo(entries, way, folder);
+  }
+
+  async sendTo(entries: readonly Entry[], way: 'move' | 'copy', to: Folder): Promise<void> {
+    const { texts, changed } = this.#surroundings;
+    const own = entries.filter((entry) => way === 'copy' || !isSameFolder(entry, to));
+    if (own.length === 0) return;
+    const before = way === 'copy' ? await this.#namesLike(own, to) : undefined;
+    const outcome = await this.#sendAll(own, way, to);
+    const folders = [to, ...(way === 'move' ? own.map(folderOf) : [])];
+    const values = { folder: this.#titleOf(to) };
+    const back =
+      way === 'move'
+        ? () => this.#moveBack(outcome.done, to)
+        : () => this.#removeCopies(outcome.done, to, before ?? new Set());
+    const undo = outcome.done.length > 0 ? (): void => this.#undo(back, folders) : undefined;
+    this.#report(outcome, way === 'move' ? texts.moved : texts.copied, values, undo);
+    changed(folders);
+  }
+
+  #sendAll(entries: readonly Entry[], way: 'move' | 'copy', to: Folder): Promise<Outcome> {
+    const { client } = this.#surroundings.service;
+    return this.#many(entries, (isFolder, { source: fromSource, path: from }, names) => {
+      const parameters = { ...to, fromSource, froms: names.map((name) => joined(from, name)) };
+      if (way === 'move') return isFolder ? client.folderMove(parameters) : client.fileMove(parameters);
+      return isFolder ? client.folderCopy(parameters) : client.fileCopy(parameters);
+    });
+  }
+
+  async #moveBack(moved: readonly Entry[], from: Folder): Promise<void> {
+    const byFolder = groupBy(moved, (entry) => JSON.stringify(folderOf(entry)));
+    for (const entries of byFolder.values()) {
+      const [first] = entries;
+      if (first === undefined) continue;
+      const there = entries.map((entry) => ({ ...entry, ...from }));
+      const { reason } = await this.#sendAll(there, 'move', folderOf(first));
+      if (reason !== undefined) throw new ConnectorError(409, [reason]);
+    }
+  }
+
+  /** The names in a folder that a copy may get, or its neighbours: `a.jpg`, `a(1).jpg`. */
+  async #namesLike(entries: readonly Entry[], { source, path }: Folder): Promise<ReadonlySet<string>> {
+    const { client } = this.#surroundings.service;
+    const names = new Set<string>();
+    for (const { name } of entries.slice(0, TOGETHER)) {
+      const dot = name.lastIndexOf('.');
+      const filterWord = dot > 0 ? name.slice(0, dot) : name;
+      const mods = { withFolders: true, filterWord, limit: 1000 };
+      const { sources } = await client.files({ source, path, mods });
+      for (const file of sources[0]?.files ?? []) names.add(file.name);
+    }
+    return names;
+  }
+
+  async #removeCopies(copied: readonly Entry[], to: Folder, before: ReadonlySet<string>): Promise<void> {
+    const after = await this.#namesLike(copied, to);
+    const made = [...after].filter((name) => !before.has(name));
+    const stems = copied.map(({ name, type }) => ({ type, stem: name.replace(/\.[^.]*$/u, '') }));
+    const entries = made.flatMap((name): readonly Entry[] => {
+      const origin = stems.find(({ stem }) => name.startsWith(stem));
+      return origin === undefined ? [] : [{ ...to, name, type: origin.type }];
+    });
+    const { client } = this.#surroundings.service;
+    await this.#many(entries, (isFolder, { source, path }, names) =>
+      isFolder ? client.folderRemove({ source, path, names }) : client.fileRemove({ source, path, names }),
+    );
+  }
+
+  /** Downloads one file, or an archive of several entries. */
+  async download(entries: readonly Entry[]): Promise<void> {
+    const [first] = entries;
+    if (first === undefined) return;
+    const { service } = this.#surroundings;
+    const { source, path } = first;
+    await this.#trying(async () => {
+      const isOne = entries.length === 1 && first.type !== 'folder';
+      const response = await service.client.fileDownload(
+        isOne ? { source, path, name: first.name } : { source, path, names: entries.map(({ name }) => name) },
+      );
+      const address = URL.createObjectURL(await response.blob());
+      const archive = /filename\*=UTF-8''([^;]+)/u.exec(
+        response.headers.get('content-disposition') ?? '',
+      )?.[1];
+      const link = document.createElement('a');
+      link.href = address;
+      link.download = isOne ? first.name : decodeURIComponent(archive ?? 'files.zip');
+      link.click();
+      // The browser reads it after this turn.
+      setTimeout(() => URL.revokeObjectURL(address), 60_000);
+    });
+  }
+
+  /** Changes a picture in its position, with the offer to take that back where its old content is kept. */
+  async edit(entry: Entry, change: () => Promise<unknown>): Promise<boolean> {
+    const { texts, notices, changed } = this.#surroundings;
+    const folder = folderOf(entry);
+    return this.#trying(async () => {
+      const back = await this.#trash.around(entry, change);
+      const offer = back && { label: texts.undo, run: () => this.#undo(back, [folder]) };
+      notices.tell(fill(texts.imageChanged, { name: entry.name }), offer);
+      changed([folder], entry);
+    });
+  }
+
+  async turn(entry: Entry, angle: 90 | 270): Promise<void> {
+    const { source, path, name } = entry;
+    await this.edit(entry, () =>
+      this.#surroundings.service.client.imageRotate({ source, path, name, angle }),
+    );
+  }
+
+  #many(entries: readonly Entry[], ask: AskForMany): Promise<Outcome> {
+    const { service, texts } = this.#surroundings;
+    return doToMany(entries, ask, (error) => service.messageOf(error, texts));
+  }
+
+  #report(
+    { done, total, reason }: Outcome,
+    forms: Plural,
+    values: Readonly<Record<string, string>>,
+    undo: (() => void) | undefined,
+  ): void {
+    const { texts, notices } = this.#surroundings;
+    if (done.length > 0) {
+      const text = counted(texts, forms, done.length, { name: done[0]?.name ?? '', ...values });
+      notices.tell(text, undo && { label: texts.undo, run: undo });
+    }
+    if (reason === undefined) return;
+    notices.warn(total === 1 ? reason : fill(texts.someFailed, { done: done.length, total, reason }));
+  }
+
+  #undo(back: () => Promise<unknown>, folders: readonly Folder[]): void {
+    const { texts, notices, changed } = this.#surroundings;
+    void this.#trying(async () => {
+      await back();
+      notices.tell(texts.undone);
+    }).then(() => changed(folders));
+  }
+
+  async #trying(run: () => Promise<void>): Promise<boolean> {
+    const { service, notices, texts } = this.#surroundings;
+    try {
+      await run();
+      return true;
+    } catch (error) {
+      notices.warn(service.messageOf(error, texts));
+      return false;
+    }
+  }
+
+  #titleOf({ source, path }: Folder): string {
+    if (path !== '') return path.slice(parentOf(path).length).replace('/', '');
+    return this.#surroundings.sources().find(({ name }) => name === source)?.title ?? source;
+  }
+}

@@ -1,0 +1,157 @@
+import { h } from './dom.ts';
+import type { Texts } from './texts.ts';
+
+/** An area of a picture, in its pixels. */
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly w: number;
+  readonly h: number;
+}
+
+/** The corners and sides by which an area is pulled, with the directions of each. */
+const HANDLES = [
+  ['nw', -1, -1],
+  ['n', 0, -1],
+  ['ne', 1, -1],
+  ['w', -1, 0],
+  ['e', 1, 0],
+  ['sw', -1, 1],
+  ['s', 0, 1],
+  ['se', 1, 1],
+] as const;
+
+const FIELDS = ['x', 'y', 'w', 'h'] as const;
+
+const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value));
+
+/** Chooses an area of a picture by pointer, keys and numbers. */
+export class CropArea {
+  /** The picture with the area above it. */
+  readonly element: HTMLElement;
+  readonly fields: HTMLElement;
+  readonly #frame: HTMLElement;
+  readonly #size: { readonly width: number; readonly height: number };
+  readonly #inputs: Readonly<Record<keyof Box, HTMLInputElement>>;
+  #box: Box;
+
+  constructor(
+    texts: Texts,
+    image: HTMLImageElement,
+    size: { readonly width: number; readonly height: number },
+  ) {
+    this.#size = size;
+    this.#box = { x: 0, y: 0, w: size.width, h: size.height };
+    const handles = HANDLES.map(([name]) => h('span', { class: `handle ${name}`, 'data-handle': name }));
+    this.#frame = h(
+      'div',
+      { class: 'crop', tabindex: 0, role: 'group', 'aria-label': texts.cropArea },
+      ...handles,
+    );
+    this.element = h('div', { class: 'stage' }, image, this.#frame);
+    this.#inputs = { x: this.#input('x'), y: this.#input('y'), w: this.#input('w'), h: this.#input('h') };
+    const labels = { x: texts.left, y: texts.top, w: texts.width, h: texts.height };
+    this.fields = h(
+      'div',
+      { class: 'fields' },
+      ...FIELDS.map((key) => h('label', {}, labels[key], this.#inputs[key])),
+    );
+    this.#frame.addEventListener('pointerdown', (event) => this.#pull(event));
+    this.#frame.addEventListener('keydown', (event) => this.#press(event));
+    this.#draw();
+  }
+
+  get box(): Box {
+    return this.#box;
+  }
+
+  #input(key: keyof Box): HTMLInputElement {
+    const isAcross = key === 'x' || key === 'w';
+    const max = isAcross ? this.#size.width : this.#size.height;
+    const field = h('input', { type: 'number', min: key === 'w' || key === 'h' ? 1 : 0, max });
+    field.addEventListener('change', () => {
+      const value = Math.round(Number(field.value));
+      this.#set({ ...this.#box, ...(Number.isFinite(value) ? { [key]: value } : {}) });
+    });
+    return field;
+  }
+
+  /** Takes an area as far as it lies in the picture. */
+  #set({ x, y, w, h: high }: Box): void {
+    const { width, height } = this.#size;
+    const [wide, tall] = [clamp(Math.round(w), 1, width), clamp(Math.round(high), 1, height)];
+    this.#box = {
+      x: clamp(Math.round(x), 0, width - wide),
+      y: clamp(Math.round(y), 0, height - tall),
+      w: wide,
+      h: tall,
+    };
+    this.#draw();
+  }
+
+  #draw(): void {
+    const { x, y, w, h: high } = this.#box;
+    const { width, height } = this.#size;
+    const percent = (part: number, whole: number): string => `${String((part / whole) * 100)}%`;
+    // Pictures are not mirrored where text runs from right to left: left is left.
+    Object.assign(this.#frame.style, {
+      left: percent(x, width),
+      top: percent(y, height),
+      width: percent(w, width),
+      height: percent(high, height),
+    });
+    for (const key of FIELDS) this.#inputs[key].value = String(this.#box[key]);
+  }
+
+  #pull(event: PointerEvent): void {
+    const name = event.target instanceof HTMLElement ? event.target.dataset['handle'] : undefined;
+    const handle = HANDLES.find(([one]) => one === name);
+    const start = this.#box;
+    const scale = this.#size.width / this.element.clientWidth;
+    const { clientX, clientY, pointerId } = event;
+    event.preventDefault();
+    this.#frame.focus();
+    this.#frame.setPointerCapture(pointerId);
+    const ending = new AbortController();
+    const { signal } = ending;
+    const move = (moved: PointerEvent): void => {
+      const [dx, dy] = [(moved.clientX - clientX) * scale, (moved.clientY - clientY) * scale];
+      const moveWhole = { ...start, x: start.x + dx, y: start.y + dy };
+      this.#set(handle === undefined ? moveWhole : this.#pulled(start, handle, dx, dy));
+    };
+    this.#frame.addEventListener('pointermove', move, { signal });
+    this.#frame.addEventListener('pointerup', () => ending.abort(), { signal });
+    this.#frame.addEventListener('pointercancel', () => ending.abort(), { signal });
+  }
+
+  /** The sides that are not pulled stay. */
+  #pulled(
+    { x, y, w, h: high }: Box,
+    [, across, down]: (typeof HANDLES)[number],
+    dx: number,
+    dy: number,
+  ): Box {
+    const { width, height } = this.#size;
+    const left = across === -1 ? clamp(x + dx, 0, x + w - 1) : x;
+    const top = down === -1 ? clamp(y + dy, 0, y + high - 1) : y;
+    const right = across === 1 ? clamp(x + w + dx, x + 1, width) : x + w;
+    const bottom = down === 1 ? clamp(y + high + dy, y + 1, height) : y + high;
+    return { x: left, y: top, w: right - left, h: bottom - top };
+  }
+
+  #press(event: KeyboardEvent): void {
+    const step = event.ctrlKey || event.metaKey ? 10 : 1;
+    const ways: Readonly<Record<string, readonly [number, number]>> = {
+      ArrowLeft: [-step, 0],
+      ArrowRight: [step, 0],
+      ArrowUp: [0, -step],
+      ArrowDown: [0, step],
+    };
+    const way = ways[event.key];
+    if (way === undefined) return;
+    event.preventDefault();
+    const [dx, dy] = way;
+    const { x, y, w, h: high } = this.#box;
+    this.#set(event.shiftKey ? { x, y, w: w + dx, h: high + dy } : { x: x + dx, y: y + dy, w, h: high });
+  }
+}

@@ -1,0 +1,156 @@
+import type { Commands, Surroundings } from './commands.ts';
+import { openDetails } from './details-dialog.ts';
+import { openImageEditor } from './image-editor.ts';
+import type { Selection } from './selection.ts';
+import { type Entry, type Folder, isSameFolder, keyOf, type Rights, type Service } from './service.ts';
+import { counted } from './texts.ts';
+import { type Deed, isOffered } from './toolbar.ts';
+import { openTrash } from './trash-dialog.ts';
+
+const NONE: Rights = { permissions: {} };
+
+/** What deeds are done to, and where. */
+export interface Stage {
+  readonly folder: () => Folder;
+  /** Of the folder that is open. */
+  readonly rights: () => Rights;
+  readonly isSearch: () => boolean;
+  /** The entry that has the focus. */
+  readonly active: () => Entry | undefined;
+  /** Draws these entries faintly. */
+  readonly faint: (keys: ReadonlySet<string>) => void;
+  readonly askForFiles: () => void;
+  /** Told when something else is offered. */
+  readonly offersChanged: () => void;
+}
+
+/** What is permitted in several folders at once. */
+const common = async (service: Service, entries: readonly Entry[]): Promise<Rights> => {
+  const folders = new Map(
+    entries.map(({ source, path }) => [JSON.stringify([source, path]), { source, path }]),
+  );
+  const all = await Promise.all([...folders.values()].map((folder) => service.rightsIn(folder)));
+  const [first = NONE] = all;
+  const isEverywhere = (key: string): boolean =>
+    all.every(({ permissions }) => (permissions as Readonly<Record<string, boolean>>)[key] === true);
+  return {
+    permissions: Object.fromEntries(Object.keys(first.permissions).map((key) => [key, isEverywhere(key)])),
+  };
+};
+
+/** What a person can do now to what is chosen, and does by a button, a key or a menu. */
+export class Deeds {
+  readonly #stage: Stage;
+  readonly #selection: Selection;
+  readonly #commands: Commands;
+  readonly #surroundings: Surroundings;
+  #rightsOfChosen = NONE;
+  #held: { readonly way: 'move' | 'copy'; readonly entries: readonly Entry[] } | undefined;
+
+  constructor(stage: Stage, selection: Selection, commands: Commands, surroundings: Surroundings) {
+    this.#stage = stage;
+    this.#selection = selection;
+    this.#commands = commands;
+    this.#surroundings = surroundings;
+  }
+
+  /** Others are chosen, or what is permitted has been learnt. What a search finds may lie anywhere. */
+  chosen(): void {
+    const { entries } = this.#selection;
+    const folder = this.#stage.folder();
+    const isHere = entries.every((entry) => isSameFolder(entry, folder));
+    this.#rightsOfChosen = isHere ? this.#stage.rights() : NONE;
+    if (isHere) return this.#stage.offersChanged();
+    this.#stage.offersChanged();
+    void common(this.#surroundings.service, entries).then((rights) => {
+      if (entries.length !== this.#selection.size || entries.some((entry) => !this.#selection.has(entry)))
+        return;
+      this.#rightsOfChosen = rights;
+      this.#stage.offersChanged();
+    });
+  }
+
+  offers(deed: Deed): boolean {
+    if (deed === 'paste' && this.#held === undefined) return false;
+    if (this.#stage.isSearch() && (deed === 'upload' || deed === 'newFolder' || deed === 'paste'))
+      return false;
+    return isOffered(deed, this.#selection.entries, this.#rightsOfChosen, this.#stage.rights());
+  }
+
+  do(deed: Deed): void {
+    const { entries } = this.#selection;
+    const [first] = entries;
+    const folder = this.#stage.folder();
+    if (deed === 'upload') this.#stage.askForFiles();
+    else if (deed === 'newFolder') void this.#commands.createFolder(folder);
+    else if (deed === 'paste') this.#put();
+    else if (deed === 'trash') this.#openTrash(folder.source);
+    else if (first !== undefined) this.#doTo(deed, first, entries, folder);
+  }
+
+  #doTo(deed: Deed, first: Entry, entries: readonly Entry[], folder: Folder): void {
+    const commands = this.#commands;
+    const { dialogs, texts, service, sources } = this.#surroundings;
+    if (deed === 'rename') void commands.rename(first);
+    else if (deed === 'remove') void commands.remove(entries);
+    else if (deed === 'download') void commands.download(entries);
+    else if (deed === 'turnLeft') void commands.turn(first, 270);
+    else if (deed === 'turnRight') void commands.turn(first, 90);
+    else if (deed === 'details') void openDetails(first, sources(), dialogs, texts);
+    else if (deed === 'edit')
+      void openImageEditor(first, this.#rightsOfChosen, { service, dialogs, commands, texts });
+    else if (deed === 'move' || deed === 'copy') void commands.send(entries, deed, folder);
+  }
+
+  #openTrash(name: string): void {
+    const source = this.#surroundings.sources().find((one) => one.name === name);
+    if (source !== undefined) void openTrash(source, this.#surroundings);
+  }
+
+  /** Keys for what buttons do. True: the key has been used. */
+  pressed({ key, ctrlKey, metaKey }: KeyboardEvent): boolean {
+    const deed = key === 'F2' ? 'rename' : key === 'Delete' ? 'remove' : undefined;
+    if (deed !== undefined) {
+      this.#chooseActive();
+      if (this.offers(deed)) this.do(deed);
+      return true;
+    }
+    if (!ctrlKey && !metaKey) return false;
+    const letter = key.toLowerCase();
+    if (letter === 'x' || letter === 'c') return this.#hold(letter === 'x' ? 'move' : 'copy');
+    if (letter !== 'v' || this.#held === undefined) return false;
+    this.#put();
+    return true;
+  }
+
+  /** What was cut or copied is not any more: the entries may have changed. */
+  forget(): void {
+    this.#held = undefined;
+    this.#stage.faint(new Set());
+  }
+
+  #chooseActive(): void {
+    const active = this.#stage.active();
+    if (this.#selection.size === 0 && active !== undefined) this.#selection.set([active]);
+  }
+
+  #hold(way: 'move' | 'copy'): boolean {
+    this.#chooseActive();
+    const { entries } = this.#selection;
+    if (entries.length === 0 || !this.offers(way)) return false;
+    this.#held = { way, entries };
+    this.#stage.faint(new Set(way === 'move' ? entries.map(keyOf) : []));
+    const { texts, notices } = this.#surroundings;
+    const forms = way === 'move' ? texts.cut : texts.taken;
+    notices.tell(counted(texts, forms, entries.length, { name: entries[0]?.name ?? '' }));
+    this.#stage.offersChanged();
+    return true;
+  }
+
+  #put(): void {
+    const held = this.#held;
+    this.forget();
+    if (held !== undefined) void this.#commands.sendTo(held.entries, held.way, this.#stage.folder());
+    this.#stage.offersChanged();
+  }
+}

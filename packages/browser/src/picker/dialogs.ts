@@ -1,0 +1,216 @@
+import { h, iconButton, roveFocus } from './dom.ts';
+import { Tree } from './tree.ts';
+import type { Folder, Service, SourceInfo } from './service.ts';
+import type { Texts } from './texts.ts';
+
+/** An entry of a menu. */
+export interface MenuItem {
+  readonly label: string;
+  readonly run: () => void;
+}
+
+/** Asks a person in windows above the picker. One is open at a time; the focus goes back to where it was. */
+export class Dialogs {
+  /** Windows and menus are added here. */
+  readonly #host: HTMLElement | ShadowRoot;
+  readonly #texts: Texts;
+
+  constructor(host: HTMLElement | ShadowRoot, texts: Texts) {
+    this.#host = host;
+    this.#texts = texts;
+  }
+
+  /** A window with a title, what it holds, and what `fill` gives it; resolves when it is closed. */
+  open<Result>(
+    title: string,
+    fill: (end: (result?: Result) => void) => {
+      readonly body: readonly Node[];
+      readonly first?: HTMLElement;
+    },
+    kind = '',
+  ): Promise<Result | undefined> {
+    return new Promise((resolve) => {
+      const heading = h('h2', { id: 'dialog-title', dir: 'auto' }, title);
+      const dialog = h('dialog', {
+        class: `dialog ${kind}`,
+        part: 'dialog',
+        'aria-labelledby': 'dialog-title',
+      });
+      let result: Result | undefined;
+      const end = (given?: Result): void => {
+        result = given;
+        dialog.close();
+      };
+      const { body, first } = fill(end);
+      dialog.append(
+        h(
+          'header',
+          {},
+          heading,
+          iconButton('close', this.#texts.close, () => end()),
+        ),
+        ...body,
+      );
+      dialog.addEventListener('close', () => {
+        dialog.remove();
+        resolve(result);
+      });
+      // Keys of the window are not keys of the list behind it.
+      dialog.addEventListener('keydown', (event) => event.stopPropagation());
+      this.#host.append(dialog);
+      dialog.showModal();
+      first?.focus();
+    });
+  }
+
+  /** Asks for a name. In the name of a file the part before the extension is selected. */
+  askName(title: string, label: string, value = ''): Promise<string | undefined> {
+    return this.open<string>(title, (end) => {
+      const field = h('input', {
+        type: 'text',
+        value,
+        required: true,
+        maxlength: 255,
+        dir: 'auto',
+        autocomplete: 'off',
+      });
+      const dot = value.lastIndexOf('.');
+      field.setSelectionRange(0, dot > 0 ? dot : value.length);
+      const submit = (event: SubmitEvent): void => {
+        event.preventDefault();
+        const name = field.value.trim();
+        end(name === '' || name === value ? undefined : name);
+      };
+      const form = h(
+        'form',
+        { onsubmit: submit },
+        h('label', { class: 'field' }, label, field),
+        this.#buttons(() => end(), this.#texts.ok),
+      );
+      return { body: [form], first: field };
+    });
+  }
+
+  /** Asks whether to do what cannot simply be taken back. */
+  async confirm(question: string, more: string | undefined, action: string): Promise<boolean> {
+    const answer = await this.open<true>(
+      question,
+      (end) => {
+        const submit = (event: SubmitEvent): void => {
+          event.preventDefault();
+          end(true);
+        };
+        const form = h(
+          'form',
+          { onsubmit: submit },
+          this.#buttons(() => end(), action, 'danger'),
+        );
+        const first = form.querySelector<HTMLElement>('[type="submit"]');
+        return { body: [...(more === undefined ? [] : [h('p', {}, more)]), form], ...(first && { first }) };
+      },
+      'question',
+    );
+    return answer === true;
+  }
+
+  /** Asks for a folder. */
+  chooseFolder(
+    title: string,
+    service: Service,
+    sources: readonly SourceInfo[],
+    at: Folder,
+  ): Promise<Folder | undefined> {
+    let tree: Tree | undefined;
+    const chosen = this.open<Folder>(title, (end) => {
+      let folder = at;
+      const failed = h('p', { role: 'alert', class: 'failure' });
+      tree = new Tree(service, this.#texts, {
+        chosen: (one) => {
+          folder = one;
+        },
+        failed: (error) => {
+          failed.textContent = service.messageOf(error, this.#texts);
+        },
+      });
+      tree.sources = sources;
+      void tree.show(at);
+      const submit = (event: SubmitEvent): void => {
+        event.preventDefault();
+        end(folder);
+      };
+      const form = h(
+        'form',
+        { onsubmit: submit },
+        h('div', { class: 'tree-frame' }, tree.element),
+        failed,
+        this.#buttons(() => end(), this.#texts.choose),
+      );
+      const first = tree.element.querySelector<HTMLElement>('[tabindex="0"]');
+      return { body: [form], ...(first && { first }) };
+    });
+    return chosen.finally(() => tree?.close());
+  }
+
+  #buttons(cancel: () => void, action: string, kind = ''): HTMLElement {
+    return h(
+      'footer',
+      {},
+      h('button', { type: 'button', class: 'button', part: 'button', onclick: cancel }, this.#texts.cancel),
+      h('button', { type: 'submit', class: `button primary ${kind}`, part: 'button primary' }, action),
+    );
+  }
+
+  /** A menu at a place of the window. The focus goes back when it is closed. */
+  menu(
+    label: string,
+    items: readonly MenuItem[],
+    { x, y }: { readonly x: number; readonly y: number },
+  ): void {
+    if (items.length === 0) return;
+    const opener = this.#focused();
+    const menu = h('div', {
+      role: 'menu',
+      class: 'menu',
+      part: 'menu',
+      popover: 'auto',
+      'aria-label': label,
+    });
+    const end = (): void => {
+      menu.remove();
+      opener?.focus();
+    };
+    const members = items.map(({ label: text, run }) => {
+      const choose = (): void => {
+        end();
+        run();
+      };
+      return h('button', { type: 'button', role: 'menuitem', tabindex: -1, onclick: choose }, text);
+    });
+    menu.append(...members);
+    menu.addEventListener('keydown', (event) => {
+      if (event.key === 'Tab' || event.key === 'Escape') {
+        event.preventDefault();
+        event.stopPropagation();
+        end();
+      }
+    });
+    menu.addEventListener('toggle', (event) => {
+      if (event.newState === 'closed' && menu.isConnected) end();
+    });
+    this.#host.append(menu);
+    menu.showPopover();
+    roveFocus(menu, () => members, 'vertical');
+    const { width, height } = menu.getBoundingClientRect();
+    const isReversed = getComputedStyle(menu).direction === 'rtl';
+    const left = isReversed ? x - width : x;
+    menu.style.left = `${String(Math.max(4, Math.min(left, innerWidth - width - 4)))}px`;
+    menu.style.top = `${String(Math.max(4, Math.min(y, innerHeight - height - 4)))}px`;
+    members[0]?.focus();
+  }
+
+  #focused(): HTMLElement | undefined {
+    const root = this.#host.getRootNode();
+    const active = root instanceof ShadowRoot ? root.activeElement : document.activeElement;
+    return active instanceof HTMLElement ? active : undefined;
+  }
+}

@@ -1,0 +1,89 @@
+import type { PickedFile, PickerOptions } from './options.ts';
+import styles from './picker.css';
+import { Picker } from './picker.ts';
+import { englishTexts } from './texts.ts';
+
+const NAME = 'stowage-picker';
+
+/**
+ * `<stowage-picker url="/connector">`: the files of a connector in a page. Attributes: `url`, `sources` (names with
+ * commas), `types="image"`, `several`, `theme` (`light` or `dark`; that of the system when absent). What
+ * attributes cannot say, such as headers, is given by `options`. It fires `pick` with `detail.files`, and `cancel`.
+ */
+export class StowagePicker extends HTMLElement {
+  static readonly observedAttributes = ['url', 'sources', 'types', 'several'];
+  readonly #root = this.attachShadow({ mode: 'open', delegatesFocus: true });
+  #picker: Picker | undefined;
+  #options: Partial<PickerOptions> = {};
+  #isPlanned = false;
+
+  /** What attributes cannot say; wins over them. */
+  set options(options: Partial<PickerOptions>) {
+    this.#options = options;
+    this.#plan();
+  }
+
+  get options(): Partial<PickerOptions> {
+    return this.#options;
+  }
+
+  connectedCallback(): void {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(styles);
+    this.#root.adoptedStyleSheets = [sheet];
+    this.#plan();
+  }
+
+  disconnectedCallback(): void {
+    this.#picker?.close();
+    this.#picker = undefined;
+  }
+
+  attributeChangedCallback(): void {
+    this.#plan();
+  }
+
+  /** Several attributes that change together make one new picker. */
+  #plan(): void {
+    if (this.#isPlanned || !this.isConnected) return;
+    this.#isPlanned = true;
+    queueMicrotask(() => {
+      this.#isPlanned = false;
+      this.#make();
+    });
+  }
+
+  #make(): void {
+    const url = this.#options.url ?? this.getAttribute('url');
+    if (url === null || !this.isConnected) return;
+    const texts = this.#options.texts ?? englishTexts;
+    this.#picker?.close();
+    const names = this.getAttribute('sources');
+    const options: PickerOptions = {
+      sources: names === null ? undefined : names.split(',').map((name) => name.trim()),
+      types: this.getAttribute('types') === 'image' ? 'image' : undefined,
+      several: this.hasAttribute('several'),
+      ...this.#options,
+      url,
+    };
+    this.dir = texts.direction;
+    const picker = new Picker(options, texts, (files) => this.#ended(files));
+    this.#root.append(picker.element);
+    this.#picker = picker;
+    this.dispatchEvent(new CustomEvent('ready'));
+  }
+
+  #ended(files: readonly PickedFile[] | undefined): void {
+    if (files === undefined) this.dispatchEvent(new CustomEvent('cancel'));
+    else this.dispatchEvent(new CustomEvent('pick', { detail: { files } }));
+  }
+
+  override focus(): void {
+    this.#picker?.focus();
+  }
+}
+
+/** Makes `<stowage-picker>` known to the page, once. */
+export const definePicker = (): void => {
+  if (customElements.get(NAME) === undefined) customElements.define(NAME, StowagePicker);
+};

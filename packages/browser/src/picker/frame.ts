@@ -1,0 +1,215 @@
+import { h, iconButton } from './dom.ts';
+import { type Folder, joined, parentOf, type SourceInfo } from './service.ts';
+import type { Texts } from './texts.ts';
+
+/** The parts that the frame holds. */
+export interface FrameParts {
+  readonly toolbar: HTMLElement;
+  readonly tree: HTMLElement;
+  readonly files: HTMLElement;
+  readonly uploads: HTMLElement;
+  readonly notices: HTMLElement;
+}
+
+/** Told of what a person does around the list. */
+export interface FrameEvents {
+  readonly searched: (query: string) => void;
+  readonly went: (folder: Folder) => void;
+  readonly retried: () => void;
+  readonly picked: () => void;
+  readonly cancelled: () => void;
+  readonly filesChosen: (files: readonly File[]) => void;
+}
+
+/** Milliseconds after the last key of a search. */
+const PAUSE = 300;
+
+/** What stands around the list: the way to the folder, the search, the tree, the line below. */
+export class Frame {
+  readonly element: HTMLElement;
+  readonly #texts: Texts;
+  readonly #parts: FrameParts;
+  readonly #events: FrameEvents;
+  readonly #way = h('ol', {});
+  readonly #search: HTMLInputElement;
+  readonly #state = h('div', { class: 'state', part: 'state' });
+  readonly #count = h('span', { class: 'count', role: 'status' });
+  readonly #chosen = h('span', { class: 'chosen', dir: 'auto' });
+  readonly #insert: HTMLButtonElement;
+  readonly #target = h('div', { class: 'target', 'aria-hidden': 'true', hidden: true });
+  readonly #fileField: HTMLInputElement;
+  #marked: Element | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(texts: Texts, parts: FrameParts, events: FrameEvents) {
+    this.#texts = texts;
+    this.#parts = parts;
+    this.#events = events;
+    this.#search = h('input', {
+      type: 'search',
+      placeholder: texts.search,
+      'aria-label': texts.search,
+      part: 'search',
+    });
+    this.#search.addEventListener('input', () => this.#typed());
+    this.#search.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter') this.#searchNow();
+      // The window stays open while there is something to clear.
+      if (event.key === 'Escape' && this.#search.value !== '') {
+        event.preventDefault();
+        event.stopPropagation();
+        this.#search.value = '';
+        this.#searchNow();
+      }
+    });
+    this.#insert = h('button', {
+      type: 'button',
+      class: 'button primary',
+      part: 'button primary',
+      onclick: events.picked,
+    });
+    this.#fileField = h('input', { type: 'file', multiple: true, hidden: true });
+    this.#fileField.addEventListener('change', () => {
+      const files = [...(this.#fileField.files ?? [])];
+      // The same file may be chosen again.
+      this.#fileField.value = '';
+      if (files.length > 0) events.filesChosen(files);
+    });
+    this.element = this.#build();
+  }
+
+  #build(): HTMLElement {
+    const { toolbar, tree, files, uploads, notices } = this.#parts;
+    const aside = h('nav', { class: 'folders', 'aria-label': this.#texts.folders }, tree);
+    const fold = iconButton(
+      'folder',
+      this.#texts.showFolders,
+      () => {
+        const isOpen = aside.classList.toggle('open');
+        fold.setAttribute('aria-expanded', String(isOpen));
+      },
+      { class: 'button icon-only fold', 'aria-expanded': 'false' },
+    );
+    aside.addEventListener('click', () => {
+      aside.classList.remove('open');
+      fold.setAttribute('aria-expanded', 'false');
+    });
+    const way = h('nav', { class: 'way', 'aria-label': this.#texts.location }, this.#way);
+    const cancel = h(
+      'button',
+      { type: 'button', class: 'button', part: 'button', onclick: this.#events.cancelled },
+      this.#texts.cancel,
+    );
+    return h(
+      'div',
+      { class: 'picker', part: 'picker', lang: this.#texts.locale },
+      h('div', { class: 'head' }, fold, way, this.#search),
+      toolbar,
+      h('div', { class: 'middle' }, aside, h('div', { class: 'content' }, files, this.#state, this.#target)),
+      uploads,
+      h(
+        'div',
+        { class: 'foot' },
+        this.#count,
+        this.#chosen,
+        h('span', { class: 'gap' }),
+        cancel,
+        this.#insert,
+      ),
+      notices,
+      this.#fileField,
+    );
+  }
+
+  set query(query: string) {
+    clearTimeout(this.#timer);
+    this.#search.value = query;
+  }
+
+  #typed(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#searchNow(), PAUSE);
+  }
+
+  #searchNow(): void {
+    clearTimeout(this.#timer);
+    this.#events.searched(this.#search.value.trim());
+  }
+
+  /** The way to a folder: its source, and each folder on it. */
+  showWay({ source, path }: Folder, sources: readonly SourceInfo[]): void {
+    const title = sources.find(({ name }) => name === source)?.title ?? source;
+    const names = path === '' ? [] : path.split('/');
+    const steps = [{ name: title, path: '' }];
+    for (const name of names) steps.push({ name, path: joined(steps.at(-1)?.path ?? '', name) });
+    const items = steps.map((step, index) => {
+      const isHere = index === steps.length - 1;
+      const go = (): void => this.#events.went({ source, path: step.path });
+      const button = h(
+        'button',
+        {
+          type: 'button',
+          class: 'step',
+          dir: 'auto',
+          onclick: go,
+          ...(isHere ? { 'aria-current': 'location' } : {}),
+        },
+        step.name,
+      );
+      button.dataset['folder'] = JSON.stringify({ source, path: step.path });
+      return h('li', {}, button);
+    });
+    const up = iconButton('up', this.#texts.up, () => this.#events.went({ source, path: parentOf(path) }), {
+      class: 'button icon-only',
+      disabled: path === '',
+    });
+    this.#way.replaceChildren(h('li', {}, up), ...items);
+  }
+
+  /** The folder of a step of the way, for what is dropped there. */
+  folderAt(event: Event): Folder | undefined {
+    const target = event.composedPath()[0];
+    const step = target instanceof Element ? target.closest<HTMLElement>('[data-folder]') : null;
+    const folder = step?.dataset['folder'];
+    return folder === undefined ? undefined : (JSON.parse(folder) as Folder);
+  }
+
+  /** A text in the place of the list; with a button to try again after a failure. */
+  showState(text: string | undefined, canRetry = false): void {
+    this.#state.hidden = text === undefined;
+    this.#state.replaceChildren(...(text === undefined ? [] : [h('p', { dir: 'auto' }, text)]));
+    if (canRetry)
+      this.#state.append(
+        h(
+          'button',
+          { type: 'button', class: 'button', part: 'button', onclick: this.#events.retried },
+          this.#texts.tryAgain,
+        ),
+      );
+  }
+
+  showCount(text: string): void {
+    if (this.#count.textContent !== text) this.#count.textContent = text;
+  }
+
+  /** What is chosen, and the button that inserts it. */
+  showChosen(text: string, insert: string, canInsert: boolean): void {
+    this.#chosen.textContent = text;
+    this.#insert.textContent = insert;
+    this.#insert.disabled = !canInsert;
+  }
+
+  /** Names where something would go that is held above the picker, and marks it. */
+  showTarget(text: string | undefined, at: EventTarget | undefined): void {
+    this.#target.hidden = text === undefined;
+    this.#target.textContent = text ?? '';
+    this.#marked?.classList.remove('dropping');
+    const element = at instanceof Element ? at.closest('.cell.folder, .branch, .step') : null;
+    this.#marked = element ?? undefined;
+    this.#marked?.classList.add('dropping');
+  }
+
+  askForFiles(): void {
+    this.#fileField.click();
+  }
+}

@@ -1,0 +1,244 @@
+import { contentOfCell, nameOfCell, TypeAhead } from './cell.ts';
+import { setAttributes } from './dom.ts';
+import type { Listing } from './listing.ts';
+import { Rows, type View } from './rows.ts';
+import type { Selection } from './selection.ts';
+import { type Entry, keyOf } from './service.ts';
+import type { Texts } from './texts.ts';
+
+/** Told of what a person does with entries. */
+export interface GridEvents {
+  /** A double click, a tap on a folder, or Enter. */
+  readonly opened: (entry: Entry) => void;
+  readonly menuWanted: (entry: Entry, at: { readonly x: number; readonly y: number }) => void;
+  /** A key that is no movement. True: it has been used. */
+  readonly keyPressed: (event: KeyboardEvent) => boolean;
+  readonly dragStarted: (entry: Entry, event: DragEvent) => void;
+  readonly dragEnded: () => void;
+}
+
+/** The entries of a listing as tiles or lines, chosen by pointer and keys. */
+export class Grid {
+  readonly element: HTMLElement;
+  readonly #rows: Rows;
+  readonly #selection: Selection;
+  readonly #events: GridEvents;
+  readonly #texts: Texts;
+  readonly #typeAhead = new TypeAhead();
+  #listing: Listing | undefined;
+  /** Where a selection with Shift begins. */
+  #anchor = 0;
+  #faint: ReadonlySet<string> = new Set();
+
+  constructor(selection: Selection, texts: Texts, events: GridEvents) {
+    this.#selection = selection;
+    this.#texts = texts;
+    this.#events = events;
+    this.#rows = new Rows({
+      count: () => this.#listing?.count ?? 0,
+      want: (from, to) => this.#listing?.want(from, to),
+      draw: (cell, index) => this.#draw(cell, index),
+    });
+    this.element = this.#rows.element;
+    const { grid } = this.#rows;
+    grid.addEventListener('click', (event) => this.#clicked(event));
+    grid.addEventListener('dblclick', (event) => this.#with(event, events.opened));
+    grid.addEventListener('contextmenu', (event) => this.#menuWanted(event));
+    grid.addEventListener('keydown', (event) => this.#pressed(event));
+    grid.addEventListener('dragstart', (event) =>
+      this.#with(event, (entry) => events.dragStarted(entry, event)),
+    );
+    grid.addEventListener('dragend', () => events.dragEnded());
+  }
+
+  close(): void {
+    this.#rows.close();
+  }
+
+  get view(): View {
+    return this.#rows.view;
+  }
+
+  set view(view: View) {
+    this.#rows.view = view;
+  }
+
+  /** Another listing is on its way. */
+  empty(): void {
+    this.#listing = undefined;
+    this.#anchor = 0;
+    this.#rows.empty();
+  }
+
+  /** Shows a listing, or what has changed in it. */
+  show(listing: Listing, label: string): void {
+    this.#listing = listing;
+    this.#rows.grid.setAttribute('aria-label', label);
+    this.#selection.refresh(listing.loaded());
+    this.#rows.refresh();
+  }
+
+  /** Draws again what is chosen, and draws these entries faintly. */
+  refresh(faint = this.#faint): void {
+    this.#faint = faint;
+    this.#rows.refresh();
+  }
+
+  focus(): void {
+    this.#rows.focus();
+  }
+
+  /** The entry that has the focus, or would have it. */
+  get active(): Entry | undefined {
+    return this.#listing?.at(this.#rows.active);
+  }
+
+  /** Gives the focus to an entry when it is loaded. */
+  goTo(wanted: Pick<Entry, 'source' | 'path' | 'name'>): boolean {
+    const index = this.#indexOf((entry) => keyOf(entry) === keyOf(wanted));
+    if (index !== undefined) this.#rows.reveal(index);
+    return index !== undefined;
+  }
+
+  /** The entry under a pointer. */
+  entryAt(event: Event): Entry | undefined {
+    const at = this.#rows.cellOf(event);
+    return at && this.#listing?.at(at.index);
+  }
+
+  #indexOf(test: (entry: Entry) => boolean, from = 0): number | undefined {
+    const count = this.#listing?.count ?? 0;
+    for (let step = 0; step < count; step += 1) {
+      const index = (from + step) % count;
+      const entry = this.#listing?.at(index);
+      if (entry !== undefined && test(entry)) return index;
+    }
+    return undefined;
+  }
+
+  #with(event: Event, run: (entry: Entry) => void): void {
+    const entry = this.entryAt(event);
+    if (entry !== undefined) run(entry);
+  }
+
+  #draw(cell: HTMLElement, index: number): boolean {
+    const entry = this.#listing?.at(index);
+    if (entry === undefined) {
+      cell.replaceChildren();
+      cell.className = 'cell waiting';
+      cell.dataset['stamp'] = '';
+      setAttributes(cell, {
+        'aria-label': this.#texts.loading,
+        'aria-selected': 'false',
+        draggable: undefined,
+      });
+      return true;
+    }
+    const key = keyOf(entry);
+    const stamp = `${key}${entry.modified ?? ''}${entry.thumb ?? ''}${String(entry.width)}${this.view}`;
+    // An element that has the focus keeps it while its content changes.
+    if (cell.dataset['stamp'] !== stamp) {
+      const menuWanted = (at: { readonly x: number; readonly y: number }): void =>
+        this.#events.menuWanted(entry, at);
+      cell.replaceChildren(...contentOfCell(entry, this.view, this.#texts, menuWanted));
+      cell.dataset['stamp'] = stamp;
+    }
+    cell.className = `cell ${entry.type}${this.#faint.has(key) ? ' faint' : ''}`;
+    setAttributes(cell, {
+      'aria-label': nameOfCell(entry, this.view, this.#texts),
+      'aria-selected': String(this.#selection.has(entry)),
+      draggable: 'true',
+    });
+    return false;
+  }
+
+  #clicked(event: MouseEvent): void {
+    const at = this.#rows.cellOf(event);
+    const entry = at && this.#listing?.at(at.index);
+    if (at === undefined || entry === undefined) return;
+    const target = event.composedPath()[0];
+    const isOnCheck = target instanceof Element && target.closest('.check') !== null;
+    this.#rows.activate(at.index);
+    if (event.shiftKey) return this.#selectTo(at.index);
+    this.#anchor = at.index;
+    if (event.ctrlKey || event.metaKey || isOnCheck) this.#selection.toggle(entry);
+    else if (entry.type === 'folder' && 'pointerType' in event && event.pointerType === 'touch')
+      this.#events.opened(entry);
+    else this.#selection.set([entry]);
+  }
+
+  #menuWanted(event: MouseEvent): void {
+    const entry = this.entryAt(event);
+    if (entry === undefined) return;
+    event.preventDefault();
+    // By a key there is no pointer: the menu opens below the entry.
+    const isByKey = event.clientX === 0 && event.clientY === 0;
+    const { left, bottom } = this.#rows.cellOf(event)?.cell.getBoundingClientRect() ?? { left: 0, bottom: 0 };
+    this.#events.menuWanted(entry, isByKey ? { x: left, y: bottom } : { x: event.clientX, y: event.clientY });
+  }
+
+  #pressed(event: KeyboardEvent): void {
+    const isOnCell = this.#rows.cellOf(event) !== undefined;
+    if (!isOnCell && event.composedPath()[0] !== this.#rows.grid) return;
+    const isUsed =
+      (isOnCell && (this.#moved(event) || this.#chosen(event))) ||
+      this.#events.keyPressed(event) ||
+      (isOnCell && this.#typed(event));
+    if (!isUsed) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Keys that choose and open. */
+  #chosen({ key, ctrlKey, metaKey }: KeyboardEvent): boolean {
+    const entry = this.active;
+    if (key.toLowerCase() === 'a' && (ctrlKey || metaKey)) this.#selection.set(this.#listing?.loaded() ?? []);
+    else if (entry === undefined) return false;
+    else if (key === 'Enter') this.#events.opened(entry);
+    else if (key === ' ' && !this.#typeAhead.isRunning) {
+      this.#anchor = this.#rows.active;
+      this.#selection.toggle(entry);
+    } else return false;
+    return true;
+  }
+
+  /** Keys that move. */
+  #moved({ key, shiftKey, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+    if (altKey) return false;
+    const { active, columns, screenful } = this.#rows;
+    const forward = getComputedStyle(this.#rows.grid).direction === 'rtl' ? -1 : 1;
+    const targets: Readonly<Record<string, number>> = {
+      ArrowRight: active + forward,
+      ArrowLeft: active - forward,
+      ArrowDown: active + columns,
+      ArrowUp: active - columns,
+      PageDown: active + screenful,
+      PageUp: active - screenful,
+      Home: 0,
+      End: Number.MAX_SAFE_INTEGER,
+    };
+    const target = targets[key];
+    if (target === undefined) return false;
+    const index = Math.max(0, Math.min(target, (this.#listing?.count ?? 1) - 1));
+    this.#rows.reveal(index);
+    if (shiftKey) this.#selectTo(index);
+    else if (!ctrlKey && !metaKey) this.#anchor = index;
+    return true;
+  }
+
+  /** Goes to the next name that begins with what is typed. */
+  #typed(event: KeyboardEvent): boolean {
+    const typed = this.#typeAhead.add(event);
+    if (typed === undefined) return false;
+    const from = this.#rows.active + ([...typed].length === 1 ? 1 : 0);
+    const index = this.#indexOf(({ name }) => name.toLowerCase().startsWith(typed), from);
+    if (index !== undefined) this.#rows.reveal(index);
+    return true;
+  }
+
+  #selectTo(index: number): void {
+    const [from, to] = [Math.min(this.#anchor, index), Math.max(this.#anchor, index)];
+    const entries = Array.from({ length: to - from + 1 }, (_, step) => this.#listing?.at(from + step));
+    this.#selection.set(entries.filter((entry) => entry !== undefined));
+  }
+}

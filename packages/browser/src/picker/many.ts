@@ -1,0 +1,71 @@
+import type { Entry, Folder } from './service.ts';
+
+/** Items of one request. */
+export const TOGETHER = 100;
+
+/** What has become of several items. */
+export interface Outcome {
+  readonly done: readonly Entry[];
+  readonly total: number;
+  /** The first reason why one was left. */
+  readonly reason: string | undefined;
+}
+
+interface Results {
+  readonly results?:
+    | readonly { readonly name: string; readonly success: boolean; readonly message?: string | undefined }[]
+    | undefined;
+}
+
+/** A request for several files, or several folders, of one folder. */
+export type AskForMany = (isFolder: boolean, from: Folder, names: readonly string[]) => Promise<Results>;
+
+export const folderOf = ({ source, path }: Folder): Folder => ({ source, path });
+
+export const groupBy = <Item>(
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+): ReadonlyMap<string, readonly Item[]> => {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+};
+
+/** One request for the files and one for the folders of each folder, some at a time; the connector answers for each item. */
+export const doToMany = async (
+  entries: readonly Entry[],
+  ask: AskForMany,
+  messageOf: (error: unknown) => string,
+): Promise<Outcome> => {
+  const groups = groupBy(entries, ({ source, path, type }) =>
+    JSON.stringify([source, path, type === 'folder']),
+  );
+  const parts = [...groups.values()].flatMap((group) =>
+    Array.from({ length: Math.ceil(group.length / TOGETHER) }, (_, index) =>
+      group.slice(index * TOGETHER, (index + 1) * TOGETHER),
+    ),
+  );
+  const done: Entry[] = [];
+  let reason: string | undefined;
+  for (const part of parts) {
+    const [first] = part;
+    if (first === undefined) continue;
+    try {
+      const names = part.map(({ name }) => name);
+      const { results } = await ask(first.type === 'folder', folderOf(first), names);
+      part.forEach((entry, index) => {
+        const result = results?.[index];
+        if (result === undefined || result.success) done.push(entry);
+        else reason ??= result.message;
+      });
+    } catch (error) {
+      reason ??= messageOf(error);
+    }
+  }
+  return { done, total: entries.length, reason };
+};

@@ -1,0 +1,33 @@
+import type { ClientOptions } from '../client/index.ts';
+import type { Texts } from './texts.ts';
+
+/** A file that was picked. */
+export interface PickedFile {
+  readonly source: string;
+  /** Its folder inside the source, without slashes at the ends. */
+  readonly path: string;
+  readonly name: string;
+  /** The link to write into a document: without a host where the connector is of the page's own site. */
+  readonly url: string;
+  readonly isImage: boolean;
+  readonly thumb?: string | undefined;
+  readonly mime?: string | undefined;
+  readonly bytes?: number | undefined;
+  /** Pixels of a picture as it is seen. */
+  readonly width?: number | undefined;
+  readonly height?: number | undefined;
+  /** Smaller variants in the picture's own shape, as the attribute `srcset` has them. */
+  readonly srcset?: string | undefined;
+}
+
+/** What a picker shows, and how it reaches its connector. */
+export interface PickerOptions extends ClientOptions {
+  /** Names of the sources that are shown; all when absent. */
+  readonly sources?: readonly string[] | undefined;
+  /** Shows pictures alone. */
+  readonly types?: 'image' | undefined;
+  /** Whether several files may be picked. */
+  readonly several?: boolean | undefined;
+  /** Texts of another language than English. */
+  readonly texts?: Texts | undefined;
+}

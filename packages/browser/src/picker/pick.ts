@@ -1,0 +1,60 @@
+import { definePicker, type StowagePicker } from './element.ts';
+import type { PickedFile, PickerOptions } from './options.ts';
+import { englishTexts } from './texts.ts';
+
+const DIALOG = `
+  :host { all: initial; }
+  dialog { box-sizing: border-box; width: min(1200px, 100vw - 2rem); height: min(800px, 100dvh - 2rem); max-width: none; max-height: none;
+    padding: 0; border: 0; border-radius: 10px; overflow: hidden; box-shadow: 0 12px 48px rgb(0 0 0 / 40%); }
+  dialog::backdrop { background: rgb(0 0 0 / 45%); }
+  stowage-picker { display: block; height: 100%; }
+  @media (max-width: 600px) { dialog { width: 100vw; height: 100dvh; border-radius: 0; } }
+`;
+
+/**
+ * Opens the files of a connector in a window of its own. Resolves to what was picked, and to nothing when the window is
+ * closed. The focus goes back to where it was.
+ */
+export const pickFiles = async (options: PickerOptions): Promise<readonly PickedFile[]> => {
+  definePicker();
+  const texts = options.texts ?? englishTexts;
+  const host = document.createElement('div');
+  const root = host.attachShadow({ mode: 'open' });
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(DIALOG);
+  root.adoptedStyleSheets = [sheet];
+  const dialog = document.createElement('dialog');
+  dialog.setAttribute('aria-label', texts.title);
+  const picker = document.createElement('stowage-picker') as StowagePicker;
+  picker.options = { ...options, texts };
+  dialog.append(picker);
+  root.append(dialog);
+  document.body.append(host);
+  return new Promise((resolve) => {
+    let files: readonly PickedFile[] = [];
+    picker.addEventListener('pick', (event) => {
+      ({ files } = (event as CustomEvent<{ files: readonly PickedFile[] }>).detail);
+      dialog.close();
+    });
+    picker.addEventListener('cancel', () => dialog.close());
+    picker.addEventListener('ready', () => picker.focus(), { once: true });
+    dialog.addEventListener('close', () => {
+      host.remove();
+      resolve(files);
+    });
+    dialog.showModal();
+  });
+};
+
+/** Fills a field of a form with the link of a picked file, and tells its listeners. Undefined when nothing was picked. */
+export const pickInto = async (
+  field: HTMLInputElement | HTMLTextAreaElement,
+  options: PickerOptions,
+): Promise<PickedFile | undefined> => {
+  const [file] = await pickFiles({ ...options, several: false });
+  if (file === undefined) return undefined;
+  field.value = file.url;
+  field.dispatchEvent(new Event('input', { bubbles: true }));
+  field.dispatchEvent(new Event('change', { bubbles: true }));
+  return file;
+};

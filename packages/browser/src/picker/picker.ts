@@ -1,0 +1,230 @@
+import { Browsing } from './browsing.ts';
+import { Commands, type Surroundings } from './commands.ts';
+import { Deeds } from './deeds.ts';
+import { Dialogs } from './dialogs.ts';
+import { Drops } from './drops.ts';
+import { Frame, type FrameEvents } from './frame.ts';
+import { Grid } from './grid.ts';
+import { Notices } from './notices.ts';
+import type { PickedFile, PickerOptions } from './options.ts';
+import { Selection } from './selection.ts';
+import { type Entry, type Folder, joined, Service } from './service.ts';
+import { counted, fill, type Texts } from './texts.ts';
+import { DEEDS_FOR_ENTRIES, Toolbar } from './toolbar.ts';
+import { Tree } from './tree.ts';
+import { Uploads } from './uploads.ts';
+
+/** A picker at work: joins what is browsed, what is chosen, and what a person does with it. */
+export class Picker {
+  readonly element: HTMLElement;
+  readonly #options: PickerOptions;
+  readonly #texts: Texts;
+  readonly #done: (files?: readonly PickedFile[]) => void;
+  readonly #selection = new Selection(() => this.#chosen());
+  readonly #grid: Grid;
+  readonly #tree: Tree;
+  readonly #toolbar: Toolbar;
+  readonly #frame: Frame;
+  readonly #dialogs: Dialogs;
+  readonly #uploads: Uploads;
+  readonly #commands: Commands;
+  readonly #deeds: Deeds;
+  readonly #drops: Drops;
+  readonly #browsing: Browsing;
+
+  constructor(
+    options: PickerOptions,
+    texts: Texts,
+    /** Told of the files that were picked; without any when the picker is cancelled. */
+    done: (files?: readonly PickedFile[]) => void,
+  ) {
+    this.#options = options;
+    this.#texts = texts;
+    this.#done = done;
+    const service = new Service(options);
+    const notices = new Notices(texts, () => this.#grid.focus());
+    const selection = this.#selection;
+    this.#toolbar = new Toolbar(texts, {
+      asked: (deed) => this.#deeds.do(deed),
+      sorted: (order) => this.#browsing.sort(order),
+      viewed: (view) => {
+        this.#browsing.show(view);
+        this.#offer();
+      },
+    });
+    this.#tree = new Tree(service, texts, {
+      chosen: (folder) => this.#browsing.open(folder),
+      failed: (error) => notices.warn(service.messageOf(error, texts)),
+    });
+    this.#grid = new Grid(selection, texts, {
+      opened: (entry) => this.#opened(entry),
+      menuWanted: (entry, at) => this.#menu(entry, at),
+      keyPressed: (event) => this.#pressed(event),
+      dragStarted: (entry, event) => this.#drag(entry, event),
+      dragEnded: () => this.#drops.end(),
+    });
+    this.#uploads = new Uploads(service, notices, texts, (stored) => this.#changed(stored, stored.at(-1)));
+    const parts = {
+      toolbar: this.#toolbar.element,
+      tree: this.#tree.element,
+      files: this.#grid.element,
+      uploads: this.#uploads.element,
+      notices: notices.element,
+    };
+    this.#frame = new Frame(texts, parts, this.#frameEvents());
+    this.element = this.#frame.element;
+    this.#dialogs = new Dialogs(this.element, texts);
+    const [grid, tree, frame] = [this.#grid, this.#tree, this.#frame];
+    this.#browsing = new Browsing({
+      ...{ service, texts, options, notices, selection, grid, tree, frame },
+      rightsChanged: () => this.#chosen(),
+    });
+    const surroundings: Surroundings = {
+      ...{ service, dialogs: this.#dialogs, notices, texts, sources: () => this.#browsing.sources },
+      changed: (folders, focus) => this.#changed(folders, focus),
+    };
+    this.#commands = new Commands(surroundings);
+    this.#deeds = new Deeds(this.#stage(), selection, this.#commands, surroundings);
+    this.#drops = this.#takeDrops();
+    this.element.addEventListener('paste', (event) => this.#paste(event));
+    void this.#browsing.start();
+  }
+
+  close(): void {
+    this.#browsing.close();
+    this.#uploads.close();
+    this.#tree.close();
+    this.#grid.close();
+    this.element.remove();
+  }
+
+  focus(): void {
+    this.#grid.focus();
+  }
+
+  #frameEvents(): FrameEvents {
+    return {
+      searched: (query) => this.#browsing.search(query),
+      went: (folder) => this.#browsing.open(folder),
+      retried: () => this.#browsing.reload(),
+      picked: () => this.#pick(),
+      cancelled: () => this.#done(),
+      filesChosen: (files) => this.#upload(files),
+    };
+  }
+
+  #stage(): ConstructorParameters<typeof Deeds>[0] {
+    return {
+      folder: () => this.#browsing.folder,
+      rights: () => this.#browsing.rights,
+      isSearch: () => this.#browsing.isSearch,
+      active: () => this.#grid.active,
+      faint: (keys) => this.#grid.refresh(keys),
+      askForFiles: () => this.#frame.askForFiles(),
+      offersChanged: () => this.#offer(),
+    };
+  }
+
+  #changed(folders: readonly Folder[], focus?: Folder & { readonly name: string }): void {
+    this.#deeds.forget();
+    this.#selection.clear();
+    this.#browsing.changed(folders, focus);
+  }
+
+  #chosen(): void {
+    this.#grid.refresh();
+    this.#deeds.chosen();
+  }
+
+  /** Shows what can be done with what is chosen. */
+  #offer(): void {
+    const { entries } = this.#selection;
+    this.#toolbar.show((deed) => this.#deeds.offers(deed), this.#browsing.sortBy, this.#grid.view);
+    const files = this.#picked();
+    const [first] = entries;
+    const said = first && counted(this.#texts, this.#texts.selected, entries.length, { name: first.name });
+    const canInsert = files.length > 0 && (files.length === 1 || this.#options.several === true);
+    const insert = counted(this.#texts, this.#texts.insert, Math.max(1, files.length));
+    this.#frame.showChosen(said ?? '', insert, canInsert);
+  }
+
+  #picked(): readonly PickedFile[] {
+    return this.#selection.entries.flatMap(({ type, url, modified: _modified, ...entry }) =>
+      type === 'folder' || url === undefined ? [] : [{ ...entry, url, isImage: type === 'image' }],
+    );
+  }
+
+  #pick(): void {
+    const files = this.#picked();
+    if (files.length > 0) this.#done(this.#options.several === true ? files : files.slice(0, 1));
+  }
+
+  #opened(entry: Entry): void {
+    if (entry.type === 'folder')
+      return this.#browsing.open({ source: entry.source, path: joined(entry.path, entry.name) });
+    if (!this.#selection.has(entry)) this.#selection.set([entry]);
+    this.#pick();
+  }
+
+  #menu(entry: Entry, at: { readonly x: number; readonly y: number }): void {
+    if (!this.#selection.has(entry)) this.#selection.set([entry]);
+    const open = { label: this.#texts.open, run: () => this.#opened(entry) };
+    const insert = { label: counted(this.#texts, this.#texts.insert, 1), run: () => this.#pick() };
+    const deeds = DEEDS_FOR_ENTRIES.filter((deed) => this.#deeds.offers(deed));
+    const items = deeds.map((deed) => ({ label: this.#texts[deed], run: () => this.#deeds.do(deed) }));
+    const first = entry.type === 'folder' ? [open] : this.#picked().length > 0 ? [insert] : [];
+    this.#dialogs.menu(entry.name, [...first, ...items], at);
+  }
+
+  #pressed(event: KeyboardEvent): boolean {
+    const { key, ctrlKey, metaKey, altKey } = event;
+    const isUp = (key === 'Backspace' && !ctrlKey && !metaKey) || (key === 'ArrowUp' && altKey);
+    if (!isUp) return this.#deeds.pressed(event);
+    this.#browsing.openParent();
+    return true;
+  }
+
+  #upload(files: readonly File[]): void {
+    const { folder } = this.#browsing;
+    void this.#uploads.add(
+      files.map((file) => ({ file, ...folder })),
+      folder,
+    );
+  }
+
+  #paste(event: ClipboardEvent): void {
+    const files = [...(event.clipboardData?.files ?? [])];
+    if (files.length === 0 || !this.#deeds.offers('upload')) return;
+    event.preventDefault();
+    this.#upload(files);
+  }
+
+  #drag(entry: Entry, event: DragEvent): void {
+    if (!this.#selection.has(entry)) this.#selection.set([entry]);
+    if (this.#deeds.offers('move') || this.#deeds.offers('copy'))
+      this.#drops.start(this.#selection.entries, event);
+    else event.preventDefault();
+  }
+
+  #takeDrops(): Drops {
+    const { moveHere, uploadTo } = this.#texts;
+    return new Drops(this.element, {
+      targetOf: (event) => this.#targetOf(event),
+      held: (target, at) => {
+        const folder = target && this.#browsing.nameOf(target.folder);
+        this.#frame.showTarget(folder && fill(target?.isMove === true ? moveHere : uploadTo, { folder }), at);
+      },
+      dropped: (wanted, folder) => void this.#uploads.add(wanted, folder),
+      moved: (entries, folder, isCopy) =>
+        void this.#commands.sendTo(entries, isCopy ? 'copy' : 'move', folder),
+    });
+  }
+
+  #targetOf(event: DragEvent): Folder | undefined {
+    const folder = this.#tree.folderAt(event) ?? this.#frame.folderAt(event);
+    if (folder !== undefined) return folder;
+    const entry = this.#grid.entryAt(event);
+    if (entry?.type === 'folder') return { source: entry.source, path: joined(entry.path, entry.name) };
+    return this.#deeds.offers('upload') ? this.#browsing.folder : undefined;
+  }
+}

@@ -1,0 +1,223 @@
+import { h, setAttributes } from './dom.ts';
+
+/** Pixels; the style sheet has the same numbers. */
+const TILE = { width: 148, height: 164 };
+const LINE = 48;
+
+/** Rows that are in the document above and below what is seen. */
+const AROUND = 2;
+
+export type View = 'tiles' | 'list';
+
+/** What is drawn in the cells. */
+export interface CellSource {
+  readonly count: () => number;
+  /** Asked for what is about to be seen: from the first to before the last. */
+  readonly want: (from: number, to: number) => void;
+  /** Draws a cell; returns whether it is still to be drawn when more is known. */
+  readonly draw: (cell: HTMLElement, index: number, isActive: boolean) => boolean;
+}
+
+/**
+ * The window into a long list: only rows that are seen are in the document, and that of the active cell, which has the
+ * focus, wherever the list is scrolled to.
+ */
+export class Rows {
+  /** What scrolls. */
+  readonly element: HTMLElement;
+  readonly grid: HTMLElement;
+  readonly #source: CellSource;
+  readonly #rows = new Map<number, HTMLElement>();
+  readonly #sizes: ResizeObserver;
+  #view: View = 'tiles';
+  #columns = 1;
+  #active = 0;
+  #frame = 0;
+  /** The focus is to go to the first cell when it comes. */
+  #isAwaited = false;
+
+  constructor(source: CellSource) {
+    this.#source = source;
+    this.grid = h('div', {
+      role: 'grid',
+      class: 'grid',
+      tabindex: -1,
+      part: 'grid',
+      'aria-multiselectable': 'true',
+    });
+    this.element = h('div', { class: 'scroller', part: 'files' }, this.grid);
+    this.element.addEventListener('scroll', () => this.#soon(), { passive: true });
+    this.#sizes = new ResizeObserver(() => this.#measure());
+    this.#sizes.observe(this.element);
+  }
+
+  close(): void {
+    this.#sizes.disconnect();
+    cancelAnimationFrame(this.#frame);
+  }
+
+  get view(): View {
+    return this.#view;
+  }
+
+  set view(view: View) {
+    this.#view = view;
+    this.grid.classList.toggle('as-list', view === 'list');
+    this.#measure();
+  }
+
+  get columns(): number {
+    return this.#columns;
+  }
+
+  get active(): number {
+    return this.#active;
+  }
+
+  /** Cells of a screen. */
+  get screenful(): number {
+    return Math.max(1, Math.floor(this.element.clientHeight / this.#height)) * this.#columns;
+  }
+
+  /** Another list is on its way. The focus waits in the list where it was there. */
+  empty(): void {
+    this.#isAwaited = this.#hasFocus();
+    this.#active = 0;
+    this.element.scrollTop = 0;
+    this.#removeAll();
+    if (this.#isAwaited) this.grid.focus();
+  }
+
+  /** Draws what has changed. */
+  refresh(): void {
+    this.#draw(true);
+    // A person who has gone elsewhere meanwhile is left there.
+    if (this.#isAwaited && this.grid.matches(':focus') && this.#source.count() > 0) this.focus();
+  }
+
+  /** Gives the focus to the active cell, once it is there. */
+  focus(): void {
+    this.#isAwaited = this.#source.count() === 0;
+    if (this.#isAwaited) this.grid.focus();
+    else this.reveal(this.#active);
+  }
+
+  /** Gives the focus to a cell, and scrolls to it. */
+  reveal(index: number): void {
+    const top = Math.floor(index / this.#columns) * this.#height;
+    const { clientHeight, scrollTop } = this.element;
+    if (top < scrollTop) this.element.scrollTop = top;
+    else if (top + this.#height > scrollTop + clientHeight)
+      this.element.scrollTop = top + this.#height - clientHeight;
+    this.activate(index);
+    this.#draw();
+    (this.activate(index) ?? this.grid).focus({ preventScroll: true });
+  }
+
+  /** Makes a cell the one that takes the focus by Tab. */
+  activate(index: number): HTMLElement | undefined {
+    this.#cellAt(this.#active)?.setAttribute('tabindex', '-1');
+    this.#active = index;
+    const cell = this.#cellAt(index);
+    cell?.setAttribute('tabindex', '0');
+    return cell;
+  }
+
+  /** The cell of an event, and its index. */
+  cellOf(event: Event): { readonly cell: HTMLElement; readonly index: number } | undefined {
+    const target = event.composedPath()[0];
+    const cell = target instanceof Element ? target.closest<HTMLElement>('.cell') : null;
+    return cell === null ? undefined : { cell, index: Number(cell.dataset['index']) };
+  }
+
+  get #height(): number {
+    return this.#view === 'tiles' ? TILE.height : LINE;
+  }
+
+  #hasFocus(): boolean {
+    const root = this.grid.getRootNode();
+    return root instanceof ShadowRoot && this.grid.contains(root.activeElement);
+  }
+
+  #removeAll(): void {
+    for (const row of this.#rows.values()) row.remove();
+    this.#rows.clear();
+  }
+
+  #measure(): void {
+    const width = this.element.clientWidth - 16;
+    this.#columns = this.#view === 'tiles' ? Math.max(2, Math.floor(width / TILE.width)) : 1;
+    const hadFocus = this.#hasFocus();
+    this.#removeAll();
+    this.#draw();
+    if (hadFocus) this.focus();
+  }
+
+  /** At most once a frame. */
+  #soon(): void {
+    if (this.#frame !== 0) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#draw();
+    });
+  }
+
+  #draw(isFresh = false): void {
+    const count = this.#source.count();
+    const rows = Math.ceil(count / this.#columns);
+    this.#active = Math.max(0, Math.min(this.#active, count - 1));
+    this.grid.style.height = `${String(rows * this.#height)}px`;
+    setAttributes(this.grid, { 'aria-rowcount': rows, 'aria-colcount': this.#columns });
+    // Without entries the list itself takes the focus, for keys such as that of pasting.
+    this.grid.tabIndex = count === 0 ? 0 : -1;
+    const hadFocus = this.#hasFocus();
+    const { scrollTop, clientHeight } = this.element;
+    const first = Math.max(0, Math.floor(scrollTop / this.#height) - AROUND);
+    const last = Math.min(rows - 1, Math.ceil((scrollTop + clientHeight) / this.#height) + AROUND);
+    this.#source.want(first * this.#columns, (last + 1) * this.#columns);
+    const wanted = new Set(rows === 0 ? [] : [Math.floor(this.#active / this.#columns)]);
+    for (let row = first; row <= last; row += 1) wanted.add(row);
+    for (const [row, element] of this.#rows) {
+      if (wanted.has(row)) continue;
+      element.remove();
+      this.#rows.delete(row);
+    }
+    for (const row of wanted) this.#drawRow(row, count, isFresh);
+    if (hadFocus && !this.#hasFocus()) this.focus();
+  }
+
+  #drawRow(row: number, count: number, isFresh: boolean): void {
+    const known = this.#rows.get(row);
+    if (known !== undefined && !isFresh && !known.classList.contains('waiting')) return;
+    const element = known ?? this.#addRow(row);
+    const from = row * this.#columns;
+    const cells = Math.min(this.#columns, count - from);
+    while (element.children.length > cells) element.lastChild?.remove();
+    while (element.children.length < cells)
+      element.append(h('div', { role: 'gridcell', part: 'item', class: 'cell' }));
+    let isWaiting = false;
+    for (const [column, cell] of [...element.children].entries()) {
+      if (!(cell instanceof HTMLElement)) continue;
+      const index = from + column;
+      cell.dataset['index'] = String(index);
+      setAttributes(cell, { 'aria-colindex': column + 1, tabindex: index === this.#active ? 0 : -1 });
+      isWaiting = this.#source.draw(cell, index, index === this.#active) || isWaiting;
+    }
+    element.classList.toggle('waiting', isWaiting);
+  }
+
+  #addRow(row: number): HTMLElement {
+    const element = h('div', { role: 'row', class: 'row', 'aria-rowindex': row + 1 });
+    element.style.transform = `translateY(${String(row * this.#height)}px)`;
+    element.style.setProperty('--columns', String(this.#columns));
+    // In the order of the list: readers of screens go by the document.
+    const next = [...this.#rows.keys()].filter((other) => other > row).sort((one, other) => one - other)[0];
+    this.grid.insertBefore(element, next === undefined ? null : (this.#rows.get(next) ?? null));
+    this.#rows.set(row, element);
+    return element;
+  }
+
+  #cellAt(index: number): HTMLElement | undefined {
+    return this.grid.querySelector<HTMLElement>(`.cell[data-index="${String(index)}"]`) ?? undefined;
+  }
+}

@@ -1,0 +1,44 @@
+import { type Entry, keyOf } from './service.ts';
+
+/** The entries that are chosen, by their names and not by their places: listings change. */
+export class Selection {
+  readonly #entries = new Map<string, Entry>();
+  readonly #changed: () => void;
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get entries(): readonly Entry[] {
+    return [...this.#entries.values()];
+  }
+
+  has(entry: Entry): boolean {
+    return this.#entries.has(keyOf(entry));
+  }
+
+  set(entries: readonly Entry[]): void {
+    this.#entries.clear();
+    for (const entry of entries) this.#entries.set(keyOf(entry), entry);
+    this.#changed();
+  }
+
+  toggle(entry: Entry): void {
+    const key = keyOf(entry);
+    if (!this.#entries.delete(key)) this.#entries.set(key, entry);
+    this.#changed();
+  }
+
+  clear(): void {
+    if (this.#entries.size > 0) this.set([]);
+  }
+
+  /** Takes the newer state of what is chosen from a listing. */
+  refresh(listed: readonly Entry[]): void {
+    for (const entry of listed) if (this.has(entry)) this.#entries.set(keyOf(entry), entry);
+  }
+}

@@ -1,0 +1,129 @@
+import { h, type IconName, iconButton, roveFocus } from './dom.ts';
+
+import { type Sorting, sortings } from './listing.ts';
+import type { View } from './rows.ts';
+import type { Entry, Rights } from './service.ts';
+import type { Texts } from './texts.ts';
+
+/** What can be asked for by a button, a key or a menu. */
+export type Deed =
+  | 'upload'
+  | 'newFolder'
+  | 'paste'
+  | 'edit'
+  | 'turnLeft'
+  | 'turnRight'
+  | 'rename'
+  | 'move'
+  | 'copy'
+  | 'download'
+  | 'details'
+  | 'remove'
+  | 'trash';
+
+/** What is chosen, and what is permitted. */
+interface Offer {
+  readonly chosen: readonly Entry[];
+  /** Where the chosen entries are. */
+  readonly may: Rights['permissions'];
+  /** In the folder that is open. */
+  readonly mayHere: Rights['permissions'];
+}
+
+const isOne = ({ chosen }: Offer): boolean => chosen.length === 1;
+
+const isPicture = ({ chosen }: Offer): boolean =>
+  chosen.length === 1 && chosen[0]?.width !== undefined && chosen[0].url !== undefined;
+
+const mayAll = ({ chosen }: Offer, file: boolean | undefined, folder: boolean | undefined): boolean =>
+  chosen.length > 0 && chosen.every(({ type }) => (type === 'folder' ? folder : file) === true);
+
+const offers: Readonly<Record<Deed, (offer: Offer) => boolean>> = {
+  upload: ({ mayHere }) => mayHere.allowFileUpload === true,
+  newFolder: ({ mayHere }) => mayHere.allowFolderCreate === true,
+  paste: ({ mayHere }) => mayHere.allowFileMove === true || mayHere.allowFileCopy === true,
+  trash: ({ mayHere }) => mayHere.allowTrashList === true,
+  edit: (offer) =>
+    isPicture(offer) && (offer.may.allowImageCrop === true || offer.may.allowImageResize === true),
+  turnLeft: (offer) => isPicture(offer) && offer.may.allowImageRotate === true,
+  turnRight: (offer) => isPicture(offer) && offer.may.allowImageRotate === true,
+  rename: (offer) => isOne(offer) && mayAll(offer, offer.may.allowFileRename, offer.may.allowFolderRename),
+  move: (offer) => mayAll(offer, offer.may.allowFileMove, offer.may.allowFolderMove),
+  copy: (offer) => mayAll(offer, offer.may.allowFileCopy, offer.may.allowFolderCopy),
+  download: (offer) => mayAll(offer, offer.may.allowFileDownload, offer.may.allowFileDownload),
+  details: isOne,
+  remove: (offer) => mayAll(offer, offer.may.allowFileRemove, offer.may.allowFolderRemove),
+};
+
+/** Whether something is offered: what `permissions` denies is not. */
+export const isOffered = (
+  deed: Deed,
+  chosen: readonly Entry[],
+  rights: Rights,
+  rightsHere: Rights,
+): boolean => offers[deed]({ chosen, may: rights.permissions, mayHere: rightsHere.permissions });
+
+/** What concerns the chosen entries, in the order of menus. */
+export const DEEDS_FOR_ENTRIES = [
+  ...(['edit', 'turnLeft', 'turnRight', 'rename', 'move', 'copy', 'download', 'details', 'remove'] as const),
+];
+
+const ICONS: Readonly<Record<Deed, IconName>> = {
+  ...{ upload: 'upload', newFolder: 'newFolder', paste: 'check', edit: 'edit', turnLeft: 'turnLeft' },
+  ...{ turnRight: 'turnRight', rename: 'rename', move: 'move', copy: 'copy', download: 'download' },
+  ...{ details: 'info', remove: 'remove', trash: 'trash' },
+};
+
+/** Told of what is asked for. */
+export interface ToolbarEvents {
+  readonly asked: (deed: Deed) => void;
+  readonly sorted: (sortBy: Sorting) => void;
+  readonly viewed: (view: View) => void;
+}
+
+/** The buttons above the list. Those that cannot be used now are not there. */
+export class Toolbar {
+  readonly element: HTMLElement;
+  readonly #buttons: ReadonlyMap<Deed, HTMLButtonElement>;
+  readonly #sort: HTMLSelectElement;
+  readonly #views: readonly HTMLButtonElement[];
+
+  constructor(texts: Texts, { asked, sorted, viewed }: ToolbarEvents) {
+    const button = (deed: Deed): [Deed, HTMLButtonElement] => {
+      const isMain = deed === 'upload' || deed === 'newFolder';
+      const label = texts[deed];
+      return [
+        deed,
+        iconButton(ICONS[deed], label, () => asked(deed), { isLabelled: isMain, 'data-deed': deed }),
+      ];
+    };
+    this.#buttons = new Map(
+      (['upload', 'newFolder', 'paste', ...DEEDS_FOR_ENTRIES, 'trash'] as const).map(button),
+    );
+    const options = sortings.map((value) => h('option', { value }, texts.sorts[value]));
+    this.#sort = h('select', { 'aria-label': texts.sort, class: 'button', part: 'sort' }, ...options);
+    this.#sort.addEventListener('change', () => sorted(this.#sort.value as Sorting));
+    this.#views = (['tiles', 'list'] as const).map((view) =>
+      iconButton(view, texts[view], () => viewed(view), { 'data-view': view }),
+    );
+    this.element = h(
+      'div',
+      { role: 'toolbar', class: 'toolbar', part: 'toolbar', 'aria-label': texts.tools },
+      ...this.#buttons.values(),
+      h('span', { class: 'gap' }),
+      this.#sort,
+      ...this.#views,
+    );
+    // Arrow keys in the list of orders choose an order.
+    roveFocus(this.element, () => [...this.#buttons.values(), ...this.#views], 'horizontal');
+  }
+
+  show(offers: (deed: Deed) => boolean, sortBy: Sorting, view: View): void {
+    for (const [deed, button] of this.#buttons) button.hidden = !offers(deed);
+    this.#sort.value = sortBy;
+    for (const button of this.#views)
+      button.setAttribute('aria-pressed', button.dataset['view'] === view ? 'true' : 'false');
+    const all = [...this.#buttons.values(), ...this.#views].filter(({ hidden }) => !hidden);
+    if (!all.some(({ tabIndex }) => tabIndex === 0) && all[0] !== undefined) all[0].tabIndex = 0;
+  }
+}

@@ -1,0 +1,170 @@
+import type { Surroundings } from './commands.ts';
+import { h } from './dom.ts';
+import { type Folder, isAbort, type Rights, type SourceInfo, trimmed } from './service.ts';
+import { counted, fill, humanSize, humanTime } from './texts.ts';
+import type { TrashItem } from './undo.ts';
+
+/** Items of one answer. */
+const PAGE = 100;
+
+/** The trash of a source: what it holds, newest first, and what can be done with it. */
+class TrashDialog {
+  readonly #source: SourceInfo;
+  readonly #surroundings: Surroundings;
+  readonly #may: Rights['permissions'];
+  readonly #ending = new AbortController();
+  readonly #body = h('tbody', {});
+  readonly #state = h('p', { role: 'status' });
+  readonly #table: HTMLElement;
+  readonly #more: HTMLButtonElement;
+  #offset = 0;
+  /** Folders that have got something back. */
+  readonly touched = new Map<string, Folder>();
+
+  constructor(source: SourceInfo, may: Rights['permissions'], surroundings: Surroundings) {
+    this.#source = source;
+    this.#may = may;
+    this.#surroundings = surroundings;
+    const { texts } = surroundings;
+    const columns = [texts.name, texts.wasIn, texts.removedAt, texts.size].map((text) =>
+      h('th', { scope: 'col' }, text),
+    );
+    this.#table = h('table', {}, h('thead', {}, h('tr', {}, ...columns, h('td', {}))), this.#body);
+    this.#more = h(
+      'button',
+      { type: 'button', class: 'button', hidden: true, onclick: () => void this.#load() },
+      texts.showMore,
+    );
+  }
+
+  async open(): Promise<void> {
+    const { dialogs, texts } = this.#surroundings;
+    await dialogs.open<undefined>(
+      fill(texts.trashOf, { source: this.#source.title }),
+      () => {
+        const buttons = h('footer', {}, this.#more);
+        if (this.#may.allowTrashEmpty === true)
+          buttons.append(
+            h(
+              'button',
+              { type: 'button', class: 'button danger', onclick: () => void this.#empty() },
+              texts.emptyTrash,
+            ),
+          );
+        void this.#load();
+        const frame = { class: 'table-frame', tabindex: 0, role: 'region', 'aria-label': texts.trash };
+        return { body: [this.#state, h('div', frame, this.#table), buttons] };
+      },
+      'wide',
+    );
+    this.#ending.abort();
+  }
+
+  async #attempt(run: () => Promise<void>): Promise<void> {
+    const { service, texts } = this.#surroundings;
+    try {
+      await run();
+    } catch (error) {
+      if (!isAbort(error)) this.#state.textContent = service.messageOf(error, texts);
+    }
+  }
+
+  #load(): Promise<void> {
+    const { service, texts } = this.#surroundings;
+    return this.#attempt(async () => {
+      this.#state.textContent = texts.loading;
+      const { signal } = this.#ending;
+      const parameters = { source: this.#source.name, offset: this.#offset, limit: PAGE };
+      const { items } = await service.client.trashList(parameters, { signal });
+      this.#offset += items.length;
+      this.#body.append(...items.map((item) => this.#rowOf(item)));
+      this.#more.hidden = items.length < PAGE;
+      this.#say('');
+    });
+  }
+
+  #say(text: string): void {
+    const isEmpty = this.#body.children.length === 0;
+    this.#table.hidden = isEmpty;
+    this.#state.textContent = [text, isEmpty ? this.#surroundings.texts.trashEmpty : ''].join(' ').trim();
+  }
+
+  #rowOf(item: TrashItem): HTMLElement {
+    const { texts } = this.#surroundings;
+    const { name, path, replaced, kind } = item;
+    const actions = h('td', { class: 'actions' });
+    const button = (label: string, run: () => Promise<void>): void =>
+      actions.append(
+        h(
+          'button',
+          { type: 'button', class: 'button', 'aria-label': `${label}: ${name}`, onclick: () => void run() },
+          label,
+        ),
+      );
+    if (this.#may.allowTrashRestore === true) button(texts.restore, () => this.#restore(item, row));
+    if (this.#may.allowTrashRemove === true) button(texts.erase, () => this.#erase(item, row));
+    const note = replaced ? ` (${texts.earlier})` : kind === 'folder' ? ` (${texts.folder})` : '';
+    const row = h(
+      'tr',
+      {},
+      h('th', { scope: 'row', dir: 'auto' }, `${name}${note}`),
+      h('td', { dir: 'auto' }, trimmed(path) === '' ? this.#source.title : trimmed(path)),
+      h('td', {}, humanTime(texts, item.removedAt)),
+      h('td', {}, humanSize(texts, item.bytes)),
+      actions,
+    );
+    return row;
+  }
+
+  /** The row goes, and the focus to that of the next item. */
+  #gone(row: HTMLElement, text: string): void {
+    const next = row.nextElementSibling ?? row.previousElementSibling;
+    row.remove();
+    this.#offset -= 1;
+    this.#say(text);
+    next?.querySelector('button')?.focus();
+  }
+
+  #restore({ id, source }: TrashItem, row: HTMLElement): Promise<void> {
+    const { service, texts } = this.#surroundings;
+    return this.#attempt(async () => {
+      const back = await service.client.trashRestore({ source, id });
+      const folder = trimmed(back.path);
+      this.touched.set(folder, { source, path: folder });
+      this.#gone(
+        row,
+        fill(texts.restored, { name: back.name, folder: folder === '' ? this.#source.title : folder }),
+      );
+    });
+  }
+
+  #erase({ id, source, name }: TrashItem, row: HTMLElement): Promise<void> {
+    const { service, texts, dialogs } = this.#surroundings;
+    return this.#attempt(async () => {
+      if (!(await dialogs.confirm(fill(texts.eraseQuestion, { name }), texts.removeFinal, texts.erase)))
+        return;
+      await service.client.trashRemove({ source, id });
+      this.#gone(row, fill(texts.erased, { name }));
+    });
+  }
+
+  #empty(): Promise<void> {
+    const { service, texts, dialogs } = this.#surroundings;
+    const question = fill(texts.emptyTrashQuestion, { source: this.#source.title });
+    return this.#attempt(async () => {
+      if (!(await dialogs.confirm(question, texts.removeFinal, texts.emptyTrash))) return;
+      const { removed } = await service.client.trashEmpty({ source: this.#source.name });
+      this.#body.replaceChildren();
+      this.#more.hidden = true;
+      this.#say(counted(texts, texts.emptied, removed));
+    });
+  }
+}
+
+/** Shows the trash of a source until it is closed; then what has come back is shown in its folder. */
+export const openTrash = async (source: SourceInfo, surroundings: Surroundings): Promise<void> => {
+  const { permissions } = await surroundings.service.rightsIn({ source: source.name, path: '' });
+  const dialog = new TrashDialog(source, permissions, surroundings);
+  await dialog.open();
+  if (dialog.touched.size > 0) surroundings.changed([...dialog.touched.values()]);
+};

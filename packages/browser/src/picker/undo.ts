@@ -1,0 +1,78 @@
+import type { TrashListData } from '../client/index.ts';
+import { type Entry, type Folder, type Service, trimmed } from './service.ts';
+
+export type TrashItem = TrashListData['items'][number];
+
+/** Newer items of the trash that are looked through beside those just removed; the connector lists 1,000 at most. */
+const OF_OTHERS = 200;
+const MOST_LISTED = 1000;
+
+const isAt = (item: TrashItem, { source, path, name }: Folder & { readonly name: string }): boolean =>
+  item.source === source && trimmed(item.path) === path && item.name === name;
+
+/** Takes back what was removed or replaced, where the source has a trash and the person may use it. */
+export class TrashUndo {
+  readonly #service: Service;
+
+  constructor(service: Service) {
+    this.#service = service;
+  }
+
+  /** What a removal has put into the trash; empty where it cannot be brought back. */
+  async removed(entries: readonly Entry[]): Promise<readonly TrashItem[]> {
+    const [first] = entries;
+    if (first === undefined || !(await this.#mayRestore(first))) return [];
+    const limit = Math.min(entries.length + OF_OTHERS, MOST_LISTED);
+    // The newest come first: those that were just removed. Where the trash cannot be asked, the files are gone all the same.
+    const items = await this.#list(first.source, limit);
+    return entries.flatMap((entry) => items.find((item) => !item.replaced && isAt(item, entry)) ?? []);
+  }
+
+  async restore(items: readonly TrashItem[]): Promise<void> {
+    for (const { source, id } of items) await this.#service.client.trashRestore({ source, id });
+  }
+
+  /**
+   * Does what replaces a file, and gives back how to have the old content again: undefined where it was not kept
+   * (`trash.keepReplaced`).
+   */
+  async around(file: Entry, change: () => Promise<unknown>): Promise<(() => Promise<void>) | undefined> {
+    const mayUndo = await this.#mayRestore(file);
+    const [newest] = mayUndo ? await this.#list(file.source, 1) : [];
+    await change();
+    if (!mayUndo) return undefined;
+    const items = await this.#list(file.source, 30);
+    const known = items.findIndex(({ id }) => id === newest?.id);
+    const since = known === -1 ? items : items.slice(0, known);
+    const old = since.find((item) => item.replaced && isAt(item, file));
+    return old === undefined ? undefined : () => this.#bringBack(old);
+  }
+
+  /** Puts the old content in the position of the new one, which goes to the trash. When the old one cannot come back, the new one does. */
+  async #bringBack(old: TrashItem): Promise<void> {
+    const { client } = this.#service;
+    const { source, path, name } = old;
+    await client.fileRemove({ source, path, name });
+    try {
+      await this.restore([old]);
+    } catch (error) {
+      const removed = (await this.#list(source, 30)).find(
+        (item) => !item.replaced && isAt(item, { source, path: trimmed(path), name }),
+      );
+      if (removed !== undefined) await this.restore([removed]);
+      throw error;
+    }
+  }
+
+  async #list(source: string, limit: number): Promise<readonly TrashItem[]> {
+    return this.#service.client.trashList({ source, limit }).then(
+      ({ items }) => items,
+      () => [],
+    );
+  }
+
+  async #mayRestore(folder: Folder): Promise<boolean> {
+    const { permissions } = await this.#service.rightsIn({ source: folder.source, path: folder.path });
+    return permissions.allowTrashList === true && permissions.allowTrashRestore === true;
+  }
+}

@@ -1,0 +1,261 @@
+import { ConnectorError } from '../client/index.ts';
+import { obstacleOf, uploadFile } from '../transfer/upload.ts';
+import { h, iconButton } from './dom.ts';
+import type { Notices } from './notices.ts';
+import { type Folder, isAbort, joined, type Service } from './service.ts';
+import { counted, fill, humanSize, type Texts } from './texts.ts';
+
+/** Uploads at a time. */
+const AT_ONCE = 3;
+
+/** A file that is to be stored, with the folder that it is for. */
+export interface Wanted extends Folder {
+  readonly file: File;
+}
+
+/** A stored file, as the upload answers it. */
+export interface Stored extends Folder {
+  readonly name: string;
+}
+
+interface Job extends Wanted {
+  readonly element: HTMLElement;
+  readonly bar: HTMLProgressElement;
+  readonly line: HTMLElement;
+  readonly buttons: HTMLElement;
+  ending: AbortController;
+  sent: number;
+}
+
+const entriesOf = async (reader: FileSystemDirectoryReader): Promise<readonly FileSystemEntry[]> => {
+  const all: FileSystemEntry[] = [];
+  // A reader gives at most a hundred at a time.
+  for (;;) {
+    const some = await new Promise<readonly FileSystemEntry[]>((resolve, reject) =>
+      reader.readEntries(resolve, reject),
+    );
+    if (some.length === 0) return all;
+    all.push(...some);
+  }
+};
+
+/** The files of what was dropped, those of folders too, each with the folder that it belongs into. */
+export const filesDropped = async (
+  transfer: DataTransfer,
+  { source, path }: Folder,
+): Promise<readonly Wanted[]> => {
+  // The list is empty after the first wait.
+  const entries = [...transfer.items].map((item) => (item.kind === 'file' ? item.webkitGetAsEntry() : null));
+  const files = [...transfer.files];
+  const walk = async (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> => {
+    if (entry instanceof FileSystemFileEntry) {
+      const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+      return [{ file, source, path: way }];
+    }
+    if (!(entry instanceof FileSystemDirectoryEntry)) return [];
+    const inside = await entriesOf(entry.createReader());
+    return (await Promise.all(inside.map((one) => walk(one, joined(way, entry.name))))).flat();
+  };
+  const found = entries.filter((entry) => entry !== null);
+  if (found.length === 0) return files.map((file) => ({ file, source, path }));
+  return (await Promise.all(found.map((entry) => walk(entry, path)))).flat();
+};
+
+/** Files on their way to the connector, with what can be done about each. */
+export class Uploads {
+  readonly element: HTMLElement;
+  readonly #list: HTMLElement;
+  readonly #service: Service;
+  readonly #notices: Notices;
+  readonly #texts: Texts;
+  readonly #stored: (stored: readonly Stored[]) => void;
+  readonly #waiting: Job[] = [];
+  readonly #running = new Set<Job>();
+  #done: Stored[] = [];
+
+  constructor(
+    service: Service,
+    notices: Notices,
+    texts: Texts,
+    /** Told when all that was wanted has come to its end, of what was stored. */
+    stored: (stored: readonly Stored[]) => void,
+  ) {
+    this.#service = service;
+    this.#notices = notices;
+    this.#texts = texts;
+    this.#stored = stored;
+    this.#list = h('ul', {});
+    this.element = h(
+      'section',
+      { class: 'uploads', part: 'uploads', hidden: true, 'aria-label': texts.uploads },
+      this.#list,
+    );
+  }
+
+  /** Cancels all that has not ended. */
+  close(): void {
+    for (const { ending } of [...this.#running, ...this.#waiting]) ending.abort();
+  }
+
+  /** Makes the folders that are missing, and stores the files. */
+  async add(wanted: readonly Wanted[], base: Folder): Promise<void> {
+    try {
+      await this.#makeFolders(wanted, base);
+    } catch (error) {
+      this.#notices.warn(this.#service.messageOf(error, this.#texts));
+      return;
+    }
+    for (const one of wanted) {
+      const { limits } = await this.#service.rightsIn(one);
+      const obstacle = obstacleOf(one.file, limits);
+      if (obstacle === undefined) this.#waiting.push(this.#job(one));
+      else {
+        const { tooLarge, wrongType, noRoom } = this.#texts;
+        this.#notices.warn(
+          fill({ type: wrongType, size: tooLarge, room: noRoom }[obstacle], {
+            name: one.file.name,
+            limit: humanSize(this.#texts, limits?.maxUploadFileSize ?? 0),
+            left: humanSize(this.#texts, limits?.bytesLeft ?? 0),
+          }),
+        );
+      }
+    }
+    this.#next();
+  }
+
+  async #makeFolders(wanted: readonly Wanted[], base: Folder): Promise<void> {
+    const paths = new Set<string>();
+    for (const { path } of wanted) {
+      const below = path
+        .slice(base.path.length)
+        .split('/')
+        .filter((name) => name !== '');
+      below.reduce((way, name) => {
+        const next = joined(way, name);
+        paths.add(next);
+        return next;
+      }, base.path);
+    }
+    for (const path of [...paths].sort()) {
+      const at = path.lastIndexOf('/');
+      const [parent, name] = [path.slice(0, Math.max(0, at)), path.slice(at + 1)];
+      try {
+        await this.#service.client.folderCreate({ source: base.source, path: parent, name });
+      } catch (error) {
+        // It is there already.
+        if (!(error instanceof ConnectorError && error.error === 'ALREADY_EXISTS')) throw error;
+      }
+    }
+  }
+
+  #job(wanted: Wanted): Job {
+    const bar = h('progress', {
+      max: Math.max(1, wanted.file.size),
+      value: 0,
+      'aria-label': wanted.file.name,
+    });
+    const line = h('span', { class: 'line', dir: 'auto' });
+    const buttons = h('span', { class: 'buttons' });
+    const element = h('li', {}, line, bar, buttons);
+    const job: Job = { ...wanted, element, bar, line, buttons, ending: new AbortController(), sent: 0 };
+    this.#list.append(element);
+    this.element.hidden = false;
+    this.#offerCancel(job);
+    this.#progress(job, 0);
+    return job;
+  }
+
+  #offerCancel(job: Job): void {
+    const label = fill(this.#texts.cancelUpload, { name: job.file.name });
+    job.buttons.replaceChildren(iconButton('close', label, () => this.#cancel(job)));
+  }
+
+  #cancel(job: Job): void {
+    job.ending.abort();
+    const at = this.#waiting.indexOf(job);
+    if (at === -1) return;
+    this.#waiting.splice(at, 1);
+    this.#ended(job);
+    this.#notices.tell(fill(this.#texts.uploadCancelled, { name: job.file.name }));
+  }
+
+  #progress(job: Job, sent: number): void {
+    job.sent = sent;
+    job.bar.value = sent;
+    const { name, size } = job.file;
+    const values = { name, sent: humanSize(this.#texts, sent), total: humanSize(this.#texts, size) };
+    job.line.textContent = fill(
+      sent >= size && sent > 0 ? this.#texts.storing : this.#texts.uploading,
+      values,
+    );
+  }
+
+  #next(): void {
+    while (this.#running.size < AT_ONCE) {
+      const job = this.#waiting.shift();
+      if (job === undefined) break;
+      this.#running.add(job);
+      void this.#run(job);
+    }
+    if (this.#running.size > 0 || this.#waiting.length > 0 || this.#done.length === 0) return;
+    const stored = this.#done;
+    this.#done = [];
+    this.#notices.tell(
+      counted(this.#texts, this.#texts.uploaded, stored.length, { name: stored[0]?.name ?? '' }),
+    );
+    this.#service.forgetRights();
+    this.#stored(stored);
+  }
+
+  async #run(job: Job): Promise<void> {
+    try {
+      const { limits } = await this.#service.rightsIn(job);
+      const { items } = await uploadFile(this.#service.reach, {
+        ...{ file: job.file, source: job.source, path: job.path, limits },
+        signal: job.ending.signal,
+        onProgress: (sent) => this.#progress(job, sent),
+      });
+      this.#done.push(...items.map(({ source, name }) => ({ source, path: job.path, name })));
+      this.#ended(job);
+    } catch (error) {
+      if (isAbort(error)) this.#cancelled(job);
+      else this.#failed(job, error);
+    }
+    this.#running.delete(job);
+    this.#next();
+  }
+
+  /** After the last byte the connector may have stored it before it heard of the end. */
+  #cancelled(job: Job): void {
+    const { name, size } = job.file;
+    const wasSent = job.sent >= size;
+    this.#notices.tell(fill(wasSent ? this.#texts.uploadStopped : this.#texts.uploadCancelled, { name }));
+    this.#ended(job);
+    if (wasSent) this.#stored([{ source: job.source, path: job.path, name }]);
+  }
+
+  #failed(job: Job, error: unknown): void {
+    const reason = this.#service.messageOf(error, this.#texts);
+    const said = fill(this.#texts.uploadFailed, { name: job.file.name });
+    job.line.textContent = `${said} ${reason}`;
+    job.element.classList.add('failure');
+    this.#notices.speak(job.line.textContent);
+    const retry = (): void => {
+      job.ending = new AbortController();
+      job.element.classList.remove('failure');
+      this.#offerCancel(job);
+      this.#progress(job, 0);
+      this.#waiting.push(job);
+      this.#next();
+    };
+    job.buttons.replaceChildren(
+      h('button', { type: 'button', class: 'button', part: 'button', onclick: retry }, this.#texts.tryAgain),
+      iconButton('close', this.#texts.close, () => this.#ended(job)),
+    );
+  }
+
+  #ended(job: Job): void {
+    job.element.remove();
+    this.element.hidden = this.#list.children.length === 0;
+  }
+}

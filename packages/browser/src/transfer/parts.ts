@@ -1,0 +1,201 @@
+import { ConnectorError } from '../client/client.ts';
+import { dataOf, type Reach, type Reply, request } from './request.ts';
+
+/** The version of tus that is spoken here. */
+const VERSION = { 'Tus-Resumable': '1.0.0' };
+
+/** Bytes of one part: at first, and at least. Proxies limit the length of bodies, and their time. */
+const FIRST_PART = 16 * 1024 * 1024;
+const LEAST_PART = 512 * 1024;
+
+/** Pauses before the next try, in milliseconds; after all of them without a byte more the upload has failed. */
+const PAUSES = [500, 1000, 2000, 5000, 10_000, 15_000, 15_000, 15_000, 15_000, 15_000];
+
+/** Where a page remembers the part that its way to the connector lets pass. */
+const REMEMBERED = 'stowage-part-bytes';
+
+const remembered = (): number => {
+  try {
+    const bytes = Number(sessionStorage.getItem(REMEMBERED));
+    return bytes >= LEAST_PART && bytes <= FIRST_PART ? bytes : FIRST_PART;
+  } catch {
+    return FIRST_PART;
+  }
+};
+
+const remember = (bytes: number): void => {
+  try {
+    sessionStorage.setItem(REMEMBERED, String(bytes));
+  } catch {
+    // A page without storage learns it again.
+  }
+};
+
+/** Waits, or less when the browser is online again. @throws the signal's reason */
+const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      removeEventListener('online', end);
+      signal.removeEventListener('abort', end);
+      if (signal.aborted) reject(signal.reason as Error);
+      else resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    addEventListener('online', end);
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+  });
+
+const base64 = (text: string): string =>
+  btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''));
+
+/** Whether asking again may help: no answer, a gateway or store that is down, another offset, too much at once. */
+const mayPass = ({ status }: Reply): boolean =>
+  status === 0 || [408, 409, 413, 423, 429].includes(status) || (status >= 500 && status !== 501);
+
+/** Whether a proxy may have found the part too long: it said so, or cut the connection. */
+const mayBeTooLong = ({ status }: Reply): boolean => status === 413 || status === 0 || status === 408;
+
+export interface PartsUpload {
+  readonly file: File;
+  /** `source` and `path`. */
+  readonly fields: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  readonly onProgress: (sent: number) => void;
+}
+
+/** One upload in parts, from its first request to the answer of the connector. */
+class PartsSender {
+  readonly #reach: Reach;
+  readonly #upload: PartsUpload;
+  #partBytes = remembered();
+  #offset = 0;
+  #failures = 0;
+
+  constructor(reach: Reach, upload: PartsUpload) {
+    this.#reach = reach;
+    this.#upload = upload;
+  }
+
+  async send<Data>(): Promise<Data> {
+    const { file, signal } = this.#upload;
+    const begun = await this.#begin();
+    const location = begun.header('Location');
+    if (begun.status !== 201 || location === null || file.size === 0) return dataOf<Data>(begun);
+    const url = new URL(location, new URL('tus', this.#reach.base)).href;
+    try {
+      for (;;) {
+        const answer = await this.#sendPart(url);
+        if (answer !== undefined) return dataOf<Data>(answer);
+      }
+    } catch (error) {
+      // The service is asked to drop the parts that it has; the time of an unfinished upload does it else.
+      if (signal.aborted) void this.#ask('DELETE', url, new AbortController().signal).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  #begin(): Promise<Reply> {
+    const { file, fields, signal } = this.#upload;
+    const values = Object.entries({ filename: file.name, ...fields });
+    return request(this.#reach, {
+      method: 'POST',
+      url: `${this.#reach.base}tus`,
+      signal,
+      headers: {
+        ...VERSION,
+        'Upload-Length': String(file.size),
+        'Upload-Metadata': values.map(([key, value]) => `${key} ${base64(value)}`).join(','),
+      },
+    });
+  }
+
+  #ask(
+    method: string,
+    url: string,
+    signal: AbortSignal,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<Reply> {
+    return request(this.#reach, { method, url, signal, headers: { ...VERSION, ...more } });
+  }
+
+  /** The offset that the service knows. Some proxies block HEAD: an empty part asks the same by another method. */
+  async #askOffset(url: string): Promise<Reply> {
+    const { signal } = this.#upload;
+    const head = await this.#ask('HEAD', url, signal);
+    if (head.status !== 405 && head.status !== 501 && head.status !== 403) return head;
+    return this.#ask('POST', url, signal, { 'X-HTTP-Method-Override': 'HEAD' });
+  }
+
+  /** Sends the next part. The answer that ends the upload; undefined while there is more to send. */
+  async #sendPart(url: string): Promise<Reply | undefined> {
+    const { file, signal, onProgress } = this.#upload;
+    const offset = this.#offset;
+    onProgress(offset);
+    const part = {
+      url,
+      signal,
+      body: file.slice(offset, offset + this.#partBytes),
+      onProgress: (sent: number) => onProgress(Math.min(offset + sent, file.size)),
+    };
+    const headers = {
+      ...VERSION,
+      'Content-Type': 'application/offset+octet-stream',
+      'Upload-Offset': String(offset),
+    };
+    let reply = await request(this.#reach, { ...part, method: 'PATCH', headers });
+    // Some proxies block methods that they do not know.
+    if (reply.status === 405 || (reply.status === 403 && !isOwn(reply)))
+      reply = await request(this.#reach, {
+        ...part,
+        method: 'POST',
+        headers: { ...headers, 'X-HTTP-Method-Override': 'PATCH' },
+      });
+    if (reply.status === 204) {
+      this.#offset = Number(reply.header('Upload-Offset'));
+      this.#failures = 0;
+      remember(this.#partBytes);
+      return undefined;
+    }
+    return reply.status === 200 ? reply : this.#recover(url, reply);
+  }
+
+  /** Finds out how far the service has come, and sends less at once where that may help. */
+  async #recover(url: string, reply: Reply): Promise<Reply | undefined> {
+    const { signal } = this.#upload;
+    if (mayBeTooLong(reply) && this.#partBytes > LEAST_PART)
+      this.#partBytes = Math.max(LEAST_PART, this.#partBytes / 2);
+    else if (reply.status === 413) return reply;
+    const wait = PAUSES[this.#failures];
+    if (!mayPass(reply) || wait === undefined) return reply;
+    this.#failures += 1;
+    if (reply.status !== 413) await pause(wait, signal);
+    const head = await this.#askOffset(url);
+    const known = Number(head.header('Upload-Offset') ?? this.#offset);
+    if (head.status === 200 || head.status === 204) {
+      if (known > this.#offset) this.#failures = 0;
+      this.#offset = known;
+      return undefined;
+    }
+    return mayPass(head) ? undefined : head;
+  }
+}
+
+/** Whether the connector itself has answered, and not something in front of it. */
+const isOwn = (reply: Reply): boolean => {
+  try {
+    dataOf(reply);
+    return true;
+  } catch (error) {
+    return error instanceof ConnectorError && error.messages.length > 0;
+  }
+};
+
+/**
+ * Sends a file in parts (tus 1.0), and continues where it was when the connection breaks. Parts become smaller, down to
+ * 512 KB, when a proxy finds them too long; the page remembers that.
+ * @throws ConnectorError for an answer that refuses, also after some minutes without a byte more; the signal's reason
+ */
+export const sendInParts = <Data>(reach: Reach, upload: PartsUpload): Promise<Data> =>
+  new PartsSender(reach, upload).send<Data>();

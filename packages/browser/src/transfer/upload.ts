@@ -1,0 +1,76 @@
+import { ConnectorError } from '../client/client.ts';
+import type { FileUploadData, PermissionsData } from '../client/index.ts';
+import { sendInParts } from './parts.ts';
+import { dataOf, type Reach, request } from './request.ts';
+
+/** Files above are sent in parts where the connector takes parts: nothing of them is sent twice. */
+const WHOLE_BYTES = 8 * 1024 * 1024;
+
+/** What the connector says of uploads into a folder. */
+export type Limits = NonNullable<PermissionsData['limits']>;
+
+export interface FileUpload {
+  readonly file: File;
+  readonly source: string;
+  readonly path: string;
+  /** As `permissions` says; undefined where it says nothing. */
+  readonly limits?: Limits | undefined;
+  readonly signal: AbortSignal;
+  readonly onProgress: (sent: number) => void;
+}
+
+/** The reason why a file cannot be stored, before a byte of it is sent. */
+export type Obstacle = 'type' | 'size' | 'room';
+
+const extensionOf = (name: string): string => /\.([^.]+)$/u.exec(name)?.[1]?.toLowerCase() ?? '';
+
+/** What the limits say of a file. The connector decides; this saves the way. */
+export const obstacleOf = (file: File, limits: Limits | undefined): Obstacle | undefined => {
+  if (limits === undefined) return undefined;
+  // Pasted pictures get their extension by the connector.
+  if (extensionOf(file.name) !== '' && !limits.extensions.includes(extensionOf(file.name))) return 'type';
+  if (file.size > limits.maxUploadFileSize) return 'size';
+  return limits.bytesLeft !== undefined && file.size > limits.bytesLeft ? 'room' : undefined;
+};
+
+/** Whether a smaller request may pass: a proxy has refused the length, or something has cut the connection. */
+const mayPassInParts = (error: unknown): boolean =>
+  error instanceof ConnectorError && error.messages.length === 0 && (error.code === 413 || error.code === 0);
+
+const sendWhole = async (
+  reach: Reach,
+  { file, source, path, signal, onProgress }: FileUpload,
+): Promise<FileUploadData> => {
+  const form = new FormData();
+  form.append('source', source);
+  form.append('path', path);
+  // Last: the connector knows where the file goes when it comes.
+  form.append('files[0]', file, file.name);
+  const url = `${reach.base}fileUpload`;
+  return dataOf<FileUploadData>(
+    await request(reach, {
+      method: 'POST',
+      url,
+      body: form,
+      signal,
+      onProgress: (sent) => onProgress(Math.min(sent, file.size)),
+    }),
+  );
+};
+
+/**
+ * Stores a file. Long ones go in parts where the connector takes them, and so do those whose whole form a proxy refuses.
+ * @throws ConnectorError for an answer that refuses, with code 0 where there was none; the signal's reason
+ */
+export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<FileUploadData> => {
+  const { file, source, path, limits, signal, onProgress } = upload;
+  const inParts = (): Promise<FileUploadData> =>
+    sendInParts<FileUploadData>(reach, { file, fields: { source, path }, signal, onProgress });
+  if (limits?.tus === true && file.size > WHOLE_BYTES) return inParts();
+  try {
+    return await sendWhole(reach, upload);
+  } catch (error) {
+    if (limits?.tus !== true || file.size === 0 || !mayPassInParts(error)) throw error;
+    return inParts();
+  }
+};

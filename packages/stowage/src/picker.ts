@@ -1,0 +1,2 @@
+/** The picker of `stowage-browser`. */
+export * from 'stowage-browser/picker';
