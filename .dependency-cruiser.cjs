@@ -98,7 +98,7 @@ module.exports = {
       severity: 'error',
       from: { path: `${SERVER}view/`, pathNot: `${SERVER}view/(source-view|writable)\\.ts$` },
       to: {
-        path: `${SERVER}(storage/(adapter|copy-tree|move-tree|location-locks|staging|memory-staging|emptied-folders|index)|view/writable)\\.ts$`,
+        path: `${SERVER}(storage/(adapter|copy-tree|move-tree|location-locks|staging|emptied-folders|index)|view/writable)\\.ts$`,
       },
     },
     {

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LocalAdapter } from '../../packages/stowage/dist/adapters/local/adapter.js';
 import { ChangedMeanwhileError, SourcePath } from 'stowage/storage';
-import { HandleConfinement, createSilentLogger, openLocalAdapter, putBack } from '#internals';
+import { HandleConfinement, createSilentLogger, openLocalAdapter, restoreName } from '#internals';
 
 const ROUNDS = 60;
 const at = (path: string) => SourcePath.parse(path);
@@ -180,7 +180,7 @@ it.skipIf(process.platform !== 'linux')(
       for (const [name, text] of Object.entries({ taken: 'ours', 'a.txt': 'theirs', 'a (1).txt': 'theirs' }))
         await writeFile(join(base, name), text);
       await writeFile(join(base, 'a-1.txt'), 'theirs');
-      await putBack(folder.at('taken'), folder, 'a.txt');
+      await restoreName(folder.at('taken'), folder, 'a.txt');
       const texts = await Promise.all(
         (await readdir(base)).map((name) => readFile(join(base, name), 'utf8')),
       );

@@ -15,8 +15,7 @@ import { canReadTokens } from './http/roles.ts';
 import type { Logger } from './basics/log/logger.ts';
 import { halfDenied, openActions, type RuledActions } from './open-actions.ts';
 import { missingPackages, packagesOf } from './optional-packages.ts';
-import { registeredFactories } from './storage/register.ts';
-import type { StorageFactories, StorageFactory } from './storage/registry.ts';
+import { registeredFactories, type StorageFactories, type StorageFactory } from './storage/registry.ts';
 
 /** The warning about a service that is open to all. */
 export const UNGUARDED =

@@ -13,7 +13,7 @@ export { ConfigError, HttpError } from './errors/errors.ts';
 export type { HookRequest, Identity, RequestObserver, RequestOutcome } from './http/message.ts';
 export type { IconEntry, SvgGenerator } from './pictures/kept/thumbnails.ts';
 export type { Logger } from './basics/log/logger.ts';
-export { registerStorageAdapter } from './storage/register.ts';
+export { registerStorageAdapter } from './storage/registry.ts';
 export type { StorageFactory, StorageFactoryContext } from './storage/registry.ts';
 export type { ListeningServer } from './http/server.ts';
 export type { FetchHandler } from './http/bridges/fetch.ts';

@@ -1,5 +1,14 @@
 import type { Readable } from 'node:stream';
-import { CorruptError } from '../errors/errors.ts';
+import { randomUUID } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { lstat, mkdir, open, readdir, rm, rmdir, type FileHandle } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { CorruptError, StorageDeniedError } from '../errors/errors.ts';
+import type { OperationOptions } from './adapter.ts';
+import { isLeftOver, readProcessMark } from '../basics/files/process-mark.ts';
+import { fromSystemError, systemCode } from '../basics/files/system-errors.ts';
 
 /** What is known of a content before it is read. */
 export interface ContentOptions {
@@ -54,4 +63,109 @@ export const consumeContent = async <T>(
     signal?.removeEventListener('abort', abort);
     content.destroy();
   }
+};
+
+/** Content that lies in a private temporary file of this machine. */
+export interface SpooledFile {
+  readonly path: string;
+  readonly size: number;
+  /** The bytes from the start; the caller owns the stream. */
+  open(): Readable;
+  /** Removes the file. May be called several times; never throws. */
+  remove(): Promise<void>;
+}
+
+const ignore = (): undefined => undefined;
+
+/** `<tmp>/stowage-<user>`, which must be ours alone: other users of a shared machine could have made it. */
+const ensurePrivateFolder = async (): Promise<string> => {
+  const user = process.getuid?.() ?? userInfo().username.replace(/\W/gu, '_');
+  const folder = join(tmpdir(), `stowage-${user}`);
+  await mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
+    if (systemCode(error) !== 'EEXIST') throw error;
+  });
+  const found = await lstat(folder);
+  const foreign =
+    process.getuid !== undefined && (found.uid !== process.getuid() || (found.mode & 0o077) !== 0);
+  if (!found.isDirectory() || foreign) {
+    throw new StorageDeniedError({ detail: 'the folder for temporary files belongs to another user' });
+  }
+  return folder;
+};
+
+const sweep = async (folder: string): Promise<void> => {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    const changedAt = async (): Promise<number> => (await lstat(path)).mtimeMs;
+    if (await isLeftOver(name, changedAt)) await rm(path, { recursive: true, force: true });
+  }
+};
+
+/** Creates an empty file in the folder of this process, which is removed with its last file. */
+const createFile = async (): Promise<{ handle: FileHandle; path: string; folder: string }> => {
+  const base = await ensurePrivateFolder();
+  const folder = join(base, await readProcessMark());
+  for (let attempt = 0; ; attempt += 1) {
+    const path = join(folder, randomUUID());
+    try {
+      const made = await mkdir(folder, { mode: 0o700, recursive: true });
+      // The folder was not there: the first file of this process, the moment to look for what dead processes
+      // left.
+      if (made !== undefined && attempt === 0) await sweep(base).catch(ignore);
+      return { handle: await open(path, 'wx+', 0o600), path, folder };
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT' || attempt === 8) throw error;
+    }
+  }
+};
+
+/**
+ * Opens an empty private temporary file that has no name any more: it goes with its handle, or the process.
+ */
+export const openUnnamed = async (): Promise<FileHandle> => {
+  const { handle, path, folder } = await createFile();
+  await removeFile(path, folder);
+  return handle;
+};
+
+/**
+ * Writes the content into a private temporary file. Destroys `content` on every way out; leaves no file when
+ * it fails.
+ * @throws the content's own error as it is, the signal's reason, StorageFullError and the other errors of a
+ * file system.
+ */
+export const spool = async (content: Readable, options: OperationOptions = {}): Promise<SpooledFile> => {
+  const { signal } = options;
+  let contentError: Error | undefined;
+  const noteError = (error: Error): void => {
+    contentError = error;
+  };
+  content.on('error', noteError);
+  let file: Awaited<ReturnType<typeof createFile>> | undefined;
+  try {
+    signal?.throwIfAborted();
+    file = await createFile();
+    const { path, folder } = file;
+    const sink = createWriteStream(path, { fd: file.handle, highWaterMark: 1 << 18 });
+    await pipeline(content, sink, signal === undefined ? {} : { signal });
+    return {
+      path,
+      size: sink.bytesWritten,
+      open: () => createReadStream(path, { highWaterMark: 1 << 18 }),
+      remove: () => removeFile(path, folder),
+    };
+  } catch (error) {
+    content.destroy();
+    await file?.handle.close().catch(ignore);
+    if (file !== undefined) await removeFile(file.path, file.folder);
+    if (signal?.aborted) throw signal.reason;
+    if (contentError !== undefined || systemCode(error)?.startsWith('ERR_STREAM'))
+      throw contentError ?? error;
+    throw fromSystemError(error, 'spooling');
+  }
+};
+
+const removeFile = async (path: string, folder: string): Promise<void> => {
+  await rm(path, { force: true }).catch(ignore);
+  await rmdir(folder).catch(ignore);
 };

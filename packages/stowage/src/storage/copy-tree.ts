@@ -1,6 +1,14 @@
 import { setMaxListeners } from 'node:events';
 import type { Readable } from 'node:stream';
-import { SpillFile, SpilledList } from './spilled-list.ts';
+import {
+  SpillFile,
+  SpilledList,
+  locate,
+  planTree,
+  type PlannedFile,
+  type PlanOptions,
+  type TreePlan,
+} from './tree-plan.ts';
 import { createLimiter } from '../basics/concurrency/limiter.ts';
 import {
   AlreadyExistsError,
@@ -13,7 +21,6 @@ import {
 import type { OperationOptions, ReadResult, Stat, StorageAdapter } from './adapter.ts';
 import type { StoreLocation } from './location.ts';
 import type { SourcePath } from './source-path.ts';
-import { locate, planTree, type PlannedFile, type PlanOptions, type TreePlan } from './tree-plan.ts';
 
 /** Inside one store a copied file costs three requests; between stores each holds a stream of both. */
 const PARALLEL_INSIDE = 16;

@@ -28,7 +28,7 @@ export { copyTree, type CopyTreeOptions } from './copy-tree.ts';
 export { copyFolder, moveFolder, walkFolder, type WalkedEntry } from './folders.ts';
 export { containsLocation, isSameLocation, type StoreLocation } from './location.ts';
 export { moveTree, type MoveTreeOptions } from './move-tree.ts';
-export { registerStorageAdapter } from './register.ts';
+export { registerStorageAdapter } from './registry.ts';
 export type { StorageFactory, StorageFactoryContext } from './registry.ts';
 export { isSegment, SourcePath } from './source-path.ts';
 export type { FolderView, FoundEntry, TreeWalkOptions, WalkPage } from './tree-walk.ts';

@@ -1,4 +1,4 @@
-import { SpillFile } from './spilled-list.ts';
+import { SpillFile, planTree, type TreePlan } from './tree-plan.ts';
 import { createLimiter } from '../basics/concurrency/limiter.ts';
 import {
   ChangedMeanwhileError,
@@ -21,7 +21,6 @@ import { countOf, messageOf, removeFolders, type Stayed } from './emptied-folder
 import type { StoreLocation } from './location.ts';
 import { isSameVersion } from './same-version.ts';
 import type { SourcePath } from './source-path.ts';
-import { planTree, type TreePlan } from './tree-plan.ts';
 
 const PARALLEL_REMOVALS = 8;
 

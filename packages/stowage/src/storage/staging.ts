@@ -1,16 +1,129 @@
-import type { Readable } from 'node:stream';
-import { NotFoundError } from '../errors/errors.ts';
+import { Readable } from 'node:stream';
 import type {
-  OperationOptions,
-  ReadableStore,
   StagedFile,
   StageOptions,
   Stat,
   StorageAdapter,
+  OperationOptions,
+  ReadableStore,
   WriteOptions,
 } from './adapter.ts';
+import { consumeContent, spool, type SpooledFile } from './content.ts';
 import type { SourcePath } from './source-path.ts';
-import { spool, type SpooledFile } from './spool.ts';
+import { NotFoundError } from '../errors/errors.ts';
+
+/** Takes content in before its name is known, as `stageContent` does. */
+export type Stage = (
+  adapter: StorageAdapter,
+  content: Readable,
+  options?: StageOptions,
+) => Promise<StagedFile>;
+
+/** The part of the memory that one content may take. */
+const SHARE = 4;
+/**
+ * Content is copied into blocks of this size. Its chunks would take memory without a bound: a client may send
+ * each byte in one of its own, which takes some 200 bytes.
+ */
+const BLOCK_BYTES = 64 * 1024;
+
+/** Content in memory. The store stages it when it is to get a name after all. */
+class StagedBytes implements StagedFile {
+  readonly #bytes: Buffer;
+  readonly #adapter: StorageAdapter;
+  readonly #release: () => void;
+  #stored: StagedFile | undefined;
+
+  constructor(bytes: Buffer, adapter: StorageAdapter, release: () => void) {
+    this.#bytes = bytes;
+    this.#adapter = adapter;
+    this.#release = release;
+  }
+
+  get size(): number {
+    return this.#bytes.length;
+  }
+
+  open(): Readable {
+    return Readable.from([this.#bytes], { objectMode: false });
+  }
+
+  async commit(target: SourcePath, options: PlaceOptions = {}): Promise<Stat> {
+    const { signal } = options;
+    this.#stored ??= await stageContent(this.#adapter, this.open(), { near: target.parent, signal });
+    const stat = await this.#stored.commit(target, options);
+    this.#release();
+    return stat;
+  }
+
+  async discard(): Promise<void> {
+    this.#release();
+    await this.#stored?.discard();
+  }
+}
+
+/** Copies a chunk behind the `size` bytes that lie in the blocks. */
+const append = (blocks: Buffer[], size: number, chunk: Uint8Array): void => {
+  for (let from = 0; from < chunk.byteLength;) {
+    const used = (size + from) % BLOCK_BYTES;
+    if (used === 0) blocks.push(Buffer.allocUnsafeSlow(BLOCK_BYTES));
+    const part = chunk.subarray(from, from + BLOCK_BYTES - used);
+    blocks.at(-1)?.set(part, used);
+    from += part.byteLength;
+  }
+};
+
+/**
+ * The `size` bytes that lie in the blocks, let go block by block and then released, and the rest of the
+ * chunks.
+ */
+async function* resumed(
+  blocks: Buffer[],
+  size: number,
+  release: () => void,
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let left = size;
+  for (let block = blocks.shift(); block !== undefined; block = blocks.shift()) {
+    yield block.subarray(0, left);
+    left -= BLOCK_BYTES;
+  }
+  release();
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
+}
+
+/**
+ * Stages content in memory, at most `capacity` bytes at the same time: for what is read whole soon and then
+ * dropped, a file would be written, flushed and read for nothing. Content longer than a quarter of the
+ * capacity, or finds it taken, is staged as all else is.
+ */
+export const createMemoryStaging = (capacity: number): Stage => {
+  let held = 0;
+  return (adapter, content, options = {}) =>
+    consumeContent(content, options, async (chunks) => {
+      const blocks: Buffer[] = [];
+      let size = 0;
+      const release = (): void => {
+        held -= size;
+        size = 0;
+      };
+      try {
+        const rest = chunks[Symbol.asyncIterator]();
+        for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
+          append(blocks, size, next.value);
+          size += next.value.byteLength;
+          held += next.value.byteLength;
+          if (size <= capacity / SHARE && held <= capacity) continue;
+          const all = Readable.from(resumed(blocks, size, release, rest), { objectMode: false });
+          return await stageContent(adapter, all, options);
+        }
+        return new StagedBytes(Buffer.concat(blocks, size), adapter, release);
+      } catch (error) {
+        release();
+        throw error;
+      }
+    });
+};
 
 /** How staged content is given its name. */
 export type PlaceOptions = Omit<WriteOptions, 'size'>;

@@ -4,7 +4,7 @@ import { holdsWords } from '../basics/content/letter-case.ts';
 import { NotFoundError, StorageDeniedError, UnsupportedError, WrongKindError } from '../errors/errors.ts';
 import type { Entry, OperationOptions, ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
-import { byKey, firstOf, keyOf } from './walk-order.ts';
+import { byKey, firstOf, keyOf } from './entry.ts';
 
 /** What the caller of a walk wants of one folder. */
 export interface FolderView {

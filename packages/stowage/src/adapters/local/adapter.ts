@@ -31,8 +31,7 @@ import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeEmptyFolder, removeFolder } from './folder-operations.ts';
 import { listFolder, statSeveral } from './listing.ts';
 import { refuseTarget, stageChunks } from './staged-temp.ts';
-import { readSmallFiles } from './read-many.ts';
-import { walkFolders } from './walking.ts';
+import { readSmallFiles, walkFolders } from './by-thread.ts';
 
 /** What a reader that takes nothing holds at most of one file, beside the piece that is being sent. */
 const READ_AHEAD_BYTES = 64 * 1024;

@@ -12,10 +12,10 @@ import type { OperationOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
-import { copyTree, removeFlattened, removeTree } from './trees.ts';
+import { copyTreeByHandles, removeFlattened, removeTree } from './trees.ts';
 import { refuseRoot } from './file-operations.ts';
 import type { LocalStore } from './local-store.ts';
-import { nameFolder, putBack } from './naming.ts';
+import { nameFolder, restoreName } from './naming.ts';
 import { flushFolder } from './folder-walker.ts';
 import {
   exactLstat,
@@ -95,7 +95,7 @@ const removeTaken = async (
     await requireFolder(area, taken);
     await removeFlattened(confinement, area, taken);
   } catch (error) {
-    await putBack(area.at(taken), origin.folder, origin.name).catch(() => undefined);
+    await restoreName(area.at(taken), origin.folder, origin.name).catch(() => undefined);
     throw error;
   }
 };
@@ -216,7 +216,7 @@ export const copyFolder = async (
         await makeDirectory(lease.folder.at(built), 0o777);
         const copy = await confinement.openChild(lease.folder, built);
         try {
-          await copyTree(confinement, source.folder, copy, options.signal);
+          await copyTreeByHandles(confinement, source.folder, copy, options.signal);
           await flushFolder(copy);
         } finally {
           await copy.close();

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { NotFoundError, UnsafeNameError, WrongKindError } from '../../errors/errors.ts';
-import { decomposed } from '../support/decomposed.ts';
+import { decomposed } from '../support/spellings.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';

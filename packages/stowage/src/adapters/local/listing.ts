@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import { decomposed } from '../support/decomposed.ts';
+import { decomposed } from '../support/spellings.ts';
 import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
 import type { Entry, ListOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';

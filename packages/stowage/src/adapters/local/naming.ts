@@ -183,7 +183,7 @@ export const lockKey = async (folder: OpenFolder, name: string): Promise<string>
  * Gives what was taken away its name again, or a numbered one when the name was taken meanwhile:
  * nothing that was stored is dropped.
  */
-export const putBack = async (taken: Name, folder: OpenFolder, name: string): Promise<void> => {
+export const restoreName = async (taken: Name, folder: OpenFolder, name: string): Promise<void> => {
   const stats = await lstatOf(taken).catch(() => undefined);
   if (stats === undefined) return;
   const names = uploadNames(name);
@@ -246,7 +246,7 @@ export const removeExpected = (
 ): Promise<void> =>
   take(area, folder, name, async (taken) => {
     if (isExpected(await exactLstat(taken))) return unlinkFile(taken);
-    await putBack(taken, folder, name);
+    await restoreName(taken, folder, name);
     throw new ChangedMeanwhileError();
   });
 

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { systemCode } from '../../basics/files/system-errors.ts';
 import { holdsWords } from '../../basics/content/letter-case.ts';
 import type { Entry } from '../../storage/adapter.ts';
-import { byKey, firstOf, keyOf } from '../../storage/walk-order.ts';
+import { byKey, firstOf, keyOf } from '../../storage/entry.ts';
 import { NameFilter, type SeenName } from './names.ts';
 import { openScanned, type ScannedFolder } from './scanned-folder.ts';
 import type { TreePage, WalkRequest } from './scan-messages.ts';

@@ -97,7 +97,7 @@ const copyFiles = async (
  * out, wherever they come from: every folder is entered and every file opened by handles. The caller takes
  * away what a failure leaves.
  */
-export const copyTree = async (
+export const copyTreeByHandles = async (
   confinement: Confinement,
   from: OpenFolder,
   to: OpenFolder,
@@ -111,7 +111,7 @@ export const copyTree = async (
       await makeDirectory(to.at(name), 0o777);
       const target = await confinement.openChild(to, name);
       try {
-        await copyTree(confinement, source, target, signal);
+        await copyTreeByHandles(confinement, source, target, signal);
         await flushFolder(target);
       } finally {
         await target.close();

@@ -1,6 +1,5 @@
-import { decomposed } from './decomposed.ts';
+import { decomposed, type Spellings } from './spellings.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { Spellings } from './spellings.ts';
 
 /**
  * The entries of one listing, each name once: where several spellings of one name lie side by side the

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { homedir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { packagesOfAdapter } from '../../adapters/table.ts';
-import type { BuiltInName } from '../../storage/register.ts';
+import type { BuiltInName } from '../../storage/registry.ts';
 
 /** What one may choose, in the order of the numbers that people type. */
 export interface Choice<Value extends string> {

@@ -1,5 +1,11 @@
-import type { StorageAdapter } from '../adapter.ts';
-import type { SourcePath } from '../source-path.ts';
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import type { StorageAdapter, Entry, ListOptions, Stat, WriteOptions } from '../adapter.ts';
+import { SourcePath } from '../source-path.ts';
+import { StowageError } from '../../errors/errors.ts';
+import { walkFolder } from '../folders.ts';
 
 /** A fresh, empty store for one case. */
 export interface StoreUnderTest {
@@ -48,3 +54,146 @@ export interface Theme {
   readonly theme: string;
   readonly cases: readonly CaseDefinition[];
 }
+
+/** Bytes that differ at every position and from seed to seed, so that a swap, a cut or a shift shows. */
+export const makeBytes = (length: number, seed = 1): Buffer => {
+  const bytes = Buffer.allocUnsafe(length);
+  let state = (seed * 2654435761) >>> 0 || 1;
+  for (let index = 0; index < length; index += 1) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    bytes[index] = state >>> 24;
+  }
+  return bytes;
+};
+
+/** A content of these bytes, in chunks as a network delivers them. */
+export const contentOf = (bytes: Uint8Array | string, chunkBytes = 16 * 1024): Readable => {
+  const whole = Buffer.from(bytes);
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < whole.length; at += chunkBytes) pieces.push(whole.subarray(at, at + chunkBytes));
+  return Readable.from(pieces, { objectMode: false });
+};
+
+/** A content that yields the bytes and then fails. */
+export const failingContent = (bytes: Buffer, error: Error): Readable => {
+  const chunks = [bytes];
+  return new Readable({
+    read() {
+      const chunk = chunks.pop();
+      if (chunk === undefined) this.destroy(error);
+      else this.push(chunk);
+    },
+  });
+};
+
+/** A content that yields the bytes and then neither ends nor goes on. */
+export const endlessContent = (bytes: Buffer): Readable => {
+  const chunks = [bytes];
+  return new Readable({
+    read() {
+      const chunk = chunks.pop();
+      if (chunk !== undefined) this.push(chunk);
+    },
+  });
+};
+
+/** Writes a file of these bytes. */
+export const put = (
+  adapter: StorageAdapter,
+  path: SourcePath,
+  bytes: Uint8Array | string,
+  options?: WriteOptions,
+): Promise<Stat> => adapter.write(path, contentOf(bytes), options);
+
+/** The bytes of a file, by a read that is told to be whole. */
+export const bytesAt = async (adapter: StorageAdapter, path: SourcePath): Promise<Buffer> =>
+  buffer((await adapter.read(path)).stream);
+
+/** Fails unless the file holds exactly these bytes. */
+export const expectBytes = async (
+  adapter: StorageAdapter,
+  path: SourcePath,
+  bytes: Uint8Array | string,
+): Promise<void> => {
+  const found = await bytesAt(adapter, path);
+  assert.ok(
+    found.equals(Buffer.from(bytes)),
+    `"${path.toString()}" holds other bytes than expected (${found.length})`,
+  );
+};
+
+type ErrorClass = new (...args: never[]) => StowageError;
+
+/**
+ * Fails unless the promise rejects with an error of one of these classes, and when that error's messages tell
+ * an absolute path of the server.
+ */
+export const expectError = async (
+  promise: Promise<unknown>,
+  ...classes: readonly [ErrorClass, ...ErrorClass[]]
+): Promise<void> => {
+  const names = classes.map((errorClass) => errorClass.name).join(' or ');
+  const outcome = await promise.then(
+    () => assert.fail(`expected ${names}, but the operation succeeded`),
+    (error: unknown) => error,
+  );
+  if (outcome instanceof assert.AssertionError) throw outcome;
+  assert.ok(
+    classes.some((errorClass) => outcome instanceof errorClass),
+    `expected ${names}, got ${outcome instanceof Error ? `${outcome.name}: ${outcome.message}` : String(outcome)}`,
+  );
+  if (outcome instanceof StowageError) {
+    for (const message of outcome.messages)
+      assert.doesNotMatch(message, /\/|\\/u, 'the public message tells a path');
+  }
+};
+
+/** Fails unless the promise rejects with this very reason. */
+export const expectReason = async (promise: Promise<unknown>, reason: unknown): Promise<void> => {
+  const outcome: unknown = await promise.then(
+    () => assert.fail('expected the reason of the signal, but the operation succeeded'),
+    (error: unknown) => error,
+  );
+  assert.equal(outcome, reason, 'the operation did not reject with the reason of the signal');
+};
+
+/** All entries of a folder. */
+export const entriesOf = async (
+  adapter: StorageAdapter,
+  folder: SourcePath = SourcePath.root,
+  options?: ListOptions,
+): Promise<readonly Entry[]> => {
+  const entries: Entry[] = [];
+  for await (const page of adapter.list(folder, options)) entries.push(...page);
+  return entries;
+};
+
+/** Names of all entries of a folder, sorted. */
+export const namesIn = async (adapter: StorageAdapter, folder?: SourcePath): Promise<readonly string[]> =>
+  (await entriesOf(adapter, folder)).map((entry) => entry.name).sort();
+
+const digestOf = (bytes: Buffer): string =>
+  `${bytes.length}-${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}`;
+
+/**
+ * Everything that can be seen in the store: folders as `path/`, files as `path:` with a digest of their
+ * bytes, sorted.
+ */
+export const snapshotOf = async (adapter: StorageAdapter): Promise<readonly string[]> => {
+  const seen: string[] = [];
+  for await (const { path, entry } of walkFolder(adapter, SourcePath.root)) {
+    const content = entry.kind === 'file' ? `:${digestOf(await bytesAt(adapter, path))}` : '/';
+    seen.push(`${path.toString()}${content}`);
+  }
+  return seen.sort();
+};
+
+/** Fails when `operation` changes anything that can be seen in the store. */
+export const expectUnchanged = async (
+  adapter: StorageAdapter,
+  operation: () => Promise<unknown>,
+): Promise<void> => {
+  const before = await snapshotOf(adapter);
+  await operation();
+  assert.deepEqual(await snapshotOf(adapter), before, 'the store has changed');
+};

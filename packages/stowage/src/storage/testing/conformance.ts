@@ -3,7 +3,7 @@ import type { CaseDefinition, StorePromises, StoreUnderTest, Theme } from './cas
 import { abortTheme } from './cases/abort.ts';
 import { faultTheme } from './cases/faults.ts';
 import { folderTheme } from './cases/folders.ts';
-import { listTheme } from './cases/list.ts';
+import { listTheme, walkTheme } from './cases/list.ts';
 import { meanwhileTheme } from './cases/meanwhile.ts';
 import { nameTheme } from './cases/names.ts';
 import { readTheme } from './cases/read.ts';
@@ -11,7 +11,6 @@ import { removalTheme } from './cases/removal.ts';
 import { stageTheme } from './cases/stage.ts';
 import { statTheme } from './cases/stat.ts';
 import { copyTheme, moveTheme } from './cases/transfer.ts';
-import { walkTheme } from './cases/walk.ts';
 import { writeTheme } from './cases/write.ts';
 
 const THEMES: readonly Theme[] = [

@@ -12,5 +12,5 @@ export {
   type SkippedCase,
   type TestFramework,
 } from './conformance.ts';
-export type { Fault, FaultyOperation } from './faults.ts';
+export type { Fault, FaultyOperation } from './with-faults.ts';
 export { withFaults, type FaultOptions, type OptionalOperation } from './with-faults.ts';

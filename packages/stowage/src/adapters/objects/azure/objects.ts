@@ -23,13 +23,17 @@ import {
   type Upload,
   type Uploaded,
 } from '../core/objects.ts';
-import { markedWrite } from '../core/marked-writes.ts';
-import { Uploads, type PartedUpload, type UploadService, type UploadTarget } from '../core/uploads.ts';
+import {
+  markedWrite,
+  Uploads,
+  type PartedUpload,
+  type UploadService,
+  type UploadTarget,
+} from '../core/uploads.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
-import { factsOf, pageOf } from './answers.ts';
+import { factsOf, pageOf, fromAzureError } from './errors.ts';
 import type { Connection } from './connection.ts';
-import { fromAzureError } from './errors.ts';
 import type { AzureOptions } from './options.ts';
 
 /** The most that Azure takes. */

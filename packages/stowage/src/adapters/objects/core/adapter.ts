@@ -30,10 +30,9 @@ import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
 import { Folders, type NewFolder } from './folders.ts';
 import { walkKeys } from './key-walk.ts';
 import type { Keys } from './keys.ts';
-import { hasBelow, Lookup, type FoundFile } from './lookup.ts';
+import { hasBelow, Lookup, type FoundFile, fileStat, folderStat, openObject } from './lookup.ts';
 import type { Objects } from './objects.ts';
-import { fileStat, folderStat, openObject } from './open-object.ts';
-import { finishMove, requireFree } from './transfers.ts';
+import { finishMove, requireFree } from './change.ts';
 
 /** A file whose copy was made: the source, and the copy's key and version. */
 type AfterCopy = (source: FoundFile, target: { key: string; etag: string | undefined }) => Promise<void>;

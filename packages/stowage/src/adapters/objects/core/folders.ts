@@ -12,7 +12,7 @@ import type { OperationOptions } from '../../../storage/adapter.ts';
 import { isKeyTooLong } from './keys.ts';
 import { hasBelow } from './lookup.ts';
 import type { ListedObject, ObjectFacts, Objects, ObjectToRemove } from './objects.ts';
-import { Remover } from './remove-objects.ts';
+import { Remover } from './change.ts';
 
 const COPIES_AT_ONCE = 16;
 // Where the service cannot tell versions apart, what other processes replace between the last look and the

@@ -1,16 +1,56 @@
+import { createHash } from 'node:crypto';
+import type { TemporaryUrlOptions } from '../../../storage/adapter.ts';
+import { GcsClient } from './connection.ts';
+import type { GcsOptions } from './options.ts';
 import { Spellings } from '../../support/spellings.ts';
 import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
 import { StorageDeniedError } from '../../../errors/errors.ts';
 import { ObjectStoreAdapter } from '../core/adapter.ts';
 import { createKeys, partsOf, type Keys } from '../core/keys.ts';
-import type { TemporaryUrlOptions } from '../../../storage/adapter.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
-import { GcsClient } from './client.ts';
 import { fromGcsError } from './errors.ts';
 import { GcsObjects } from './objects.ts';
-import type { GcsOptions } from './options.ts';
-import { signedUrlOf } from './signed-urls.ts';
+
+const encoded = (text: string): string =>
+  encodeURIComponent(text).replace(/[!'()*]/gu, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+
+/**
+ * A URL by which anybody reads the object for a while (V4 of the service's signatures). Undefined where the
+ * login cannot sign. With the key of a service account it costs no request; other service accounts are asked
+ * to sign, which needs the right to it.
+ */
+export const signedUrlOf = async (
+  client: GcsClient,
+  { endpoint, bucket, userProject }: GcsOptions,
+  key: string,
+  { lifetime, contentType, disposition }: TemporaryUrlOptions,
+): Promise<string | undefined> => {
+  const login = await client.login();
+  const email = await login.email();
+  if (email === undefined) return undefined;
+  const { host, origin, pathname } = new URL(endpoint);
+  const path = `${pathname.replace(/\/$/u, '')}/${[bucket, ...key.split('/')].map(encoded).join('/')}`;
+  const time = new Date().toISOString().replace(/[-:]|\.\d+/gu, '');
+  const scope = `${time.slice(0, 8)}/auto/storage/goog4_request`;
+  const query = Object.entries({
+    'X-Goog-Algorithm': 'GOOG4-RSA-SHA256',
+    'X-Goog-Credential': `${email}/${scope}`,
+    'X-Goog-Date': time,
+    'X-Goog-Expires': String(lifetime),
+    'X-Goog-SignedHeaders': 'host',
+    'response-content-disposition': disposition,
+    'response-content-type': contentType,
+    ...(userProject === undefined ? {} : { userProject }),
+  })
+    .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
+    .sort()
+    .join('&');
+  const canonical = ['GET', path, query, `host:${host}`, '', 'host', 'UNSIGNED-PAYLOAD'].join('\n');
+  const digest = createHash('sha256').update(canonical).digest('hex');
+  const signature = await login.sign(['GOOG4-RSA-SHA256', time, scope, digest].join('\n'));
+  return `${origin}${path}?${query}&X-Goog-Signature=${signature.toString('hex')}`;
+};
 
 /** An account that may not sign is not asked about it for every file. */
 const REFUSED_MS = 60_000;

@@ -1,6 +1,6 @@
 import { CorruptError, NotFoundError } from '../../../errors/errors.ts';
 import { contentTypeOf } from '../core/keys.ts';
-import type { MarkedObject } from '../core/marked-writes.ts';
+import type { MarkedObject } from '../core/uploads.ts';
 import {
   listingFailure,
   type Download,
@@ -10,8 +10,8 @@ import {
 } from '../core/objects.ts';
 import { wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
-import { factsOf, generationOf, versionOf, type ListAnswer, type Resource } from './answers.ts';
-import { jsonOf, type GcsClient } from './client.ts';
+import { factsOf, generationOf, versionOf, type ListAnswer, type Resource } from './errors.ts';
+import { jsonOf, type GcsClient } from './connection.ts';
 import type { GcsOptions } from './options.ts';
 
 /** Metadata by which a write recognises its own object after its answer was lost. */

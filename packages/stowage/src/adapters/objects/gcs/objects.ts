@@ -6,7 +6,13 @@ import {
   CorruptError,
   NotFoundError,
 } from '../../../errors/errors.ts';
-import { markedWrite } from '../core/marked-writes.ts';
+import {
+  markedWrite,
+  Uploads,
+  type PartedUpload,
+  type UploadService,
+  type UploadTarget,
+} from '../core/uploads.ts';
 import type {
   Copy,
   Download,
@@ -17,12 +23,10 @@ import type {
   Upload,
   Uploaded,
 } from '../core/objects.ts';
-import { Uploads, type PartedUpload, type UploadService, type UploadTarget } from '../core/uploads.ts';
 import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
-import { generationOf, versionOf, type Resource } from './answers.ts';
+import { generationOf, versionOf, type Resource, fromGcsError } from './errors.ts';
 import { GcsBucket, WRITE_MARK, type Attributes } from './bucket.ts';
-import { jsonOf, type GcsClient } from './client.ts';
-import { fromGcsError } from './errors.ts';
+import { jsonOf, type GcsClient } from './connection.ts';
 import type { GcsOptions } from './options.ts';
 import { ResumableUpload } from './resumable.ts';
 

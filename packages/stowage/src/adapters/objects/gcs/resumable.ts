@@ -1,8 +1,8 @@
 import { CorruptError, NotFoundError, StorageUnavailableError } from '../../../errors/errors.ts';
 import type { Part } from '../core/parts.ts';
 import type { PartedUpload } from '../core/uploads.ts';
-import { versionOf, type Resource } from './answers.ts';
-import { jsonOf, type GcsAnswer, type GcsClient, type GcsRequest } from './client.ts';
+import { versionOf, type Resource } from './errors.ts';
+import { jsonOf, type GcsAnswer, type GcsClient, type GcsRequest } from './connection.ts';
 
 type SessionPart = Part & { readonly start: number };
 

@@ -4,13 +4,12 @@ import { createKeys, type Keys } from '../core/keys.ts';
 import type { TemporaryUrlOptions } from '../../../storage/adapter.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
-import { identityOf, publicUrlOf } from './address.ts';
+import { identityOf, publicUrlOf, type S3Options } from './options.ts';
 import { Bucket } from './bucket.ts';
 import { ConditionalWrites } from './conditional-writes.ts';
 import { KnownServices } from './known-services.ts';
 import { S3Objects } from './objects.ts';
-import type { S3Options } from './options.ts';
-import { signedUrlOf } from './sdk.ts';
+import { signedUrlOf } from './connection.ts';
 
 /** A bucket of S3 or of a service that speaks like it, as a source. */
 export class S3Adapter extends ObjectStoreAdapter {

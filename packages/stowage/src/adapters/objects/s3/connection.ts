@@ -1,11 +1,113 @@
-import type { S3 } from '@aws-sdk/client-s3';
+import { createHash } from 'node:crypto';
+import type * as SdkModule from '@aws-sdk/client-s3';
+import type { GetObjectCommandInput, S3, S3ClientConfig } from '@aws-sdk/client-s3';
+import { importOptional } from '../../../errors/optional-package.ts';
+import type { Agents, KnownServices } from './known-services.ts';
+import type { S3Options } from './options.ts';
 import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
 import { StorageUnavailableError } from '../../../errors/errors.ts';
 import { Requests } from '../core/requests.ts';
-import type { Agents, KnownServices } from './known-services.ts';
 import { attemptsOf, fromS3Error, isConflict } from './errors.ts';
-import type { S3Options } from './options.ts';
-import { createClient } from './sdk.ts';
+
+/**
+ * Loads the SDK, which takes some 200 ms and 24 MB: at the first use only.
+ * @throws UnsupportedError when it is not installed
+ */
+const loadSdk = (): Promise<typeof SdkModule> =>
+  importOptional('S3 storage', '@aws-sdk/client-s3', () => import('@aws-sdk/client-s3'));
+
+/**
+ * DeleteObjects with the checksum that every service understands: `Content-MD5` in place of the SDK's own,
+ * which older ones refuse. Before signing, as the headers are signed.
+ */
+const useContentMd5 = (client: S3): void => {
+  client.middlewareStack.add(
+    (next, context) => async (args) => {
+      const request = args.request as { headers?: Record<string, string>; body?: unknown } | undefined;
+      const body = request?.body;
+      const isKnown = typeof body === 'string' || body instanceof Uint8Array;
+      if (context['commandName'] === 'DeleteObjectsCommand' && request?.headers && isKnown) {
+        for (const name of Object.keys(request.headers)) {
+          if (/^x-amz-(?:checksum-|sdk-checksum)/iu.test(name)) delete request.headers[name];
+        }
+        request.headers['content-md5'] = createHash('md5').update(body).digest('base64');
+      }
+      return next(args);
+    },
+    { step: 'build', priority: 'low', name: 'stowageContentMd5' },
+  );
+};
+
+const silent = (): void => undefined;
+
+const configOf = (options: S3Options, services: KnownServices, agents: Agents): S3ClientConfig => {
+  const { region, endpoint, forcePathStyle, maxAttempts } = options;
+  // The SDK writes into the object that it is given.
+  const credentials = options.credentials === undefined ? services.credentials : { ...options.credentials };
+  const checksums = options.checksums ?? endpoint === undefined;
+  return {
+    region,
+    maxAttempts,
+    // Services other than AWS may not understand the SDK's own checksums, some store their framing as
+    // content.
+    requestChecksumCalculation: checksums ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    // It would open connections outside of the pool.
+    expectContinueHeader: false,
+    // A variable of the environment must not lead to a service that is not AWS while its guarantees are
+    // trusted.
+    ignoreConfiguredEndpointUrls: true,
+    followRegionRedirects: endpoint === undefined,
+    // It writes to the console.
+    logger: { debug: silent, info: silent, warn: silent, error: silent },
+    requestHandler: {
+      connectionTimeout: options.connectTimeout * 1000,
+      socketTimeout: options.readTimeout * 1000,
+      httpAgent: agents.http,
+      httpsAgent: agents.https,
+    },
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
+    ...(credentials === undefined
+      ? {}
+      : { credentials: credentials as S3ClientConfig['credentials'] & object }),
+  };
+};
+
+/**
+ * A client for the bucket. Stores without keys of their own share one chain of credentials, so that many
+ * tenants do not ask for the role of the machine once each.
+ * @throws UnsupportedError where the SDK is not installed, and whatever the SDK finds wrong with the options
+ */
+export const createClient = async (
+  options: S3Options,
+  services: KnownServices,
+  agents: Agents,
+): Promise<S3> => {
+  const sdk = await loadSdk();
+  const client = new sdk.S3(configOf(options, services, agents));
+  useContentMd5(client);
+  if (options.credentials === undefined) services.credentials ??= client.config.credentials;
+  return client;
+};
+
+/**
+ * A URL by which anybody gets the object for some seconds. Sends nothing.
+ * @throws UnsupportedError where the package for it is not installed
+ */
+export const signedUrlOf = async (
+  client: S3,
+  input: GetObjectCommandInput,
+  lifetime: number,
+): Promise<string> => {
+  const { GetObjectCommand } = await loadSdk();
+  const { getSignedUrl } = await importOptional(
+    'A redirect to S3',
+    '@aws-sdk/s3-request-presigner',
+    () => import('@aws-sdk/s3-request-presigner'),
+  );
+  return getSignedUrl(client, new GetObjectCommand(input), { expiresIn: lifetime });
+};
 
 /** Sends one request. `http` carries the signal. */
 type Work<T> = (s3: S3, http: { readonly abortSignal?: AbortSignal }) => Promise<T>;

@@ -10,7 +10,7 @@ import {
 } from '../../../errors/errors.ts';
 import { PART_BYTES, type Copy } from '../core/objects.ts';
 import { partBytes } from '../core/parts.ts';
-import { requireFree } from '../core/transfers.ts';
+import { requireFree } from '../core/change.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import { passBody } from '../../remote/core/body.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
@@ -18,7 +18,7 @@ import type { Bucket } from './bucket.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
 import { haveSameMark } from './known-services.ts';
 import { attemptsOf, fromS3Error } from './errors.ts';
-import { inParts, MAX_PARTS, type SendParts } from './multipart.ts';
+import { inParts, MAX_PARTS, type SendParts } from './write.ts';
 
 const RANGES_AT_ONCE = 4;
 const RANGE_BYTES = 2 * PART_BYTES;

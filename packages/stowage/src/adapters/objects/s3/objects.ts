@@ -26,7 +26,7 @@ import type { ConditionalWrites } from './conditional-writes.ts';
 import { Copier } from './copy-object.ts';
 import { fromS3Error, statusOf } from './errors.ts';
 import type { Support } from './known-services.ts';
-import { Uploader } from './upload.ts';
+import { Uploader } from './write.ts';
 
 const NO_BATCHES: ReadonlySet<number | undefined> = new Set([400, 405, 411, 501]);
 

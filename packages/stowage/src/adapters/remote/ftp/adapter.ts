@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { spool } from '../../../storage/spool.ts';
+import { spool, consumeContent } from '../../../storage/content.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
@@ -15,7 +15,6 @@ import type { Base, Found, ListedEntry, Names } from '../paths/session.ts';
 import { type PathLocks, PathStore } from '../paths/store.ts';
 import { isElsewhere, putFile } from '../paths/write.ts';
 import type { OperationOptions, PutOptions, ReadOptions, ReadResult } from '../../../storage/adapter.ts';
-import { consumeContent } from '../../../storage/content.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { Commands } from './commands.ts';
 import { FtpConnection } from './connection.ts';

@@ -5,7 +5,7 @@ import {
   NotEmptyError,
   WrongKindError,
 } from '../../../errors/errors.ts';
-import { decomposed } from '../../support/decomposed.ts';
+import { decomposed } from '../../support/spellings.ts';
 import type { OperationOptions, RemoveFileOptions, Stat, WriteOptions } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/same-version.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';

@@ -1,4 +1,4 @@
-import { decomposed } from '../../support/decomposed.ts';
+import { decomposed } from '../../support/spellings.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
 import { AlreadyExistsError, NotFoundError } from '../../../errors/errors.ts';

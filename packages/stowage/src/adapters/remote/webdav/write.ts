@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
-import { spool } from '../../../storage/spool.ts';
+import { spool } from '../../../storage/content.ts';
 import { mimeTypeOf } from '../../../basics/content/mime-type.ts';
 import {
   AlreadyExistsError,

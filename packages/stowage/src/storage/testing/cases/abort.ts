@@ -2,8 +2,16 @@ import assert from 'node:assert/strict';
 import type { OperationOptions } from '../../adapter.ts';
 import { copyFolder, moveFolder } from '../../folders.ts';
 import { stageContent } from '../../staging.ts';
-import type { CaseContext, CaseDefinition, Theme } from '../case.ts';
-import { contentOf, entriesOf, expectReason, expectUnchanged, put } from '../expectations.ts';
+import {
+  type CaseContext,
+  type CaseDefinition,
+  type Theme,
+  contentOf,
+  entriesOf,
+  expectReason,
+  expectUnchanged,
+  put,
+} from '../case.ts';
 
 type Operation = (context: CaseContext, options: OperationOptions) => Promise<unknown>;
 

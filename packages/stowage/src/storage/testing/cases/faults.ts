@@ -8,8 +8,10 @@ import {
 import type { StorageAdapter } from '../../adapter.ts';
 import { copyFolder, moveFolder } from '../../folders.ts';
 import { placeStaged, stageContent } from '../../staging.ts';
-import type { CaseContext, CaseDefinition, Theme } from '../case.ts';
 import {
+  type CaseContext,
+  type CaseDefinition,
+  type Theme,
   contentOf,
   expectBytes,
   expectError,
@@ -18,9 +20,8 @@ import {
   makeBytes,
   put,
   snapshotOf,
-} from '../expectations.ts';
-import type { Fault } from '../faults.ts';
-import { withFaults, type OptionalOperation } from '../with-faults.ts';
+} from '../case.ts';
+import { type Fault, withFaults, type OptionalOperation } from '../with-faults.ts';
 
 const LARGE = 300_000;
 // More than are copied at the same time: the last copy begins when others are done.

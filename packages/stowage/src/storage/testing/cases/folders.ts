@@ -8,8 +8,9 @@ import {
   WrongKindError,
 } from '../../../errors/errors.ts';
 import { copyFolder, moveFolder } from '../../folders.ts';
-import type { CaseContext, Theme } from '../case.ts';
 import {
+  type CaseContext,
+  type Theme,
   entriesOf,
   expectBytes,
   expectError,
@@ -18,7 +19,7 @@ import {
   namesIn,
   put,
   snapshotOf,
-} from '../expectations.ts';
+} from '../case.ts';
 
 const RACERS = 10;
 

@@ -12,8 +12,16 @@ import { copyTree } from '../../copy-tree.ts';
 import { copyFolder, moveFolder } from '../../folders.ts';
 import { moveFileTo, moveTree } from '../../move-tree.ts';
 import type { SourcePath } from '../../source-path.ts';
-import type { CaseContext, Theme } from '../case.ts';
-import { bytesAt, expectBytes, expectError, expectReason, namesIn, put } from '../expectations.ts';
+import {
+  type CaseContext,
+  type Theme,
+  bytesAt,
+  expectBytes,
+  expectError,
+  expectReason,
+  namesIn,
+  put,
+} from '../case.ts';
 
 // More than are copied at the same time: the last copy begins when others are done.
 const FILES = 18;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { NotFoundError } from '../../../errors/errors.ts';
-import type { CaseDefinition, Theme } from '../case.ts';
-import { expectBytes, expectError, namesIn, put } from '../expectations.ts';
+import { type CaseDefinition, type Theme, expectBytes, expectError, namesIn, put } from '../case.ts';
 
 const ODD_NAMES: readonly (readonly [what: string, name: string])[] = [
   ['a space', 'two words.txt'],

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { buffer } from 'node:stream/consumers';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../../errors/errors.ts';
-import type { Theme } from '../case.ts';
-import { bytesAt, expectBytes, expectError, makeBytes, namesIn, put } from '../expectations.ts';
+import { type Theme, bytesAt, expectBytes, expectError, makeBytes, namesIn, put } from '../case.ts';
 
 const MANY = 100;
 const LARGE = 3 * 1024 * 1024 + 17;

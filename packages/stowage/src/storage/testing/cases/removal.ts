@@ -6,8 +6,7 @@ import {
   StorageDeniedError,
   WrongKindError,
 } from '../../../errors/errors.ts';
-import type { Theme } from '../case.ts';
-import { expectBytes, expectError, expectUnchanged, namesIn, put } from '../expectations.ts';
+import { type Theme, expectBytes, expectError, expectUnchanged, namesIn, put } from '../case.ts';
 
 const ROUNDS = 12;
 

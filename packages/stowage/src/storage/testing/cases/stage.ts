@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { buffer } from 'node:stream/consumers';
 import { AlreadyExistsError, StowageError, WrongKindError } from '../../../errors/errors.ts';
 import { placeStaged, stageContent } from '../../staging.ts';
-import type { Theme } from '../case.ts';
 import {
+  type Theme,
   contentOf,
   endlessContent,
   expectBytes,
@@ -15,7 +15,7 @@ import {
   namesIn,
   put,
   snapshotOf,
-} from '../expectations.ts';
+} from '../case.ts';
 
 const LARGE = 1024 * 1024 + 7;
 const RACERS = 20;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { NotFoundError } from '../../../errors/errors.ts';
-import type { Theme } from '../case.ts';
-import { expectError, makeBytes, put } from '../expectations.ts';
+import { type Theme, expectError, makeBytes, put } from '../case.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 

@@ -3,8 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AlreadyExistsError, NotFoundError, WrongKindError } from '../../../errors/errors.ts';
 import type { PutOptions, StorageAdapter } from '../../adapter.ts';
 import type { SourcePath } from '../../source-path.ts';
-import type { CaseDefinition, Theme } from '../case.ts';
-import { expectBytes, expectError, expectUnchanged, makeBytes, namesIn, put } from '../expectations.ts';
+import {
+  type CaseDefinition,
+  type Theme,
+  expectBytes,
+  expectError,
+  expectUnchanged,
+  makeBytes,
+  namesIn,
+  put,
+} from '../case.ts';
 
 const LARGE = 2 * 1024 * 1024 + 5;
 const RACERS = 10;

@@ -7,8 +7,8 @@ import {
   UnsupportedError,
   WrongKindError,
 } from '../../../errors/errors.ts';
-import type { Theme } from '../case.ts';
 import {
+  type Theme,
   contentOf,
   endlessContent,
   expectBytes,
@@ -20,7 +20,7 @@ import {
   namesIn,
   put,
   snapshotOf,
-} from '../expectations.ts';
+} from '../case.ts';
 
 const RACERS = 20;
 const LARGE = 1024 * 1024 + 3;
