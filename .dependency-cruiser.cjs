@@ -80,7 +80,7 @@ module.exports = {
       severity: 'error',
       from: { pathNot: `${SERVER}changes/` },
       to: {
-        path: `${SERVER}changes/(events|rights|lock|thumbnails|trash|store|create|relocate|transfer)\\.ts$`,
+        path: `${SERVER}changes/(events|rights|lock|thumbnails|trash|store|create|transfer)\\.ts$`,
       },
     },
     {

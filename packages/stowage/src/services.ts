@@ -1,8 +1,7 @@
 import type { ActionServices } from './actions/action.ts';
-import { LargeListings } from './actions/listing/large-listings.ts';
-import { OmittedEntries } from './actions/listing/omitted.ts';
+import { LargeListings, OmittedEntries } from './actions/listing/large-listings.ts';
 import { createNameReservations } from './changes/names.ts';
-import { createSearchCursors } from './actions/search/cursor.ts';
+import { createSearchCursors } from './actions/search/parameters.ts';
 import { createSearchSlots } from './actions/search/search-source.ts';
 import { createDocuments } from './documents/create-documents.ts';
 import { createEvents } from './operations/events/events.ts';

@@ -12,9 +12,8 @@ import type { Links } from '../view/links.ts';
 import { forBoth, type KeysByKind, type Rights } from '../view/rights.ts';
 import type { SourceViews } from '../view/source-view.ts';
 import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';
-import type { LargeListings } from './listing/large-listings.ts';
-import type { SearchCursors } from './search/cursor.ts';
-import type { OmittedEntries } from './listing/omitted.ts';
+import type { LargeListings, OmittedEntries } from './listing/large-listings.ts';
+import type { SearchCursors } from './search/parameters.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 
 /** Services shared by all requests of one connector. Each is bounded and closed with the connector. */

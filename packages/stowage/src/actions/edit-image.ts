@@ -1,15 +1,50 @@
 import * as z from 'zod';
+import { type ActionContext, defineAction } from './action.ts';
+import { extensionOf } from '../basics/content/extension.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import { requireUntaken } from '../changes/check-upload.ts';
 import { renamedFileName } from '../changes/new-name.ts';
-import { extensionOf } from '../basics/content/extension.ts';
 import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
-import { changesNothing, type Edit, MAX_RESULT_PIXELS, type PictureSize } from '../pictures/engine.ts';
 import { nameField, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
+import {
+  type Edit,
+  MAX_RESULT_PIXELS,
+  type PictureBox,
+  type PictureSize,
+  changesNothing,
+} from '../pictures/engine.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
-import { type ActionContext, defineAction } from './action.ts';
-import { fitCropBox } from './crop-box.ts';
+
+/** Clients compute boxes from a scaled view; this much over the edge is an error of rounding. */
+const TOLERANCE = 2;
+
+/** Rounds one side of a box into the picture. Undefined when it lies outside. */
+const fitSide = (
+  start: number,
+  length: number,
+  whole: number,
+): { readonly start: number; readonly length: number } | undefined => {
+  if (start >= whole || start + length - whole >= TOLERANCE) return undefined;
+  const first = Math.min(Math.round(start), whole - 1);
+  return { start: first, length: Math.max(1, Math.min(Math.round(length), whole - first)) };
+};
+
+/**
+ * The box in whole pixels: values are rounded, what passes the edge by less than 2 pixels is cut. `box` has a
+ * start of at least zero and a size above zero.
+ * @throws InvalidParametersError when the box reaches further out of the picture
+ */
+export const fitCropBox = (seen: PictureSize, box: PictureBox): PictureBox => {
+  const across = fitSide(box.x, box.width, seen.width);
+  const down = fitSide(box.y, box.height, seen.height);
+  if (!across || !down) {
+    throw new InvalidParametersError(
+      `The box must lie inside of the image of ${seen.width}x${seen.height} pixels.`,
+    );
+  }
+  return { x: across.start, y: down.start, width: across.length, height: down.length };
+};
 
 // As JSON and JavaScript write numbers. Small ones come with an exponent (`1e-7`), large ones mean nothing
 // here.

@@ -13,7 +13,7 @@ import { answerFor, responseTypeField } from './editor-answers.ts';
 import { FileTooLargeError } from '../errors/errors.ts';
 import type { EditorAnswer } from './file-answer.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
-import { uploadedItem, uploadedItemSchema } from './uploaded-item.ts';
+import { uploadedItem, uploadedItemSchema } from './file-upload.ts';
 
 const KEYS = ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'];
 

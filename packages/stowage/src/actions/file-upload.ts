@@ -1,14 +1,82 @@
 import * as z from 'zod';
-import { InvalidParametersError } from '../errors/errors.ts';
-import { pathField, sourceField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { answerFor, filesOf, responseTypeField } from './editor-answers.ts';
 import type { EditorAnswer } from './file-answer.ts';
-import type { SourceView } from '../view/source-view.ts';
+import { sourceHeader } from './listing/each-source.ts';
+import { extensionOf } from '../basics/content/extension.ts';
+import { mimeTypeOf } from '../basics/content/mime-type.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import type { Stored } from '../changes/change.ts';
+import { checkUpload } from '../changes/check-upload.ts';
+import { policyFor } from '../changes/incoming.ts';
+import { type KeptRoom, keepRoom } from '../changes/quota.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
-import { type UploadAnswer, uploadAnswer, uploadAnswerSchema } from './uploaded-item.ts';
+import { InvalidParametersError } from '../errors/errors.ts';
+import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { SourceView } from '../view/source-view.ts';
+
+/** A stored file, as answers of uploads describe it. */
+export const uploadedItemSchema = z.object({
+  source: z.string().describe('Name of the source.'),
+  path: z.string().describe('The folder, as listings write it: `/` at the root.'),
+  name: z.string().describe('The name that the file has got.'),
+  url: z
+    .string()
+    .describe('The link of the file; signed in sources that ask for it, for whom may download it.'),
+  bytes: z.number(),
+  mime: z.string().describe('Media type by the extension.'),
+  width: z.number().optional().describe('Of a picture as it is seen, where its header says so.'),
+  height: z.number().optional(),
+});
+
+export type UploadedItem = z.output<typeof uploadedItemSchema>;
+
+/** Describes a stored file. */
+export const uploadedItem = (
+  { services }: ActionContext,
+  view: SourceView,
+  { path, stat, bytes, seen }: Stored,
+): UploadedItem => {
+  const { name, path: folder } = sourceHeader(view.source, path.parent);
+  return {
+    source: name,
+    path: folder,
+    name: path.name,
+    url: services.links.to(view.stored(path, stat)),
+    bytes,
+    mime: mimeTypeOf(path.name),
+    ...seen,
+  };
+};
+
+/** What an upload answers. */
+export const uploadAnswerSchema = z.object({
+  baseurl: z.string(),
+  messages: z.array(z.string()).describe('One per file.'),
+  files: z.array(z.string()).describe('Paths relative to the root of the source.'),
+  isImages: z.array(z.boolean()).describe('Parallel to `files`.'),
+  items: z.array(uploadedItemSchema).describe('Parallel to `files`.'),
+});
+
+export type UploadAnswer = z.output<typeof uploadAnswerSchema>;
+
+/** Describes stored files, each with a message of its own. */
+export const uploadAnswer = (
+  context: ActionContext,
+  view: SourceView,
+  stored: readonly Stored[],
+  messageOf: (stored: Stored) => string,
+): UploadAnswer => {
+  const { baseurl, settings } = view.source;
+  return {
+    baseurl,
+    messages: stored.map(messageOf),
+    files: stored.map(({ path }) => path.toString()),
+    isImages: stored.map(({ path }) => settings.imageExtensions.includes(extensionOf(path.name) ?? '')),
+    items: stored.map((one) => uploadedItem(context, view, one)),
+  };
+};
 
 const parameters = z.object({
   source: sourceField,
@@ -79,3 +147,41 @@ export const fileUploadAction = defineAction({
   result: uploadAnswerSchema,
   run,
 });
+
+/** What is said of a file before its bytes come. */
+export const announcedUploadFields = z.object({
+  source: sourceField,
+  path: pathField,
+  filename: textField
+    .refine((name) => !name.includes('\0'), 'must not hold NUL')
+    .transform((name) => name.split(/[\\/]/u).at(-1) ?? ''),
+});
+
+/** Where a file will be stored when its bytes have come. */
+export interface CheckedUpload {
+  readonly source: string;
+  readonly tenant: string | undefined;
+  readonly path: SourcePath;
+  readonly filename: string;
+  /** Undefined without a quota, and for pictures of which less than was sent may be stored. */
+  readonly room: KeptRoom | undefined;
+}
+
+/**
+ * Refuses a file of which only name and size are known, as fileUpload would when its bytes have come: by
+ * rules, type, name, size, folder and quota, where room is kept for it under `id`. What depends on the
+ * content, and what may change until then, is checked by fileUpload.
+ * @throws the errors of fileUpload
+ */
+export const checkAnnounced = async (
+  context: ActionContext,
+  { source: name, path, filename }: z.output<typeof announcedUploadFields>,
+  { id, bytes }: { readonly id: string; readonly bytes: number },
+): Promise<CheckedUpload> => {
+  const view = await context.views.open(name);
+  const { source } = view;
+  const expected = await checkUpload(context, view, { folder: path, filename, bytes });
+  const isPicture = policyFor(source.settings, filename) !== undefined;
+  const room = isPicture ? undefined : await keepRoom(context, view, path.child(expected), { id, bytes });
+  return { source: source.name, tenant: source.tenant, path, filename, room };
+};

@@ -1,13 +1,17 @@
 import * as z from 'zod';
-import { InvalidParametersError, NotFoundError, WrongKindError } from '../errors/errors.ts';
-import type { Source } from '../sources/source.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { isOfStore, listingMessages, readOneOf, unreachable } from './listing/each-source.ts';
 import { listingItemSchemaWith } from './listing/item.ts';
-import type { SearchCursor } from './search/cursor.ts';
-import { foundItems, type FoundItem } from './search/found-items.ts';
-import { searchParameters, type SearchParameters } from './search/parameters.ts';
-import { SEARCH_KEY, SearchBudget, searchSource } from './search/search-source.ts';
+import { type SearchCursor, type SearchParameters, searchParameters } from './search/parameters.ts';
+import {
+  type FoundItem,
+  SEARCH_KEY,
+  SearchBudget,
+  foundItems,
+  searchSource,
+} from './search/search-source.ts';
+import { InvalidParametersError, NotFoundError, WrongKindError } from '../errors/errors.ts';
+import type { Source } from '../sources/source.ts';
 
 const itemSchema = listingItemSchemaWith({
   source: z.string().describe('Name of the source.'),

@@ -1,11 +1,10 @@
 import * as z from 'zod';
-import { sortPatiently, TimeSlice } from '../basics/concurrency/patient-sort.ts';
-import { pathField, sourceField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
-import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';
+import { listSources, listingMessages, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';
 import { flagField } from './listing/fields.ts';
-import { compareText } from './listing/order.ts';
-import { scanFolder } from './listing/page.ts';
+import { compareText, scanFolder } from './listing/page.ts';
+import { TimeSlice, sortPatiently } from '../basics/concurrency/patient-sort.ts';
+import { pathField, sourceField } from '../parameters/fields.ts';
 import type { SourceView } from '../view/source-view.ts';
 
 const parameters = z.object({

@@ -1,20 +1,19 @@
 import { constants } from 'node:buffer';
 import * as z from 'zod';
-import { carryOut } from '../changes/carry-out.ts';
+import { type ActionContext, defineAction } from './action.ts';
+import { documentOptionsField, pageSetupOf } from './document-options.ts';
+import { MadeFileAnswer } from './file-answer.ts';
+import { type UploadAnswer, uploadAnswerSchema } from './file-upload.ts';
+import { type PublicFile, type ShownEntry, entryShownAt, filesOfPublicUrl } from './public-files.ts';
+import { type DocumentTarget, saveDocument, savedNameField } from './save-document.ts';
 import { mimeTypeOf } from '../basics/content/mime-type.ts';
+import { carryOut } from '../changes/carry-out.ts';
 import type { DocumentJob, ReadOwn } from '../documents/documents.ts';
 import { AccessDeniedError, FileTooLargeError, NotFoundError } from '../errors/errors.ts';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import { type ActionContext, defineAction } from './action.ts';
-import { documentOptionsField, pageSetupOf } from './document-options.ts';
-import type { KeysByKind } from '../view/rights.ts';
-import { MadeFileAnswer } from './file-answer.ts';
 import type { Item, ViewedFile } from '../view/item.ts';
-import { type DocumentTarget, saveDocument, savedNameField } from './save-document.ts';
-import { type UploadAnswer, uploadAnswerSchema } from './uploaded-item.ts';
-import { filesOfPublicUrl, type PublicFile } from './public-url.ts';
-import { entryShownAt, type ShownEntry } from './shown-entry.ts';
+import type { KeysByKind } from '../view/rights.ts';
 
 /** What a document is made of. */
 const htmlField = textField

@@ -1,11 +1,10 @@
 import * as z from 'zod';
+import { type ActionContext, defineAction } from './action.ts';
+import { type PublicFile, entryShownAt, filesOfPublicUrl } from './public-files.ts';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
 import { addressField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { defineAction, type ActionContext } from './action.ts';
 import type { Rights } from '../view/rights.ts';
-import { filesOfPublicUrl, type PublicFile } from './public-url.ts';
-import { entryShownAt } from './shown-entry.ts';
 
 const isAllowed = (rights: Rights, path: SourcePath): boolean =>
   ['GET_LOCAL_FILE_BY_URL', 'FILES'].every((key) => rights.may(key, path, 'file'));

@@ -4,7 +4,7 @@ import { BrokenImageError, BusyError, InvalidParametersError } from '../errors/e
 import { nameField, pathField, sourceField, textField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { FileAnswer } from './file-answer.ts';
-import { safetyHeaders } from './serving/safety.ts';
+import { safetyHeaders } from './serving/delivery.ts';
 
 /**
  * Sends an image in the form of one of the source's presets, made when nobody has asked for it since the

@@ -1,4 +1,4 @@
-import { accessKeyOf, type Action } from './action.ts';
+import { type Action, accessKeyOf } from './action.ts';
 import { imageCropAction, imageResizeAction, imageRotateAction } from './edit-image.ts';
 import { fileDownloadAction } from './file-download.ts';
 import { fileUploadRemoteAction } from './file-upload-remote.ts';
@@ -12,13 +12,12 @@ import { getLocalFileByUrlAction } from './get-local-file-by-url.ts';
 import { imageLoadAction } from './image-load.ts';
 import { imageSaveAction } from './image-save.ts';
 import { imageVariantAction } from './image-variant.ts';
-import { createPermissionsAction, PROTOCOL_ONLY } from './permissions.ts';
+import { PROTOCOL_ONLY, createPermissionsAction } from './permissions.ts';
 import { fileRemoveAction, folderRemoveAction } from './remove.ts';
 import { fileRenameAction, folderRenameAction } from './rename.ts';
 import { fileCopyAction, fileMoveAction, folderCopyAction, folderMoveAction } from './transfer.ts';
 import { trashListAction } from './trash/trash-list.ts';
-import { trashEmptyAction, trashRemoveAction } from './trash/trash-remove.ts';
-import { trashRestoreAction } from './trash/trash-restore.ts';
+import { trashEmptyAction, trashRemoveAction, trashRestoreAction } from './trash/trash-remove.ts';
 
 /**
  * Actions by name. Routes, parameter checks, access keys and the interface description all come from here.

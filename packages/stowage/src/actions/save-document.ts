@@ -9,7 +9,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import { stageFile } from '../changes/incoming.ts';
 import type { ActionContext } from './action.ts';
 import { requireRoomForMore } from '../changes/quota.ts';
-import { type UploadAnswer, uploadAnswer } from './uploaded-item.ts';
+import { type UploadAnswer, uploadAnswer } from './file-upload.ts';
 
 const UNKNOWN_TYPE = mimeTypeOf('');
 

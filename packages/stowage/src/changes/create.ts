@@ -1,18 +1,65 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import { splitExtension } from '../basics/content/extension.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { foldedFor } from '../basics/content/letter-case.ts';
 import { mimeTypeOf } from '../basics/content/mime-type.ts';
-import { ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
-import type { SourceView } from '../view/source-view.ts';
-import { storeOf } from '../view/writable.ts';
+import { uploadNames } from '../basics/content/numbered-names.ts';
 import type { Create, Edit, NewContent, Passage, Stored } from './change.ts';
 import { requireUntaken } from './check-upload.ts';
 import { cleanedUpload, expectedName, pictureOf, policyFor, receiveUpload } from './incoming.ts';
-import { storeByStrategy, type WantedName } from './names.ts';
+import { type WantedName, storeByStrategy } from './names.ts';
 import { newFileName } from './new-name.ts';
 import { freeing, sizeOf } from './quota.ts';
-import { findStoredBefore } from './stored-before.ts';
 import { type UploadedFile, withFileNameIf } from './uploaded-file.ts';
+import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../errors/errors.ts';
+import type { ReadableStore, StagedFile, Stat } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { SourceView } from '../view/source-view.ts';
+import { storeOf } from '../view/writable.ts';
+
+/** Names that are looked at before the file counts as not stored. */
+const MOST_NAMES = 32;
+
+const digestOf = async (content: Readable, signal: AbortSignal): Promise<string> => {
+  const hash = createHash('sha256');
+  for await (const chunk of content as AsyncIterable<Uint8Array>) {
+    signal.throwIfAborted();
+    hash.update(chunk);
+  }
+  return hash.digest('hex');
+};
+
+/**
+ * The file that an earlier try may have stored, whose answer was lost: the first of the names that an upload
+ * gets, up to one that is free, with the same content. Reads what has the same length. @throws errors of the
+ * store
+ */
+export const findStoredBefore = async (
+  { storage, signal }: { readonly storage: ReadableStore; readonly signal: AbortSignal },
+  wanted: SourcePath,
+  staged: StagedFile,
+): Promise<{ readonly path: SourcePath; readonly stat: Stat } | undefined> => {
+  const names = uploadNames(wanted.name);
+  let digest: string | undefined;
+  for (let number = 0; number < MOST_NAMES; number += 1) {
+    const path = wanted.parent.child(names.at(number));
+    try {
+      const { stat, stream } = await storage.read(path, { signal });
+      if (stat.size !== undefined && stat.size !== staged.size) {
+        stream.destroy();
+        continue;
+      }
+      const found = await digestOf(stream, signal);
+      digest ??= await digestOf(staged.open(), signal);
+      if (found === digest) return { path, stat };
+    } catch (error) {
+      if (error instanceof NotFoundError) return undefined;
+      if (!(error instanceof WrongKindError || error instanceof ChangedMeanwhileError)) throw error;
+    }
+  }
+  return undefined;
+};
 
 /** A file that passed every check, with the name that it is to get. */
 interface Planned extends NewContent {

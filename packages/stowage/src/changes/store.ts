@@ -1,19 +1,18 @@
 import { Readable } from 'node:stream';
 import { createLimiter } from '../basics/concurrency/limiter.ts';
 import { fileCopyNames, folderCopyNames } from '../basics/content/numbered-names.ts';
+import type { EmptyTrash, MakeFolder, Passage, Put, Remove, Stage, Stored, Transfer } from './change.ts';
+import { storeEdit, storeFiles } from './create.ts';
+import { searchIn, takeFreeName } from './names.ts';
+import { sizeOf } from './quota.ts';
+import { requireContents, requireRights } from './rights.ts';
+import { relocate, transferAcross } from './transfer.ts';
 import { AlreadyExistsError, ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
 import type { Stat } from '../storage/adapter.ts';
 import { copyFolder } from '../storage/folders.ts';
 import { isSameVersion } from '../storage/same-version.ts';
 import { placeStaged, stageContent } from '../storage/staging.ts';
 import { storeOf } from '../view/writable.ts';
-import type { EmptyTrash, MakeFolder, Passage, Put, Remove, Stage, Stored, Transfer } from './change.ts';
-import { storeEdit, storeFiles } from './create.ts';
-import { searchIn, takeFreeName } from './names.ts';
-import { sizeOf } from './quota.ts';
-import { relocate } from './relocate.ts';
-import { requireContents, requireRights } from './rights.ts';
-import { transferAcross } from './transfer.ts';
 
 const AT_ONCE = 8;
 

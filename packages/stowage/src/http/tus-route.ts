@@ -1,4 +1,4 @@
-import { announcedUploadFields, checkAnnounced } from '../actions/announced-upload.ts';
+import { announcedUploadFields, checkAnnounced } from '../actions/file-upload.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { InternalError, MethodNotAllowedError } from '../errors/errors.ts';
 import { parseParameters, textBoundsOf } from '../parameters/fields.ts';

@@ -1,4 +1,7 @@
 import { Readable } from 'node:stream';
+import { FileAnswer, type HandedOverAnswer } from '../file-answer.ts';
+import { entryShownBy } from '../public-files.ts';
+import { handOver, isShownInline, safetyHeaders } from './delivery.ts';
 import { contentDisposition } from '../../basics/content/content-disposition.ts';
 import { mimeTypeOf } from '../../basics/content/mime-type.ts';
 import {
@@ -15,10 +18,6 @@ import type { ViewedFile } from '../../view/item.ts';
 import type { Links } from '../../view/links.ts';
 import { FILE_KEYS, VARIANT_KEYS } from '../../view/rights.ts';
 import type { SourceView } from '../../view/source-view.ts';
-import { FileAnswer, type HandedOverAnswer } from '../file-answer.ts';
-import { entryShownBy } from '../shown-entry.ts';
-import { handOver } from './delivery.ts';
-import { isShownInline, safetyHeaders } from './safety.ts';
 
 /** A request for a file itself, not for an action. */
 export interface ServingRequest {

@@ -1,13 +1,12 @@
+import type { ActionContext } from '../action.ts';
+import { FileAnswer } from '../file-answer.ts';
+import { PlannedEntries, PortableNames } from './portable-names.ts';
+import { zipBatches } from './zip-batches.ts';
+import { type ZipBatch, ZipStream } from './zip-stream.ts';
 import { ArchiveLimitError } from '../../errors/errors.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { ActionContext } from '../action.ts';
-import { FileAnswer } from '../file-answer.ts';
 import type { SourceView } from '../../view/source-view.ts';
-import { PlannedEntries } from './planned-entries.ts';
-import { PortableNames } from './portable-names.ts';
-import { zipBatches } from './zip-batches.ts';
-import { ZipStream, type ZipBatch } from './zip-stream.ts';
 
 const KEY = 'FILE_DOWNLOAD';
 /** Items of one folder that are sent together. */

@@ -1,10 +1,9 @@
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import type { PlannedEntries, PlannedEntry, PortableNames } from './portable-names.ts';
+import type { OpenedFile, WholeFile, ZipBatch, ZipEntry } from './zip-stream.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { ReadResult, ReusedMemory, SourceView } from '../../view/source-view.ts';
-import type { PlannedEntries, PlannedEntry } from './planned-entries.ts';
-import type { PortableNames } from './portable-names.ts';
-import type { OpenedFile, WholeFile, ZipBatch, ZipEntry } from './zip-stream.ts';
 
 /** Smaller files are read whole. */
 const SMALL_BYTES = 256 * 1024;
