@@ -157,6 +157,14 @@ describe('a document that may not be saved', () => {
     ]);
   });
 
+  it('under another name of the host needs the rights of the action there', async () => {
+    const beforeEvent = ({ type }: ServiceEvent) => (type === 'file.created' ? 'b.docx' : undefined);
+    const accessControl = [{ path: '/b.docx', GENERATE_DOCX: false }];
+    const service = await startService({ accessControl }, { beforeEvent });
+    expect((await save(service)).status).toBe(403);
+    expect(await service.source('files').paths()).toEqual([]);
+  });
+
   it('is a change: not for HEAD, nor for pages of other sites', async () => {
     const service = await startService({ refuseCrossSite: true });
     const ask = async (method: string, query: string): Promise<number> =>

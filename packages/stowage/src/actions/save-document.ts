@@ -63,7 +63,7 @@ export const saveDocument = async (
       open: view,
       path,
       files: [file],
-      keys: ['FILE_UPLOAD'],
+      keys,
       isForm: true,
     });
     return uploadAnswer(context, view, stored, (one) => `The document "${one.path.name}" was saved.`);

@@ -4,7 +4,7 @@ import type { Logger } from '../basics/log/logger.ts';
 import type { SourceConfig } from '../config/types.ts';
 import { UnsupportedError } from '../errors/errors.ts';
 import { servedBelow } from './own-address.ts';
-import type { Source, SourceSet } from './source.ts';
+import type { Source, SourceGroup, SourceSet } from './source.ts';
 import { fingerprintOf } from './tenants.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { type StoreLocation, containsLocation } from '../storage/location.ts';
@@ -20,12 +20,6 @@ export interface SourceDependencies {
   readonly tenant?: string | undefined;
   /** @see StorageFactoryContext.sweeps */
   readonly sweeps?: boolean | undefined;
-}
-
-/** Sources that live and are closed together: those of the configuration, or those of one tenant. */
-export interface SourceGroup extends SourceSet {
-  /** Closes every store that was opened. Failures are logged, never thrown. */
-  close(): Promise<void>;
 }
 
 /** A store that is made at its first use. A failed attempt is not remembered: the next use tries again. */

@@ -35,3 +35,9 @@ export interface SourceSet {
   /** The source with this key or name, else undefined. */
   find(name: string): Source | undefined;
 }
+
+/** Sources that live and are closed together: those of the configuration, or those of one tenant. */
+export interface SourceGroup extends SourceSet {
+  /** Closes every store that was opened. Failures are logged, never thrown. */
+  close(): Promise<void>;
+}

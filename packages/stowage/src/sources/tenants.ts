@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
 import { type PlainObject, isPlainObject } from '../config/values.ts';
-import type { SourceGroup } from './source-group.ts';
-import type { SourceSet } from './source.ts';
+import type { SourceGroup, SourceSet } from './source.ts';
 
 /** Settings of more parts are compared in no other way than by building their sources anew. */
 const MOST_PARTS = 1_000_000;

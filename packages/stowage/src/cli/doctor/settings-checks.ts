@@ -4,7 +4,8 @@ import { type CheckedConfiguration, UNGUARDED } from '../../checked-configuratio
 import { isPlainObject, type PlainObject, without } from '../../config/values.ts';
 import type { ServiceDefinition } from '../../app.ts';
 import { openActions } from '../../open-actions.ts';
-import { type SourceGroup, overlapsOf } from '../../sources/source-group.ts';
+import { overlapsOf } from '../../sources/source-group.ts';
+import type { SourceGroup } from '../../sources/source.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { Findings } from './finding.ts';
 import { type Connector, createConnector } from '../../connector.ts';
