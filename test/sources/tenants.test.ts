@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createApp, type Logger } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { TenantCache } from '#internals';
-import type { SourceGroup } from '../../packages/stowage/dist/sources/source-group.js';
+import type { SourceGroup } from '../../packages/stowage/dist/sources/source.js';
 
 interface Probe extends SourceGroup {
   closed: number;
