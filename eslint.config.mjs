@@ -115,10 +115,10 @@ export default tseslint.config(
         {
           patterns: [
             {
-              regex: '^[./]+/dist/',
+              regex: '^[./]+/dist/(?!internals\\.js$)',
               allowTypeImports: true,
               message:
-                "Import 'stowage', or what packages/stowage/src/internals.ts names from '#internals': modules are bundled.",
+                "Import 'stowage', or what packages/stowage/src/internals.ts names, from '#internals' (from tools by its path): modules are bundled.",
             },
           ],
         },

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openFtpAdapter, parseFtpOptions } from '#internals';
+import { openFtpAdapter, parseFtpOptions } from '../../packages/stowage/dist/internals.js';
 import type { FtpAdapter } from '../../packages/stowage/dist/adapters/remote/ftp/adapter.js';
 import { freePort } from './server-processes.ts';
 import { login, startProftpd } from './proftpd.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openSftpAdapter, parseSftpOptions } from '#internals';
+import { openSftpAdapter, parseSftpOptions } from '../../packages/stowage/dist/internals.js';
 import type { SftpAdapter } from '../../packages/stowage/dist/adapters/remote/sftp/adapter.js';
 import { freePort } from './server-processes.ts';
 import { makeBase, ownedByRunner, runner, startProgram, type RunningServer } from './programs.ts';

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openWebdavAdapter, parseWebdavOptions } from '#internals';
+import { openWebdavAdapter, parseWebdavOptions } from '../../packages/stowage/dist/internals.js';
 import type { WebdavAdapter } from '../../packages/stowage/dist/adapters/remote/webdav/adapter.js';
 import { endProcess, freePort, startServer } from './server-processes.ts';
 

@@ -60,7 +60,7 @@ const remote = <Options>(row: RemoteRow<Options>): AdapterRow => ({
 
 /**
  * Every adapter of this package by its name in `storageAdapter`, in the order in which they are documented. A
- * further one is a folder, its name in storage/register.ts, a row here, and the type of its options in
+ * further one is a folder, its name in storage/registry.ts, a row here, and the type of its options in
  * config/types.ts; the compiler asks for the row.
  */
 export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
