@@ -33,8 +33,12 @@ const start = async () => {
     root,
     adapter,
     stage: (content: Readable, signal?: AbortSignal) => stageInMemory(adapter, content, { signal }),
-    /** What lies on the disk, names or not. */
-    stored: () => readdir(root),
+    /** What lies on the disk, under a name or without one. */
+    stored: async () => {
+      const names = await readdir(root, { recursive: true });
+      // The temporary folder of the process itself holds nothing.
+      return names.filter((name) => !/^\.stowage-tmp(?:\/[^/]+)?$/u.test(name));
+    },
   };
 };
 

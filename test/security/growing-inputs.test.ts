@@ -96,8 +96,10 @@ describe('twice the input is not four times the work', () => {
 
   const thread = new ConverterThread(512);
   afterAll(() => thread.end());
-  it.each(Object.entries(htmlShapes))('a page that becomes a document: %s', async (_name, shape) => {
-    await expectLinear(shape, 128 * KB, (page) =>
+  it.each(Object.entries(htmlShapes))('a page that becomes a document: %s', async (name, shape) => {
+    // One attribute of this length makes the heap of the thread grow once, which below is most of the time.
+    const bytes = name === 'a style that does not end' ? 512 * KB : 128 * KB;
+    await expectLinear(shape, bytes, (page) =>
       thread.convert(page.toString(), {}, () => Promise.resolve(undefined)),
     );
   });

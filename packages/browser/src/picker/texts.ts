@@ -1,12 +1,124 @@
+import type { Sorting } from './listing.ts';
 import english from './texts/en.json' with { type: 'json' };
-
-/** The texts of one language. A text about a number has the plural forms of its language. */
-export type Texts = typeof english;
 
 /** Forms by the plural categories of the language; `other` is always there. */
 export type Plural = Readonly<Partial<Record<Intl.LDMLPluralRule, string>>> & { readonly other: string };
 
-export const englishTexts: Texts = english;
+/** The texts of one language. Names in braces stand for values; texts about a number have the plural forms of their language. */
+export interface Texts {
+  readonly locale: string;
+  readonly direction: 'ltr' | 'rtl';
+  readonly title: string;
+  readonly close: string;
+  readonly cancel: string;
+  readonly ok: string;
+  readonly insert: Plural;
+  readonly folders: string;
+  readonly showFolders: string;
+  readonly location: string;
+  readonly tools: string;
+  readonly content: string;
+  readonly upload: string;
+  readonly uploadTo: string;
+  readonly moveHere: string;
+  readonly newFolder: string;
+  readonly newFolderName: string;
+  readonly rename: string;
+  readonly newName: string;
+  readonly move: string;
+  readonly copy: string;
+  readonly moveTo: Plural;
+  readonly copyTo: Plural;
+  readonly choose: string;
+  readonly remove: string;
+  readonly removeQuestion: Plural;
+  readonly removeFinal: string;
+  readonly download: string;
+  readonly edit: string;
+  readonly open: string;
+  readonly details: string;
+  readonly more: string;
+  readonly view: string;
+  readonly tiles: string;
+  readonly list: string;
+  readonly sort: string;
+  readonly sorts: Readonly<Record<Sorting, string>>;
+  readonly name: string;
+  readonly size: string;
+  readonly changed: string;
+  readonly dimensions: string;
+  readonly type: string;
+  readonly folder: string;
+  readonly up: string;
+  readonly search: string;
+  readonly endSearch: string;
+  readonly found: Plural;
+  readonly foundSoFar: Plural;
+  readonly nothingFound: string;
+  readonly loading: string;
+  readonly items: Plural;
+  readonly selected: Plural;
+  readonly empty: string;
+  readonly emptyUpload: string;
+  readonly tryAgain: string;
+  readonly unreachable: string;
+  readonly answered: string;
+  readonly noAnswer: string;
+  readonly offline: string;
+  readonly uploads: string;
+  readonly uploading: string;
+  readonly storing: string;
+  readonly uploaded: Plural;
+  readonly uploadFailed: string;
+  readonly uploadCancelled: string;
+  readonly uploadStopped: string;
+  readonly cancelUpload: string;
+  readonly tooLarge: string;
+  readonly wrongType: string;
+  readonly noRoom: string;
+  readonly undo: string;
+  readonly undone: string;
+  readonly renamed: string;
+  readonly removed: Plural;
+  readonly moved: Plural;
+  readonly copied: Plural;
+  readonly someFailed: string;
+  readonly created: string;
+  readonly paste: string;
+  readonly cut: Plural;
+  readonly taken: Plural;
+  readonly trash: string;
+  readonly trashOf: string;
+  readonly showMore: string;
+  readonly trashEmpty: string;
+  readonly emptyTrash: string;
+  readonly emptyTrashQuestion: string;
+  readonly emptied: Plural;
+  readonly restore: string;
+  readonly restored: string;
+  readonly erase: string;
+  readonly eraseQuestion: string;
+  readonly erased: string;
+  readonly earlier: string;
+  readonly wasIn: string;
+  readonly removedAt: string;
+  readonly editTitle: string;
+  readonly crop: string;
+  readonly resize: string;
+  readonly turnLeft: string;
+  readonly turnRight: string;
+  readonly left: string;
+  readonly top: string;
+  readonly width: string;
+  readonly height: string;
+  readonly cropArea: string;
+  readonly save: string;
+  readonly saveAs: string;
+  readonly imageChanged: string;
+  readonly imageSaved: string;
+}
+
+export const englishTexts: Texts = { ...english, direction: 'ltr' };
 
 /** Puts values in the place of `{names}`. Names are isolated: their direction may be another one than that of the text. */
 export const fill = (text: string, values: Readonly<Record<string, string | number>>): string =>

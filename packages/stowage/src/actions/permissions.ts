@@ -8,8 +8,15 @@ import { trashPolicyOf } from '../view/trashed.ts';
 import { usageOf } from '../changes/quota.ts';
 import { MAX_FORM_PARTS } from '../changes/uploaded-file.ts';
 
-/** Actions that the protocol reports, and that do not exist here: rules about them count. */
-export const PROTOCOL_ONLY: readonly string[] = ['folderTree'];
+/**
+ * What the protocol reports, in its order. All other actions follow by themselves. What does not exist here is reported
+ * all the same: rules about it count.
+ */
+export const PROTOCOL: readonly string[] = [
+  ...['files', 'fileMove', 'fileCopy', 'fileUpload', 'fileUploadRemote', 'fileRemove', 'fileRename'],
+  ...['fileDownload', 'folders', 'folderMove', 'folderCopy', 'folderCreate', 'folderRemove', 'folderRename'],
+  ...['folderTree', 'imageResize', 'imageCrop', 'imageSave', 'imageLoad', 'generatePdf', 'generateDocx'],
+];
 
 /** The permissions of a role in a folder: `allowFiles`, `allowFileMove` and so on. */
 type Permissions = Readonly<Record<string, boolean>>;
@@ -30,9 +37,10 @@ interface Reported {
  * (`fileMove` moves folders too). Made once: this is the answer that clients ask for most.
  */
 const reportsOf = (actions: readonly Action[]): readonly Reported[] => {
-  const others = PROTOCOL_ONLY.map((name) => ({ name, keys: forBoth(accessKeyOf(name)), ofShown: false }));
-  const reported = actions.filter(({ isReported = true }) => isReported);
-  return [...reported, ...others].map(({ name, keys, ofShown = false }) => {
+  const known = new Map(actions.filter(({ isReported = true }) => isReported).map((one) => [one.name, one]));
+  const names = new Set([...PROTOCOL, ...known.keys()]);
+  return [...names].map((name) => {
+    const { keys, ofShown = false } = known.get(name) ?? { keys: forBoth(accessKeyOf(name)) };
     const flag = `allow${name.charAt(0).toUpperCase()}${name.slice(1)}`;
     const key = accessKeyOf(name);
     return {

@@ -12,7 +12,7 @@ import { getLocalFileByUrlAction } from './get-local-file-by-url.ts';
 import { imageLoadAction } from './image-load.ts';
 import { imageSaveAction } from './image-save.ts';
 import { imageVariantAction } from './image-variant.ts';
-import { PROTOCOL_ONLY, createPermissionsAction } from './permissions.ts';
+import { PROTOCOL, createPermissionsAction } from './permissions.ts';
 import { fileRemoveAction, folderRemoveAction } from './remove.ts';
 import { fileRenameAction, folderRenameAction } from './rename.ts';
 import { fileCopyAction, fileMoveAction, folderCopyAction, folderMoveAction } from './transfer.ts';
@@ -74,7 +74,7 @@ interface StandIns {
  * changes covers every action that ever changes something.
  */
 export const ruleKeysOf = (actions: Actions): ReadonlyMap<string, StandIns> => {
-  const names = new Set([...PROTOCOL_ONLY, ...actions.keys()]);
+  const names = new Set([...PROTOCOL, ...actions.keys()]);
   const keys = [...names].map((name): [string, StandIns] => {
     const key = accessKeyOf(name);
     const { changes = false, follows } = actions.get(name) ?? {};

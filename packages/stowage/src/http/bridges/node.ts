@@ -120,7 +120,13 @@ const writeBody = async (
 ): Promise<void> => {
   response.setTimeout(stallMs, () => response.destroy());
   if (body instanceof Readable) {
-    await pipeline(body, response, { end });
+    // A pipeline cannot tell it from a client that has left.
+    const onClose = (): void => {
+      if (response.writableFinished && !body.readableEnded)
+        body.destroy(new Error('the host has ended the answer'));
+    };
+    response.once('close', onClose);
+    await pipeline(body, response, { end }).finally(() => response.off('close', onClose));
   } else if (end) response.end(body);
   else if (body === undefined) response.flushHeaders();
   else response.write(body);
