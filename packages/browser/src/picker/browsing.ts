@@ -1,6 +1,7 @@
 import type { Frame } from './frame.ts';
 import type { Grid } from './grid.ts';
-import { FolderListing, type Listing, type ListingEvents, SearchListing, type Sorting } from './listing.ts';
+import { FolderListing, type Listing, type ListingEvents, SearchListing } from './listing.ts';
+import type { Sorting } from './sorting.ts';
 import type { Notices } from './notices.ts';
 import type { PickerOptions } from './options.ts';
 import type { View } from './rows.ts';

@@ -1,15 +1,5 @@
 import { type Entry, type Folder, isAbort, type ListedSource, type Service } from './service.ts';
-
-/** The orders that listings know. */
-export const sortings = [
-  'name-asc',
-  'name-desc',
-  'changed-desc',
-  'changed-asc',
-  'size-desc',
-  'size-asc',
-] as const;
-export type Sorting = (typeof sortings)[number];
+import type { Sorting } from './sorting.ts';
 
 /** What a listing shows. */
 export interface Wish {

@@ -1,4 +1,4 @@
-import type { Sorting } from './listing.ts';
+import type { Sorting } from './sorting.ts';
 import english from './texts/en.json' with { type: 'json' };
 
 /** Forms by the plural categories of the language; `other` is always there. */

@@ -1,6 +1,6 @@
 import { h, type IconName, iconButton, roveFocus } from './dom.ts';
 
-import { type Sorting, sortings } from './listing.ts';
+import { type Sorting, sortings } from './sorting.ts';
 import type { View } from './rows.ts';
 import type { Entry, Rights } from './service.ts';
 import type { Texts } from './texts.ts';
