@@ -5,12 +5,17 @@ import { englishTexts } from './texts.ts';
 
 const NAME = 'stowage-picker';
 
+/** Servers that render pages import this too; there nothing is defined. */
+const Base =
+  (globalThis as { readonly HTMLElement?: typeof HTMLElement }).HTMLElement ??
+  (class {} as typeof HTMLElement);
+
 /**
  * `<stowage-picker url="/connector">`: the files of a connector in a page. Attributes: `url`, `sources` (names with
  * commas), `types="image"`, `several`, `theme` (`light` or `dark`; that of the system when absent). What
  * attributes cannot say, such as headers, is given by `options`. It fires `pick` with `detail.files`, and `cancel`.
  */
-export class StowagePicker extends HTMLElement {
+export class StowagePicker extends Base {
   static readonly observedAttributes = ['url', 'sources', 'types', 'several'];
   readonly #root = this.attachShadow({ mode: 'open', delegatesFocus: true });
   #picker: Picker | undefined;
