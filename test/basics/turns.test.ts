@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createTurns } from '#internals';
+import { createYieldToLoop } from '#internals';
 
 it('turns of the event loop go to one after the other, in order', async () => {
-  const turns = createTurns();
+  const turns = createYieldToLoop();
   const served: number[] = [];
   const all = Array.from({ length: 5 }, async (_, index) => {
     await turns();

@@ -129,7 +129,7 @@ describe('quota', () => {
         list: { value: list },
         makeFolder: { value: storage.makeFolder.bind(storage) },
       });
-      const quotas = createQuotas(createEmbeddedState('').documents, silent);
+      const quotas = createQuotas(createEmbeddedState('').records, silent);
       const limits = { bytes: 1000 };
       const none = { derivedName: undefined, ignores: () => false, hold: () => () => undefined };
       const target = { key: 'files', storage: held, limits, ...none };
@@ -195,7 +195,7 @@ describe('quota', () => {
         throw new Error('the store has failed');
       }
     });
-    const quotas = createQuotas(createEmbeddedState('').documents, silent);
+    const quotas = createQuotas(createEmbeddedState('').records, silent);
     const stored: number[] = [];
     const need = { bytes: 500, files: 1 };
     for (let round = 0; round < 2; round += 1) {
@@ -224,7 +224,7 @@ describe('quota', () => {
     const old = folder.child('old.txt');
     await storage.makeFolder(folder);
     await storage.write(old, Readable.from([text(40)]));
-    const quotas = createQuotas(createEmbeddedState('').documents, silent);
+    const quotas = createQuotas(createEmbeddedState('').records, silent);
     const target = { ...targetOf(storage), limits: { bytes: 5000 } };
     expect(await quotas.usage(target, unending)).toEqual({ bytes: 990, files: 3 });
     await quotas.forget('files');

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createRemoteFetcher, createSilentLogger } from '#internals';
-import type { HostAddress } from '../../packages/stowage/dist/basics/network/remote.js';
+import type { HostAddress } from '../../packages/stowage/dist/basics/network/checked-request.js';
 import { startCanary, startSite, type Canary, type Site } from '../network/loopback.ts';
 
 const limits = { maxBytes: 1024, timeoutMs: 2000 };

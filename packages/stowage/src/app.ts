@@ -10,7 +10,7 @@ import type { Logger } from './basics/log/logger.ts';
 import type { Router } from './router.ts';
 import { readVersion } from './version.ts';
 
-export type AppOptions = Omit<ConnectorOptions, 'version' | 'isMounted' | 'onlyLooks'>;
+export type AppOptions = Omit<ConnectorOptions, 'version' | 'isMounted' | 'isInspection'>;
 
 /** What a module for `stowage serve --config` may export instead of a configuration alone. */
 export interface ServiceDefinition {

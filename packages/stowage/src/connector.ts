@@ -12,12 +12,12 @@ import { createPipeline } from './http/pipeline.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createClientNames } from './http/client-address.ts';
 import { createStderrLogger, type Logger } from './basics/log/logger.ts';
-import { createRedactingLogger } from './basics/log/redaction.ts';
+import { createRedactingLogger } from './basics/log/logger.ts';
 import { createSourceGroup, openAtStart, unavailableIn } from './sources/source-group.ts';
 import type { SourceGroup } from './sources/source.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
 import { createMemoryStaging, stageContent } from './storage/staging.ts';
-import { closeInOrder, createServices, settingsToLook } from './services.ts';
+import { closeInOrder, createServices, inspectionSettings } from './services.ts';
 import { createState } from './operations/state/create-state.ts';
 import type { StorageFactory } from './storage/registry.ts';
 import { createResumableUploads } from './http/tus/resumable-uploads.ts';
@@ -41,7 +41,7 @@ export interface ConnectorOptions {
    * True: it answers, and does nothing by itself. It sends no webhook, keeps nothing anywhere, and leaves
    * what dead processes have left where it is.
    */
-  readonly onlyLooks?: boolean | undefined;
+  readonly isInspection?: boolean | undefined;
 }
 
 /** The core: a request in, a response out. Knows no framework; owns its caches, pools and stores. */
@@ -114,14 +114,14 @@ export const createConnector = <Native>(
 ): Connector => {
   // Only the host knows the type of `native`.
   const hooks = given as ConnectorHooks;
-  const { logger = createStderrLogger(), onlyLooks = false } = options;
+  const { logger = createStderrLogger(), isInspection = false } = options;
   const log = createRedactingLogger(logger);
   const checked = prepare(input, hooks, options.storageAdapters);
   const { config, factories, actions, ruleKeys } = logConfiguration(checked, log);
-  const settings = onlyLooks ? settingsToLook(config.settings) : config.settings;
+  const settings = isInspection ? inspectionSettings(config.settings) : config.settings;
 
-  const statics = createSourceGroup(config.sources, { factories, log, sweeps: !onlyLooks });
-  if (!onlyLooks) void openAtStart(statics, log);
+  const statics = createSourceGroup(config.sources, { factories, log, sweeps: !isInspection });
+  if (!isInspection) void openAtStart(statics, log);
   const tenants = createTenantCache(settings, log);
   const rulesFor = createRulesFor(hooks, ruleKeys, compileRules(settings.accessControl, ruleKeys), log);
   const { state, redis } = createState(settings, log);

@@ -7,7 +7,7 @@ import type { UrlFor } from './view/links.ts';
 import type { Handle } from './http/message.ts';
 
 /** How a connector is mounted. */
-export interface RouterOptions extends Omit<ConnectorOptions, 'version' | 'isMounted' | 'onlyLooks'> {
+export interface RouterOptions extends Omit<ConnectorOptions, 'version' | 'isMounted' | 'isInspection'> {
   /**
    * The prefix that the connector is mounted below: `/api/connector`. Mounts of Express and prefixes of
    * Fastify give it by themselves; elsewhere it may still stand in the URL, and without this option the last

@@ -4,15 +4,14 @@ import { createNameReservations } from './changes/names.ts';
 import { createSearchCursors } from './actions/search/parameters.ts';
 import { createSearchSlots } from './actions/search/search-source.ts';
 import { createDocuments } from './documents/create-documents.ts';
-import { createEvents } from './operations/events/events.ts';
-import { createSinks } from './operations/events/sinks.ts';
-import { createTurns } from './basics/concurrency/turns.ts';
+import { createEvents, createSinks } from './operations/events/events.ts';
+import { createYieldToLoop } from './basics/concurrency/time-slice.ts';
 import { fromHook } from './http/request-scope.ts';
 import { createThumbnails } from './pictures/kept/create-thumbnails.ts';
 import { createImageEditor, createImagePool } from './pictures/image-editor.ts';
 import { createPictureSizes } from './pictures/kept/sizes.ts';
 import { createQuotas } from './operations/quotas/quotas.ts';
-import { createRemoteFetcher } from './basics/network/fetcher.ts';
+import { createRemoteFetcher } from './basics/network/remote.ts';
 import { createLocationLocks } from './storage/location-locks.ts';
 import type { State } from './operations/state/state.ts';
 import { createTrashKeeper } from './storage/trash/keeper.ts';
@@ -31,7 +30,7 @@ export const createServices = (
 ): ActionServices => {
   const remote = createRemoteFetcher({ log });
   const locations = createLocationLocks();
-  const quotas = createQuotas(state.documents, log);
+  const quotas = createQuotas(state.records, log);
   const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
   const pictureSizes = createPictureSizes(pool);
   const thumbnails = createThumbnails({ log, pool, sizes: pictureSizes, svgGenerator: hooks.svgGenerator });
@@ -53,7 +52,7 @@ export const createServices = (
     largeListings: new LargeListings(),
     searchCursors: createSearchCursors(settings.signingSecret ?? []),
     searches: createSearchSlots(),
-    turns: createTurns(),
+    yieldToLoop: createYieldToLoop(),
     omittedEntries: new OmittedEntries(),
     remote,
     documents: createDocuments({ remote, log, browser: { ...readBrowser(), ...settings.documents } }),
@@ -64,7 +63,7 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** First what still stores something, then who is told of it, then what it is stored in. */
+/** Closes uploads first, then event sinks, then shared state, then stores. */
 export const closeInOrder = async (
   { thumbnails, trash, quotas, events, documents }: ActionServices,
   storing: readonly (Closable | undefined)[],
@@ -78,8 +77,8 @@ export const closeInOrder = async (
   await Promise.all([...stores, documents].map((one) => one.close()));
 };
 
-/** The settings of a connector that only looks: nothing of them is sent, counted or kept anywhere. */
-export const settingsToLook = (settings: ConnectorConfig['settings']): ConnectorConfig['settings'] => ({
+/** The settings of an inspection: nothing of them is sent, counted or kept anywhere. */
+export const inspectionSettings = (settings: ConnectorConfig['settings']): ConnectorConfig['settings'] => ({
   ...settings,
   audit: undefined,
   webhooks: [],

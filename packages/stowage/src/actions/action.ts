@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { ChangeContext, ChangeServices } from '../changes/context.ts';
 import type { Slots } from '../basics/concurrency/slots.ts';
-import type { Turns } from '../basics/concurrency/turns.ts';
 import type { DocumentMaker } from '../documents/documents.ts';
+import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
 import type { PictureSizes } from '../pictures/kept/sizes.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import type { RemoteFetcher } from '../basics/network/remote.ts';
@@ -25,7 +25,7 @@ export interface ActionServices extends ChangeServices {
   readonly searches: Slots;
   readonly searchCursors: SearchCursors;
   /** For long work that many requests may do at the same time. */
-  readonly turns: Turns;
+  readonly yieldToLoop: YieldToLoop;
   readonly omittedEntries: OmittedEntries;
   /** The only way to fetch what users name. */
   readonly remote: RemoteFetcher;

@@ -3,7 +3,7 @@ import { carryOut } from '../changes/carry-out.ts';
 import { checkUpload } from '../changes/check-upload.ts';
 import { extensionOf } from '../basics/content/extension.ts';
 import { addressField, pathField, sourceField } from '../parameters/fields.ts';
-import { remoteFileName } from '../basics/network/remote-file-name.ts';
+import { remoteFileName } from '../basics/network/target.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { stageFile } from '../changes/incoming.ts';
 import { forBoth } from '../view/rights.ts';

@@ -3,7 +3,7 @@ import { type ActionContext, defineAction } from './action.ts';
 import { listSources, listingMessages, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';
 import { flagField } from './listing/fields.ts';
 import { compareText, scanFolder } from './listing/page.ts';
-import { TimeSlice, sortPatiently } from '../basics/concurrency/patient-sort.ts';
+import { TimeSlice, sortPatiently } from '../basics/concurrency/time-slice.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import type { SourceView } from '../view/source-view.ts';
 

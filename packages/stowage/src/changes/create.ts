@@ -4,7 +4,7 @@ import { splitExtension } from '../basics/content/extension.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { foldedFor } from '../basics/content/letter-case.ts';
 import { mimeTypeOf } from '../basics/content/mime-type.ts';
-import { uploadNames } from '../basics/content/numbered-names.ts';
+import { uploadNames } from '../basics/content/file-name.ts';
 import type { Create, Edit, NewContent, Passage, Stored } from './change.ts';
 import { requireUntaken } from './check-upload.ts';
 import { cleanedUpload, expectedName, pictureOf, policyFor, receiveUpload } from './incoming.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { createLimiter } from '../basics/concurrency/limiter.ts';
-import { fileCopyNames, folderCopyNames } from '../basics/content/numbered-names.ts';
+import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
 import type { EmptyTrash, MakeFolder, Passage, Put, Remove, Stage, Stored, Transfer } from './change.ts';
 import { storeEdit, storeFiles } from './create.ts';
 import { searchIn, takeFreeName } from './names.ts';

@@ -1,4 +1,4 @@
-import { fileCopyNames, folderCopyNames } from '../basics/content/numbered-names.ts';
+import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
 import { AlreadyExistsError, NotFoundError } from '../errors/errors.ts';
 import { isRefusal } from '../errors/refusals.ts';
 import type { Stat, StorageAdapter } from '../storage/adapter.ts';

@@ -1,5 +1,6 @@
 import type { Logger } from '../basics/log/logger.ts';
-import { type Deadline, startDeadline } from '../basics/network/deadline.ts';
+import { orAborted } from '../basics/concurrency/or-aborted.ts';
+import { TimeLimit } from '../basics/concurrency/time-limit.ts';
 import type { RemoteFetcher } from '../basics/network/remote.ts';
 import { DocumentFailedError, DocumentLimitError, RemoteFailedError } from '../errors/errors.ts';
 import type { DocumentJob, Resource } from './documents.ts';
@@ -97,7 +98,14 @@ export const createDocumentResources = (
 };
 
 /** The time of one document: its own, which stands still while something loads, and that of loading. */
-export interface DocumentClock extends Deadline {
+export interface DocumentClock {
+  readonly signal: AbortSignal;
+  /** What the work gives, or the signal's reason as soon as that aborts; the work goes on unheard. */
+  race<Value>(work: Promise<Value>): Promise<Value>;
+  /** Aborts the signal now, unless it is aborted already. */
+  abort(reason: Error): void;
+  /** Stops the clock. To be called on every way out. */
+  end(): void;
   /** The same resources; while any of them loads, the document's own time stands still. */
   time(resources: DocumentResources): DocumentResources;
 }
@@ -106,7 +114,8 @@ const late = (): Error => new DocumentLimitError('The document takes too long to
 
 /** Starts the clock. Both times together are the most that the document takes. */
 const startDocumentClock = (ownMs: number, loadingMs: number, outer: AbortSignal): DocumentClock => {
-  const deadline = startDeadline(ownMs + loadingMs, outer, late);
+  const limit = new TimeLimit(ownMs + loadingMs, outer, late);
+  const { signal } = limit;
   let left = ownMs;
   let loading = 0;
   let isEnded = false;
@@ -114,7 +123,7 @@ const startDocumentClock = (ownMs: number, loadingMs: number, outer: AbortSignal
   let timer: NodeJS.Timeout | undefined;
   const run = (): void => {
     since = performance.now();
-    timer = setTimeout(() => deadline.abort(late()), left);
+    timer = setTimeout(() => limit.abort(late()), left);
   };
   const stop = (): void => {
     clearTimeout(timer);
@@ -122,11 +131,13 @@ const startDocumentClock = (ownMs: number, loadingMs: number, outer: AbortSignal
   };
   run();
   return {
-    ...deadline,
+    signal,
+    race: (work) => orAborted(work, signal),
+    abort: (reason) => limit.abort(reason),
     end: () => {
       isEnded = true;
       clearTimeout(timer);
-      deadline.end();
+      limit.dispose();
     },
     time: (resources) => ({
       load: async (url, accept) => {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { StreamedText } from '../actions/file-answer.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Turns } from '../basics/concurrency/turns.ts';
+import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
 
 /** Values that are written as one piece: above it, lists and objects are written member by member. */
 const SMALL = 500;
@@ -125,7 +125,7 @@ class ChunkedJson {
   }
 }
 
-const toStream = (first: string, rest: AsyncGenerator<string>, turn: Turns): Readable => {
+const toStream = (first: string, rest: AsyncGenerator<string>, yieldToLoop: YieldToLoop): Readable => {
   let begun = false;
   return new Readable({
     highWaterMark: CHUNK,
@@ -136,7 +136,7 @@ const toStream = (first: string, rest: AsyncGenerator<string>, turn: Turns): Rea
         return;
       }
       // Between two chunks everyone else gets a turn of the event loop.
-      turn()
+      yieldToLoop()
         .then(() => rest.next())
         .then(
           ({ done, value }) => this.push(done === true ? null : value),
@@ -154,22 +154,22 @@ const toStream = (first: string, rest: AsyncGenerator<string>, turn: Turns): Rea
 /**
  * Writes a value as JSON. Small values come back as one string. Others, and all that hold iterables (written
  * as lists), come back as a stream of bounded chunks that obeys back-pressure and never holds the event loop
- * for longer than one chunk takes: each is written in a `turn`. Rejects when the value fails before its first
+ * for longer than one chunk takes: each waits for `yieldToLoop`. Rejects when the value fails before its first
  * 64 KB; after that the stream fails.
  */
 export const writeJson = async (
   value: unknown,
-  turn: Turns = () => nextTurn(),
+  yieldToLoop: YieldToLoop = () => nextTurn(),
 ): Promise<string | Readable> => {
   if (isWrittenAtOnce(value)) return JSON.stringify(value);
   const chunks = new ChunkedJson().write(value);
-  await turn();
+  await yieldToLoop();
   const first = await chunks.next();
   if (first.done === true) return 'null';
   if (first.value.length <= CHUNK) {
     const second = await chunks.next();
     if (second.done === true) return first.value;
-    return toStream(first.value + second.value, chunks, turn);
+    return toStream(first.value + second.value, chunks, yieldToLoop);
   }
-  return toStream(first.value, chunks, turn);
+  return toStream(first.value, chunks, yieldToLoop);
 };

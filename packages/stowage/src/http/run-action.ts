@@ -16,7 +16,7 @@ import {
   mayAllowAction,
 } from '../actions/action.ts';
 import type { Access } from '../access/access.ts';
-import type { Turns } from '../basics/concurrency/turns.ts';
+import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
 import { AccessDeniedError, ChangedMeanwhileError, UnknownActionError } from '../errors/errors.ts';
 import { parseParameters } from '../parameters/fields.ts';
 import type { RawValue } from '../parameters/raw.ts';
@@ -130,9 +130,9 @@ export const findAction = (actions: ReadonlyMap<string, Action>, name: string | 
 const dataResponse = async (
   data: object,
   { method }: HookRequest,
-  turns: Turns,
+  yieldToLoop: YieldToLoop,
 ): Promise<ConnectorResponse> => {
-  const json = await writeJson({ success: true, data: { code: SUCCESS_CODE, ...data } }, turns);
+  const json = await writeJson({ success: true, data: { code: SUCCESS_CODE, ...data } }, yieldToLoop);
   if (typeof json === 'string') return jsonResponse(200, json);
   if (method !== 'HEAD') return { status: 200, headers: headersOfJson, body: json };
   json.destroy();
@@ -149,19 +149,19 @@ const MOST_STARTS = 3;
 export const answerWhole = async (
   run: () => Promise<Exclude<ActionResult, ManyAnswer> | HandedOverAnswer>,
   request: HookRequest,
-  turns: Turns,
+  yieldToLoop: YieldToLoop,
   starts = 1,
 ): Promise<ConnectorResponse> => {
   const result = await run();
   if (result instanceof HandedOverAnswer) return { ...result, body: undefined };
   if (result instanceof EditorAnswer) return jsonResponse(200, JSON.stringify(result.body));
   if (result instanceof MadeFileAnswer) return madeFileResponse(result, request);
-  if (!(result instanceof FileAnswer)) return dataResponse(result, request, turns);
+  if (!(result instanceof FileAnswer)) return dataResponse(result, request, yieldToLoop);
   try {
     return await fileResponse(result, request);
   } catch (error) {
     if (!(error instanceof ChangedMeanwhileError) || starts === MOST_STARTS) throw error;
-    return answerWhole(run, request, turns, starts + 1);
+    return answerWhole(run, request, yieldToLoop, starts + 1);
   }
 };
 
@@ -201,6 +201,6 @@ export const runAction = async (
       return worded(result, wording);
     },
     request,
-    context.services.turns,
+    context.services.yieldToLoop,
   );
 };

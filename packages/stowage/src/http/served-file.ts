@@ -58,5 +58,5 @@ export const answerFile = async (
     const view = await new SourceViews(lease.sources, access, { signal }).of(source);
     return serveFile(dependencies.services, { view, segments, query, signal, isPlain });
   };
-  return answerWhole(run, request, dependencies.services.turns);
+  return answerWhole(run, request, dependencies.services.yieldToLoop);
 };

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { CorruptError, StorageDeniedError } from '../errors/errors.ts';
 import type { OperationOptions } from './adapter.ts';
-import { isLeftOver, readProcessMark } from '../basics/files/process-mark.ts';
+import { isLeftOver, readProcessMark } from '../basics/files/temporary-folder.ts';
 import { fromSystemError, systemCode } from '../basics/files/system-errors.ts';
 
 /** What is known of a content before it is read. */

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { FirstInOrder, sortPatiently, TimeSlice } from '../basics/concurrency/patient-sort.ts';
+import { FirstInOrder, sortPatiently, TimeSlice } from '../basics/concurrency/time-slice.ts';
 import { holdsWords } from '../basics/content/letter-case.ts';
 import { NotFoundError, StorageDeniedError, UnsupportedError, WrongKindError } from '../errors/errors.ts';
 import type { Entry, OperationOptions, ReadableStore } from './readable.ts';

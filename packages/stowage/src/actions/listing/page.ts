@@ -1,5 +1,5 @@
 import { LARGE, type ListingSlot } from './large-listings.ts';
-import { type Compare, FirstInOrder, TimeSlice } from '../../basics/concurrency/patient-sort.ts';
+import { type Compare, FirstInOrder, TimeSlice } from '../../basics/concurrency/time-slice.ts';
 import type { SortOrder } from '../../config/settings/values.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { FolderView, Wanted } from '../../view/folder-view.ts';

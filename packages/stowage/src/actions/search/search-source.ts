@@ -222,7 +222,7 @@ export const foundItems = async (
   let end = 0;
   for (const group of groupsOf(found)) {
     if (performance.now() >= end) {
-      await services.turns();
+      await services.yieldToLoop();
       signal.throwIfAborted();
       end = performance.now() + STRETCH_MS;
     }

@@ -1,6 +1,5 @@
-import { isWindowsDevice } from '../../basics/content/file-name.ts';
+import { fileCopyNames, isWindowsDevice } from '../../basics/content/file-name.ts';
 import { withoutCase } from '../../basics/content/letter-case.ts';
-import { fileCopyNames } from '../../basics/content/numbered-names.ts';
 
 const REPLACEMENT = '_';
 /** What Windows takes in no name. Control characters and backslashes are in none of a source. */

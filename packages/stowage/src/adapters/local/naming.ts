@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type BigIntStats, constants } from 'node:fs';
 import { systemCode } from '../../basics/files/system-errors.ts';
-import { uploadNames } from '../../basics/content/numbered-names.ts';
+import { uploadNames } from '../../basics/content/file-name.ts';
 import { AlreadyExistsError, ChangedMeanwhileError, WrongKindError } from '../../errors/errors.ts';
 import type { OpenFolder } from './confinement.ts';
 import { besidePrefix } from './names.ts';

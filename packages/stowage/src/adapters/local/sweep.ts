@@ -1,5 +1,5 @@
 import type { Logger } from '../../basics/log/logger.ts';
-import { isLeftOver } from '../../basics/files/process-mark.ts';
+import { isLeftOver } from '../../basics/files/temporary-folder.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
 import { readRecord } from './across.ts';
 import type { OpenFolder } from './confinement.ts';

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { StorageDeniedError } from '../../errors/errors.ts';
-import { readProcessMark } from '../../basics/files/process-mark.ts';
+import {
+  makeTemporaryFolder,
+  readProcessMark,
+  sweepTemporaryFolders,
+} from '../../basics/files/temporary-folder.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
-import { makeTemporaryFolder, sweepTemporaryFolders } from '../../basics/files/temporary-folder.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import {
   HandleConfinement,

@@ -39,6 +39,11 @@ export class TimeLimit {
     return this.#isOver;
   }
 
+  /** Aborts the signal now, unless it is aborted already. */
+  abort(reason: Error): void {
+    this.#controller.abort(reason);
+  }
+
   /** Ends the timer; the signal does not abort any more. */
   dispose(): void {
     clearTimeout(this.#timer);

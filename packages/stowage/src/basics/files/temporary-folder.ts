@@ -1,8 +1,91 @@
+import { createHash } from 'node:crypto';
+import { lstat, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
 import type { Stats } from 'node:fs';
-import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isLeftOver, readProcessMark } from './process-mark.ts';
+import { systemCode } from './system-errors.ts';
+
+const MARK = /^([0-9a-f]{12})-([0-9a-f]{12})-([0-9a-f]{12})-(\d+)-(\d+)(?:-|$)/u;
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12);
+const orNothing = (reading: Promise<string>): Promise<string> => reading.catch(() => '');
+
+/**
+ * Clock ticks from boot to the start of a process: with the id it names a process for as long as the machine
+ * is up, where an id alone is given again. '0' where the system does not say.
+ */
+const startOf = async (pid: number): Promise<string> => {
+  const text = await orNothing(readFile(`/proc/${pid}/stat`, 'latin1'));
+  // The second field is the program's name in brackets and may itself hold blanks and brackets.
+  const start = text.slice(text.lastIndexOf(')') + 2).split(' ')[19];
+  return start !== undefined && /^\d+$/u.test(start) ? start : '0';
+};
+
+const readMachine = async (): Promise<{ host: string; boot: string; space: string }> => {
+  const [machine, boot, space] = await Promise.all([
+    // Machines and containers may share a name.
+    orNothing(readFile('/etc/machine-id', 'latin1')),
+    orNothing(readFile('/proc/sys/kernel/random/boot_id', 'latin1')),
+    orNothing(readlink('/proc/self/ns/pid')),
+  ]);
+  return { host: digest(`${hostname()} ${machine}`), boot: digest(boot), space: digest(space) };
+};
+
+/**
+ * A text that names this process among all that were ever started, on any machine: host, boot, process
+ * namespace, id and start time. Safe as (the beginning of) a file name. Leftovers that carry it can be told
+ * from the files of a process that still runs.
+ */
+export const readProcessMark = async (): Promise<string> => {
+  const [machine, start] = await Promise.all([readMachine(), startOf(process.pid)]);
+  return `${machine.host}-${machine.boot}-${machine.space}-${process.pid}-${start}`;
+};
+
+const exists = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // EPERM: the process of another user, so it is there.
+    return systemCode(error) !== 'ESRCH';
+  }
+};
+
+/**
+ * Whether the process that a name begins with still runs. `rebooted`: it ran before this machine was booted,
+ * or on a machine that cannot be told from this one (containers with a host name in common and without a
+ * machine id). `unknown`: no mark, another machine or another process namespace.
+ */
+export const processState = async (name: string): Promise<'running' | 'gone' | 'rebooted' | 'unknown'> => {
+  const [, host, boot, space, pid, start] = MARK.exec(name) ?? [];
+  if (pid === undefined) return 'unknown';
+  const here = await readMachine();
+  if (host !== here.host) return 'unknown';
+  if (boot !== here.boot) return 'rebooted';
+  if (space !== here.space) return 'unknown';
+  if (!exists(Number(pid))) return 'gone';
+  const now = await startOf(Number(pid));
+  return now === '0' || start === '0' || now === start ? 'running' : 'gone';
+};
+
+const HOUR_MS = 60 * 60 * 1000;
+const NEVER = Number.POSITIVE_INFINITY;
+
+/**
+ * Whether files whose name begins with a mark were left behind: their process is gone, or only their age can
+ * tell, and they are untouched for an hour after another boot, or for `unknownMs` where the process cannot be
+ * asked for (default: they stay).
+ * @param changedAt when they changed last; asked for only where it counts
+ */
+export const isLeftOver = async (
+  name: string,
+  changedAt: () => Promise<number>,
+  { now = Date.now(), unknownMs = NEVER }: { readonly now?: number; readonly unknownMs?: number } = {},
+): Promise<boolean> => {
+  const state = await processState(name);
+  if (state === 'running' || state === 'gone') return state === 'gone';
+  const age = state === 'rebooted' ? Math.min(HOUR_MS, unknownMs) : unknownMs;
+  return age !== NEVER && now - (await changedAt()) > age;
+};
 
 /**
  * Makes an empty folder for the files of one program, which only this user can read. Its name begins with the

@@ -1,13 +1,11 @@
 import type { Readable } from 'node:stream';
-
-/** One address of a host name. */
-export interface HostAddress {
-  readonly address: string;
-  readonly family: 4 | 6;
-}
-
-/** Finds every address of a host name. Rejects, or answers none, when it has none. */
-export type ResolveHost = (hostname: string) => Promise<readonly HostAddress[]>;
+import { FileTooLargeError, RemoteFailedError, StowageError } from '../../errors/errors.ts';
+import type { Logger } from '../log/logger.ts';
+import { boundBody, encodingsOf } from './bounded-body.ts';
+import { orAborted } from '../concurrency/or-aborted.ts';
+import { TimeLimit } from '../concurrency/time-limit.ts';
+import type { PinnedAnswer, ResolveHost } from './checked-request.ts';
+import { parseTarget, type Target } from './target.ts';
 
 /** Bounds of one fetch. */
 export interface RemoteFetchOptions {
@@ -49,3 +47,152 @@ export interface RemoteFetcher {
    */
   fetch(url: string, options: RemoteFetchOptions): Promise<RemoteResource>;
 }
+
+const MAX_REDIRECTS = 5;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** What a fetcher is made of. */
+export interface RemoteFetcherParts {
+  readonly log: Logger;
+  /** Finds the addresses of names; default: the operating system. */
+  readonly resolve?: ResolveHost;
+  /** The addresses of this machine; default: as the operating system reports them at each fetch. */
+  readonly ownAddresses?: () => readonly string[];
+}
+
+const single = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value.join(', ') : value;
+
+/** Makes every failure one of ours. The words of the outside stay in `cause`, for the log. */
+const explain = (error: unknown, limit: TimeLimit): Error => {
+  if (error instanceof StowageError) return error;
+  if (limit.signal.aborted && limit.signal.reason instanceof Error) return limit.signal.reason;
+  return new RemoteFailedError({ cause: error });
+};
+
+const late = (): Error => new RemoteFailedError({ detail: 'The time is over.' });
+
+/**
+ * Compressed content may be a little larger than what it holds; endless compressed nothing must still end.
+ */
+const wireLimit = (maxBytes: number): number => Math.ceil(maxBytes * 1.01) + 64 * 1024;
+
+const redirectOf = (answer: PinnedAnswer, target: Target): Target | undefined => {
+  if (!REDIRECTS.has(answer.status)) return undefined;
+  const location = single(answer.headers['location']);
+  if (location === undefined) throw new RemoteFailedError({ detail: 'A redirect without a target.' });
+  return parseTarget(location, target.url);
+};
+
+const resourceOf = (answer: PinnedAnswer, options: RemoteFetchOptions, limit: TimeLimit): RemoteResource => {
+  if (answer.status !== 200) throw new RemoteFailedError({ detail: `The server answered ${answer.status}.` });
+  const encodings = encodingsOf(single(answer.headers['content-encoding']));
+  const length = single(answer.headers['content-length']);
+  const size = length === undefined || encodings.length > 0 ? undefined : Number(length);
+  if (size !== undefined && size > options.maxBytes) throw new FileTooLargeError();
+  const stream = boundBody(answer.body, {
+    maxBytes: options.maxBytes,
+    maxWireBytes: wireLimit(options.maxBytes),
+    encodings,
+    signal: limit.signal,
+    explain: (error) => explain(error, limit),
+    onClose: () => {
+      limit.dispose();
+      answer.close();
+    },
+  });
+  return { stream, contentType: single(answer.headers['content-type']), size };
+};
+
+/** Makes the door outward. It keeps no connections: each fetch opens and closes its own. */
+export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher => {
+  const ask = async (
+    target: Target,
+    options: RemoteFetchOptions,
+    limit: TimeLimit,
+  ): Promise<PinnedAnswer> => {
+    // TLS and the kinds of addresses are loaded with the first fetch: a service starts without them.
+    const { checkedAddresses, requestPinned } = await import('./checked-request.ts');
+    return requestPinned(target, {
+      addresses: await orAborted(
+        checkedAddresses(target, parts, options.allowPrivate === true),
+        limit.signal,
+      ),
+      accept: options.accept ?? '*/*',
+      signal: limit.signal,
+    });
+  };
+
+  const follow = async (url: string, options: RemoteFetchOptions, limit: TimeLimit) => {
+    let target = parseTarget(url);
+    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
+      const answer = await ask(target, options, limit);
+      try {
+        const next = redirectOf(answer, target);
+        if (next === undefined) return resourceOf(answer, options, limit);
+        answer.close();
+        target = next;
+      } catch (error) {
+        answer.close();
+        throw error;
+      }
+    }
+    throw new RemoteFailedError({ detail: 'Too many redirects.' });
+  };
+
+  return {
+    fetch: async (url, options) => {
+      const limit = new TimeLimit(options.timeoutMs, options.signal, late);
+      try {
+        return await follow(url, options, limit);
+      } catch (error) {
+        limit.dispose();
+        const reason = explain(error, limit);
+        parts.log.debug('A remote fetch failed.', { reason });
+        throw reason;
+      }
+    },
+  };
+};
+
+/** What is posted, and its bounds. */
+export interface PostOptions {
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Milliseconds until the headers of the answer. */
+  readonly timeoutMs: number;
+  /** Lifts the check of addresses. */
+  readonly allowPrivate: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Sends something to addresses of the configuration. */
+export interface RemotePoster {
+  /**
+   * Posts over http or https and gives the status of the answer, whose body is not read. Redirects are not
+   * followed. Addresses are checked as `RemoteFetcher.fetch` checks them.
+   * @throws AddressRefusedError, RemoteFailedError
+   */
+  post(url: string, options: PostOptions): Promise<number>;
+}
+
+/** The other direction of the door outward. It keeps no connections. */
+export const createRemotePoster = (): RemotePoster => ({
+  post: async (url, { body, headers, timeoutMs, allowPrivate, signal }) => {
+    const limit = new TimeLimit(timeoutMs, signal, late);
+    try {
+      const target = parseTarget(url);
+      const { checkedAddresses, requestPinned } = await import('./checked-request.ts');
+      const answer = await requestPinned(target, {
+        addresses: await orAborted(checkedAddresses(target, {}, allowPrivate), limit.signal),
+        accept: '*/*',
+        signal: limit.signal,
+        post: { body, headers },
+      });
+      answer.close();
+      return answer.status;
+    } finally {
+      limit.dispose();
+    }
+  },
+});

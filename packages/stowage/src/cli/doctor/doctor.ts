@@ -115,7 +115,7 @@ const examine = async (
   if (sources.length > 0 || all.length === 0) {
     const log = createSilentLogger();
     const seen = withSources(definition, sources);
-    const connector = createConnector(seen.config, seen.hooks, { logger: log, onlyLooks: true });
+    const connector = createConnector(seen.config, seen.hooks, { logger: log, isInspection: true });
     const unguarded = createUnguarded(seen, log);
     const app = { fetch: toFetchHandler(connector.handle), urlFor: connector.urlFor };
     const group = createSourceGroup(sources, { factories: checked.factories, log, sweeps: false });

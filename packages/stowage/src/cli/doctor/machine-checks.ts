@@ -7,7 +7,7 @@ import type { ConnectorConfig } from '../../config/types.ts';
 import { findBrowser } from '../../documents/pdf/started-browser.ts';
 import { findProgram } from '../../pictures/previews/programs.ts';
 import { createSilentLogger } from '../../basics/log/logger.ts';
-import { createRedisConnection } from '../../operations/state/redis-connection.ts';
+import { createRedisConnection } from '../../operations/state/redis-state.ts';
 import { Findings, reasonOf } from './finding.ts';
 
 /** What any service may need some day: actions of the protocol, and photos of phones. */

@@ -181,7 +181,7 @@ export const createUnguarded = ({ config }: ServiceDefinition, logger: Logger): 
     ...lookingAt(written),
     ...(sources === undefined ? {} : { sources: Object.fromEntries(sources) as ConfigInput['sources'] }),
   };
-  return createConnector(looked, {}, { logger, onlyLooks: true });
+  return createConnector(looked, {}, { logger, isInspection: true });
 };
 
 interface Answer {

@@ -2,7 +2,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Picture } from 'stowage-html-docx';
 import { WarmPool } from '../../basics/concurrency/warm-pool.ts';
-import { startDeadline } from '../../basics/network/deadline.ts';
+import { orAborted } from '../../basics/concurrency/or-aborted.ts';
+import { TimeLimit } from '../../basics/concurrency/time-limit.ts';
 import { BrokenImageError } from '../../errors/errors.ts';
 
 /** To the process. */
@@ -131,25 +132,25 @@ export class Drawings {
   async draw(order: DrawingOrder, signal: AbortSignal): Promise<Picture> {
     signal.throwIfAborted();
     const late = (): Error => new BrokenImageError('The drawing takes too long.');
-    const deadline = startDeadline(this.#drawMs, signal, late);
+    const limit = new TimeLimit(this.#drawMs, signal, late);
     const drawBy = async (worker: DrawingProcess): Promise<Picture> => {
       try {
-        return await deadline.race(worker.draw(order));
+        return await orAborted(worker.draw(order), limit.signal);
       } finally {
         // One that was given up on is still busy with it.
-        if (deadline.signal.aborted) worker.end();
+        if (limit.signal.aborted) worker.end();
       }
     };
     try {
       return await this.#pool.use((worker) =>
         drawBy(worker).catch((error: unknown) => {
-          if (worker.isUsable || deadline.signal.aborted) throw error;
+          if (worker.isUsable || limit.signal.aborted) throw error;
           // It died while it was idle, or of this drawing; one more try will show.
           return this.#pool.use(drawBy);
         }),
       );
     } finally {
-      deadline.end();
+      limit.dispose();
     }
   }
 

@@ -2,7 +2,7 @@ import type { BrowserContext } from 'puppeteer-core';
 import { DocumentFailedError, StowageError } from '../../errors/errors.ts';
 import type { TaskQueue } from '../../basics/concurrency/task-queue.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import { raceSignal, type Deadline } from '../../basics/network/deadline.ts';
+import { orAborted } from '../../basics/concurrency/or-aborted.ts';
 import type { RemoteFetcher } from '../../basics/network/remote.ts';
 import { createDocumentResources, type DocumentClock } from '../document-resources.ts';
 import type { DocumentJob, PdfLimits } from '../documents.ts';
@@ -60,7 +60,7 @@ const printIn = async (
 };
 
 /** A lease that comes too late is given back. */
-const leaseWithin = async (keeper: BrowserKeeper, deadline: Deadline): Promise<BrowserLease> => {
+const leaseWithin = async (keeper: BrowserKeeper, deadline: DocumentClock): Promise<BrowserLease> => {
   const leasing = keeper.lease();
   try {
     return await deadline.race(leasing);
@@ -82,7 +82,7 @@ export const printOnce = async (
 ): Promise<Uint8Array | undefined> => {
   const { started, release } = await leaseWithin(parts.keeper, deadline);
   try {
-    return await raceSignal(started.gone, printIn(parts, started, job, deadline));
+    return await orAborted(printIn(parts, started, job, deadline), started.gone);
   } catch (error) {
     deadline.signal.throwIfAborted();
     if (started.gone.aborted) return undefined;

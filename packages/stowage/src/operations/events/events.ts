@@ -2,6 +2,11 @@ import { orAborted } from '../../basics/concurrency/or-aborted.ts';
 import { InternalError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { EventSink, ServiceEvent, WebhookFigures } from '../../config/event.ts';
+import type { Settings } from '../../config/settings.ts';
+import { createRemotePoster } from '../../basics/network/remote.ts';
+import type { State } from '../state/state.ts';
+import { createAuditFile } from './audit-file.ts';
+import { createWebhook, type WebhookSettings } from './webhook.ts';
 
 /** Hears of changes: before they happen, and after. */
 export interface Events {
@@ -81,4 +86,21 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
       await Promise.all(sinks.map((sink) => sink.close()));
     },
   };
+};
+
+/** Where the settings want events to go. */
+export const createSinks = (
+  { audit, webhooks }: Pick<Settings, 'audit' | 'webhooks'>,
+  state: State,
+  log: Logger,
+): readonly EventSink[] => {
+  const sinks: EventSink[] = audit === undefined ? [] : [createAuditFile(audit.file, log)];
+  const poster = createRemotePoster();
+  // Several may have one address, with other secrets or types: each has a queue of its own.
+  const numberOf = ({ url }: WebhookSettings, index: number): number =>
+    webhooks.slice(0, index).filter((other) => other.url === url).length;
+  return [
+    ...sinks,
+    ...webhooks.map((one, index) => createWebhook(one, { poster, state, log, number: numberOf(one, index) })),
+  ];
 };

@@ -1,11 +1,46 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHash, createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Records, State } from '../state/state.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import type { RemotePoster } from '../../basics/network/post.ts';
+import type { RemotePoster } from '../../basics/network/remote.ts';
 import type { DurableQueue, QueueEntry } from '../state/file-queue.ts';
-import { createLease, type Lease } from '../state/lease.ts';
-import type { State } from '../state/state.ts';
 import type { EventSink, EventType, ServiceEvent, WebhookFigures } from '../../config/event.ts';
+
+interface Holding {
+  readonly by: string;
+  readonly until: number;
+}
+
+/** Something that one of several does at a time. */
+export interface Lease {
+  /** Takes it, or keeps it, for so long. False: another instance has it. */
+  claim(milliseconds: number): Promise<boolean>;
+  /** Gives it back; nothing happens when another instance has it. */
+  release(): Promise<void>;
+}
+
+/** The lease of this name, which ends by itself when its holder does not renew it. */
+export const createLease = (records: Records, key: string): Lease => {
+  const owner = randomUUID();
+  let isHeld = false;
+  return {
+    claim: async (milliseconds) => {
+      isHeld = await records.change<Holding, boolean>(key, (holding, now) => {
+        if (holding !== undefined && holding.by !== owner && holding.until > now) return [holding, false];
+        return [{ by: owner, until: now + milliseconds }, true];
+      });
+      return isHeld;
+    },
+    release: async () => {
+      if (!isHeld) return;
+      isHeld = false;
+      await records.change<Holding, void>(key, (holding) => [
+        holding?.by === owner ? undefined : holding,
+        undefined,
+      ]);
+    },
+  };
+};
 
 const MAX_WAITING = 10_000;
 const TIMEOUT_MS = 10_000;
@@ -80,7 +115,7 @@ class Webhook implements EventSink {
     const address = number === 0 ? url : `${url} ${String(number)}`;
     const name = createHash('sha256').update(address).digest('hex').slice(0, 32);
     this.#queue = state.queue(name, MAX_WAITING);
-    this.#lease = createLease(state.documents, `sender:${name}`);
+    this.#lease = createLease(state.records, `sender:${name}`);
     this.#running = this.#run();
   }
 

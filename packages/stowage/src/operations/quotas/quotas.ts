@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { orAborted } from '../../basics/concurrency/or-aborted.ts';
 import { BusyError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import type { Documents } from '../state/state.ts';
+import type { Records } from '../state/state.ts';
 import type { ReadableStore } from '../../storage/readable.ts';
 import { measure, type Measure } from '../../storage/measure.ts';
 import { SourcePath } from '../../storage/source-path.ts';
@@ -51,10 +51,10 @@ interface Look {
 
 /**
  * Knows how much every source with a quota holds: counted by a walk at the first use, kept up to date by what
- * those do who share the documents, and counted again every quarter of an hour of use.
+ * those do who share the records, and counted again every quarter of an hour of use.
  */
 export class Quotas {
-  readonly #documents: Documents;
+  readonly #records: Records;
   readonly #log: Logger;
   /** Counts of this process, by source. */
   readonly #counts = new Map<string, Promise<void>>();
@@ -65,8 +65,8 @@ export class Quotas {
   readonly #closing = new AbortController();
   readonly #renewing: NodeJS.Timeout;
 
-  constructor(documents: Documents, log: Logger) {
-    this.#documents = documents;
+  constructor(records: Records, log: Logger) {
+    this.#records = records;
     this.#log = log;
     this.#renewing = setInterval(() => void this.#renew(), RESERVATION_TTL_MS / 4).unref();
   }
@@ -82,7 +82,7 @@ export class Quotas {
 
   /**
    * Takes room for as long as `work` lasts, and for good when it succeeds. What is taken is taken for all who
-   * share the documents: of two who want the last room one gets it. Room that is kept under the id `kept` is
+   * share the records: of two who want the last room one gets it. Room that is kept under the id `kept` is
    * used for it, and kept again when `work` fails.
    * @throws QuotaExceededError and errors of the shared state, before `work` begins; what `work` throws
    */
@@ -145,7 +145,7 @@ export class Quotas {
     key: string,
     change: (account: Account, now: number) => readonly [Account, Result],
   ): Promise<Result> {
-    return this.#documents.change<Account, Result>(`quota:${key}`, (found, now) => {
+    return this.#records.change<Account, Result>(`quota:${key}`, (found, now) => {
       const account = found ?? this.#withOwn({ counts: 0, dueAt: 0, reserved: {} }, key, now);
       return change(accountAt(account, this.#own, now), now);
     });
@@ -263,7 +263,7 @@ export class Quotas {
     await this.#renewReservations();
   }
 
-  /** Says to all who share the documents that this process is alive. */
+  /** Says to all who share the records that this process is alive. */
   async #renewReservations(): Promise<void> {
     for (const key of new Set([...this.#own.values()].map((own) => own.key)))
       await this.#note(key, (account, now) => this.#withOwn(account, key, now));
@@ -290,5 +290,5 @@ export class Quotas {
   }
 }
 
-/** Quotas whose counts lie in these documents: of this process, or of all instances. */
-export const createQuotas = (documents: Documents, log: Logger): Quotas => new Quotas(documents, log);
+/** Quotas whose counts lie in these records: of this process, or of all instances. */
+export const createQuotas = (records: Records, log: Logger): Quotas => new Quotas(records, log);

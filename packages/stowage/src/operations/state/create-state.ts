@@ -1,8 +1,41 @@
+import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
+import { createFileQueue } from './file-queue.ts';
+import type { RecordChange, State } from './state.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import { createEmbeddedState } from './embedded-state.ts';
-import { createRedisConnection, type RedisConnection, type RedisSettings } from './redis-connection.ts';
-import { createRedisState } from './redis-state.ts';
-import type { State } from './state.ts';
+import {
+  createRedisConnection,
+  createRedisState,
+  type RedisConnection,
+  type RedisSettings,
+} from './redis-state.ts';
+
+const MOST_RECORDS = 10_000;
+
+/**
+ * State of this process alone: records in memory, of which the one that was used longest ago is forgotten
+ * first, and queues in a directory, which outlive it.
+ */
+export const createEmbeddedState = (directory: string): State => {
+  const records = new LRUCache<string, { readonly record: unknown }>({
+    // A bound by number would make lists of that length at the start.
+    maxSize: MOST_RECORDS,
+    sizeCalculation: () => 1,
+  });
+  return {
+    records: {
+      change: <Value, Result>(key: string, change: RecordChange<Value, Result>) =>
+        new Promise<Result>((resolve) => {
+          const [record, result] = change(records.get(key)?.record as Value | undefined, Date.now());
+          if (record === undefined) records.delete(key);
+          else records.set(key, { record });
+          resolve(result);
+        }),
+    },
+    queue: (name, most) => createFileQueue(join(directory, 'webhooks', name), most),
+    close: () => Promise.resolve(),
+  };
+};
 
 /**
  * Where the settings want what instances share. Nothing is opened yet; closing the state closes the

@@ -1,15 +1,197 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../../basics/log/logger.ts';
+import type { DurableQueue, QueueEntry, QueueState } from './file-queue.ts';
+import { importOptional } from '../../errors/optional-package.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { BusyError } from '../../errors/errors.ts';
-import type { Logger } from '../../basics/log/logger.ts';
-import type { DurableQueue } from './file-queue.ts';
-import type { RedisConnection } from './redis-connection.ts';
-import { createRedisQueue } from './redis-queue.ts';
-import type { DocumentChange, Documents, State } from './state.ts';
+import type { RecordChange, Records, State } from './state.ts';
 
-/** A document and the time, by the clock of Redis: those of the instances may differ. */
+const ADD = `
+if redis.call('LLEN', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
+redis.call('RPUSH', KEYS[1], ARGV[2])
+return 1`;
+/** Of two who have sent the first entry, one removes it. */
+const REMOVE = `
+if redis.call('LINDEX', KEYS[1], 0) == ARGV[1] then redis.call('LPOP', KEYS[1]) end`;
+const RETRY_MS = 1000;
+
+/** An entry on its way. */
+interface Leaving {
+  readonly text: string;
+  isRefused: boolean;
+}
+
+const parsed = (text: string): QueueEntry | undefined => {
+  try {
+    return JSON.parse(text) as QueueEntry;
+  } catch {
+    return undefined;
+  }
+};
+
+class RedisQueue implements DurableQueue {
+  readonly #connection: RedisConnection;
+  readonly #key: string;
+  readonly #most: number;
+  readonly #log: Logger;
+  readonly #leaving: Leaving[] = [];
+  #going: Promise<void> | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #isCutOff = false;
+  #head: { readonly id: string; readonly text: string } | undefined;
+
+  constructor(connection: RedisConnection, name: string, most: number, log: Logger) {
+    this.#connection = connection;
+    this.#key = `${connection.prefix}:queue:${name}`;
+    this.#most = most;
+    this.#log = log;
+  }
+
+  async add(value: unknown): Promise<void> {
+    const text = JSON.stringify({ id: randomUUID(), addedAt: Date.now(), value });
+    const entry: Leaving = { text, isRefused: this.#leaving.length >= this.#most };
+    if (!entry.isRefused) {
+      this.#leaving.push(entry);
+      await this.#flush();
+    }
+    if (entry.isRefused) throw new Error(`The queue is full: ${String(this.#most)} entries wait.`);
+  }
+
+  async first(): Promise<QueueEntry | undefined> {
+    const redis = await this.#connection.get();
+    for (let text = await redis.lindex(this.#key, 0); text !== null;) {
+      const entry = parsed(text);
+      if (entry !== undefined) {
+        this.#head = { id: entry.id, text };
+        return entry;
+      }
+      // It is damaged.
+      await redis.eval(REMOVE, 1, this.#key, text);
+      text = await redis.lindex(this.#key, 0);
+    }
+    return undefined;
+  }
+
+  async remove(id: string): Promise<void> {
+    if (this.#head?.id !== id) return;
+    await (await this.#connection.get()).eval(REMOVE, 1, this.#key, this.#head.text);
+  }
+
+  async waiting(): Promise<QueueState> {
+    const redis = await this.#connection.get();
+    const [entries, text] = await Promise.all([redis.llen(this.#key), redis.lindex(this.#key, 0)]);
+    const oldest = parsed(text ?? this.#leaving[0]?.text ?? '');
+    return { entries: entries + this.#leaving.length, oldestAt: oldest?.addedAt };
+  }
+
+  async close(): Promise<void> {
+    await this.#flush();
+    clearTimeout(this.#retry);
+    const lost = this.#leaving.length;
+    if (lost > 0) this.#log.error('Events are lost: Redis does not take them.', { lost });
+  }
+
+  #flush(): Promise<void> {
+    return (this.#going ??= this.#send());
+  }
+
+  async #send(): Promise<void> {
+    clearTimeout(this.#retry);
+    try {
+      const redis = await this.#connection.get();
+      for (let [entry] = this.#leaving; entry !== undefined; [entry] = this.#leaving) {
+        entry.isRefused = (await redis.eval(ADD, 1, this.#key, this.#most, entry.text)) === 0;
+        this.#leaving.shift();
+      }
+      this.#isCutOff = false;
+    } catch (error) {
+      if (!this.#isCutOff) this.#log.warn('Events wait in memory: Redis does not take them.', { error });
+      this.#isCutOff = true;
+      this.#retry = setTimeout(() => void this.#flush(), RETRY_MS).unref();
+    } finally {
+      // Nothing may be awaited between the last look at what leaves and this.
+      this.#going = undefined;
+    }
+  }
+}
+
+/**
+ * A queue that instances share. While Redis cannot be reached, what is added waits in the memory of this
+ * process, up to the same number, and goes on in its order: it may get lost with the process then, and the
+ * log says so.
+ */
+export const createRedisQueue = (
+  connection: RedisConnection,
+  name: string,
+  most: number,
+  log: Logger,
+): DurableQueue => new RedisQueue(connection, name, most, log);
+
+/** Where several instances meet; see the setting `redis`. */
+export interface RedisSettings {
+  readonly url: string;
+  readonly prefix: string;
+}
+
+/** One connection for all that instances share. Nothing is loaded or opened before it is asked for. */
+export interface RedisConnection {
+  /** Begins every key. */
+  readonly prefix: string;
+  /**
+   * The client, also while it cannot reach anybody: then every command fails immediately.
+   * @throws UnsupportedError when the package is not installed
+   */
+  get(): Promise<Redis>;
+  close(): Promise<void>;
+}
+
+const connect = async (url: string, log: Logger): Promise<Redis> => {
+  const { Redis } = await importOptional('The setting redis', 'ioredis', () => import('ioredis'));
+  // A request must not wait for a connection that is lost, and what was sent over one may have been done:
+  // its sender decides what that means.
+  const redis = new Redis(url, {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 1,
+    connectTimeout: 2000,
+    commandTimeout: 1000,
+    // It was the one that takes writes; the address may lead to another one by now. About a script Redis 6
+    // says so in the middle of its message.
+    reconnectOnError: ({ message }) => /\bREADONLY\b/u.test(message),
+  });
+  let isLost = false;
+  redis.on('error', (error: unknown) => {
+    if (!isLost) log.warn('Redis cannot be reached.', { error });
+    isLost = true;
+  });
+  redis.on('ready', () => {
+    if (isLost) log.info('Redis can be reached again.');
+    isLost = false;
+  });
+  await new Promise<void>((resolve) => {
+    redis.once('ready', resolve);
+    redis.once('error', () => resolve());
+  });
+  return redis;
+};
+
+/** A connection that has not been opened. */
+export const createRedisConnection = ({ url, prefix }: RedisSettings, log: Logger): RedisConnection => {
+  let redis: Promise<Redis> | undefined;
+  return {
+    prefix,
+    get: () => (redis ??= connect(url, log)),
+    close: async () => {
+      (await redis?.catch(() => undefined))?.disconnect();
+    },
+  };
+};
+
+/** A record and the time, by the clock of Redis: those of the instances may differ. */
 const READ = `return { redis.call('GET', KEYS[1]), redis.call('TIME') }`;
-/** Writes a document if it is still the one that was read; an empty one is none. */
+/** Writes a record if it is still the one that was read; an empty one is none. */
 const SWAP = `
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
@@ -18,7 +200,7 @@ const KEPT_MS = 7 * 24 * 60 * 60_000;
 /** Requests of one process follow one another, so that only as many compete as there are instances. */
 const MOST_ATTEMPTS = 100;
 
-const createRedisDocuments = (connection: RedisConnection): Documents => {
+const createRedisRecords = (connection: RedisConnection): Records => {
   const locks = createNameLocks();
   /** @throws BusyError when Redis does not answer: the client may try again */
   const run = async (
@@ -33,16 +215,16 @@ const createRedisDocuments = (connection: RedisConnection): Documents => {
       throw new BusyError({ detail: 'Redis does not answer', cause: error });
     }
   };
-  const attempt = async <Document, Result>(
+  const attempt = async <Value, Result>(
     key: string,
-    change: DocumentChange<Document, Result>,
+    change: RecordChange<Value, Result>,
   ): Promise<{ readonly result: Result } | undefined> => {
     const [text, [seconds, micros]] = (await run(READ, key)) as [string | null, [string, string]];
     const now = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-    const read = text === null ? undefined : (JSON.parse(text) as Document);
-    const [document, result] = change(read, now);
-    if (document === read) return { result };
-    const written = document === undefined ? '' : JSON.stringify(document);
+    const read = text === null ? undefined : (JSON.parse(text) as Value);
+    const [record, result] = change(read, now);
+    if (record === read) return { result };
+    const written = record === undefined ? '' : JSON.stringify(record);
     const isWritten = await run(SWAP, key, text ?? '', written, KEPT_MS);
     return isWritten === 1 ? { result } : undefined;
   };
@@ -55,7 +237,7 @@ const createRedisDocuments = (connection: RedisConnection): Documents => {
           if (done !== undefined) return done.result;
           await delay(Math.random() * Math.min(attempts, 20));
         }
-        throw new BusyError({ detail: 'too many change one document in Redis' });
+        throw new BusyError({ detail: 'too many change one record in Redis' });
       });
     },
   };
@@ -65,7 +247,7 @@ const createRedisDocuments = (connection: RedisConnection): Documents => {
 export const createRedisState = (connection: RedisConnection, log: Logger): State => {
   const queues: DurableQueue[] = [];
   return {
-    documents: createRedisDocuments(connection),
+    records: createRedisRecords(connection),
     queue: (name, most) => {
       const queue = createRedisQueue(connection, name, most, log);
       queues.push(queue);

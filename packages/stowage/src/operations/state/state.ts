@@ -1,19 +1,19 @@
 import type { DurableQueue } from './file-queue.ts';
 
 /**
- * Changes a small document, and gives what it says besides. Pure, and quick: it may be asked again when
- * another writer was faster. An undefined document is none.
- * @param now milliseconds since 1970, by one clock for all who share the document
+ * Changes a small record, and returns what it says besides. Pure, and quick: it may be asked again when
+ * another writer was faster. An undefined record is none.
+ * @param now milliseconds since 1970, by one clock for all who share the record
  */
-export type DocumentChange<Document, Result> = (
-  document: Document | undefined,
+export type RecordChange<Value, Result> = (
+  record: Value | undefined,
   now: number,
-) => readonly [Document | undefined, Result];
+) => readonly [Value | undefined, Result];
 
-/** Small JSON documents by key. One that has not changed for long may be forgotten. */
-export interface Documents {
-  /** One step: no other change comes between. @throws where the documents cannot be reached */
-  change<Document, Result>(key: string, change: DocumentChange<Document, Result>): Promise<Result>;
+/** Small JSON records by key. One that has not changed for long may be forgotten. */
+export interface Records {
+  /** One step: no other change comes between. @throws where the records cannot be reached */
+  change<Value, Result>(key: string, change: RecordChange<Value, Result>): Promise<Result>;
 }
 
 /**
@@ -21,7 +21,7 @@ export interface Documents {
  * instances of a service. Callers cannot tell which.
  */
 export interface State {
-  readonly documents: Documents;
+  readonly records: Records;
   /** The queue of this name. To be asked once in a process. */
   queue(name: string, most: number): DurableQueue;
   close(): Promise<void>;

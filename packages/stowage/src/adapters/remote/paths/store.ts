@@ -1,7 +1,7 @@
 import { respell, Spellings } from '../../support/spellings.ts';
 import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
-import { fileCopyNames, folderCopyNames } from '../../../basics/content/numbered-names.ts';
+import { fileCopyNames, folderCopyNames } from '../../../basics/content/file-name.ts';
 import { AlreadyExistsError, NotFoundError, StorageDeniedError } from '../../../errors/errors.ts';
 import type {
   EntryKind,

@@ -1,4 +1,4 @@
-import { folderCopyNames } from '../../../basics/content/numbered-names.ts';
+import { folderCopyNames } from '../../../basics/content/file-name.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,

@@ -1,10 +1,21 @@
 import { lookup } from 'node:dns/promises';
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { type IncomingHttpHeaders, request as requestHttp, type RequestOptions } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { Readable } from 'node:stream';
 import { AddressRefusedError, RemoteFailedError } from '../../errors/errors.ts';
 import { isPublicAddress } from './address.ts';
-import type { HostAddress, ResolveHost } from './remote.ts';
 import type { Target } from './target.ts';
+
+/** One address of a host name. */
+export interface HostAddress {
+  readonly address: string;
+  readonly family: 4 | 6;
+}
+
+/** Finds every address of a host name. Rejects, or answers none, when it has none. */
+export type ResolveHost = (hostname: string) => Promise<readonly HostAddress[]>;
 
 /** RFC 6761: names that are this machine, whatever a resolver says. */
 const LOCAL_NAME = /(?:^|\.)localhost\.?$/iu;
@@ -68,3 +79,68 @@ export const checkedAddresses = async (
   if (refused !== undefined) throw new AddressRefusedError({ detail: `${hostname} is ${refused.address}` });
   return addresses;
 };
+
+const MAX_HEADER_BYTES = 16 * 1024;
+
+/** What one request needs besides its target. */
+export interface PinnedRequestOptions {
+  readonly addresses: readonly HostAddress[];
+  readonly accept: string;
+  readonly signal: AbortSignal;
+  /** Sends a POST with this instead of a GET. */
+  readonly post?: { readonly body: string; readonly headers: Readonly<Record<string, string>> };
+}
+
+/**
+ * An answer whose body has not been read. `close` ends its connection, at any time and any number of times.
+ */
+export interface PinnedAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readable;
+  close(): void;
+}
+
+/**
+ * Answers a connection's question for addresses with those that were checked, so that no second look-up can
+ * differ.
+ */
+const lookupAmong =
+  (addresses: readonly HostAddress[]): LookupFunction =>
+  (_hostname, options, callback) => {
+    if (options.all === true) return callback(null, [...addresses]);
+    const [first] = addresses;
+    return first === undefined
+      ? callback(new Error('No address.'), '')
+      : callback(null, first.address, first.family);
+  };
+
+/**
+ * Sends one GET, or a POST, to one of the checked addresses, with Host and TLS server name of the URL.
+ * Nothing of the process goes along: no proxy of the environment, no cookies, no credentials. Redirects are
+ * returned, not followed. The signal bounds the whole exchange.
+ */
+export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): Promise<PinnedAnswer> =>
+  new Promise((resolve, reject) => {
+    const { addresses, accept, signal, post } = options;
+    const settings: RequestOptions = {
+      // A connection of its own that is not kept.
+      agent: false,
+      method: post === undefined ? 'GET' : 'POST',
+      lookup: lookupAmong(addresses),
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headers: { accept, 'accept-encoding': 'identity', 'user-agent': 'Stowage', ...post?.headers },
+      signal,
+    };
+    const request = url.protocol === 'https:' ? requestHttps(url, settings) : requestHttp(url, settings);
+    // It may fail at any time, also after its answer has begun.
+    request.on('error', reject);
+    request.once('close', () => reject(new Error('The connection ended without an answer.')));
+    request.once('response', (body) => {
+      // As may a body, also after its reader has gone.
+      body.on('error', () => undefined);
+      const close = (): void => void request.destroy();
+      resolve({ status: body.statusCode ?? 0, headers: body.headers, body, close });
+    });
+    request.end(post?.body);
+  });

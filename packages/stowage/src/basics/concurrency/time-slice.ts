@@ -1,4 +1,26 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate } from 'node:timers';
+import { setImmediate as nextLoop } from 'node:timers/promises';
+
+/**
+ * Waits for a turn of the event loop that is the caller's alone among all who wait so. Work that is done in
+ * short stretches, each in a turn, holds up others no longer than one stretch, however many do it.
+ */
+export type YieldToLoop = () => Promise<void>;
+
+/**
+ * The turns of one connector. Waiting callers are answered in order; an idle event loop answers immediately.
+ */
+export const createYieldToLoop = (): YieldToLoop => {
+  const waiting: (() => void)[] = [];
+  const giveOne = (): void => {
+    waiting.shift()?.();
+    if (waiting.length > 0) setImmediate(giveOne);
+  };
+  return () =>
+    new Promise((resolve) => {
+      if (waiting.push(resolve) === 1) setImmediate(giveOne);
+    });
+};
 
 /** Longest stretch of work between two rests, in milliseconds. */
 const LENGTH = 5;
@@ -22,7 +44,7 @@ export class TimeSlice {
 
   /** Lets others run, then begins a new stretch. Rejects with the signal's reason once it is aborted. */
   async rest(): Promise<void> {
-    await setImmediate();
+    await nextLoop();
     this.#signal.throwIfAborted();
     this.#end = performance.now() + LENGTH;
   }
