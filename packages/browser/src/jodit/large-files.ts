@@ -1,6 +1,8 @@
+import { sendInParts } from '../transfer/parts.ts';
+import type { Reply } from '../transfer/request.ts';
+import { envelopeText } from './answers.ts';
 import { type Connection, urlOf } from './connection.ts';
 import type { UploadAnswer } from './editor.ts';
-import { sendInParts, type Sending } from './resumable.ts';
 import type { Texts } from './texts/texts.ts';
 
 /** Files from here on are sent in parts. */
@@ -14,16 +16,19 @@ export interface SplitForm {
   readonly restBytes: number | undefined;
 }
 
+/** How one file is sent. */
+export interface Sending {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  readonly onProgress: (sent: number) => void;
+}
+
 /** How the large files of an editor travel. */
 export interface LargeFiles {
   /** Takes the large files out of a form; undefined: it has none, or the connector takes no parts. */
   split(form: unknown): Promise<SplitForm | undefined>;
   /** Sends one of them. @throws the signal's reason */
-  send(
-    file: File,
-    form: FormData,
-    sending: Pick<Sending, 'headers' | 'signal' | 'onProgress'>,
-  ): Promise<UploadAnswer>;
+  send(file: File, form: FormData, sending: Sending): Promise<UploadAnswer>;
 }
 
 const splitForm = (form: FormData, from: number): SplitForm => {
@@ -40,17 +45,22 @@ const splitForm = (form: FormData, from: number): SplitForm => {
   return { large, rest, restBytes };
 };
 
+const answerOf = ({ status, text }: Reply, texts: Texts): UploadAnswer =>
+  status === 0
+    ? { success: false, data: { messages: [texts.unreachable] } }
+    : (JSON.parse(envelopeText(text, status, '', texts)) as UploadAnswer);
+
 /**
  * Large files go by uploads in parts, where the connector has them (its setting `tus`). Asks when the first
  * is there.
  */
 export const createLargeFiles = (connection: Connection, texts: Texts): LargeFiles => {
-  const endpoint = new URL(`${urlOf(connection)}tus`, document.baseURI).href;
+  const base = new URL(urlOf(connection), document.baseURI).href;
   const credentials = connection.credentials ?? 'same-origin';
   let offered: Promise<boolean> | undefined;
   const ask = async (): Promise<boolean> => {
     try {
-      const { ok, headers } = await fetch(endpoint, { method: 'OPTIONS', credentials });
+      const { ok, headers } = await fetch(`${base}tus`, { method: 'OPTIONS', credentials });
       return ok && headers.has('Tus-Version');
     } catch {
       offered = undefined;
@@ -64,19 +74,14 @@ export const createLargeFiles = (connection: Connection, texts: Texts): LargeFil
       if (split.large.length === 0) return undefined;
       return (await (offered ??= ask())) ? split : undefined;
     },
-    send: (file, form, sending) => {
+    send: async (file, form, { headers, signal, onProgress }) => {
       const fields = ['source', 'path'].flatMap((name) => {
         const value = form.get(name);
         return typeof value === 'string' ? [[name, value] as const] : [];
       });
-      const withCredentials = credentials === 'include';
-      return sendInParts(file, {
-        ...sending,
-        endpoint,
-        fields: Object.fromEntries(fields),
-        withCredentials,
-        texts,
-      });
+      const reach = { base, headers: async () => headers, withCredentials: credentials === 'include' };
+      const upload = { file, fields: Object.fromEntries(fields), signal, onProgress };
+      return answerOf(await sendInParts(reach, upload), texts);
     },
   };
 };

@@ -1,4 +1,4 @@
-/** What an element may be given: attributes by their names, listeners by `on` and the event, `true` for an attribute without a value. */
+/** Attributes by their names, listeners by `on` and the event; `true` is an attribute without a value. */
 export type Attributes = Readonly<
   Record<string, string | number | boolean | undefined | ((event: never) => void)>
 >;

@@ -36,7 +36,7 @@ export const groupBy = <Item>(
   return groups;
 };
 
-/** One request for the files and one for the folders of each folder, some at a time; the connector answers for each item. */
+/** One request for the files and one for the folders of each folder; the connector reports on each item. */
 export const doToMany = async (
   entries: readonly Entry[],
   ask: AskForMany,

@@ -46,7 +46,7 @@ export const pickFiles = async (options: PickerOptions): Promise<readonly Picked
   });
 };
 
-/** Fills a field of a form with the link of a picked file, and tells its listeners. Undefined when nothing was picked. */
+/** Writes the link of a picked file into a field of a form, with its events. Undefined when nothing was picked. */
 export const pickInto = async (
   field: HTMLInputElement | HTMLTextAreaElement,
   options: PickerOptions,

@@ -8,6 +8,7 @@ import {
   type PermissionsData,
 } from '../client/index.ts';
 import type { Reach } from '../transfer/request.ts';
+import type { PickedFile } from './options.ts';
 import { fill, type Texts } from './texts.ts';
 
 /** A folder: its source, and its path inside without slashes at the ends; empty at the root. */
@@ -17,21 +18,12 @@ export interface Folder {
 }
 
 /** A file or folder of a listing. */
-export interface Entry extends Folder {
-  readonly name: string;
+export interface Entry extends Omit<PickedFile, 'url' | 'isImage'> {
   readonly type: 'folder' | 'image' | 'file';
   /** Absent for folders, and for files that the reader may not download. */
   readonly url?: string | undefined;
-  readonly thumb?: string | undefined;
-  readonly bytes?: number | undefined;
   /** ISO 8601, in UTC. */
   readonly modified?: string | undefined;
-  readonly mime?: string | undefined;
-  /** Pixels of a picture as it is seen. */
-  readonly width?: number | undefined;
-  readonly height?: number | undefined;
-  /** Variants that keep the picture's shape, smallest first. */
-  readonly srcset?: string | undefined;
 }
 
 /** A source of the connector. */

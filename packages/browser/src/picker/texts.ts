@@ -4,7 +4,7 @@ import english from './texts/en.json' with { type: 'json' };
 /** Forms by the plural categories of the language; `other` is always there. */
 export type Plural = Readonly<Partial<Record<Intl.LDMLPluralRule, string>>> & { readonly other: string };
 
-/** The texts of one language. Names in braces stand for values; texts about a number have the plural forms of their language. */
+/** The texts of one language. Names in braces are values; texts about a number have the plural forms of the language. */
 export interface Texts {
   readonly locale: string;
   readonly direction: 'ltr' | 'rtl';
@@ -51,7 +51,6 @@ export interface Texts {
   readonly folder: string;
   readonly up: string;
   readonly search: string;
-  readonly endSearch: string;
   readonly found: Plural;
   readonly foundSoFar: Plural;
   readonly nothingFound: string;
@@ -115,12 +114,11 @@ export interface Texts {
   readonly save: string;
   readonly saveAs: string;
   readonly imageChanged: string;
-  readonly imageSaved: string;
 }
 
 export const englishTexts: Texts = { ...english, direction: 'ltr' };
 
-/** Puts values in the place of `{names}`. Names are isolated: their direction may be another one than that of the text. */
+/** Replaces `{names}` by values. Names of files are isolated: they may run in another direction than the text. */
 export const fill = (text: string, values: Readonly<Record<string, string | number>>): string =>
   text.replaceAll(/\{(\w+)\}/gu, (whole, name: string) => {
     const value = values[name];

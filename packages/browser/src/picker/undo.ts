@@ -23,7 +23,7 @@ export class TrashUndo {
     const [first] = entries;
     if (first === undefined || !(await this.#mayRestore(first))) return [];
     const limit = Math.min(entries.length + OF_OTHERS, MOST_LISTED);
-    // The newest come first: those that were just removed. Where the trash cannot be asked, the files are gone all the same.
+    // The newest come first: those that were just removed.
     const items = await this.#list(first.source, limit);
     return entries.flatMap((entry) => items.find((item) => !item.replaced && isAt(item, entry)) ?? []);
   }
@@ -48,7 +48,7 @@ export class TrashUndo {
     return old === undefined ? undefined : () => this.#bringBack(old);
   }
 
-  /** Puts the old content in the position of the new one, which goes to the trash. When the old one cannot come back, the new one does. */
+  /** Restores the old content; the new one goes to the trash, and comes back when the old one cannot. */
   async #bringBack(old: TrashItem): Promise<void> {
     const { client } = this.#service;
     const { source, path, name } = old;

@@ -78,16 +78,16 @@ class PartsSender {
     this.#upload = upload;
   }
 
-  async send<Data>(): Promise<Data> {
+  async send(): Promise<Reply> {
     const { file, signal } = this.#upload;
     const begun = await this.#begin();
     const location = begun.header('Location');
-    if (begun.status !== 201 || location === null || file.size === 0) return dataOf<Data>(begun);
+    if (begun.status !== 201 || location === null || file.size === 0) return begun;
     const url = new URL(location, new URL('tus', this.#reach.base)).href;
     try {
       for (;;) {
         const answer = await this.#sendPart(url);
-        if (answer !== undefined) return dataOf<Data>(answer);
+        if (answer !== undefined) return answer;
       }
     } catch (error) {
       // The service is asked to drop the parts that it has; the time of an unfinished upload does it else.
@@ -194,8 +194,9 @@ const isOwn = (reply: Reply): boolean => {
 
 /**
  * Sends a file in parts (tus 1.0), and continues where it was when the connection breaks. Parts become smaller, down to
- * 512 KB, when a proxy finds them too long; the page remembers that.
- * @throws ConnectorError for an answer that refuses, also after some minutes without a byte more; the signal's reason
+ * 512 KB, when a proxy finds them too long; the page remembers that. Resolves to the response that ends the upload, also to
+ * one that rejects it, or to the last one after some minutes without a byte more.
+ * @throws the signal's reason
  */
-export const sendInParts = <Data>(reach: Reach, upload: PartsUpload): Promise<Data> =>
-  new PartsSender(reach, upload).send<Data>();
+export const sendInParts = (reach: Reach, upload: PartsUpload): Promise<Reply> =>
+  new PartsSender(reach, upload).send();

@@ -59,13 +59,14 @@ const sendWhole = async (
 };
 
 /**
- * Stores a file. Long ones go in parts where the connector takes them, and so do those whose whole form a proxy refuses.
+ * Stores a file. Large files go in parts where the connector takes parts, and so does a form that a proxy rejects as
+ * too long.
  * @throws ConnectorError for an answer that refuses, with code 0 where there was none; the signal's reason
  */
 export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<FileUploadData> => {
   const { file, source, path, limits, signal, onProgress } = upload;
-  const inParts = (): Promise<FileUploadData> =>
-    sendInParts<FileUploadData>(reach, { file, fields: { source, path }, signal, onProgress });
+  const inParts = async (): Promise<FileUploadData> =>
+    dataOf<FileUploadData>(await sendInParts(reach, { file, fields: { source, path }, signal, onProgress }));
   if (limits?.tus === true && file.size > WHOLE_BYTES) return inParts();
   try {
     return await sendWhole(reach, upload);
