@@ -1,8 +1,8 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { readdirSync } from 'node:fs';
-import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
@@ -232,27 +232,5 @@ describe('the documents', () => {
         uploader: { url: 'https://www.example.com/connector/', data: { action: 'fileUpload' } },
       },
     ]);
-  });
-
-  it.each([
-    'README.md',
-    'CONTRIBUTING.md',
-    'SECURITY.md',
-    'docs/architecture.md',
-    'docs/clients.md',
-    'docs/configuration.md',
-    'docs/deployment.md',
-    'docs/hooks.md',
-    'docs/installation.md',
-    'docs/jodit.md',
-    ...readdirSync(join(root, 'docs/start')).map((name) => `docs/start/${name}`),
-  ])('lead to files that exist: %s', async (name) => {
-    const text = await readDocument(name);
-    const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/gu)].map(
-      ([, target = '']) => target,
-    );
-    for (const link of links) {
-      await expect(access(resolve(root, dirname(name), link)), link).resolves.toBeUndefined();
-    }
   });
 });
