@@ -5,7 +5,7 @@ import type { JsonSchema } from './settings-schema.ts';
 
 /** An action as clients see it. */
 export interface DescribedAction extends Pick<Action, 'name' | 'summary' | 'methods' | 'takesFiles'> {
-  readonly answersEditors: boolean;
+  readonly answersEditors: Action['answersEditors'];
   /** What a client should send; the service takes more spellings than this. */
   readonly parameters: JsonSchema;
   /**
@@ -71,7 +71,7 @@ export const capitalised = (name: string): string => `${name.charAt(0).toUpperCa
 /** Every action of the registry, in its order. */
 export const describedActions = (): readonly DescribedAction[] =>
   [...createActions().values()].map((action) => {
-    const { name, summary, methods, takesFiles, answersEditors = false } = action;
+    const { name, summary, methods, takesFiles, answersEditors } = action;
     const parameters = parametersOf(action);
     return { name, summary, methods, takesFiles, answersEditors, parameters, answer: answerOf(action) };
   });

@@ -1,5 +1,9 @@
 import { errorTable } from '../../packages/stowage/src/errors/table.ts';
-import { editorErrorSchema, editorUploadSchema } from '../../packages/stowage/src/actions/editor-answers.ts';
+import {
+  editorErrorSchema,
+  editorListingSchema,
+  editorUploadSchema,
+} from '../../packages/stowage/src/actions/editor-answers.ts';
 import { capitalised, describedActions, schemaOf, type DescribedAction } from './interface.ts';
 import { tusPaths } from './openapi-tus.ts';
 import type { JsonSchema } from './settings-schema.ts';
@@ -47,21 +51,22 @@ const succeeded = ({ name, answer, answersEditors }: DescribedAction): Part =>
         description: 'Done.',
         content: {
           'application/json': {
-            schema: answersEditors
-              ? {
-                  anyOf: [
-                    success(reference('schemas', dataName(name))),
-                    reference('schemas', 'EditorUpload'),
-                  ],
-                }
-              : success(reference('schemas', dataName(name))),
+            schema:
+              answersEditors === undefined
+                ? success(reference('schemas', dataName(name)))
+                : {
+                    anyOf: [
+                      success(reference('schemas', dataName(name))),
+                      reference('schemas', `Editor${capitalised(answersEditors)}`),
+                    ],
+                  },
           },
         },
       };
 
 const responses = (action: DescribedAction): Part => ({
   200: succeeded(action),
-  default: reference('responses', action.answersEditors ? 'UploadError' : 'Error'),
+  default: reference('responses', action.answersEditors === undefined ? 'Error' : 'EditorsError'),
 });
 
 /** Objects are written with brackets: `mods[limit]=5`. */
@@ -231,7 +236,7 @@ export const openApi = (): Part => {
           description: 'Not done. The status line has the same number as the body.',
           content: { 'application/json': { schema: reference('schemas', 'Error') } },
         },
-        UploadError: {
+        EditorsError: {
           description: 'Not done. With `responseType=ckeditor` the status is always 200.',
           content: {
             'application/json': {
@@ -245,6 +250,10 @@ export const openApi = (): Part => {
         EditorUpload: {
           description: 'With `responseType`: what that editor reads of an upload.',
           ...schemaOf(editorUploadSchema, 'output'),
+        },
+        EditorListing: {
+          description: 'With `responseType`: what the own browser of that editor reads.',
+          ...schemaOf(editorListingSchema, 'output'),
         },
         EditorError: {
           description: 'With `responseType`: what that editor reads of a failure.',

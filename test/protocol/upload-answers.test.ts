@@ -118,7 +118,11 @@ describe('items of an upload', () => {
     const form = new URLSearchParams({ url, responseType: 'editorjs' });
     const response = await fetch(`${service.url}/fileUploadRemote`, { method: 'POST', body: form });
     const link = 'https://files.example/files/a-1.png';
-    expect(await response.json()).toEqual({ success: 1, file: { url: link } });
+    const size = { width: 90, height: 60, size: content.length };
+    expect(await response.json()).toEqual({
+      success: 1,
+      file: { url: link, name: 'a-1.png', extension: 'png', ...size },
+    });
   });
 });
 
@@ -139,8 +143,29 @@ const editors: readonly (readonly [
     200,
   ],
   ['tinymce', 'file', { location: URL_OF_A }, (message) => ({ error: { message } }), 403],
-  ['editorjs', 'image', { success: 1, file: { url: URL_OF_A } }, (message) => ({ success: 0, message }), 403],
+  [
+    'editorjs',
+    'image',
+    { success: 1, file: { url: URL_OF_A, name: 'a.png', extension: 'png', size: 6 } },
+    (message) => ({ success: 0, message }),
+    403,
+  ],
   ['froala', 'file', { link: URL_OF_A }, (error) => ({ error }), 403],
+  [
+    'suneditor',
+    'file-0',
+    { result: [{ url: URL_OF_A, name: 'a.png', size: 6 }] },
+    (errorMessage) => ({ errorMessage }),
+    403,
+  ],
+  ['easymde', 'image', { data: { filePath: URL_OF_A } }, (error) => ({ error }), 403],
+  [
+    'trumbowyg',
+    'fileToUpload',
+    { success: true, file: URL_OF_A },
+    (message) => ({ success: false, message }),
+    403,
+  ],
 ];
 
 describe.each(editors)('responseType=%s', (responseType, field, done, failed, status) => {
@@ -158,13 +183,18 @@ describe.each(editors)('responseType=%s', (responseType, field, done, failed, st
     expect(await response.json()).toEqual(done);
   });
 
-  it('answers about the first of several files', async () => {
+  it('answers about the first of several files, or all where the editor reads all', async () => {
     const service = await startService();
     const files: FormFile[] = [
       [field, 'a.png', 'pixels'],
       ['files[0]', 'b.png', 'pixels'],
     ];
-    expect((await send(service, { responseType }, files)).body).toEqual(done);
+    const { body } = await send(service, { responseType }, files);
+    const url = 'https://files.example/files/b.png';
+    const all = {
+      result: [...((done['result'] as Body[] | undefined) ?? []), { url, name: 'b.png', size: 6 }],
+    };
+    expect(body).toEqual(responseType === 'suneditor' ? all : done);
     expect(await service.source('files').paths()).toEqual(['a.png', 'b.png']);
   });
 
@@ -195,9 +225,14 @@ describe.each(editors)('responseType=%s', (responseType, field, done, failed, st
 
   it('refuses a form without files', async () => {
     const service = await startService();
-    const answer = await send(service, { responseType }, [['other', 'a.png', 'pixels']]);
-    const message = 'No files were sent: the field "other" is not one for uploads. Use "files[]".';
-    expect(answer.body).toEqual(failed(message));
+    const answer = await send(service, { responseType }, []);
+    expect(answer.body).toEqual(failed('No files were sent.'));
+  });
+
+  it('takes files of whatever field', async () => {
+    const service = await startService();
+    const answer = await send(service, { responseType }, [['avatar[picture]', 'a.png', 'pixels']]);
+    expect(answer).toEqual({ status: 200, body: done });
   });
 });
 
@@ -210,6 +245,29 @@ it('answers in the envelope for editors that it does not know, and for other act
   expect((await service.call('fileRemove', { name: 'b.png', responseType: 'froala' })).data['code']).toBe(
     404,
   );
+});
+
+it('answers programs with the address alone, and with errors in the envelope', async () => {
+  const service = await startService();
+  const content = await picture('png');
+  const query = { responseType: 'url' };
+  expect(await send(service, query, [['anything', 'a.png', content]])).toEqual({
+    status: 200,
+    body: { url: URL_OF_A, name: 'a.png', bytes: content.length, width: 90, height: 60 },
+  });
+  const refused = await send(service, query, [['anything', 'a.exe', 'program']]);
+  expect(refused).toMatchObject({ status: 403, body: { data: { error: 'TYPE_NOT_ALLOWED' } } });
+});
+
+it('tells the editors that keep it the size of a picture', async () => {
+  const service = await startService();
+  const files: FormFile[] = [['file', 'a.png', await picture('png')]];
+  const size = { width: 90, height: 60 };
+  const answerTo = async (responseType: string) => (await send(service, { responseType }, files)).body;
+  expect(await answerTo('froala')).toEqual({ link: URL_OF_A, ...size });
+  const second = 'https://files.example/files/a-1.png';
+  expect(await answerTo('trumbowyg')).toEqual({ success: true, file: second, ...size });
+  expect(await answerTo('editorjs')).toMatchObject({ file: size });
 });
 
 it('takes the fields of editors for files only when an editor is named', async () => {

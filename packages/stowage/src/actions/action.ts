@@ -11,6 +11,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { Links } from '../view/links.ts';
 import { forBoth, type KeysByKind, type Rights } from '../view/rights.ts';
 import type { SourceViews } from '../view/source-view.ts';
+import type { EditorKind } from './editor-answers.ts';
 import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';
 import type { LargeListings, OmittedEntries } from './listing/large-listings.ts';
 import type { SearchCursors } from './search/parameters.ts';
@@ -91,8 +92,8 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   readonly takesFiles: boolean;
   /** True: the text fields of a form may hold as much as a file. */
   readonly takesLongText?: boolean;
-  /** True: with `responseType`, answers and errors have the form of an editor's simple upload. */
-  readonly answersEditors?: boolean;
+  /** With `responseType`, answers and errors have the form of an editor. */
+  readonly answersEditors?: EditorKind;
   /** What the action counts for in `rateLimits`; a function where that depends on its parameters. */
   readonly load?: Load | ((parameters: RawParameters) => Load | undefined);
   readonly parameters: Parameters;

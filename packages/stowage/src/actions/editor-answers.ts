@@ -1,58 +1,78 @@
 import * as z from 'zod';
+import { extensionOf, splitExtension } from '../basics/content/extension.ts';
 import { isFilesField, type UploadedFile } from '../changes/uploaded-file.ts';
 import { choice } from '../parameters/fields.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { EditorAnswer } from './file-answer.ts';
 
-const editors = ['ckeditor', 'tinymce', 'editorjs', 'froala'] as const;
+const readers = {
+  upload: ['ckeditor', 'tinymce', 'editorjs', 'froala', 'suneditor', 'easymde', 'trumbowyg', 'url'],
+  listing: ['froala', 'suneditor'],
+} as const;
 
-/** An editor whose simple upload reads answers of its own form. */
-export type Editor = (typeof editors)[number];
+/** An editor whose simple upload reads answers of its own form; `url` for programs that want the address. */
+export type Editor = (typeof readers.upload)[number];
 
-/** `responseType`: which editor reads the answer; the envelope when absent. */
-export const responseTypeField = choice(editors).describe(
+/** An editor whose own browser of pictures reads a listing of its own form. */
+export type ListingEditor = (typeof readers.listing)[number];
+
+/** What of an action's answers editors read in a form of their own. */
+export type EditorKind = keyof typeof readers;
+
+/** `responseType` of uploads: which editor reads the answer; the envelope when absent. */
+export const responseTypeField = choice(readers.upload).describe(
   'Answers in the form that the simple upload of this editor reads, about the first file.',
 );
 
-/** The editor that `responseType` names, as far as it is known. */
-export const editorOf = (responseType: unknown): Editor | undefined =>
-  editors.find((editor) => editor === responseType);
+/** `responseType` of a listing. */
+export const listingTypeField = choice(readers.listing).describe(
+  "Answers with the pictures of one folder in the form that this editor's own browser reads.",
+);
 
-/** Whether a form field holds a file as the simple uploads of editors name it. */
-export const isEditorField = (field: string): boolean => /^(?:upload|file|image)(?:\[\d*\])?$/u.test(field);
+/** The editor that `responseType` names, as far as the action knows it. */
+export const editorOf = (kind: EditorKind, responseType: unknown): Editor | undefined =>
+  readers[kind].find((editor) => editor === responseType);
 
 /**
  * The uploaded files of a request, in the order of its form; files of other fields are ignored. With an
- * editor the fields of its simple upload count too.
+ * editor every field counts: each names it in its own way.
  */
 export const filesOf = (
   { uploads }: { readonly uploads: readonly UploadedFile[] },
   { source }: SourceView,
   editor?: Editor,
 ): readonly UploadedFile[] =>
-  uploads.filter(
-    ({ field }) => isFilesField(field, source) || (editor !== undefined && isEditorField(field)),
-  );
+  editor === undefined ? uploads.filter(({ field }) => isFilesField(field, source)) : uploads;
+
+const sizeShape = { width: z.number().optional(), height: z.number().optional() };
 
 /** What editors read of an uploaded file. */
-interface Uploaded {
+interface Uploaded extends z.output<z.ZodObject<typeof sizeShape>> {
   readonly name: string;
   readonly url: string;
+  readonly bytes: number;
 }
+
+/** Links of a picture in several widths: `default`, and others by their width in pixels. */
+export type Urls = Readonly<Record<string, string>>;
 
 /** How an editor wants to be answered. */
 interface EditorForm {
-  readonly uploaded: (file: Uploaded) => object;
-  readonly failed: (message: string) => object;
+  readonly uploaded: (
+    file: Uploaded,
+    more: { readonly all: readonly Uploaded[]; readonly urls?: Urls | undefined },
+  ) => object;
+  /** Absent: failures come in the envelope. */
+  readonly failed?: (message: string) => object;
   /** The editor reads the message of a failure only under the status 200. */
   readonly readsOnly200?: boolean;
 }
 
 const forms: Readonly<Record<Editor, EditorForm>> = {
   // `uploaded` and `fileName` are for version 4, which reads no body but that of a 200; later ones read `url`
-  // and `error` of any.
+  // or `urls`, and `error` of any.
   ckeditor: {
-    uploaded: ({ name, url }) => ({ uploaded: 1, fileName: name, url }),
+    uploaded: ({ name, url }, { urls }) => ({ uploaded: 1, fileName: name, url, urls }),
     failed: (message) => ({ uploaded: 0, error: { message } }),
     readsOnly200: true,
   },
@@ -61,47 +81,140 @@ const forms: Readonly<Record<Editor, EditorForm>> = {
     uploaded: ({ url }) => ({ location: url }),
     failed: (message) => ({ error: { message } }),
   },
+  // Keeps all of `file` in its document.
   editorjs: {
-    uploaded: ({ url }) => ({ success: 1, file: { url } }),
+    uploaded: ({ url, name, bytes, width, height }) => ({
+      success: 1,
+      file: { url, name, extension: extensionOf(name), size: bytes, width, height },
+    }),
     failed: (message) => ({ success: 0, message }),
   },
   froala: {
-    uploaded: ({ url }) => ({ link: url }),
+    uploaded: ({ url, width, height }) => ({ link: url, width, height }),
     failed: (message) => ({ error: message }),
+  },
+  suneditor: {
+    uploaded: (_, { all }) => ({ result: all.map(({ url, name, bytes }) => ({ url, name, size: bytes })) }),
+    failed: (message) => ({ errorMessage: message }),
+  },
+  easymde: {
+    uploaded: ({ url }) => ({ data: { filePath: url } }),
+    failed: (message) => ({ error: message }),
+  },
+  trumbowyg: {
+    uploaded: ({ url, width, height }) => ({ success: true, file: url, width, height }),
+    failed: (message) => ({ success: false, message }),
+  },
+  url: {
+    uploaded: ({ url, name, bytes, width, height }) => ({ url, name, bytes, width, height }),
   },
 };
 
 /** What an editor reads of a successful upload. */
 export const editorUploadSchema = z.union([
-  z.object({ uploaded: z.literal(1), fileName: z.string(), url: z.string() }),
+  z.object({
+    uploaded: z.literal(1),
+    fileName: z.string(),
+    url: z.string(),
+    urls: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe('`default`, and the variants that keep the shape of the picture by their width in pixels.'),
+  }),
   z.object({ location: z.string() }),
-  z.object({ success: z.literal(1), file: z.object({ url: z.string() }) }),
-  z.object({ link: z.string() }),
+  z.object({
+    success: z.literal(1),
+    file: z.object({
+      url: z.string(),
+      name: z.string(),
+      extension: z.string().optional(),
+      size: z.number(),
+      ...sizeShape,
+    }),
+  }),
+  z.object({ link: z.string(), ...sizeShape }),
+  z.object({ result: z.array(z.object({ url: z.string(), name: z.string(), size: z.number() })) }),
+  z.object({ data: z.object({ filePath: z.string() }) }),
+  z.object({ success: z.literal(true), file: z.string(), ...sizeShape }),
+  z.object({ url: z.string(), name: z.string(), bytes: z.number(), ...sizeShape }),
 ]);
 
-/** What an editor reads of a failed one. */
+/** What an editor reads of a failure. */
 export const editorErrorSchema = z.union([
   z.object({ uploaded: z.literal(0), error: z.object({ message: z.string() }) }),
   z.object({ error: z.object({ message: z.string() }) }),
   z.object({ success: z.literal(0), message: z.string() }),
   z.object({ error: z.string() }),
+  z.object({ errorMessage: z.string() }),
+  z.object({ success: z.literal(false), message: z.string() }),
 ]);
 
 /** The answer about uploaded files: the data of the protocol, or what an editor reads. */
-export const answerFor = <Data extends { readonly items: readonly Uploaded[] }>(
+export const answerFor = async <Data extends { readonly items: readonly Uploaded[] }>(
   editor: Editor | undefined,
   data: Data,
-): Data | EditorAnswer => {
+  urlsOf: () => Promise<Urls | undefined>,
+): Promise<Data | EditorAnswer> => {
   const [item] = data.items;
-  return editor === undefined || item === undefined ? data : new EditorAnswer(forms[editor].uploaded(item));
+  if (editor === undefined || item === undefined) return data;
+  const urls = editor === 'ckeditor' ? await urlsOf() : undefined;
+  return new EditorAnswer(forms[editor].uploaded(item, { all: data.items, urls }));
 };
 
-/** The answer about a failure with this status. */
+/** The answer about a failure with this status; undefined: the envelope. */
 export const editorFailure = (
   editor: Editor,
   status: number,
   messages: readonly string[],
-): { readonly status: number; readonly body: object } => {
+): { readonly status: number; readonly body: object } | undefined => {
   const { failed, readsOnly200 = false } = forms[editor];
-  return { status: readsOnly200 ? 200 : status, body: failed(messages.join(' ')) };
+  return failed && { status: readsOnly200 ? 200 : status, body: failed(messages.join(' ')) };
 };
+
+/** A picture of a folder, as editors' own browsers show it. */
+export interface ListedPicture {
+  readonly url: string;
+  readonly thumb: string;
+  readonly name: string;
+  /** A word that its pictures are found by: the name of their folder. */
+  readonly tag: string;
+}
+
+/** What an editor's own browser reads. */
+export const editorListingSchema = z.union([
+  z.array(z.object({ url: z.string(), thumb: z.string(), name: z.string(), tag: z.string() })),
+  z.object({
+    result: z.array(
+      z.object({
+        src: z.string(),
+        name: z.string(),
+        thumbnail: z.string(),
+        alt: z.string(),
+        tag: z.string(),
+      }),
+    ),
+  }),
+]);
+
+/** A list that is made while it is written. */
+const mapped = <From, To>(items: Iterable<From>, map: (item: From) => To): Iterable<To> => ({
+  *[Symbol.iterator]() {
+    for (const item of items) yield map(item);
+  },
+});
+
+/** The answer of a listing for an editor. */
+export const listingFor = (editor: ListingEditor, pictures: Iterable<ListedPicture>): EditorAnswer =>
+  new EditorAnswer(
+    editor === 'froala'
+      ? pictures
+      : {
+          result: mapped(pictures, ({ url, thumb, name, tag }) => ({
+            src: url,
+            name,
+            thumbnail: thumb,
+            alt: splitExtension(name).stem,
+            tag,
+          })),
+        },
+  );

@@ -63,7 +63,10 @@ export class MadeFileAnswer {
   }
 }
 
-/** An answer without the envelope of the protocol, in the form that an editor reads. */
+/**
+ * An answer without the envelope of the protocol, in the form that an editor reads. Iterables are written out as
+ * JSON arrays, bit by bit.
+ */
 export class EditorAnswer {
   readonly body: object;
 

@@ -13,7 +13,7 @@ import { answerFor, responseTypeField } from './editor-answers.ts';
 import { FileTooLargeError } from '../errors/errors.ts';
 import type { EditorAnswer } from './file-answer.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
-import { uploadedItem, uploadedItemSchema } from './file-upload.ts';
+import { uploadedItem, uploadedItemSchema, urlsOf } from './file-upload.ts';
 
 const KEYS = ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'];
 
@@ -79,12 +79,13 @@ const run = async (
       isForm: false,
     });
     const [path = input.path] = stored.map((one) => one.path);
-    return answerFor(input.responseType, {
+    const data = {
       baseurl: source.baseurl,
       newfilename: path.toString(),
       isImage: source.settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
       items: stored.map((one) => uploadedItem(context, view, one)),
-    });
+    };
+    return await answerFor(input.responseType, data, () => urlsOf(context, view, stored[0]));
   } finally {
     await file.staged.discard();
   }
@@ -100,7 +101,7 @@ export const fileUploadRemoteAction = defineAction({
   load: 'uploads',
   summary: 'Downloads a file from a public http or https address into a folder.',
   changes: true,
-  answersEditors: true,
+  answersEditors: 'upload',
   parameters,
   result,
   run,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type ActionContext, defineAction } from './action.ts';
-import { answerFor, filesOf, responseTypeField } from './editor-answers.ts';
+import { answerFor, filesOf, responseTypeField, type Urls } from './editor-answers.ts';
 import type { EditorAnswer } from './file-answer.ts';
 import { sourceHeader } from './listing/each-source.ts';
 import { extensionOf } from '../basics/content/extension.ts';
@@ -13,6 +13,8 @@ import { type KeptRoom, keepRoom } from '../changes/quota.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { InvalidParametersError } from '../errors/errors.ts';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import { hasShapeOf } from '../pictures/engine.ts';
+import { variantSizesOf } from '../pictures/kept/sizes.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 
@@ -48,6 +50,37 @@ export const uploadedItem = (
     mime: mimeTypeOf(path.name),
     ...seen,
   };
+};
+
+/**
+ * The links of a stored picture in the widths of the presets that keep its shape, made now where the service does
+ * not serve them; undefined without any. The file is stored: a variant that cannot be made is left out.
+ */
+export const urlsOf = async (
+  { services, signal, log }: ActionContext,
+  view: SourceView,
+  stored: Stored | undefined,
+): Promise<Urls | undefined> => {
+  if (stored?.seen === undefined) return undefined;
+  const { path, stat, seen } = stored;
+  const { source } = view;
+  const item = view.stored(path, stat);
+  const [variants] = await services.thumbnails
+    .variants(source, path.parent, [stat], signal)
+    .catch((error: unknown) => {
+      log.warn('The variants of an uploaded picture could not be made.', { source: source.name, error });
+      return [];
+    });
+  const { imagePresets: presets } = source.settings;
+  const links = variants && services.links.variants(item, variants);
+  const sizes = Object.entries(variantSizesOf(presets, links, seen) ?? {});
+  const ofShape = sizes.filter(([name, size]) => presets[name]?.fit === 'inside' || hasShapeOf(size, seen));
+  if (links === undefined || ofShape.length === 0) return undefined;
+  const byWidth = ofShape.map(([name, { width }]): [string, string] => [
+    String(width),
+    services.links.whole(item, links[name] ?? ''),
+  ]);
+  return { default: services.links.to(item), ...Object.fromEntries(byWidth) };
 };
 
 /** What an upload answers. */
@@ -132,7 +165,8 @@ const run = async (context: ActionContext, input: UploadParameters): Promise<Upl
     keys: ['FILE_UPLOAD'],
     isForm: true,
   });
-  return answerFor(input.responseType, uploadAnswer(context, view, stored, messageOf));
+  const data = uploadAnswer(context, view, stored, messageOf);
+  return answerFor(input.responseType, data, () => urlsOf(context, view, stored[0]));
 };
 
 /** Stores uploaded files: all are checked before the first is stored. */
@@ -142,7 +176,7 @@ export const fileUploadAction = defineAction({
   summary: 'Stores the files of a multipart form in a folder.',
   changes: true,
   takesFiles: true,
-  answersEditors: true,
+  answersEditors: 'upload',
   parameters,
   result: uploadAnswerSchema,
   run,

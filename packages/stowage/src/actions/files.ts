@@ -3,26 +3,41 @@ import { variantSizesOf } from '../pictures/kept/sizes.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';
+import { type ListedPicture, listingFor, listingTypeField } from './editor-answers.ts';
+import type { EditorAnswer } from './file-answer.ts';
 import { detailsOf } from './listing/details.ts';
 import { modsField } from './listing/fields.ts';
 import { listingItems, listingItemSchema } from './listing/item.ts';
 import type { ListingSlot } from './listing/large-listings.ts';
-import { readPage } from './listing/page.ts';
+import { type Page, readPage } from './listing/page.ts';
+import type { FolderView } from '../view/folder-view.ts';
+import type { Links } from '../view/links.ts';
 import type { SourceView } from '../view/source-view.ts';
 
 const totalField = z.int().optional().describe('With `mods[details]`: visible entries of the whole folder.');
 
-const parameters = z.object({ source: sourceField, path: pathField, mods: modsField });
+const parameters = z.object({
+  source: sourceField,
+  path: pathField,
+  mods: modsField,
+  responseType: listingTypeField,
+});
 
 type FilesParameters = z.output<typeof parameters>;
 
-const listSource = async (
+/** A page of a folder, with the paths of its thumbnails. */
+interface ListedPage extends Page {
+  readonly folder: FolderView;
+  readonly thumbs: readonly (string | undefined)[];
+}
+
+const readFolder = async (
   { services, log, holdSources }: ActionContext,
   view: SourceView,
-  { path, mods }: FilesParameters,
+  { path, mods }: Pick<FilesParameters, 'path' | 'mods'>,
   signal: AbortSignal,
   slot: ListingSlot,
-): Promise<object> => {
+): Promise<ListedPage> => {
   const { source } = view;
   const { settings } = source;
   const folder = view.folder(path);
@@ -48,6 +63,21 @@ const listSource = async (
     hold: holdSources,
     mayShow: (entry) => folder.item(entry).opensBy(),
   });
+  return { folder, entries, total, thumbs };
+};
+
+const listSource = async (
+  context: ActionContext,
+  view: SourceView,
+  input: FilesParameters,
+  signal: AbortSignal,
+  slot: ListingSlot,
+): Promise<object> => {
+  const { services } = context;
+  const { path, mods } = input;
+  const { source } = view;
+  const { settings } = source;
+  const { folder, entries, total, thumbs } = await readFolder(context, view, input, signal, slot);
   const details =
     mods.details === true ? await detailsOf(services.pictureSizes, source, path, entries, signal) : undefined;
   const variants =
@@ -63,6 +93,37 @@ const listSource = async (
   };
 };
 
+/** The pictures of a page that the requester may open. A thumbnail that is not made yet is the picture. */
+function* picturesOf(links: Links, { folder, entries, thumbs }: ListedPage): Generator<ListedPicture> {
+  const { source, path } = folder;
+  const tag = path.isRoot ? source.title || source.name : path.name;
+  for (const [index, entry] of entries.entries()) {
+    const item = folder.item(entry);
+    if (!item.opensBy()) continue;
+    const [url, thumb] = [links.to(item), links.thumb(item, thumbs[index])];
+    yield { url, thumb: thumb === undefined ? url : links.whole(item, thumb), name: entry.name, tag };
+  }
+}
+
+/** All pictures of a folder in one source: the browsers of editors know neither pages nor sources. */
+const listForEditor = async (
+  context: ActionContext,
+  { source, path, mods, responseType = 'froala' }: FilesParameters,
+  slot: ListingSlot,
+): Promise<EditorAnswer> => {
+  const wanted = { ...mods, onlyImages: true, withFolders: false, limit: mods.limit ?? Infinity };
+  const {
+    sources: [page],
+  } = await listSources(context, {
+    key: 'FILES',
+    source: context.views.first(source).name,
+    path,
+    read: (view, signal) => readFolder(context, view, { path, mods: wanted }, signal, slot),
+  });
+  slot.gathered();
+  return listingFor(responseType, page === undefined ? [] : picturesOf(context.services.links, page));
+};
+
 /**
  * Lists a folder: in the named source, else in every source, each with its own page, order and quota of
  * thumbnails.
@@ -72,6 +133,7 @@ export const filesAction = defineAction({
   load: 'listings',
   summary: 'Lists the files, and on request the folders, of a folder.',
   changes: false,
+  answersEditors: 'listing',
   parameters,
   result: z.object({
     sources: z.array(
@@ -82,6 +144,7 @@ export const filesAction = defineAction({
   run: async (context, input) => {
     const slot = context.services.largeListings.slot(context.signal);
     context.atEnd(() => slot.leave());
+    if (input.responseType !== undefined) return listForEditor(context, input, slot);
     const listed = await listSources(context, {
       key: 'FILES',
       ...input,

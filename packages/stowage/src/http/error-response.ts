@@ -175,12 +175,12 @@ export const clientWording = (request: HookRequest, scope: ErrorScope): ClientWo
 });
 
 const forEditor = (
-  editor: Editor,
-  status: number,
+  editor: Editor | undefined,
+  plain: { readonly status: number; readonly text: string },
   messages: readonly string[],
-): { readonly status: number; readonly text: string } => {
-  const failure = editorFailure(editor, status, messages);
-  return { status: failure.status, text: JSON.stringify(failure.body) };
+): typeof plain => {
+  const failure = editor && editorFailure(editor, plain.status, messages);
+  return failure === undefined ? plain : { status: failure.status, text: JSON.stringify(failure.body) };
 };
 
 /** What a browser gets in place of a picture. */
@@ -220,7 +220,7 @@ export const createErrorResponder = (options: ErrorResponderOptions): ErrorRespo
       status: inStatusLine ? status : 200,
       text: errorEnvelope(status, code, messages, details),
     };
-    const answer = editor === undefined ? plain : forEditor(editor, plain.status, messages);
+    const answer = forEditor(editor, plain, messages);
     return jsonResponse(answer.status, answer.text, {
       statusText: answer.status === status ? reasonPhrase(messages[0], failure.messages[0]) : undefined,
       headers: lowerCase(headers),

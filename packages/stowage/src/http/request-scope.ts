@@ -183,8 +183,10 @@ export const editorFor = (
   }: { readonly actions: ReadonlyMap<string, Action>; readonly actionName: string | undefined },
   inBody: string | undefined,
   responseType: unknown,
-): Editor | undefined =>
-  actions.get(actionName ?? inBody ?? '')?.answersEditors === true ? editorOf(responseType) : undefined;
+): Editor | undefined => {
+  const kind = actions.get(actionName ?? inBody ?? '')?.answersEditors;
+  return kind && editorOf(kind, responseType);
+};
 
 /**
  * What a failed hook means for its request: an `HttpError` stays, anything else is an internal error. That

@@ -127,12 +127,12 @@ export const findAction = (actions: ReadonlyMap<string, Action>, name: string | 
   throw new UnknownActionError({ messages });
 };
 
-const dataResponse = async (
-  data: object,
+const valueResponse = async (
+  value: object,
   { method }: HookRequest,
   yieldToLoop: YieldToLoop,
 ): Promise<ConnectorResponse> => {
-  const json = await writeJson({ success: true, data: { code: SUCCESS_CODE, ...data } }, yieldToLoop);
+  const json = await writeJson(value, yieldToLoop);
   if (typeof json === 'string') return jsonResponse(200, json);
   if (method !== 'HEAD') return { status: 200, headers: headersOfJson, body: json };
   json.destroy();
@@ -154,9 +154,12 @@ export const answerWhole = async (
 ): Promise<ConnectorResponse> => {
   const result = await run();
   if (result instanceof HandedOverAnswer) return { ...result, body: undefined };
-  if (result instanceof EditorAnswer) return jsonResponse(200, JSON.stringify(result.body));
+  if (result instanceof EditorAnswer) return valueResponse(result.body, request, yieldToLoop);
   if (result instanceof MadeFileAnswer) return madeFileResponse(result, request);
-  if (!(result instanceof FileAnswer)) return dataResponse(result, request, yieldToLoop);
+  if (!(result instanceof FileAnswer)) {
+    const data = { code: SUCCESS_CODE, ...result };
+    return valueResponse({ success: true, data }, request, yieldToLoop);
+  }
   try {
     return await fileResponse(result, request);
   } catch (error) {

@@ -4,7 +4,7 @@ import { type Action, mayAllowAction } from '../actions/action.ts';
 import { uploadName } from '../changes/check-upload.ts';
 import { policyFor } from '../changes/incoming.ts';
 import { sourceFor, SourceViews } from '../view/source-view.ts';
-import { isEditorField, type Editor } from '../actions/editor-answers.ts';
+import type { Editor } from '../actions/editor-answers.ts';
 import { fileTooLarge, isFilesField, withFileName, type UploadedFile } from '../changes/uploaded-file.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import { withinBounds } from '../basics/content/file-name.ts';
@@ -237,8 +237,7 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
     const { scope, query } = context;
     scope.language ??= fields.text('language');
     scope.editor ??= editorFor(context, fields.text('action'), textOf(query, fields, 'responseType'));
-    const isFiles = (source: Source): boolean =>
-      isFilesField(field, source) || (scope.editor !== undefined && isEditorField(field));
+    const isFiles = (source: Source): boolean => scope.editor !== undefined || isFilesField(field, source);
     if (!takesFiles(context, fields)) return undefined;
     if (!sources.all.some(isFiles)) {
       scope.form.otherField ??= field;

@@ -42,6 +42,10 @@ export const sizeWithin = (
   return { width: side(seen.width), height: side(seen.height) };
 };
 
+/** Whether a size is that of the picture scaled, to the nearest pixel. */
+export const hasShapeOf = ({ width, height }: PictureSize, seen: PictureSize): boolean =>
+  Math.abs(width * seen.height - height * seen.width) <= Math.max(seen.width, seen.height) / 2;
+
 /** A part of a picture, in whole pixels from its upper left corner. */
 export interface PictureBox extends PictureSize {
   readonly x: number;

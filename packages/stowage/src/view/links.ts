@@ -29,6 +29,8 @@ export interface Links {
   /** The link of what shows an item, by its path relative to the folder; an icon is for everybody. */
   thumb(item: Item<Entry>, relative: string | undefined): string | undefined;
   variants(item: Item<Entry>, relative: Variants): Variants | undefined;
+  /** What `thumb` or `variants` have returned, as a link that needs no `baseurl`. */
+  whole(item: Item<Entry>, link: string): string;
   /** Whether the query of a link has a signature of this path that has not expired. */
   isSigned(source: Source, path: SourcePath, query: string): boolean;
   readonly urlFor: (settings: Pick<Settings, 'publicUrl'>, sources: SourceSet) => UrlFor;
@@ -115,6 +117,7 @@ export const createLinks = (
       ]);
       return Object.fromEntries(made) as Variants;
     },
+    whole: (item, link) => (isOfSigned(item) ? link : plain(item.source, below(item.folder, link))),
     isSigned: (source, path, query) => {
       const [, seconds, signature] = QUERY.exec(query) ?? [];
       if (seconds === undefined || signature === undefined) return false;
