@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { describe, it, onTestFinished, vi } from 'vitest';
 import { createApp } from 'stowage';
 import {
@@ -273,6 +274,47 @@ const services: readonly Row[] = [
     'broken',
     /a form of 3 MB is answered with 413|a form of 2 MB is answered with 413/u,
     /client_max_body_size 3m/u,
+  ],
+  [
+    'a proxy that refuses large forms, and lets parts of uploads pass',
+    async () => {
+      const parts = { stateDirectory: join(here.folder, 'state') };
+      const target = await running(parts);
+      const url = await proxyTo(target, {
+        meddle: (incoming, response) => {
+          if (Number(incoming.headers['content-length'] ?? 0) < 1024 ** 2) return false;
+          incoming.resume();
+          response.writeHead(413).end('<html>');
+          return true;
+        },
+      });
+      return [
+        { ...healthy(), ...parts },
+        { url, formSize: '2mb' },
+      ];
+    },
+    'service.form',
+    'risk',
+    /413: it goes through in parts/u,
+    /client_max_body_size/u,
+  ],
+  [
+    'a proxy that hands on no parts of uploads',
+    async () => {
+      const parts = { stateDirectory: join(here.folder, 'state') };
+      const url = await proxyTo(await running(parts), {
+        meddle: ({ url = '' }, response) => {
+          if (!url.endsWith('/tus')) return false;
+          response.writeHead(404).end('<html>');
+          return true;
+        },
+      });
+      return [{ ...healthy(), ...parts }, { url }];
+    },
+    'service.tus',
+    'risk',
+    /\/tus is answered with 404/u,
+    /hand on all/u,
   ],
   [
     'a page that may not use it',

@@ -125,9 +125,25 @@ describe('uploads in parts', () => {
     expect([other.status, other.error]).toEqual([403, 'ORIGIN_REFUSED']);
   });
 
-  it('are off without the setting, and need a directory', async () => {
+  it('need no setting where there is a state directory', async () => {
     const service = await startTus({ tus: undefined as never });
-    expect((await create(service.tus, 1, { filename: 'a.txt' })).status).toBe(404);
+    const limits = async (): Promise<unknown> => (await service.call('permissions')).data['limits'];
+    expect(await limits()).toMatchObject({ tus: true });
+    const { address } = await create(service.tus, 3, { filename: 'a.txt' });
+    expect((await patch(address, 0, 'abc')).status).toBe(200);
+    expect(await service.source('files').text('a.txt')).toBe('abc');
+  });
+
+  it('are off when they are switched off, and without a directory', async () => {
+    const off = [
+      { tus: { enabled: false } },
+      { tus: undefined as never, stateDirectory: undefined as never },
+    ];
+    for (const options of off) {
+      const service = await startTus(options);
+      expect((await create(service.tus, 1, { filename: 'a.txt' })).status).toBe(404);
+      expect((await service.call('permissions')).data['limits']).not.toHaveProperty('tus');
+    }
     expect(() => createApp({ sources: {}, tus: {} }, {}, { logger: silent })).toThrow(/stateDirectory/u);
   });
 

@@ -4,6 +4,7 @@ import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories } from '../storage/registry.ts';
 import { DEFAULT_BASEURL, type SourceEnvironment } from './environment.ts';
 import { checkWritten, ONCE, settingsSchema, settingsShape } from './settings.ts';
+import { tusInForce } from './settings/uploads.ts';
 import { baseurlProblem, freezeDeep, isPlainObject, type PlainObject } from './values.ts';
 import { mustBe, problemAt } from './problems.ts';
 import { resolveReferences } from './references.ts';
@@ -69,7 +70,8 @@ export const loadConfig = (
     environment.signingSecret === undefined ? {} : { signingSecret: environment.signingSecret };
   const { data = {}, problems } = checkWritten(topSchema, { ...fromEnvironment, ...rest });
   // Sources are checked even when the settings above them are wrong, so that one start shows every fault.
-  const settings = settingsSchema.strip().parse(problems.length === 0 ? data : {}, ONCE);
+  const parsed = settingsSchema.strip().parse(problems.length === 0 ? data : {}, ONCE);
+  const settings = { ...parsed, tus: tusInForce(parsed) };
   const checked = checkSources(written ?? environmentSource(environment), settings, factories);
   const all = [...resolved.problems, ...resolved.presentable([...problems, ...checked.problems])];
   if (all.length > 0) throw new ConfigError(all);

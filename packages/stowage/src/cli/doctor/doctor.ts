@@ -133,7 +133,8 @@ const examine = async (
     const largest = Math.max(0, ...all.map(({ settings: own }) => own.maxUploadFileSize));
     const formSize = question.formSize ?? Math.min(largest, MOST_FORM_BYTES);
     const { onlyPOST } = settings;
-    await checkService({ url: service, onlyPOST, formSize, findings: around, signal }, page);
+    const hasTus = settings.tus !== undefined;
+    await checkService({ url: service, onlyPOST, formSize, hasTus, findings: around, signal }, page);
   }
   return [...found, around];
 };

@@ -1,11 +1,13 @@
-import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { constants, existsSync } from 'node:fs';
+import { access, readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { isPlainObject } from '../../config/values.ts';
 import { entryOf, type OptionalPackage, packagesOf } from '../../optional-packages.ts';
 import { readBrowser } from '../../config/environment.ts';
 import type { ConnectorConfig } from '../../config/types.ts';
 import { findBrowser } from '../../documents/pdf/started-browser.ts';
 import { findProgram } from '../../pictures/previews/programs.ts';
+import { partsDirectory } from '../../http/tus/resumable-uploads.ts';
 import { createSilentLogger } from '../../basics/log/logger.ts';
 import { createRedisConnection } from '../../operations/state/redis-state.ts';
 import { Findings, reasonOf } from './finding.ts';
@@ -124,6 +126,26 @@ const checkRedis = async ({ settings: { redis } }: ConnectorConfig, findings: Fi
   }
 };
 
+/** Whether parts of uploads can be kept. Nothing is made: the nearest folder that is there must allow it. */
+const checkParts = async ({ settings }: ConnectorConfig, findings: Findings): Promise<void> => {
+  const { tus, stateDirectory } = settings;
+  if (tus === undefined) return;
+  const directory = resolve(partsDirectory(tus, stateDirectory));
+  let there = directory;
+  while (!existsSync(there)) there = dirname(there);
+  try {
+    await access(there, constants.W_OK | constants.X_OK);
+    findings.ok('tus', `parts of uploads lie in ${directory}`);
+  } catch {
+    const text = `parts of uploads cannot be kept in ${directory}: the service may not write to ${there}`;
+    findings.broken(
+      'tus',
+      text,
+      `chown ${String(process.getuid?.() ?? 'USER')} ${there}, or "tus": { "enabled": false }`,
+    );
+  }
+};
+
 /** What can be said of the machine. */
 export const checkMachine = async (config: ConnectorConfig): Promise<Findings> => {
   const findings = new Findings();
@@ -132,5 +154,6 @@ export const checkMachine = async (config: ConnectorConfig): Promise<Findings> =
   await checkBrowser(findings);
   await checkPrograms(config, findings);
   await checkRedis(config, findings);
+  await checkParts(config, findings);
   return findings;
 };

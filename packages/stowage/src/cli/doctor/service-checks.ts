@@ -10,6 +10,8 @@ export interface RunningService {
   readonly onlyPOST: boolean;
   /** Bytes of the form that must get through. */
   readonly formSize: number;
+  /** Whether it takes uploads in parts. */
+  readonly hasTus: boolean;
   readonly findings: Findings;
   readonly signal: AbortSignal;
 }
@@ -71,8 +73,27 @@ const askPing = async (
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
+/** Whether uploads in parts reach the service, which refuses this version whoever asks: nothing begins. */
+const checkTus = async ({ url, hasTus, findings, signal }: RunningService): Promise<boolean> => {
+  if (!hasTus) return false;
+  const headers = { 'tus-resumable': '0.0.0' };
+  const response = await ask(new URL('tus', url), signal, { method: 'POST', headers });
+  await response.body?.cancel();
+  const isThere = response.headers.get('tus-resumable') !== null;
+  if (isThere) findings.ok('service.tus', 'uploads in parts reach the service');
+  else
+    findings.risk(
+      'service.tus',
+      `uploads in parts do not reach the service: /tus is answered with ${String(response.status)}`,
+      'Let the proxy hand on all that is below the address of the service.',
+    );
+  return isThere;
+};
+
 /** Sends a form that no action gets to see. */
-const checkFormSize = async ({ url, formSize, findings, signal }: RunningService): Promise<void> => {
+const checkFormSize = async (service: RunningService): Promise<void> => {
+  const { url, formSize, findings, signal } = service;
+  const takesParts = await checkTus(service);
   const megabytes = formSize / 1024 ** 2;
   const form = `a form of ${String(Math.ceil(megabytes))} MB`;
   const fix = `nginx: client_max_body_size ${String(Math.ceil(megabytes * 1.2))}m; proxy_request_buffering off;`;
@@ -81,6 +102,12 @@ const checkFormSize = async ({ url, formSize, findings, signal }: RunningService
   try {
     const { status, text } = await askPing(url, signal, { method: 'POST', body });
     if (isPing(status, text)) findings.ok('service.form', `${form} gets through`);
+    else if (takesParts)
+      findings.risk(
+        'service.form',
+        `${form} is answered with ${String(status)}: it goes through in parts, from clients that send them`,
+        fix,
+      );
     else findings.broken('service.form', `${form} is answered with ${String(status)}`, fix);
   } catch (error) {
     signal.throwIfAborted();

@@ -145,7 +145,7 @@ export const operationsSettings = {
   stateDirectory: setting(
     z.string().min(1).optional(),
     global(
-      'A directory for what must outlive the process: webhooks that wait (without `redis`), unfinished uploads. ' +
+      'A directory for what must outlive the process: webhooks that wait (without `redis`), unfinished uploads (`tus`). ' +
         'Of this process alone, on a local disk.',
     ),
   ),

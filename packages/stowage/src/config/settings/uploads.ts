@@ -14,6 +14,7 @@ import {
 
 /** Uploads in parts, which go on after a broken connection. */
 const tusSchema = z.strictObject({
+  enabled: z.boolean().default(true).describe('False: uploads in parts are off, also with `stateDirectory`.'),
   directory: z
     .string()
     .min(1)
@@ -112,8 +113,20 @@ export const uploadsSettings = {
   tus: setting(
     tusSchema.optional(),
     global(
-      'Take uploads in parts (tus 1.0) at `/tus`, which go on after a broken connection. Absent: off. Needs ' +
-        '`stateDirectory` or `directory`.',
+      'Uploads in parts (tus 1.0) at `/tus`, which go on after a broken connection. Absent: taken where there is ' +
+        'a `stateDirectory`. Needs that or `directory`.',
     ),
   ),
 } as const;
+
+/** Uploads in parts as they are in force; undefined: they are off. */
+export const tusInForce = ({
+  tus,
+  stateDirectory,
+}: {
+  readonly tus?: z.output<typeof tusSchema> | undefined;
+  readonly stateDirectory?: string | undefined;
+}): typeof tus => {
+  if (tus === undefined) return stateDirectory === undefined ? undefined : tusSchema.parse({});
+  return tus.enabled ? tus : undefined;
+};

@@ -220,20 +220,28 @@ export class ResumableUploads {
   }
 }
 
+/** Where the parts lie. */
+export const partsDirectory = (
+  { directory }: NonNullable<Settings['tus']>,
+  stateDirectory: string | undefined,
+): string => directory ?? join(stateDirectory ?? '', 'tus');
+
 /** Makes the resumable uploads that the settings ask for; undefined: they are off. */
 export const createResumableUploads = (
-  { tus, stateDirectory = '' }: Pick<Settings, 'tus' | 'stateDirectory'>,
+  { tus, stateDirectory }: Pick<Settings, 'tus' | 'stateDirectory'>,
   quotas: Quotas,
   log: Logger,
 ): ResumableUploads | undefined => {
   if (tus === undefined) return undefined;
-  const { directory = join(stateDirectory, 'tus'), hours, maxUploads, maxBytes, maxUploadsPerClient } = tus;
+  const { hours, maxUploads, maxBytes, maxUploadsPerClient } = tus;
   const limits = {
     all: { uploads: maxUploads, bytes: maxBytes },
     client: { uploads: maxUploadsPerClient, bytes: tus.maxBytesPerClient ?? maxBytes / 2 },
     milliseconds: hours * 60 * 60 * 1000,
   };
-  const uploads = new UnfinishedUploads(directory, limits, (id) => quotas.release(id));
+  const uploads = new UnfinishedUploads(partsDirectory(tus, stateDirectory), limits, (id) =>
+    quotas.release(id),
+  );
   quotas.restoreFrom(() => uploads.rooms());
   return new ResumableUploads(uploads, log);
 };
