@@ -1,5 +1,5 @@
 import { ConnectorError } from '../client/client.ts';
-import { dataOf, type Reach, type Reply, request } from './request.ts';
+import { dataOf, type Reach, type Reply, request, type Sent } from './request.ts';
 
 /** The version of tus that is spoken here. */
 const VERSION = { 'Tus-Resumable': '1.0.0' };
@@ -54,8 +54,11 @@ const base64 = (text: string): string =>
 const mayPass = ({ status }: Reply): boolean =>
   status === 0 || [408, 409, 413, 423, 429].includes(status) || (status >= 500 && status !== 501);
 
-/** Whether a proxy may have found the part too long: it said so, or cut the connection. */
-const mayBeTooLong = ({ status }: Reply): boolean => status === 413 || status === 0 || status === 408;
+/**
+ * Whether a proxy may have found the part too long: it said so, or cut the connection. Browsers send a request whose
+ * connection was cut once more by themselves, and then the service knows its beginning (409).
+ */
+const mayBeTooLong = ({ status }: Reply): boolean => [0, 408, 409, 413].includes(status);
 
 export interface PartsUpload {
   readonly file: File;
@@ -72,6 +75,8 @@ class PartsSender {
   #partBytes = remembered();
   #offset = 0;
   #failures = 0;
+  /** Something on the way lets POST alone pass. */
+  #isPostOnly = false;
 
   constructor(reach: Reach, upload: PartsUpload) {
     this.#reach = reach;
@@ -111,21 +116,16 @@ class PartsSender {
     });
   }
 
-  #ask(
-    method: string,
-    url: string,
-    signal: AbortSignal,
-    more: Readonly<Record<string, string>> = {},
-  ): Promise<Reply> {
-    return request(this.#reach, { method, url, signal, headers: { ...VERSION, ...more } });
-  }
-
-  /** The offset that the service knows. Some proxies block HEAD: an empty part asks the same by another method. */
-  async #askOffset(url: string): Promise<Reply> {
-    const { signal } = this.#upload;
-    const head = await this.#ask('HEAD', url, signal);
-    if (head.status !== 405 && head.status !== 501 && head.status !== 403) return head;
-    return this.#ask('POST', url, signal, { 'X-HTTP-Method-Override': 'HEAD' });
+  /** A request about the upload; by POST where something on the way blocks its method. */
+  async #ask(method: string, url: string, signal: AbortSignal, more: Partial<Sent> = {}): Promise<Reply> {
+    const headers = { ...VERSION, ...more.headers };
+    if (!this.#isPostOnly) {
+      const reply = await request(this.#reach, { ...more, method, url, signal, headers });
+      if (!isOfBlocked(reply)) return reply;
+      this.#isPostOnly = true;
+    }
+    const overriding = { ...headers, 'X-HTTP-Method-Override': method };
+    return request(this.#reach, { ...more, method: 'POST', url, signal, headers: overriding });
   }
 
   /** Sends the next part. The answer that ends the upload; undefined while there is more to send. */
@@ -134,24 +134,11 @@ class PartsSender {
     const offset = this.#offset;
     onProgress(offset);
     const part = {
-      url,
-      signal,
       body: file.slice(offset, offset + this.#partBytes),
       onProgress: (sent: number) => onProgress(Math.min(offset + sent, file.size)),
     };
-    const headers = {
-      ...VERSION,
-      'Content-Type': 'application/offset+octet-stream',
-      'Upload-Offset': String(offset),
-    };
-    let reply = await request(this.#reach, { ...part, method: 'PATCH', headers });
-    // Some proxies block methods that they do not know.
-    if (reply.status === 405 || (reply.status === 403 && !isOwn(reply)))
-      reply = await request(this.#reach, {
-        ...part,
-        method: 'POST',
-        headers: { ...headers, 'X-HTTP-Method-Override': 'PATCH' },
-      });
+    const headers = { 'Content-Type': 'application/offset+octet-stream', 'Upload-Offset': String(offset) };
+    const reply = await this.#ask('PATCH', url, signal, { ...part, headers });
     if (reply.status === 204) {
       this.#offset = Number(reply.header('Upload-Offset'));
       this.#failures = 0;
@@ -163,15 +150,16 @@ class PartsSender {
 
   /** Finds out how far the service has come, and sends less at once where that may help. */
   async #recover(url: string, reply: Reply): Promise<Reply | undefined> {
-    const { signal } = this.#upload;
-    if (mayBeTooLong(reply) && this.#partBytes > LEAST_PART)
-      this.#partBytes = Math.max(LEAST_PART, this.#partBytes / 2);
+    const { file, signal } = this.#upload;
+    const tried = Math.min(this.#partBytes, file.size - this.#offset);
+    if (mayBeTooLong(reply) && tried > LEAST_PART)
+      this.#partBytes = Math.max(LEAST_PART, Math.ceil(tried / 2));
     else if (reply.status === 413) return reply;
     const wait = PAUSES[this.#failures];
     if (!mayPass(reply) || wait === undefined) return reply;
     this.#failures += 1;
     if (reply.status !== 413) await pause(wait, signal);
-    const head = await this.#askOffset(url);
+    const head = await this.#ask('HEAD', url, signal);
     const known = Number(head.header('Upload-Offset') ?? this.#offset);
     if (head.status === 200 || head.status === 204) {
       if (known > this.#offset) this.#failures = 0;
@@ -182,13 +170,14 @@ class PartsSender {
   }
 }
 
-/** Whether the connector itself has answered, and not something in front of it. */
-const isOwn = (reply: Reply): boolean => {
+/** Whether something in front of the connector has refused the method: the connector says why it refuses. */
+const isOfBlocked = (reply: Reply): boolean => {
+  if (![403, 405, 501].includes(reply.status)) return false;
   try {
     dataOf(reply);
-    return true;
+    return false;
   } catch (error) {
-    return error instanceof ConnectorError && error.messages.length > 0;
+    return !(error instanceof ConnectorError && error.messages.length > 0);
   }
 };
 

@@ -35,7 +35,7 @@ export const obstacleOf = (file: File, limits: Limits | undefined): Obstacle | u
 
 /** Whether a smaller request may pass: a proxy has refused the length, or something has cut the connection. */
 const mayPassInParts = (error: unknown): boolean =>
-  error instanceof ConnectorError && error.messages.length === 0 && (error.code === 413 || error.code === 0);
+  error instanceof ConnectorError && error.messages.length === 0 && [0, 408, 413].includes(error.code);
 
 const sendWhole = async (
   reach: Reach,
