@@ -59,8 +59,13 @@ module.exports = {
     part('basics/network', ['errors', 'basics']),
     part('storage/trash', ['errors', 'basics', 'storage']),
     part('adapters/support', ['errors', 'basics', 'storage']),
-    part('adapters/objects', ['errors', 'basics', 'storage', 'adapters/(support|remote/core)/']),
-    part('adapters/remote', ['errors', 'basics', 'storage', 'adapters/support/']),
+    part('adapters/objects', [
+      'errors',
+      'basics',
+      'storage',
+      'adapters/(support/|remote/core/|capabilities\\.ts$)',
+    ]),
+    part('adapters/remote', ['errors', 'basics', 'storage', 'adapters/(support/|capabilities\\.ts$)']),
     part('operations/state', ['errors', 'basics']),
     part('operations/quotas', ['errors', 'basics', 'storage', 'operations/state']),
     part('operations/events', ['errors', 'basics', 'config', 'operations/state']),
@@ -128,7 +133,10 @@ module.exports = {
       from: { path: `${SERVER}adapters/((?:objects/|remote/)?(?!core|paths|support)[^/]+)/` },
       to: {
         path: `${SERVER}adapters/`,
-        pathNot: [`${SERVER}adapters/$1/`, `${SERVER}adapters/(support|(objects|remote)/(core|paths))/`],
+        pathNot: [
+          `${SERVER}adapters/$1/`,
+          `${SERVER}adapters/(support/|(objects|remote)/(core|paths)/|capabilities\\.ts$)`,
+        ],
       },
     },
     {

@@ -50,6 +50,8 @@ export class KeyValueAdapter implements StorageAdapter {
     atomicCreate: true,
     ifMatch: false,
     caseSensitive: true,
+    versions: true,
+    stableReads: true,
   };
   readonly #store: KeyValueStore;
 

@@ -8,6 +8,7 @@ import { configSchema } from './generate/config-schema.ts';
 import { configurationPage } from './generate/configuration-page.ts';
 import { errorsPage } from './generate/errors-page.ts';
 import { openApi } from './generate/openapi.ts';
+import { storesPage } from './generate/stores-page.ts';
 import { withExamples } from './generate/with-examples.ts';
 
 const root = new URL('../', import.meta.url);
@@ -28,6 +29,7 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   'packages/stowage/openapi.json': () => `${JSON.stringify(openApi(), null, 2)}\n`,
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorsPage,
+  'docs/stores.md': () => storesPage(root),
   ...Object.fromEntries(
     withSamples.map((page): [string, () => Promise<string>] => [page, () => withExamples(root, page)]),
   ),

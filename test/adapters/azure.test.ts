@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
-import { AzureAdapter, parseAzureOptions } from '#internals';
+import { AzureAdapter, capabilitiesOf, parseAzureOptions } from '#internals';
 import {
   azuriteMissing,
   makeContainer,
@@ -9,6 +9,8 @@ import {
   type Azurite,
   type PlainContainer,
 } from '../../tools/test-servers/azurite.ts';
+
+const promises = { ...capabilitiesOf('azure'), temporaryUrls: true };
 
 // Cases have stores of their own, and mostly wait for the server: five at once.
 const sideBySide = {
@@ -43,6 +45,6 @@ describe.skipIf(azuriteMissing !== undefined)(
       return { adapter, plant };
     };
 
-    describeStorageConformance(sideBySide, 'Azurite', { open: openStore, plants: true });
+    describeStorageConformance(sideBySide, 'Azurite', { open: openStore, plants: true, promises });
   },
 );

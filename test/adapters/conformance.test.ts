@@ -1,9 +1,9 @@
 import { buffer } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { storageConformance, withFaults, type ConformanceOptions } from 'stowage/testing';
+import { storageConformance, withFaults, type ConformanceOptions, type StorePromises } from 'stowage/testing';
 import { NotFoundError, SourcePath, StorageUnavailableError } from 'stowage/storage';
-import { MemoryAdapter } from '#internals';
+import { capabilitiesOf, MemoryAdapter } from '#internals';
 import type {
   Entry,
   ListOptions,
@@ -23,8 +23,9 @@ const failuresOf = async (
   open: ConformanceOptions['open'],
   names = /^/u,
   timeLimitMs = 30_000,
+  promises: StorePromises = {},
 ): Promise<readonly string[]> => {
-  const cases = storageConformance({ open, timeLimitMs }).filter(
+  const cases = storageConformance({ open, timeLimitMs, promises }).filter(
     (one) => one.skipReason === undefined && names.test(`${one.theme}: ${one.name}`),
   );
   const outcomes = await Promise.all(
@@ -249,6 +250,81 @@ describe('the conformance suite', () => {
   ])('finds out %o', async (Store, expected) => {
     // Some of them never answer.
     expect(await failuresOf(() => ({ adapter: new Store() }), expected, 5000)).not.toEqual([]);
+  });
+
+  /** A store without each promise that memory keeps. */
+  class KeepsFewPromises extends MemoryAdapter {
+    override async stat(path: SourcePath, options?: OperationOptions): Promise<Stat> {
+      return { ...(await super.stat(path, options)), etag: undefined };
+    }
+
+    /** Removes the old file first. */
+    override async write(path: SourcePath, body: Readable, options?: WriteOptions): Promise<Stat> {
+      const bytes = await buffer(body);
+      await super.removeFile(path).catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      return super.write(path, content(bytes), options);
+    }
+
+    override async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+      await this.copyFile(from, to, options);
+      await this.removeFile(from);
+    }
+
+    override async moveFolder(from: SourcePath, to: SourcePath): Promise<void> {
+      await this.makeFolder(to);
+      for await (const page of this.list(from)) {
+        for (const { name } of page) {
+          await this.moveFile(from.child(name), to.child(name));
+          await new Promise((resolve) => setTimeout(resolve, 1));
+        }
+      }
+      await this.removeFolder(from);
+    }
+
+    override async removeFile(path: SourcePath, options?: OperationOptions): Promise<void> {
+      await super.removeFile(path, options);
+      await super.removeEmptyFolder(path.parent).catch(() => undefined);
+    }
+  }
+
+  it.each([
+    ['versions', /stat: the version stays/u],
+    ['atomicReplace', /capabilities: while a file is replaced/u],
+    ['atomicFolderMove', /capabilities: a folder that moves/u],
+    ['keepsTimes', /capabilities: a file that is moved/u],
+    ['emptyFolders', /folders: a folder whose last file/u],
+  ] as const)('finds out that %s is declared and not true', async (name, expected) => {
+    const failures = (promises: StorePromises) =>
+      failuresOf(() => ({ adapter: new KeepsFewPromises() }), expected, 5000, promises);
+    expect(await failures({ [name]: true })).toHaveLength(1);
+    expect(await failures({ [name]: false })).toEqual([]);
+  });
+
+  it.each(['walk', 'temporaryUrls'] as const)(
+    'finds out that memory does not have what is declared by %s',
+    async (name) => {
+      const failures = await failuresOf(
+        () => ({ adapter: new MemoryAdapter() }),
+        /^capabilities: operations that are promised/u,
+        5000,
+        { [name]: true },
+      );
+      expect(failures).toHaveLength(1);
+    },
+  );
+
+  it('finds out that a store says another thing of itself than is declared for it', async () => {
+    for (const name of ['atomicCreate', 'ifMatch', 'caseSensitive', 'stableReads'] as const) {
+      const promises = { ...capabilitiesOf('memory'), [name]: false };
+      const failures = await failuresOf(
+        () => ({ adapter: new MemoryAdapter() }),
+        /^capabilities/u,
+        5000,
+        promises,
+      );
+      expect(failures).toEqual(['capabilities: the store says of itself what is promised for it']);
+    }
   });
 
   it('runs each case with a store of its own and clears it away, also after a failure', async () => {

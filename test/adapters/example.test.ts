@@ -7,7 +7,6 @@ import { createSilentLogger } from '#internals';
 
 describeStorageConformance({ describe, it }, 'the adapter of the examples', {
   open: () => ({ adapter: new KeyValueAdapter(createMapStore()) }),
-  promises: { stableReads: true },
 });
 
 describe('a registered adapter', () => {

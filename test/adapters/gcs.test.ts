@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
-import { GcsAdapter, parseGcsOptions } from '#internals';
+import { GcsAdapter, capabilitiesOf, parseGcsOptions } from '#internals';
 import { startGcs, type GcsServer } from '../../tools/test-servers/gcs-login.ts';
+
+const promises = { ...capabilitiesOf('gcs'), temporaryUrls: true };
 
 // Cases have stores of their own: five at once.
 const sideBySide = {
@@ -34,5 +36,5 @@ describe('the gcs adapter', () => {
     return { adapter, plant: async (name) => void emulator.put(`${prefix}/${name}`, 'planted') };
   };
 
-  describeStorageConformance(sideBySide, 'an emulator', { open: openStore, plants: true });
+  describeStorageConformance(sideBySide, 'an emulator', { open: openStore, plants: true, promises });
 });

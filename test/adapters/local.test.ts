@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'vitest';
 import { describeStorageConformance, withFaults, type StoreUnderTest } from 'stowage/testing';
-import { createSilentLogger, openLocalAdapter } from '#internals';
+import { capabilitiesOf, createSilentLogger, openLocalAdapter } from '#internals';
 import type { LocalOptions } from '../../packages/stowage/dist/adapters/local/factory.js';
 
 // Once on a real disk; the variations in memory, where there is such a place: they are about something else.
@@ -28,7 +28,7 @@ const withoutFaults = async (): Promise<StoreUnderTest> => {
   return { ...store, adapter: withFaults(store.adapter, []) };
 };
 
-const promises = { stableReads: true };
+const promises = { ...capabilitiesOf('local'), caseSensitive: true };
 
 describeStorageConformance({ describe, it }, 'the local adapter', {
   open: () => openStore(tmpdir()),
@@ -47,5 +47,5 @@ describeStorageConformance(
 describeStorageConformance({ describe, it }, 'the local adapter through a decorator without faults', {
   open: withoutFaults,
   plants: true,
-  promises,
+  promises: { ...promises, walk: false },
 });

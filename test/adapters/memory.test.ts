@@ -2,12 +2,12 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { describeStorageConformance, withFaults } from 'stowage/testing';
 import { SourcePath, StorageFullError } from 'stowage/storage';
-import { MemoryAdapter, memoryFactory } from '#internals';
+import { capabilitiesOf, MemoryAdapter, memoryFactory } from '#internals';
 
 const at = (text: string) => SourcePath.parse(text);
 const bytes = (length: number) => Readable.from([Buffer.alloc(length)], { objectMode: false });
 
-const promises = { stableReads: true };
+const promises = capabilitiesOf('memory');
 
 describeStorageConformance({ describe, it }, 'the memory adapter', {
   open: () => ({ adapter: new MemoryAdapter() }),
@@ -21,7 +21,7 @@ describeStorageConformance({ describe, it }, 'the memory adapter with nothing bu
   open: () => ({
     adapter: withFaults(new MemoryAdapter(), [], { hide: ['copyFolder', 'moveFolder', 'stage', 'statMany'] }),
   }),
-  promises,
+  promises: { ...promises, atomicFolderMove: false },
 });
 
 describe('the bound of the memory adapter', () => {

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, it } from 'vitest';
-import { storageConformance, type SkippedCase } from 'stowage/testing';
+import { storageConformance, type SkippedCase, type StorePromises } from 'stowage/testing';
+import { capabilitiesOf } from '#internals';
 import { openFtpStore, type FtpServer } from '../../tools/test-servers/ftp.ts';
 import { openSftpStore, type SftpServer } from '../../tools/test-servers/ssh.ts';
 import type { OpenPathStore, PathServer } from './path-stores.ts';
@@ -16,6 +17,8 @@ interface PathSuite<Server> {
   /** Themes of the suite; all by default. */
   readonly themes?: readonly string[];
   readonly skip?: readonly SkippedCase[];
+  /** What the server makes the store promise. */
+  readonly promises?: StorePromises;
 }
 
 /** What ProFTPD refuses. */
@@ -27,9 +30,9 @@ export const PROFTPD_REFUSES: readonly SkippedCase[] = [
 ];
 
 const describeServer = <Server extends PathServer>(
-  adapter: string,
+  adapter: 'ftp' | 'sftp',
   openStore: OpenPathStore<Server>,
-  { name, installed, start, themes, skip = [] }: PathSuite<Server>,
+  { name, installed, start, themes, skip = [], promises = {} }: PathSuite<Server>,
 ): void => {
   describe.skipIf(!installed)(
     `the ${adapter} adapter on ${name}${installed ? '' : ' (not installed)'}`,
@@ -52,6 +55,7 @@ const describeServer = <Server extends PathServer>(
           return { adapter: openStore(running, { connections: 2 }, root), plant };
         },
         plants: true,
+        promises: { ...capabilitiesOf(adapter), caseSensitive: true, ...promises },
         skip,
       });
       for (const { theme, name: title, skipReason, run } of cases) {
@@ -69,4 +73,7 @@ export const describeFtpServer = (suite: PathSuite<FtpServer>): void =>
 
 /** Runs the conformance suite, or some of its themes, on a real server. */
 export const describeSftpServer = (suite: PathSuite<SftpServer>): void =>
-  describeServer('sftp', openSftpStore, suite);
+  describeServer('sftp', openSftpStore, {
+    ...suite,
+    promises: { atomicCreate: true, atomicReplace: true, ...suite.promises },
+  });

@@ -1,17 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
-import { SourcePath } from 'stowage/storage';
-import { KnownServices, S3Adapter, parseS3Options } from '#internals';
+import { capabilitiesOf, KnownServices, S3Adapter, parseS3Options } from '#internals';
 import { makeBucket, optionsFor, type PlainBucket } from '../../tools/test-servers/bucket.ts';
 import { radosgwMissing, startRadosgw, type Radosgw } from '../../tools/test-servers/radosgw.ts';
 
-const learn = async (adapter: S3Adapter): Promise<void> => {
-  const path = SourcePath.parse('learning');
-  await adapter.write(path, Readable.from(['x'], { objectMode: false }), { createOnly: true });
-  await adapter.removeFile(path);
-};
+const promises = { ...capabilitiesOf('s3'), atomicCreate: true, ifMatch: true };
 
 // Cases have stores of their own, and mostly wait for the server: five at once.
 const sideBySide = {
@@ -42,11 +36,9 @@ describe.skipIf(radosgwMissing !== undefined)(
       const parsed = parseS3Options(optionsFor(server, bucket.name, { prefix }));
       if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
       const adapter = new S3Adapter(parsed.value, undefined, services);
-      // What a service can is learnt at the first conditional write; cases ask before.
-      if (!adapter.capabilities.atomicCreate) await learn(adapter);
       return { adapter, plant: (name) => bucket.put(`${prefix}/${name}`, 'planted') };
     };
 
-    describeStorageConformance(sideBySide, 'Ceph', { open: openStore, plants: true });
+    describeStorageConformance(sideBySide, 'Ceph', { open: openStore, plants: true, promises });
   },
 );

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, it } from 'vitest';
 import { describeStorageConformance, type SkippedCase } from 'stowage/testing';
+import { capabilitiesOf } from '#internals';
 import { runsOnFurther } from './further-servers.ts';
 import { davServers, openDavStore, type DavServer } from '../../tools/test-servers/webdav.ts';
 
@@ -42,6 +43,7 @@ export const describeWebdavServer = (
     };
     describeStorageConformance({ describe: describeMost, it }, name, {
       open: async () => ({ adapter: await open() }),
+      promises: { ...capabilitiesOf('webdav'), atomicCreate: true, caseSensitive: true },
       skip,
     });
   });

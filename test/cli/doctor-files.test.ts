@@ -191,6 +191,8 @@ describe('stowage doctor', () => {
     const { status, stdout, stderr } = await runToEnd(['doctor', '--config', file], environment);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toContain('ok      photos: files can be written, listed, read and removed\n');
+    expect(stdout).toMatch(/note {4}photos: the store promises .*a version of each file.*replacing/u);
+    expect(stdout).toMatch(/note {4}photos: the store does not promise .*URLs that expire/u);
     expect(stdout).toContain(`ok      photos: browsers can read files at ${origin}/\n`);
     expect(stdout).toContain('ok      signed: the service serves the files\n');
     expect(stdout).toMatch(/\nNothing is wrong\.\n$/u);

@@ -3,6 +3,7 @@ import { createNameLocks } from '../basics/concurrency/name-locks.ts';
 import { SharedListings } from './remote/core/shared-listings.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { BuiltInName, StorageFactories, StorageFactory } from '../storage/registry.ts';
+import { declaredCapabilities } from './capabilities.ts';
 import { azureOptionsSchema, parseAzureOptions } from './objects/azure/options.ts';
 import { ftpOptionsSchema, parseFtpOptions } from './remote/ftp/options.ts';
 import { gcsOptionsSchema, parseGcsOptions } from './objects/gcs/options.ts';
@@ -24,8 +25,6 @@ interface NeededPackage {
 interface RemoteRow<Options> {
   readonly optionsSchema: z.ZodObject;
   readonly parseOptions: NonNullable<StorageFactory<Options>['parseOptions']>;
-  /** Files have URLs of the store that expire. */
-  readonly givesUrls?: true;
   /** `isRedirected`: downloads are redirected to the store. */
   packages?(options: Options, isRedirected: boolean): readonly NeededPackage[];
   /**
@@ -39,8 +38,6 @@ interface RemoteRow<Options> {
 interface AdapterRow {
   /** The options as a configuration has them, under the name of the adapter; with one they are required. */
   readonly optionsSchema?: z.ZodObject;
-  /** Files have URLs of the store that expire. */
-  readonly givesUrls?: true;
   /** The packages that a source needs, given its parsed options. */
   packages?(options: unknown, isRedirected: boolean): readonly NeededPackage[];
   /** Makes stores that share what stores of one connector may share. One factory per connector. */
@@ -60,14 +57,13 @@ const remote = <Options>(row: RemoteRow<Options>): AdapterRow => ({
 
 /**
  * Every adapter of this package by its name in `storageAdapter`, in the order in which they are documented. A
- * further one is a folder, its name in storage/registry.ts, a row here, and the type of its options in
- * config/types.ts; the compiler asks for the row.
+ * further one is a folder, its name in storage/registry.ts, a row here and one in capabilities.ts, and the type of
+ * its options in config/types.ts; the compiler asks for the rows.
  */
 export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
   local: { createFactory: createLocalFactory },
   memory: { createFactory: () => memoryFactory },
   s3: remote({
-    givesUrls: true,
     optionsSchema: s3OptionsSchema,
     parseOptions: parseS3Options,
     packages: (_options, isRedirected) => [
@@ -99,7 +95,6 @@ export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
     },
   }),
   azure: remote({
-    givesUrls: true,
     optionsSchema: azureOptionsSchema,
     parseOptions: parseAzureOptions,
     packages: ({ connectionString, accountKey, sasToken }) => [
@@ -112,7 +107,6 @@ export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
       new (await import('./objects/azure/adapter.ts')).AzureAdapter(options, root),
   }),
   gcs: remote({
-    givesUrls: true,
     optionsSchema: gcsOptionsSchema,
     parseOptions: parseGcsOptions,
     packages: ({ anonymous }) => (anonymous ? [] : [{ name: 'google-auth-library' }]),
@@ -142,10 +136,10 @@ export const createBuiltInFactories = (): StorageFactories => {
 
 const rowOf = (name: string): AdapterRow | undefined => new Map(Object.entries(adapterTable)).get(name);
 
-/** Whether files have URLs of the store that expire; undefined for adapters of others. */
+/** Whether files may have URLs of the store that expire; undefined for adapters of others. */
 export const givesUrls = (name: string): boolean | undefined => {
-  const row = rowOf(name);
-  return row && row.givesUrls === true;
+  const declared = new Map(Object.entries(declaredCapabilities)).get(name);
+  return declared && declared.temporaryUrls !== false;
 };
 
 /** The packages that a source needs; none for adapters of others. Options are parsed. */

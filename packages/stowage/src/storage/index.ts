@@ -5,6 +5,7 @@
  */
 export type {
   ByteRange,
+  CapabilityName,
   Entry,
   EntryKind,
   ListOptions,

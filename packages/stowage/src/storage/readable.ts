@@ -1,24 +1,11 @@
 import type { Readable } from 'node:stream';
+import type { StorageCapabilities } from './capabilities.ts';
 import type { ByteRange, Entry, Stat } from './entry.ts';
 import type { SourcePath } from './source-path.ts';
 import type { TreeWalkOptions, WalkPage } from './tree-walk.ts';
 
+export type { CapabilityName, StorageCapabilities } from './capabilities.ts';
 export type { ByteRange, Entry, EntryKind, Stat } from './entry.ts';
-
-/**
- * What a store promises beyond the contract. A promise that is false here is emulated or refused, never
- * pretended.
- */
-export interface StorageCapabilities {
-  /** `createOnly` is decided by the store itself: of many racing writers exactly one wins. */
-  readonly atomicCreate: boolean;
-  /** `ifMatch` on writes is decided by the store itself. Where false, `ifMatch` throws UnsupportedError. */
-  readonly ifMatch: boolean;
-  /**
-   * `a` and `A` are different names. Where they are one, access rules about paths hold for every spelling.
-   */
-  readonly caseSensitive: boolean;
-}
 
 /** @see ReadableStore.identity */
 export interface StoreIdentity {

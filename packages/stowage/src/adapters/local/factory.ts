@@ -6,6 +6,7 @@ import { type NameLocks, createNameLocks } from '../../basics/concurrency/name-l
 import { StorageUnavailableError, type StowageError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
+import { capabilitiesOf } from '../capabilities.ts';
 import { LocalAdapter } from './adapter.ts';
 import { type Confinement, HandleConfinement, type OpenFolder, PathConfinement } from './confinement.ts';
 import { FolderWalker } from './folder-walker.ts';
@@ -157,8 +158,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
     const own = new ScanThread();
     const scans = options.scans ?? { thread: own, release: () => own.close() };
     const capabilities = {
-      atomicCreate: true,
-      ifMatch: true,
+      ...capabilitiesOf('local'),
       caseSensitive: await isCaseSensitive(confinement),
     };
     const locks = options.locks ?? createNameLocks();

@@ -13,12 +13,12 @@ import type {
   StagedFile,
   Stat,
   StorageAdapter,
-  StorageCapabilities,
   WriteOptions,
 } from '../../storage/adapter.ts';
 import { consumeContent, type ContentOptions } from '../../storage/content.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
+import { capabilitiesOf } from '../capabilities.ts';
 import { createBudget, type Budget } from './budget.ts';
 import { DEFAULT_MAX_BYTES, parseMemoryOptions, type MemoryOptions } from './options.ts';
 import { Tree, type FileNode, type Node } from './tree.ts';
@@ -51,11 +51,7 @@ const streamOf = (bytes: Buffer, range?: ByteRange): Readable => {
  * operation is atomic.
  */
 export class MemoryAdapter implements StorageAdapter {
-  readonly capabilities: StorageCapabilities = {
-    atomicCreate: true,
-    ifMatch: true,
-    caseSensitive: true,
-  };
+  readonly capabilities = capabilitiesOf('memory');
   readonly #budget: Budget;
   readonly #tree: Tree;
   readonly #now: () => number;

@@ -8,6 +8,7 @@ import { Findings, reasonOf } from './finding.ts';
 import { inTimeLimit } from '../../basics/concurrency/time-limit.ts';
 import type { Source } from '../../sources/source.ts';
 import type { StorageAdapter } from '../../storage/adapter.ts';
+import { capabilityNames, capabilityTexts } from '../../storage/capabilities.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 
 /** What may be done to the files of a source. */
@@ -166,6 +167,18 @@ export const findFolder = async (
   return stats?.isDirectory() === true;
 };
 
+/** What the store promises, after it was written to: some find out by that. */
+const notePromises = ({ capabilities }: StorageAdapter, findings: Findings): void => {
+  const named = (wanted: boolean): string =>
+    capabilityNames
+      .filter((name) => capabilities[name] === wanted)
+      .map((name) => capabilityTexts[name])
+      .join(', ');
+  findings.note('store.promises', `the store promises ${named(true) || 'nothing beyond the contract'}`);
+  const missing = named(false);
+  if (missing !== '') findings.note('store.promises', `the store does not promise ${missing}`);
+};
+
 /** The words of stores for a bucket that is not there: every other step would fail too. */
 const MISSING = /NoSuchBucket|ContainerNotFound/u;
 
@@ -212,6 +225,7 @@ export const probeStore = async (
     });
     done.push(written, listed);
     if (!written) return findings;
+    notePromises(storage, findings);
     const read = async (): Promise<boolean> => {
       const { stream } = await storage.read(path, { signal });
       if ((await buffer(stream)).toString() !== probe.content) throw new Error('other bytes came back');

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { StorageAdapter, Entry, ListOptions, Stat, WriteOptions } from '../adapter.ts';
+import type { CapabilityName, StorageCapabilities } from '../capabilities.ts';
 import { SourcePath } from '../source-path.ts';
 import { StowageError } from '../../errors/errors.ts';
 import { walkFolder } from '../folders.ts';
@@ -23,18 +24,16 @@ export interface StoreUnderTest {
   readonly plant?: (rawName: string) => Promise<void>;
 }
 
-/** What a store may promise beyond the contract. Only the suite asks for it. */
-export interface StorePromises {
-  /** Folders can be empty and exist by themselves. Default: true. */
-  readonly emptyFolders?: boolean;
-  /** A file that is being read keeps its content when it is replaced or removed meanwhile. Default: false. */
-  readonly stableReads?: boolean;
-}
+/** What a store promises beyond the contract. */
+export type StorePromises = Partial<StorageCapabilities>;
 
 /** What a case gets to work with. */
 export interface CaseContext {
   readonly adapter: StorageAdapter;
-  readonly promises: Required<StorePromises>;
+  /** What is tested: nothing else is promised. */
+  readonly promises: Readonly<Record<CapabilityName, boolean>>;
+  /** What the options of the suite say, before the store says anything. */
+  readonly declared: StorePromises;
   readonly plant: (rawName: string) => Promise<void>;
   /** A path of the store, from its text. */
   readonly at: (text: string) => SourcePath;
@@ -45,6 +44,8 @@ export interface CaseDefinition {
   readonly name: string;
   /** The case needs `plant`. */
   readonly plants?: true;
+  /** The case is about this promise. */
+  readonly needs?: CapabilityName;
   /** Rejects when the store breaks the sentence. */
   readonly check: (context: CaseContext) => Promise<void>;
 }

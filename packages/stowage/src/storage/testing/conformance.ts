@@ -1,6 +1,9 @@
 import { SourcePath } from '../source-path.ts';
-import type { CaseDefinition, StorePromises, StoreUnderTest, Theme } from './case.ts';
+import type { StorageAdapter } from '../adapter.ts';
+import { capabilityNames, capabilityTexts, type CapabilityName } from '../capabilities.ts';
+import type { CaseContext, CaseDefinition, StorePromises, StoreUnderTest, Theme } from './case.ts';
 import { abortTheme } from './cases/abort.ts';
+import { capabilityTheme } from './cases/capabilities.ts';
 import { faultTheme } from './cases/faults.ts';
 import { folderTheme } from './cases/folders.ts';
 import { listTheme, walkTheme } from './cases/list.ts';
@@ -14,6 +17,7 @@ import { copyTheme, moveTheme } from './cases/transfer.ts';
 import { writeTheme } from './cases/write.ts';
 
 const THEMES: readonly Theme[] = [
+  capabilityTheme,
   statTheme,
   listTheme,
   walkTheme,
@@ -46,7 +50,10 @@ export interface ConformanceOptions {
    * cases about such names are then skipped.
    */
   readonly plants?: boolean;
-  /** What else the store promises: it is tested then. */
+  /**
+   * What every store that `open` makes promises. The cases are picked by it, and a store that says another
+   * thing of itself fails. What is left out is taken from the `capabilities` of each store.
+   */
   readonly promises?: StorePromises;
   /** After so many milliseconds a case fails as hanging. Default: 30,000. */
   readonly timeLimitMs?: number;
@@ -91,12 +98,24 @@ const withinLimit = async (checking: Promise<void>, limitMs: number): Promise<vo
   }
 };
 
+/** What is promised by the options, else by the store, which may learn more of itself during a case. */
+const promisesOf = (adapter: StorageAdapter, declared: StorePromises): CaseContext['promises'] => {
+  const isPromised = (name: CapabilityName): boolean =>
+    declared[name] ?? adapter.capabilities[name] ?? name === 'emptyFolders';
+  const getters = capabilityNames.map((name) => [name, { get: () => isPromised(name) }] as const);
+  return Object.defineProperties({}, Object.fromEntries(getters)) as CaseContext['promises'];
+};
+
 const runCase = async (options: ConformanceOptions, definition: CaseDefinition): Promise<void> => {
   const { adapter, cleanup, plant } = await options.open();
   try {
+    const declared = options.promises ?? {};
+    const promises = promisesOf(adapter, declared);
+    if (definition.needs !== undefined && !promises[definition.needs]) return;
     const context = {
       adapter,
-      promises: { emptyFolders: true, stableReads: false, ...options.promises },
+      promises,
+      declared,
       plant: plant ?? missingPlant,
       at: (text: string) => SourcePath.parse(text),
     };
@@ -119,6 +138,14 @@ const readSkips = (skips: readonly SkippedCase[]): ReadonlyMap<string, string> =
   return new Map(skips.map(({ test, reason }) => [test, reason]));
 };
 
+/** Why a store that promises this cannot pass a case. */
+const missingFor = ({ plants, needs }: CaseDefinition, options: ConformanceOptions): string | undefined => {
+  if (plants === true && options.plants !== true) return 'the backend cannot hold such names';
+  return needs !== undefined && options.promises?.[needs] === false
+    ? `not promised: ${capabilityTexts[needs]}`
+    : undefined;
+};
+
 /**
  * The conformance suite of the storage port as a list of cases, for any way of running them.
  * @throws TypeError when `skip` names a case that does not exist or gives no reason
@@ -129,11 +156,7 @@ export const storageConformance = (options: ConformanceOptions): readonly Confor
     cases.map((definition) => ({
       theme,
       name: definition.name,
-      skipReason:
-        skips.get(`${theme}: ${definition.name}`) ??
-        (definition.plants === true && options.plants !== true
-          ? 'the backend cannot hold such names'
-          : undefined),
+      skipReason: skips.get(`${theme}: ${definition.name}`) ?? missingFor(definition, options),
       run: () => runCase(options, definition),
     })),
   );

@@ -174,7 +174,10 @@ type Optional<Name extends OptionalOperation> = NonNullable<StorageAdapter[Name]
 
 class FaultyAdapter implements StorageAdapter {
   get capabilities(): StorageCapabilities {
-    return this.#inner.capabilities;
+    const { capabilities } = this.#inner;
+    const atomicFolderMove = this.moveFolder !== undefined && capabilities.atomicFolderMove;
+    // What no fault can hit is not there.
+    return { ...capabilities, atomicFolderMove, walk: false, temporaryUrls: false };
   }
 
   declare readonly copyFolder?: Optional<'copyFolder'>;

@@ -11,6 +11,7 @@ import {
   StorageTimeoutError,
   StorageUnavailableError,
 } from '../../../errors/errors.ts';
+import { capabilitiesOf } from '../../capabilities.ts';
 import { contentTypeOf } from '../core/keys.ts';
 import {
   listingFailure,
@@ -31,7 +32,7 @@ import {
   type UploadTarget,
 } from '../core/uploads.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
-import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
+import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
 import { factsOf, pageOf, fromAzureError } from './errors.ts';
 import type { Connection } from './connection.ts';
 import type { AzureOptions } from './options.ts';
@@ -55,7 +56,7 @@ const blockId = (upload: string, number: number): string =>
 
 /** The blobs of a container. The service decides all conditions, also those of copies and removals. */
 export class AzureObjects implements Objects, UploadService {
-  readonly capabilities: StorageCapabilities = { atomicCreate: true, ifMatch: true, caseSensitive: true };
+  readonly capabilities = capabilitiesOf('azure');
   readonly decides = { copy: true, remove: true };
   readonly limits: UploadService['limits'];
   readonly #connection: Connection;

@@ -23,7 +23,8 @@ import type {
   Upload,
   Uploaded,
 } from '../core/objects.ts';
-import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
+import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
+import { capabilitiesOf } from '../../capabilities.ts';
 import { generationOf, versionOf, type Resource, fromGcsError } from './errors.ts';
 import { GcsBucket, WRITE_MARK, type Attributes } from './bucket.ts';
 import { jsonOf, type GcsClient } from './connection.ts';
@@ -57,7 +58,7 @@ const multipartOf = (attributes: Attributes, bytes: Buffer, boundary: string): r
 
 /** The objects of a bucket. The service decides all conditions by generations. */
 export class GcsObjects implements Objects, UploadService {
-  readonly capabilities: StorageCapabilities = { atomicCreate: true, ifMatch: true, caseSensitive: true };
+  readonly capabilities = capabilitiesOf('gcs');
   readonly decides = { copy: true, remove: true };
   // Parts of one session follow one another.
   readonly limits: UploadService['limits'] = { mostParts: Number.MAX_SAFE_INTEGER, atOnce: 1 };

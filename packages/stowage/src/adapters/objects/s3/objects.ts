@@ -19,6 +19,7 @@ import type {
   Upload,
   Uploaded,
 } from '../core/objects.ts';
+import { capabilitiesOf } from '../../capabilities.ts';
 import { wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
 import { factsOf, type Bucket } from './bucket.ts';
@@ -28,6 +29,7 @@ import { fromS3Error, statusOf } from './errors.ts';
 import type { Support } from './known-services.ts';
 import { Uploader } from './write.ts';
 
+const DECLARED = capabilitiesOf('s3');
 const NO_BATCHES: ReadonlySet<number | undefined> = new Set([400, 405, 411, 501]);
 
 /**
@@ -50,7 +52,7 @@ export class S3Objects implements Objects {
   /** `atomicCreate` and `ifMatch` are false until the first conditional write has shown them. */
   get capabilities(): StorageCapabilities {
     const { create, match } = this.#conditional.known;
-    return { atomicCreate: create, ifMatch: match !== undefined, caseSensitive: true };
+    return { ...DECLARED, atomicCreate: create, ifMatch: match !== undefined };
   }
 
   get decides(): Objects['decides'] {

@@ -24,6 +24,7 @@ import type { Dialect } from './list.ts';
 import type { FtpOptions } from './options.ts';
 import { Session, type SessionContext } from './session.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
+import { capabilitiesOf } from '../../capabilities.ts';
 import { PathAdapter } from '../paths/adapter.ts';
 
 /** What operations share on an FTP server: connections, the root, and its own way of each step. */
@@ -250,5 +251,5 @@ export const openFtpAdapter = (
   // Logins may begin in different folders.
   const isAbsolute = directory.startsWith('/');
   const backend = `ftp:${username}@${server}${isAbsolute ? '' : ':~'}`;
-  return new PathAdapter(store, { backend, root: folders });
+  return new PathAdapter(store, { backend, root: folders }, capabilitiesOf('ftp'));
 };

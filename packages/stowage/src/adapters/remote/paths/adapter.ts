@@ -32,16 +32,19 @@ import type { PathStore } from './store.ts';
 export class PathAdapter<Session extends PathSession> implements StorageAdapter {
   readonly identity: StoreIdentity;
   readonly #store: PathStore<Session>;
+  readonly #declared: StorageCapabilities;
 
-  constructor(store: PathStore<Session>, identity: StoreIdentity) {
+  /** @param declared what holds until the server has shown more */
+  constructor(store: PathStore<Session>, identity: StoreIdentity, declared: StorageCapabilities) {
     this.#store = store;
     this.identity = identity;
+    this.#declared = declared;
   }
 
   /** What the server decides about new names, and whether it folds letter case, only trials show. */
   get capabilities(): StorageCapabilities {
     const { decidesNames, letterCase } = this.#store;
-    return { atomicCreate: decidesNames, ifMatch: false, caseSensitive: letterCase.isSensitive };
+    return { ...this.#declared, atomicCreate: decidesNames, caseSensitive: letterCase.isSensitive };
   }
 
   async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {

@@ -19,6 +19,7 @@ import { giveNewName, moveOver, moveToNewName } from './change.ts';
 import type { SftpOptions } from './options.ts';
 import { openFile, type Reading } from './read.ts';
 import { Session } from './session.ts';
+import { capabilitiesOf } from '../../capabilities.ts';
 import { PathAdapter } from '../paths/adapter.ts';
 
 /** Operations that go on one connection side by side. */
@@ -171,9 +172,10 @@ export const openSftpAdapter = (options: SftpOptions, root = ''): SftpAdapter =>
   const { host, port, username, directory } = options;
   const prefix = SourcePath.parse(root);
   const isAbsolute = directory.startsWith('/');
-  return new PathAdapter(new SftpStore(options, prefix), {
+  const identity = {
     // Logins may have roots of their own, and begin in different folders.
     backend: `sftp:${username}@${host}:${String(port)}${isAbsolute ? '' : ':~'}`,
     root: [...directory.split('/').filter((segment) => segment !== ''), ...prefix.segments],
-  });
+  };
+  return new PathAdapter(new SftpStore(options, prefix), identity, capabilitiesOf('sftp'));
 };

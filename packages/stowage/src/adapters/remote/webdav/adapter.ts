@@ -24,6 +24,7 @@ import type {
 } from '../../../storage/adapter.ts';
 import { consumeContent } from '../../../storage/content.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
+import { capabilitiesOf } from '../../capabilities.ts';
 import { segmentsOfHref } from './address.ts';
 import { DavClient } from './client.ts';
 import type { WebdavOptions } from './options.ts';
@@ -32,6 +33,8 @@ import { remove, removeEmptyFolder } from './change.ts';
 import { Resources, type ListedMember } from './resources.ts';
 import { Store } from './store.ts';
 import { stageFile, transferFile, transferFolder, writeFile } from './write.ts';
+
+const DECLARED = capabilitiesOf('webdav');
 
 /** A store on a WebDAV server. */
 export class WebdavAdapter implements StorageAdapter {
@@ -46,8 +49,8 @@ export class WebdavAdapter implements StorageAdapter {
   /** What the server decides about new names, and whether it folds letter case, only trials show. */
   get capabilities(): StorageCapabilities {
     return {
+      ...DECLARED,
       atomicCreate: this.#store.reservations.areKept,
-      ifMatch: false,
       caseSensitive: this.#store.letterCase.isSensitive,
     };
   }

@@ -133,8 +133,8 @@ export const readTheme: Theme = {
     },
     {
       name: 'where reads are stable, a reader keeps its content when the file is replaced or removed',
-      check: async ({ adapter, promises, at }) => {
-        if (!promises.stableReads) return;
+      needs: 'stableReads',
+      check: async ({ adapter, at }) => {
         const bytes = makeBytes(LARGE);
         await put(adapter, at('a.bin'), bytes);
         const replaced = await adapter.read(at('a.bin'));

@@ -76,8 +76,8 @@ export const stageTheme: Theme = {
     },
     {
       name: `${RACERS} commits to the first free of many names take ${RACERS} names, where creation is atomic`,
+      needs: 'atomicCreate',
       check: async ({ adapter, at }) => {
-        if (!adapter.capabilities.atomicCreate) return;
         const names = await Promise.all(
           Array.from({ length: RACERS }, async (_, racer) => {
             const staged = await stageContent(adapter, contentOf(`content ${racer}`));

@@ -139,8 +139,8 @@ export const moveTheme: Theme = {
     },
     {
       name: `of ${RACERS} files moved to one new name none is lost and one gets it, where creation is atomic`,
+      needs: 'atomicCreate',
       check: async ({ adapter, at }) => {
-        if (!adapter.capabilities.atomicCreate) return;
         const sources = Array.from({ length: RACERS }, (_, index) => `f/${index}.txt`);
         for (const path of sources) await put(adapter, at(path), path);
         const outcomes = await Promise.allSettled(
