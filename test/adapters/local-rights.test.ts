@@ -98,6 +98,21 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
     expect(await readFile(join(root, 'read-only/open/new.txt'), 'utf8')).toBe('mine');
   });
 
+  it('says whose a root is that it may not write or make, and the command that changes it', () => {
+    const user = String(isAdministrator ? NOBODY : process.getuid?.());
+    const owner = String(process.getuid?.());
+    const folder = join(root, 'read-only');
+    const begin = `The folder ${folder} belongs to user ${owner}, and this process, user ${user}, may not`;
+    const missing = join(folder, 'new/root');
+    expect(outcomes).toMatchObject({
+      warnings: [`${begin} write to it. To allow it: chown -R ${user} ${folder}`],
+      missingRoot: [
+        'STORAGE_DENIED',
+        `${begin} make ${missing}. To allow it: mkdir -p ${missing} && chown ${user} ${missing}`,
+      ],
+    });
+  });
+
   it('removes what a killed process has left among the temporary files of the system, and nothing else', async () => {
     const left = await readdir(temporary, { recursive: true });
     expect(left.sort()).toEqual(remaining.flatMap((name) => [name, join(name, 'staged')]).sort());

@@ -45,7 +45,12 @@ for (const [name, attempt] of Object.entries(attempts)) {
 }
 /** A store whose root may only be read, with a folder in it that may be written. */
 const inReadOnlyRoot = async () => {
-  const store = await openLocalAdapter({ root: `${process.argv[2]}/read-only`, log: createSilentLogger() });
+  const root = `${process.argv[2]}/read-only`;
+  outcomes.warnings = [];
+  const log = { ...createSilentLogger(), warn: (message) => outcomes.warnings.push(message) };
+  const store = await openLocalAdapter({ root, log });
+  const missing = await openLocalAdapter({ root: `${root}/new/root`, log }).catch((error) => error);
+  outcomes.missingRoot = [missing.code, missing.detail];
   await store.write(at('open/new.txt'), content(), { createOnly: true });
   await store.write(at('open/new.txt'), content());
   const taken = await store.write(at('open/new.txt'), content(), { createOnly: true }).then(

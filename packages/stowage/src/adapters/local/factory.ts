@@ -3,7 +3,7 @@ import { resolve, sep } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { fromSystemError } from '../../basics/files/system-errors.ts';
 import { type NameLocks, createNameLocks } from '../../basics/concurrency/name-locks.ts';
-import { StorageUnavailableError, type StowageError } from '../../errors/errors.ts';
+import { StorageDeniedError, StorageUnavailableError, type StowageError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
 import { capabilitiesOf } from '../capabilities.ts';
@@ -12,6 +12,7 @@ import { type Confinement, HandleConfinement, type OpenFolder, PathConfinement }
 import { FolderWalker } from './folder-walker.ts';
 import type { LocalStore } from './local-store.ts';
 import { TEMP_PREFIX } from './names.ts';
+import { rightsProblem } from './rights.ts';
 import { ScanThread } from './scan-thread.ts';
 import { sweepLeftovers } from './sweep.ts';
 import { lstatOf, makeDirectory, openDirectory, removeEmpty } from './system.ts';
@@ -126,8 +127,10 @@ const sweepNowAndThen = (
 };
 
 /** A root that is a file, or lies below one, is a fault of the service, whatever the system says of it. */
-const asRootFailure = (thrown: unknown): StowageError => {
+const asRootFailure = async (root: string, thrown: unknown): Promise<StowageError> => {
   const error = fromSystemError(thrown, 'opening the root');
+  const detail = error instanceof StorageDeniedError ? await rightsProblem(root) : undefined;
+  if (detail !== undefined) return new StorageDeniedError({ detail, cause: thrown });
   if (error.status >= 500) return error;
   return new StorageUnavailableError({ detail: 'the root cannot be used as a folder', cause: error });
 };
@@ -142,6 +145,8 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
   try {
     const made = options.mustExist === true ? undefined : await mkdir(root, { recursive: true });
     if (made !== undefined) log.info('Created the root folder of a source.', { root });
+    const problem = await rightsProblem(root);
+    if (problem !== undefined) log.warn(problem, { root });
     const confinement = await chooseConfinement(root, options.confinement);
     const walker = new FolderWalker(confinement);
     if (!confinement.holds && process.platform === 'linux') {
@@ -175,7 +180,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
       },
     );
   } catch (error) {
-    throw asRootFailure(error);
+    throw await asRootFailure(root, error);
   }
 };
 
