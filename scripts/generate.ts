@@ -19,6 +19,7 @@ const withSamples = [
   'docs/deployment.md',
   'docs/hooks.md',
   'docs/installation.md',
+  'docs/instances.md',
   'docs/login.md',
   'docs/react.md',
   ...(await readdir(new URL('docs/start/', root))).map((name) => `docs/start/${name}`),
