@@ -23,7 +23,13 @@ describe.skipIf(!hasNginx)(`nginx before two instances${needsNginx}`, () => {
         sources: { files: { title: 'Files', root: join(folder, 'files'), serve: 'public' } },
       },
       {},
-      { logger: createSilentLogger(), observe: () => void seen.push(name) },
+      {
+        logger: createSilentLogger(),
+        observe: () => {
+          seen.push(name);
+          return () => undefined;
+        },
+      },
     );
     running.set(name, app);
     const { port } = await app.listen(0);
