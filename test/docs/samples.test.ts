@@ -8,7 +8,8 @@ import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createActions } from '#internals';
-import { form, json, multipart, trials } from '../security/trials.ts';
+import { form, json, multipart } from '../security/doors.ts';
+import { declaredParameters, requestsFor } from '../security/requests.ts';
 import { freePort } from '../../tools/test-servers/server-processes.ts';
 import { startProvider, type IdentityProvider } from '../start/logins.ts';
 
@@ -162,28 +163,30 @@ describe('the examples', () => {
 
   it.each(['login/session', 'login/jwt'] as const)('let a reader change nothing: %s', async (name) => {
     const photos = join(workplace, 'photos');
-    await mkdir(join(photos, 'd/f/deep'), { recursive: true });
-    await mkdir(join(photos, 'to'), { recursive: true });
-    for (const path of ['d/a.png', 'd/b.txt', 'd/f/deep/b.txt']) await writeFile(join(photos, path), path);
+    await mkdir(join(photos, 'loft/eyrie/gorge'), { recursive: true });
+    await mkdir(join(photos, 'barn'), { recursive: true });
+    const paths = ['loft/kestrel.png', 'loft/plover.txt', 'loft/eyrie/gorge/wren.txt'];
+    for (const path of paths) await writeFile(join(photos, path), path);
     const onDisk = async (): Promise<unknown> => {
-      const files = ['d/a.png', 'd/b.txt', 'd/f/deep/b.txt'].map((path) => readFile(join(photos, path)));
+      const files = paths.map((path) => readFile(join(photos, path)));
       return [readdirSync(photos, { recursive: true }).toSorted(), await Promise.all(files)];
     };
     const before = await onDisk();
     const { url, reader, editor } = await logins[name]();
     const picture = multipart(Buffer.from('a picture'));
-    for (const [action, { changes }] of createActions())
-      for (const { fields, file, saves } of trials[action] ?? []) {
-        if (!changes && saves !== true) continue;
-        const asked = fields({ id: 'x', site: 'https://www.example.com' });
-        for (const send of file === true ? [picture] : [form, json]) {
-          const { status } = await send(`${url}/${action}`, reader, asked);
-          expect([action, status]).toEqual([action, 403]);
+    const about = { ids: ['x'], site: 'https://www.example.com', baseurl: 'https://files.example/' };
+    const declared = await declaredParameters();
+    for (const [action, { changes, changesWith = '', takesFiles }] of createActions())
+      for (const fields of requestsFor(declared.get(action) ?? {}, about)) {
+        if (!changes && fields[changesWith] !== 'fresh') continue;
+        for (const send of takesFiles ? [picture] : [form, json]) {
+          const { status } = await send(`${url}/${action}`, reader, fields);
+          expect([action, fields, status]).toEqual([action, fields, 403]);
         }
       }
     expect(await onDisk()).toEqual(before);
-    expect((await form(`${url}/files`, reader, { path: 'd' })).status).toBe(200);
-    const removed = await form(`${url}/fileRemove`, editor, { path: 'd', name: 'b.txt' });
+    expect((await form(`${url}/files`, reader, { path: 'loft' })).status).toBe(200);
+    const removed = await form(`${url}/fileRemove`, editor, { path: 'loft', name: 'plover.txt' });
     expect(removed.status).toBe(200);
   });
 

@@ -43,6 +43,7 @@ export { openWebdavAdapter } from './adapters/remote/webdav/adapter.ts';
 export { parseWebdavOptions } from './adapters/remote/webdav/options.ts';
 export { examineService, type DoctorOptions } from './cli/doctor/doctor.ts';
 export type { Finding } from './cli/doctor/finding.ts';
+export { explain } from './cli/explain.ts';
 export { orAborted } from './basics/concurrency/or-aborted.ts';
 export { createYieldToLoop } from './basics/concurrency/time-slice.ts';
 export { FirstInOrder, TimeSlice, sortPatiently } from './basics/concurrency/time-slice.ts';
