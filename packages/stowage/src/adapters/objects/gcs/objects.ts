@@ -26,10 +26,10 @@ import type {
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
 import { generationOf, versionOf, type Resource, fromGcsError } from './errors.ts';
-import { GcsBucket, WRITE_MARK, type Attributes } from './bucket.ts';
+import { GcsBucket, WRITE_MARK, type Attributes } from './requests.ts';
 import { jsonOf, type GcsClient } from './connection.ts';
 import type { GcsOptions } from './options.ts';
-import { ResumableUpload } from './resumable.ts';
+import { ResumableUpload } from './write.ts';
 
 /** What a copy takes along. */
 const EDITABLE =

@@ -5,7 +5,7 @@ import type { TemporaryUrlOptions } from '../../../storage/adapter.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
 import { identityOf, publicUrlOf, type S3Options } from './options.ts';
-import { Bucket } from './bucket.ts';
+import { Bucket } from './requests.ts';
 import { ConditionalWrites } from './conditional-writes.ts';
 import { KnownServices } from './known-services.ts';
 import { S3Objects } from './objects.ts';

@@ -3,7 +3,7 @@ import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
 import { ChangedMeanwhileError } from '../../../errors/errors.ts';
 import { HIDDEN_FOLDER } from '../core/keys.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
-import type { Bucket, Condition } from './bucket.ts';
+import type { Bucket, Condition } from './requests.ts';
 import { codeOf, statusOf } from './errors.ts';
 import { AWS, NOTHING, writtenVersion, type KnownServices, type Support } from './known-services.ts';
 

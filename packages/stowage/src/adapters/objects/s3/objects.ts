@@ -22,9 +22,9 @@ import type {
 import { capabilitiesOf } from '../../capabilities.ts';
 import { wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
-import { factsOf, type Bucket } from './bucket.ts';
+import { factsOf, type Bucket } from './requests.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
-import { Copier } from './copy-object.ts';
+import { Copier } from './change.ts';
 import { fromS3Error, statusOf } from './errors.ts';
 import type { Support } from './known-services.ts';
 import { Uploader } from './write.ts';

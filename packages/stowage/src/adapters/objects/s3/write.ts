@@ -11,7 +11,7 @@ import { type Uploaded, PART_BYTES, type Upload } from '../core/objects.ts';
 import { sendParts, type PartedContent, ContentReader, type HeldBytes } from '../core/parts.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
-import type { Bucket, Condition, SizedContent } from './bucket.ts';
+import type { Bucket, Condition, SizedContent } from './requests.ts';
 import { createWriteMark, NOTHING, writtenVersion, type Support } from './known-services.ts';
 import { attemptsOf } from './errors.ts';
 import { spool } from '../../../storage/content.ts';

@@ -16,7 +16,7 @@ import { type PathLocks, PathStore } from '../paths/store.ts';
 import { isElsewhere, putFile } from '../paths/write.ts';
 import type { OperationOptions, PutOptions, ReadOptions, ReadResult } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
-import { Commands } from './commands.ts';
+import { Commands } from './requests.ts';
 import { FtpConnection } from './connection.ts';
 import { codeOf, errorOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
 import { isRefusedConnection } from './login.ts';

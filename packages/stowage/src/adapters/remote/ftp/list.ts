@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { FileInfo } from 'basic-ftp';
 import { type Found, type ListedEntry, ROOT } from '../paths/session.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
-import type { Commands } from './commands.ts';
+import type { Commands } from './requests.ts';
 import { errorOf, isPlainRefusal, isUnknownCommand } from './errors.ts';
 
 /** What is known of a server, found out by use. */

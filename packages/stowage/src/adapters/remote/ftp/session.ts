@@ -9,7 +9,7 @@ import {
   ROOT,
 } from '../paths/session.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
-import { Commands, type Entered } from './commands.ts';
+import { Commands, type Entered } from './requests.ts';
 import type { FtpConnection, Part, Received } from './connection.ts';
 import { codeOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
 import { type Dialect, foundFrom, Listings, shownByStat, showsLink, sizeIn, timeIn } from './list.ts';

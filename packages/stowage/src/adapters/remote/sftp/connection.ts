@@ -12,7 +12,7 @@ import {
   type KnownHost,
   knownHostIn,
   parseHostKeys,
-} from './host-keys.ts';
+} from './login.ts';
 import type { SftpOptions } from './options.ts';
 
 type Answered<Value> = (error?: Error | null, value?: Value) => void;

@@ -6,7 +6,7 @@ import {
   secondsOption,
   textOption,
 } from '../../support/option-fields.ts';
-import { parseHostKeys } from './host-keys.ts';
+import { parseHostKeys } from './login.ts';
 
 const isHost = (text: string): boolean => /^[^\s/@\u0000-\u001f]+$/u.test(text);
 

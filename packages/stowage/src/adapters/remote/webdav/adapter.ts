@@ -30,7 +30,7 @@ import { DavClient } from './client.ts';
 import type { WebdavOptions } from './options.ts';
 import { openFile } from './read.ts';
 import { remove, removeEmptyFolder } from './change.ts';
-import { Resources, type ListedMember } from './resources.ts';
+import { Resources, type ListedMember } from './requests.ts';
 import { Store } from './store.ts';
 import { stageFile, transferFile, transferFolder, writeFile } from './write.ts';
 

@@ -8,7 +8,7 @@ import type { SourcePath } from '../../../storage/source-path.ts';
 import { type DavAnswer, type DavRequest, dropBody } from './client.ts';
 import { errorOfStatus } from './errors.ts';
 import { lengthOf, timeOf } from './multistatus.ts';
-import type { Resources } from './resources.ts';
+import type { Resources } from './requests.ts';
 
 const sizeOf = ({ status, headers }: DavAnswer): number | undefined =>
   status === 206 ? wholeSize(headers['content-range']) : lengthOf(headers['content-length']);

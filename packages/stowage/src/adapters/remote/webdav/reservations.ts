@@ -6,7 +6,7 @@ import type { Leftovers } from '../core/temporary.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { BACKOFF, isSuccess } from './list.ts';
-import type { Outcome, Resources } from './resources.ts';
+import type { Outcome, Resources } from './requests.ts';
 
 /**
  * The temporary name of the folder that reserves `name`, the same in every process: a UUID of version 8.

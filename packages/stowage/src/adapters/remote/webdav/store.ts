@@ -10,7 +10,7 @@ import { errorOfStatus, isRefusalOfPath, statusOf } from './errors.ts';
 import type { WebdavOptions } from './options.ts';
 import { Reservations } from './reservations.ts';
 import { isSuccess } from './list.ts';
-import type { Outcome, Resources } from './resources.ts';
+import type { Outcome, Resources } from './requests.ts';
 
 /** What servers answer for a missing parent folder, besides other things. */
 const MAY_LACK_PARENT: ReadonlySet<number> = new Set([403, 404, 405, 409, 500, 502]);

@@ -22,7 +22,7 @@ import type { Content } from './client.ts';
 import { errorOfStatus } from './errors.ts';
 import { isSuccess } from './list.ts';
 import { giveFolderName, giveName } from './change.ts';
-import type { Names, Outcome } from './resources.ts';
+import type { Names, Outcome } from './requests.ts';
 import type { Store } from './store.ts';
 
 /** Contents of up to this size are kept in memory where they may have to be sent twice. */

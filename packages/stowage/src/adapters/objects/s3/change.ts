@@ -14,7 +14,7 @@ import { requireFree } from '../core/change.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import { passBody } from '../../remote/core/body.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
-import type { Bucket } from './bucket.ts';
+import type { Bucket } from './requests.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
 import { haveSameMark } from './known-services.ts';
 import { attemptsOf, fromS3Error } from './errors.ts';
