@@ -52,23 +52,38 @@ const actionsOf = ({ paths, components: { schemas } }) =>
     const isFile = Object.keys(content).some((media) => media !== 'application/json');
     const [, savedBy] = (isFile && 'application/json' in content && /`(\w+)`/u.exec(description)) || [];
     const takesFiles = FILES in (sent.properties ?? {});
+    const needsFiles = sent.required?.includes(FILES) === true;
     const parameters = without(sent, takesFiles ? [...FOR_OTHERS, FILES] : FOR_OTHERS);
     const data = without(schemas[`${type}Data`] ?? {}, ['code']);
     const isPlaced = PLACE.every((one) => one in parameters.properties);
     const isPlace = Object.keys(parameters.properties).every((one) => PLACE.includes(one)) && !takesFiles;
     return [
-      { name, type, summary: post.summary, takesFiles, parameters, data, isFile, savedBy, isPlaced, isPlace },
+      {
+        name,
+        type,
+        summary: post.summary,
+        takesFiles,
+        needsFiles,
+        parameters,
+        data,
+        isFile,
+        savedBy,
+        isPlaced,
+        isPlace,
+      },
     ];
   });
 
-const filesMember = `/** The files. A \`File\` brings its name; give one to a \`Blob\` by \`new File([blob], name)\`. */
-readonly files: readonly Blob[];`;
+const filesMember = (
+  areNeeded,
+) => `/** The files. A \`File\` brings its name; give one to a \`Blob\` by \`new File([blob], name)\`. */
+readonly files${areNeeded ? ': readonly Blob[]' : '?: readonly Blob[] | undefined'};`;
 
-const parametersType = ({ name, type, takesFiles, parameters, isPlaced }) =>
+const parametersType = ({ name, type, takesFiles, needsFiles, parameters, isPlaced }) =>
   `/** Parameters of \`${name}\`. */
 export interface ${type}Parameters ${isPlaced ? 'extends Place ' : ''}{
 ${membersOf(isPlaced ? without(parameters, PLACE) : parameters)}
-${takesFiles ? filesMember : ''}
+${takesFiles ? filesMember(needsFiles) : ''}
 }`;
 
 const hasData = ({ data }) => Object.keys(data.properties).length > 0;

@@ -4,7 +4,10 @@ import type { Action } from '../../packages/stowage/src/actions/action.ts';
 import type { JsonSchema } from './settings-schema.ts';
 
 /** An action as clients see it. */
-export interface DescribedAction extends Pick<Action, 'name' | 'summary' | 'methods' | 'takesFiles'> {
+export interface DescribedAction extends Pick<
+  Action,
+  'name' | 'summary' | 'methods' | 'takesFiles' | 'filesAreOptional'
+> {
   readonly answersEditors: Action['answersEditors'];
   /** What a client should send; the service takes more spellings than this. */
   readonly parameters: JsonSchema;
@@ -71,7 +74,8 @@ export const capitalised = (name: string): string => `${name.charAt(0).toUpperCa
 /** Every action of the registry, in its order. */
 export const describedActions = (): readonly DescribedAction[] =>
   [...createActions().values()].map((action) => {
-    const { name, summary, methods, takesFiles, answersEditors } = action;
+    const { name, summary, methods, takesFiles, filesAreOptional = false, answersEditors } = action;
     const parameters = parametersOf(action);
-    return { name, summary, methods, takesFiles, answersEditors, parameters, answer: answerOf(action) };
+    const files = { takesFiles, filesAreOptional };
+    return { name, summary, methods, ...files, answersEditors, parameters, answer: answerOf(action) };
   });

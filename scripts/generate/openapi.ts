@@ -82,21 +82,22 @@ const queryParameters = ({ properties = {}, required = [] }: JsonSchema): readon
 const ownSchemas = ({
   name,
   takesFiles,
+  filesAreOptional = false,
   parameters,
   answer,
 }: DescribedAction): readonly [string, JsonSchema][] => {
   const data = 'data' in answer ? answer.data : answer.saved?.data;
   return [
-    [parametersName(name), takesFiles ? withFiles(parameters) : parameters],
+    [parametersName(name), takesFiles ? withFiles(parameters, filesAreOptional) : parameters],
     ...(data === undefined ? [] : [[dataName(name), withCode(data)] as [string, JsonSchema]]),
   ];
 };
 
-const withFiles = (parameters: JsonSchema): JsonSchema => ({
+const withFiles = (parameters: JsonSchema, areOptional: boolean): JsonSchema => ({
   ...parameters,
   properties: { ...parameters.properties, 'files[0]': { ...fileBody, description: 'The first file.' } },
   patternProperties: { '^files\\[\\d+\\]$': fileBody },
-  required: [...(parameters.required ?? []), 'files[0]'],
+  required: [...(parameters.required ?? []), ...(areOptional ? [] : ['files[0]'])],
 });
 
 const bracketed = ({ properties = {} }: JsonSchema): Part => {
@@ -106,13 +107,14 @@ const bracketed = ({ properties = {} }: JsonSchema): Part => {
     : { encoding: Object.fromEntries(names.map(([name]) => [name, { style: 'deepObject', explode: true }])) };
 };
 
-const bodyOf = ({ name, takesFiles, parameters }: DescribedAction): Part => {
+const bodyOf = ({ name, takesFiles, filesAreOptional = false, parameters }: DescribedAction): Part => {
   const plain = { schema: reference('schemas', parametersName(name)) };
   const form = { ...plain, ...bracketed(parameters) };
-  const content = takesFiles
+  const needsForm = takesFiles && !filesAreOptional;
+  const content = needsForm
     ? { 'multipart/form-data': plain }
     : { 'application/json': plain, 'application/x-www-form-urlencoded': form, 'multipart/form-data': form };
-  return { required: takesFiles || (parameters.required ?? []).length > 0, content };
+  return { required: needsForm || (parameters.required ?? []).length > 0, content };
 };
 
 const pathOf = (action: DescribedAction): Part => {

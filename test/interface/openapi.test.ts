@@ -98,6 +98,7 @@ const useEveryAction = async (client: Client, service: Service, picture: Buffer)
   await client.imageVariant({ name: 'd.png', preset: 'card' });
   await client.files({ mods: { variants: true } });
   await client.imageSave({ name: 'd.png', files: [png('d.png')] });
+  await client.fileReplace({ name: 'd.png', files: [png('other.png')] });
   await client.imageLoad({ name: 'd.png' });
   await client.fileRemove({ name: 'd.png' });
   await client.folderCopy({ from: 'f' });

@@ -32,6 +32,7 @@ const TABLE = [
   ['allowTrashEmpty', 'TRASH_EMPTY'],
   ['allowImageVariant', 'IMAGE_VARIANT'],
   ['allowFilesSearch', 'FILES_SEARCH'],
+  ['allowFileReplace', 'FILE_REPLACE'],
 ] as const;
 
 const flags = TABLE.map(([flag]) => flag);
@@ -59,7 +60,7 @@ describe('permissions', () => {
     const response = await service.get('permissions', { path: 'x' });
     const posted = await service.call('permissions', { path: 'x' });
     expect((await response.json()) as unknown).toEqual({ success: true, data: posted.data });
-    expect(denied(posted.data['permissions'])).toEqual(['allowFileRemove']);
+    expect(denied(posted.data['permissions'])).toEqual(['allowFileRemove', 'allowFileReplace']);
   });
 
   it('reports each key in its flag', async () => {
@@ -67,11 +68,15 @@ describe('permissions', () => {
       const service = await start({ accessControl: [{ [key]: false }] });
       const { data } = await service.call('permissions');
       // A remote upload is an upload, and to turn a picture is to change it as resizing does.
-      const follower = new Map<string, string>([
-        ['FILE_UPLOAD', 'allowFileUploadRemote'],
-        ['IMAGE_RESIZE', 'allowImageRotate'],
-      ]).get(key);
-      expect(denied(data['permissions'])).toEqual(flags.filter((one) => one === flag || one === follower));
+      // New content for a file is an upload, and removes the old one.
+      const followers: readonly string[] =
+        new Map([
+          ['FILE_UPLOAD', ['allowFileUploadRemote', 'allowFileReplace']],
+          ['FILE_REMOVE', ['allowFileReplace']],
+          ['IMAGE_RESIZE', ['allowImageRotate']],
+        ]).get(key) ?? [];
+      const expected = flags.filter((one) => one === flag || followers.includes(one));
+      expect(denied(data['permissions'])).toEqual(expected);
     }
   });
 
@@ -93,14 +98,19 @@ describe('permissions', () => {
       };
       return denied(body.data.permissions);
     };
-    const nothingNew = ['allowFileUpload', 'allowFileUploadRemote', 'allowFolderCreate', 'allowTrashRestore'];
+    const nothingNew = [
+      ...['allowFileUpload', 'allowFileUploadRemote', 'allowFolderCreate', 'allowTrashRestore'],
+      'allowFileReplace',
+    ];
     expect(await ask('guest', '/blog')).toEqual(nothingNew);
     expect(await ask('editor', '/')).toEqual(nothingNew);
     expect(await ask('editor', '/blog-2')).toEqual(nothingNew);
     for (const path of ['/blog', 'blog/', './blog', '/blog/2026/../', '/blog/none/such']) {
       expect(await ask('editor', path), path).toEqual(['allowFolderCreate']);
     }
-    expect(await ask('editor', 'blog/archive/2020')).toEqual(['allowFileRemove', 'allowFolderCreate']);
+    expect(await ask('editor', 'blog/archive/2020')).toEqual([
+      ...['allowFileRemove', 'allowFolderCreate', 'allowFileReplace'],
+    ]);
   });
 
   it('answers for the first, the given and no source', async () => {
@@ -166,6 +176,7 @@ describe('permissions', () => {
       'allowFolderRemove',
       'allowTrashRemove',
       'allowTrashEmpty',
+      'allowFileReplace',
     ]);
     expect((await service.call('files', { path: '' })).status).toBe(403);
   });

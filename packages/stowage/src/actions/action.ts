@@ -90,6 +90,8 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   readonly changesWith?: string;
   /** True: file parts of a form are kept for the action; otherwise they are skipped. */
   readonly takesFiles: boolean;
+  /** True: it need not be given files. */
+  readonly filesAreOptional?: boolean;
   /** True: the text fields of a form may hold as much as a file. */
   readonly takesLongText?: boolean;
   /** With `responseType`, answers and errors have the form of an editor. */

@@ -5,6 +5,7 @@ import { extensionOf } from '../basics/content/extension.ts';
 import { addressField, pathField, sourceField } from '../parameters/fields.ts';
 import { remoteFileName } from '../basics/network/target.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
+import type { Settings } from '../config/settings.ts';
 import { stageFile } from '../changes/incoming.ts';
 import { forBoth } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
@@ -34,17 +35,17 @@ const result = z.object({
 });
 
 /** Fetches the file into the store, where it waits without a name. */
-const fetchStaged = async (
+export const fetchStaged = async (
   context: ActionContext,
   view: SourceView,
-  { url, path: near }: RemoteUploadParameters,
-  filename: string,
+  { url, path: near }: Pick<RemoteUploadParameters, 'url' | 'path'>,
+  settings: Settings,
 ): Promise<UploadedFile> => {
   const { services, signal, holdSources } = context;
-  const { source } = view;
-  const { maxUploadFileSize, timeoutLimit, allowPrivateNetworkUploads } = source.settings;
+  const filename = remoteFileName(url);
+  const { maxUploadFileSize, timeoutLimit, allowPrivateNetworkUploads } = settings;
   const wanted = { bytes: Infinity, signal };
-  const room = await roomIn(services.quotas, quotaOf(view, holdSources), source.settings, wanted);
+  const room = await roomIn(services.quotas, quotaOf(view, holdSources), settings, wanted);
   try {
     const { stream } = await services.remote.fetch(url, {
       maxBytes: Math.min(maxUploadFileSize, room),
@@ -54,9 +55,7 @@ const fetchStaged = async (
     });
     return await stageFile(context, view, stream, { field: 'url', filename, near });
   } catch (error) {
-    throw error instanceof FileTooLargeError && room < maxUploadFileSize
-      ? outOfRoom(source.settings, room)
-      : error;
+    throw error instanceof FileTooLargeError && room < maxUploadFileSize ? outOfRoom(settings, room) : error;
   }
 };
 
@@ -68,7 +67,7 @@ const run = async (
   const { source } = view;
   const filename = remoteFileName(input.url);
   await checkUpload(context, view, { folder: input.path, filename, keys: KEYS });
-  const file = await fetchStaged(context, view, input, filename);
+  const file = await fetchStaged(context, view, input, source.settings);
   try {
     const stored = await carryOut(context, {
       type: 'create',

@@ -1,6 +1,7 @@
 import { type Action, accessKeyOf } from './action.ts';
 import { imageCropAction, imageResizeAction, imageRotateAction } from './edit-image.ts';
 import { fileDownloadAction } from './file-download.ts';
+import { fileReplaceAction } from './file-replace.ts';
 import { fileUploadRemoteAction } from './file-upload-remote.ts';
 import { fileUploadAction } from './file-upload.ts';
 import { filesSearchAction } from './files-search.ts';
@@ -55,6 +56,7 @@ export const createActions = (): Actions => {
     trashEmptyAction,
     imageVariantAction,
     filesSearchAction,
+    fileReplaceAction,
   ];
   const all = [createPermissionsAction(others), ...others];
   return new Map(all.map((action) => [action.name, action]));

@@ -1,4 +1,4 @@
-import type { Change, Create, Done, Edit, Passage, Stage, Stored } from './change.ts';
+import type { Change, Create, Done, Edit, Passage, Replace, Stage, Stored } from './change.ts';
 import type { ChangeContext } from './context.ts';
 import { events, hooks } from './events.ts';
 import { lock } from './lock.ts';
@@ -42,7 +42,7 @@ const pass = (
     ? Promise.resolve(undefined)
     : stage(passage, change, (next) => pass(passage, next, rest));
 
-export function carryOut(context: ChangeContext, change: Create | Edit): Promise<readonly Stored[]>;
+export function carryOut(context: ChangeContext, change: Create | Replace | Edit): Promise<readonly Stored[]>;
 export function carryOut(context: ChangeContext, change: Change): Promise<readonly Done[]>;
 /**
  * Carries out a change: the only way by which anything in a source is changed for a request. What has come of

@@ -71,6 +71,13 @@ export interface Create extends At {
   readonly isForm: boolean;
 }
 
+/** New content of a file, which keeps its name. */
+export interface Replace extends At {
+  readonly type: 'replace';
+  readonly file: UploadedFile;
+  readonly keys: readonly string[];
+}
+
 /** New content of a picture, or a new picture made of it. */
 export interface Edit extends At {
   readonly type: 'edit';
@@ -86,12 +93,14 @@ export interface Edit extends At {
   readonly make: (store: (content: NewContent) => Promise<void>) => Promise<void>;
 }
 
-/** Content gets one name: a part of `create` or `edit`. */
+/** Content gets one name: a part of `create`, `replace` or `edit`. */
 export interface Put extends At {
   readonly type: 'put';
   readonly keys: readonly string[];
   readonly content: Content;
   readonly createOnly?: boolean | undefined;
+  /** A file that was removed meanwhile is not made again. */
+  readonly mustExist?: boolean;
 }
 
 /** A document that is made and stored in no source. `make` returns its length in bytes. */
@@ -103,7 +112,17 @@ export interface MakeDocument {
 
 /** Whatever changes, as data for `carryOut`. */
 export type Change =
-  MakeFolder | Remove | Transfer | Restore | Erase | EmptyTrash | Create | Edit | Put | MakeDocument;
+  | MakeFolder
+  | Remove
+  | Transfer
+  | Restore
+  | Erase
+  | EmptyTrash
+  | Create
+  | Replace
+  | Edit
+  | Put
+  | MakeDocument;
 
 /** Content without a name: staged, or in memory, perhaps for nothing but one version of a file. */
 export type Content =

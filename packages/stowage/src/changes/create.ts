@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { splitExtension } from '../basics/content/extension.ts';
+import { isSameType, splitExtension } from '../basics/content/extension.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { foldedFor } from '../basics/content/letter-case.ts';
 import { mimeTypeOf } from '../basics/content/mime-type.ts';
 import { uploadNames } from '../basics/content/file-name.ts';
-import type { Create, Edit, NewContent, Passage, Stored } from './change.ts';
+import type { Create, Edit, NewContent, Passage, Replace, Stored } from './change.ts';
 import { requireUntaken } from './check-upload.ts';
 import { cleanedUpload, expectedName, pictureOf, policyFor, receiveUpload } from './incoming.ts';
 import { type WantedName, storeByStrategy } from './names.ts';
-import { newFileName } from './new-name.ts';
+import { newFileName, typeNotAllowed } from './new-name.ts';
 import { freeing, sizeOf } from './quota.ts';
 import { type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../errors/errors.ts';
@@ -67,19 +67,23 @@ interface Planned extends NewContent {
   readonly name: string;
 }
 
-/** Makes of an uploaded file what the source wants to be stored. The name of a picture follows its format. */
+/**
+ * Makes of an uploaded file what the source wants to be stored. The name of a picture follows its format. What goes
+ * `over` a file keeps its format, and has the name that fits it.
+ */
 const prepare = async (
   { services, signal }: Passage,
-  { open }: Create,
+  open: SourceView,
   upload: UploadedFile,
+  over?: string,
 ): Promise<Planned> => {
   const { settings } = open.source;
   // What the host calls a picture is one: it is treated by the name that it gets.
-  const filename = upload.otherName ?? upload.filename;
+  const filename = over ?? upload.otherName ?? upload.filename;
   const policy = policyFor(settings, filename);
   const context = { services, signal };
   if (policy === undefined) {
-    const name = newFileName(settings, expectedName(settings, filename));
+    const name = over ?? newFileName(settings, expectedName(settings, filename));
     const content = await cleanedUpload(context, open, upload, name);
     const isImage = mimeTypeOf(name).startsWith('image/');
     const seen = isImage ? await services.images.measure(name, pictureOf(content)) : undefined;
@@ -89,9 +93,14 @@ const prepare = async (
     upload: content,
     filename: got,
     ...rest
-  } = await receiveUpload(context, open, { ...upload, filename }, policy);
+  } = await receiveUpload(
+    context,
+    open,
+    { ...upload, filename },
+    over === undefined ? policy : { ...policy, format: 'keep' },
+  );
   try {
-    return { ...rest, content, name: newFileName(settings, got) };
+    return { ...rest, content, name: over === undefined ? newFileName(settings, got) : got };
   } catch (error) {
     await content.staged.discard();
     throw error;
@@ -245,7 +254,7 @@ export const storeFiles = async (passage: Passage, change: Create): Promise<void
   try {
     for (const file of change.files)
       await withFileNameIf(change.isForm, file.filename, async () => {
-        const plan = await prepare(passage, change, file);
+        const plan = await prepare(passage, change.open, file);
         planned.push(plan);
         change.open.require(change.keys, change.path.child(plan.name), 'file');
       });
@@ -253,6 +262,26 @@ export const storeFiles = async (passage: Passage, change: Create): Promise<void
     await placeAll(passage, change, planned);
   } finally {
     await Promise.all(planned.map(({ content }) => content.staged.discard()));
+  }
+};
+
+/**
+ * Puts an uploaded file over the one that has the path.
+ * @throws TypeNotAllowedError for a picture of another format; as `storeFiles`
+ */
+export const storeReplacement = async (
+  passage: Passage,
+  { open, path, file, keys }: Replace,
+): Promise<void> => {
+  const planned = await prepare(passage, open, file, path.name);
+  const { content, name } = planned;
+  try {
+    if (!isSameType(name, path.name)) throw typeNotAllowed(sanitizeName(file.filename));
+    const put = { type: 'put', open, path, keys, content, mustExist: true } as const;
+    const [stored] = await passage.carry(put);
+    passage.done.push(await complete(passage, open, stored as Stored, planned));
+  } finally {
+    await content.staged.discard();
   }
 };
 

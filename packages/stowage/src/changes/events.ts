@@ -27,6 +27,8 @@ const typeOf = (change: Change): EventType | undefined => {
       return 'trash.emptied';
     case 'create':
       return 'file.created';
+    case 'replace':
+      return 'file.replaced';
     case 'edit':
       return 'image.edited';
     case 'put':
@@ -105,6 +107,7 @@ const ask = async (passage: Passage, change: Change, about: Done): Promise<strin
 const bytesOf = (change: Change): number | undefined => {
   if ('item' in change) return change.item.stat.size;
   if ('record' in change) return change.record.bytes;
+  if (change.type === 'replace') return change.file.staged.size;
   return change.type === 'edit' ? change.bytes : undefined;
 };
 

@@ -25,6 +25,7 @@ const lookAgain = async (passage: Passage, change: Change, hasWaited: boolean): 
     if ((await findInTrash(storeOf(open), record.id, { signal })) === undefined)
       throw missing('file or folder');
   }
+  if (change.type === 'put' && change.mustExist === true) await change.open.look(change.path, 'file');
   // Stores make a missing folder in passing.
   if (hasWaited && (change.type === 'move' || change.type === 'rename'))
     await change.open.requireFolder(change.path.parent, 'destination folder');

@@ -1,3 +1,5 @@
+import { isSameType } from '../basics/content/extension.ts';
+import { sanitizeName } from '../basics/content/file-name.ts';
 import { AlreadyExistsError } from '../errors/errors.ts';
 import { walkFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
@@ -9,10 +11,11 @@ import type { SourceView } from '../view/source-view.ts';
 import { reservedNames } from '../view/reserved.ts';
 import { partsOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Change, Passage, Restore, Stage, Transfer } from './change.ts';
+import type { Change, Passage, Replace, Restore, Stage, Transfer } from './change.ts';
 import { checkName } from './check-upload.ts';
 import { isFree } from './names.ts';
-import { fileTooLarge, withFileNameIf } from './uploaded-file.ts';
+import { typeNotAllowed } from './new-name.ts';
+import { fileTooLarge, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
 /** `MOVE`, `COPY` or `RENAME`. */
 export const verbOf = ({ type }: Pick<Transfer, 'type'>): 'MOVE' | 'COPY' | 'RENAME' =>
@@ -30,6 +33,18 @@ const requireTransfer = (change: Transfer): void => {
       ? item.path.equals(to)
       : isSameLocation({ storage: storeOf(from), path: item.path }, { storage: storeOf(open), path: to });
   if (isItself) throw new AlreadyExistsError();
+};
+
+/** The edge stops at the largest limit of the sources; here the source's own holds. */
+const requireSize = ({ source }: SourceView, { filename, staged }: UploadedFile): void => {
+  const { maxUploadFileSize } = source.settings;
+  if (staged.size > maxUploadFileSize) throw fileTooLarge(filename, maxUploadFileSize);
+};
+
+const requireReplacement = ({ open, path, keys, file }: Replace): void => {
+  open.require(keys, path, 'file');
+  if (!isSameType(file.filename, path.name)) throw typeNotAllowed(sanitizeName(file.filename));
+  requireSize(open, file);
 };
 
 /**
@@ -59,14 +74,15 @@ export const requireRights = async (change: Change): Promise<void> => {
     case 'put':
       change.open.require(change.keys, change.path, 'file');
       break;
+    case 'replace':
+      requireReplacement(change);
+      break;
     case 'create': {
       const { open, path: folder, files, keys, isForm } = change;
-      const { maxUploadFileSize } = open.source.settings;
-      for (const { filename, staged } of files)
-        await withFileNameIf(isForm, filename, () => {
-          checkName(open, folder, filename, keys);
-          // The edge stops at the largest limit of the sources; here the source's own holds.
-          if (staged.size > maxUploadFileSize) throw fileTooLarge(filename, maxUploadFileSize);
+      for (const file of files)
+        await withFileNameIf(isForm, file.filename, () => {
+          checkName(open, folder, file.filename, keys);
+          requireSize(open, file);
         });
       break;
     }

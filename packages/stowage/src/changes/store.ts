@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { createLimiter } from '../basics/concurrency/limiter.ts';
 import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
 import type { EmptyTrash, MakeFolder, Passage, Put, Remove, Stage, Stored, Transfer } from './change.ts';
-import { storeEdit, storeFiles } from './create.ts';
+import { storeEdit, storeFiles, storeReplacement } from './create.ts';
 import { searchIn, takeFreeName } from './names.ts';
 import { sizeOf } from './quota.ts';
 import { requireContents, requireRights } from './rights.ts';
@@ -151,6 +151,9 @@ export const store: Stage = async (passage, change) => {
       break;
     case 'create':
       await storeFiles(passage, change);
+      break;
+    case 'replace':
+      await storeReplacement(passage, change);
       break;
     case 'edit':
       await storeEdit(passage, change);

@@ -17,7 +17,7 @@ const followTransfer = async (
 
 const followStored = async (
   { services: { thumbnails: all } }: Passage,
-  { open: { source } }: Extract<Change, { type: 'create' | 'edit' }>,
+  { open: { source } }: Extract<Change, { type: 'create' | 'replace' | 'edit' }>,
   { path, stat, replaced, thumbnail }: Stored,
 ): Promise<void> => {
   if (replaced) await all.changed({ source, path });
@@ -30,7 +30,8 @@ const follow = async (passage: Passage, change: Change, done: Done): Promise<voi
   if (change.type === 'remove') await all.removed({ source: change.open.source, path });
   if (change.type === 'restore') await all.changed({ source: change.open.source, path });
   if ('item' in change) await followTransfer(passage, change, done);
-  if (change.type === 'create' || change.type === 'edit') await followStored(passage, change, done as Stored);
+  if (change.type === 'create' || change.type === 'replace' || change.type === 'edit')
+    await followStored(passage, change, done as Stored);
 };
 
 /**

@@ -43,6 +43,14 @@ export const extensionOf = (name: string): string | undefined => {
   return dot <= 0 ? undefined : name.slice(dot + 1, end).toLowerCase();
 };
 
+const familyOf = (name: string): string | undefined => {
+  const extension = extensionOf(name);
+  return extension === 'jpeg' ? 'jpg' : extension;
+};
+
+/** Whether two names say the same type: the same extension, where `jpg` and `jpeg` are one. */
+export const isSameType = (one: string, other: string): boolean => familyOf(one) === familyOf(other);
+
 /**
  * Whether a file may have this name by its extension. `extensions` are lower case, without dots. A name
  * without one may not.

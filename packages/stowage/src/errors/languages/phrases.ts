@@ -74,6 +74,7 @@ const english = [
   'This upload is not known here, or has expired.',
   'The file "{name}" was uploaded.',
   'The file "{name}" was uploaded. Scripts, references or other parts that are not allowed in drawings were removed from it.',
+  'The file "{name}" was replaced.',
   'The folder "{name}" was created.',
   'The source "{name}" cannot be reached now.',
 ] as const;

@@ -1,0 +1,82 @@
+import * as z from 'zod';
+import { carryOut } from '../changes/carry-out.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
+import { InvalidParametersError } from '../errors/errors.ts';
+import { addressField, nameField, pathField, problemOf, sourceField } from '../parameters/fields.ts';
+import { forBoth } from '../view/rights.ts';
+import type { SourceView } from '../view/source-view.ts';
+import { type ActionContext, defineAction } from './action.ts';
+import { filesOf } from './editor-answers.ts';
+import { fetchStaged } from './file-upload-remote.ts';
+import { type UploadAnswer, uploadAnswer, uploadAnswerSchema } from './file-upload.ts';
+
+const KEYS = ['FILE_REPLACE', 'FILE_UPLOAD', 'FILE_REMOVE'];
+
+const parameters = z.object({
+  source: sourceField,
+  path: pathField,
+  name: nameField,
+  url: addressField.optional().describe('An http or https URL whose host is public, in place of a file.'),
+});
+
+type ReplaceParameters = z.output<typeof parameters>;
+
+const refused = (parameter: string, message: string): InvalidParametersError =>
+  new InvalidParametersError({
+    message: problemOf([parameter], message),
+    details: { parameters: parameter },
+  });
+
+/** The file of the form; undefined where an address is given. @throws InvalidParametersError */
+const fileOf = (
+  context: ActionContext,
+  view: SourceView,
+  { url }: ReplaceParameters,
+): UploadedFile | undefined => {
+  const [file, another] = filesOf(context, view);
+  if (file === undefined && url === undefined) throw refused('files', 'No file was sent.');
+  if (file !== undefined && url !== undefined) throw refused('url', 'must not be given together with files');
+  if (another !== undefined) throw refused('files', 'must be given only once');
+  return file;
+};
+
+const run = async (context: ActionContext, input: ReplaceParameters): Promise<UploadAnswer> => {
+  const view = await context.views.open(input.source);
+  const path = input.path.child(input.name);
+  const keys = input.url === undefined ? KEYS : [...KEYS, 'FILE_UPLOAD_REMOTE'];
+  view.require(keys, path, 'file');
+  const sent = fileOf(context, view, input);
+  await view.find('FILE_REPLACE', path, 'file');
+  const { settings } = view.source;
+  const { url = '' } = input;
+  const file =
+    sent ??
+    (await fetchStaged(
+      context,
+      view,
+      { url, path: input.path },
+      // The older file makes room.
+      { ...settings, saveSameFileNameStrategy: 'replace' },
+    ));
+  try {
+    const stored = await carryOut(context, { type: 'replace', open: view, path, file, keys });
+    return uploadAnswer(context, view, stored, (one) => `The file "${one.path.name}" was replaced.`);
+  } finally {
+    await file.staged.discard();
+  }
+};
+
+/** Gives a file new content of its type, from a form or an address; its name and link stay. */
+export const fileReplaceAction = defineAction({
+  name: 'fileReplace',
+  keys: forBoth(...KEYS),
+  load: 'uploads',
+  summary: 'Replaces the content of a file, which keeps its name, by a file of the same type.',
+  methods: ['POST'],
+  changes: true,
+  takesFiles: true,
+  filesAreOptional: true,
+  parameters,
+  result: uploadAnswerSchema,
+  run,
+});
