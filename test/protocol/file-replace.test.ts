@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { HttpError, type ServiceEvent } from 'stowage';
+import { type AccessRule, HttpError, type ServiceEvent } from 'stowage';
 import { startSite } from '../network/loopback.ts';
 import { formOf, startService, type Answer, type FormFile, type Service, type Fields } from './service.ts';
 
@@ -139,7 +139,9 @@ describe('fileReplace', () => {
   it.each(['FILE_REPLACE', 'FILE_UPLOAD', 'FILE_REMOVE', 'CHANGE'])(
     'needs %s, as permissions say',
     async (key) => {
-      const service = await startService({ accessControl: [{ [key]: false, path: '/closed' }] });
+      const service = await startService({
+        accessControl: [{ [key]: false, path: '/closed' } as unknown as AccessRule],
+      });
       await service.source('files').put({ 'closed/a.txt': 'old', 'open/a.txt': 'old' });
       const send = async (path: string): Promise<number> =>
         (await replace(service, { path, name: 'a.txt' }, one('a.txt', 'new'))).status;
