@@ -31,12 +31,15 @@ describe('links in answers', () => {
     const mods = { details: 'true', variants: 'true', withFolders: 'true' };
     const asked: readonly (readonly [string, Door, Parameters])[] = [
       ['files', json, { mods }],
+      ['files', json, { responseType: 'froala' }],
+      ['files', json, { responseType: 'suneditor' }],
       ['filesSearch', json, { query: 'a', mods: { details: 'true' } }],
       ['filesSearch', json, { query: 'b' }],
       ['fileUpload', multipart(picture), {}],
-      ...['ckeditor', 'tinymce', 'editorjs', 'froala'].map(
+      ...['ckeditor', 'tinymce', 'editorjs', 'froala', 'suneditor', 'easymde', 'trumbowyg', 'url'].map(
         (responseType) => ['fileUpload', multipart(picture), { responseType }] as const,
       ),
+      ['fileReplace', multipart(picture), { name: 'a.png' }],
       ['imageResize', json, { name: 'a.png', newname: 'r.png', box: { w: '5', h: '5' } }],
       ['imageCrop', json, { name: 'a.png', newname: 'c.png', box: { x: '0', y: '0', w: '5', h: '5' } }],
       ['imageRotate', json, { name: 'a.png', newname: 't.png', angle: '90' }],
@@ -63,6 +66,7 @@ describe('links in answers', () => {
     const opened = await open([], 'signed');
     const actionsWithLinks = new Set(opened.map((line) => line.split(' ')[0]));
     expect([...actionsWithLinks].sort()).toEqual([
+      'fileReplace',
       'fileUpload',
       'files',
       'filesSearch',
@@ -72,8 +76,9 @@ describe('links in answers', () => {
       'imageRotate',
       'imageSave',
     ]);
-    expect(opened.filter((line) => line.startsWith('files '))).toHaveLength(4);
-    expect(opened.filter((line) => line.startsWith('fileUpload '))).toHaveLength(5);
+    expect(opened.filter((line) => line.startsWith('files '))).toHaveLength(8);
+    // CKEditor gets three: the picture twice, and its variant.
+    expect(opened.filter((line) => line.startsWith('fileUpload '))).toHaveLength(11);
   });
 
   it.each(['signed', 'protected'])(

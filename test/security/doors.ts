@@ -72,7 +72,8 @@ export const doorsOf = (
   fields: Parameters,
   file: Buffer<ArrayBuffer>,
 ): Readonly<Record<string, Door>> => {
-  if (takesFiles)
+  // An address stands in the place of a file.
+  if (takesFiles && fields['url'] === undefined)
     return {
       multipart: multipart(file),
       ...(name === 'fileUpload' && fields['responseType'] === undefined ? { tus: tus(file) } : {}),
