@@ -18,7 +18,7 @@ const TESTS = [
 
 const LEFT_OUT = [
   'test/http/{slow-clients,fastify,http2,mounting,tus,ended-by-host,prefixes,parsed-bodies,web-request}*',
-  'test/protocol/{files-details,generate,image,thumbnails,trash-purge,tus,upload-heic,upload-images,webdav,zip}*',
+  'test/protocol/{files-details,generate,image,listing-stores,thumbnails,trash-purge,tus,upload-heic,upload-images,webdav,zip}*',
 ];
 
 orFail(await npm(['run', '--silent', 'build']), 'The build failed.');

@@ -19,6 +19,8 @@ const ONCE = [
   'test/{robustness,security,serving,sources,start}/**',
   'test/adapters/{s3,sftp-,ftp-,path-,webdav-,local-,across-,remote-,shared-,trash-,tus-,memory,example,conformance}*.test.ts',
   'test/cli/{doctor-*,init,thumbs}.test.ts',
+  'test/config/{generated,schema}.test.ts',
+  'test/http/{access,languages,rate-limits}.test.ts',
 ];
 
 const [, leftOut] = await Promise.all([installDependencies(), installPackages()]);

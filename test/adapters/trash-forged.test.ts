@@ -118,6 +118,16 @@ const start = async ({ factory, options, root }: Opened, settings: ConfigInput =
   return { client, plant, all };
 };
 
+const AT_ONCE = 6;
+
+const someAtATime = async <Item>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<void>,
+): Promise<void> => {
+  for (let start = 0; start < items.length; start += AT_ONCE)
+    await Promise.all(items.slice(start, start + AT_ONCE).map(work));
+};
+
 const codeOf = (answer: Promise<unknown>): Promise<unknown> =>
   answer.then(
     () => 200,
@@ -193,25 +203,25 @@ describe.each(stores)('the trash on $name', ({ missing, open }) => {
     await plant('a.txt', 'stays');
     await plant('sub/b.txt', 'stays');
     const wrong = new Map<string, unknown>();
-    for (const record of wrongRecords) {
+    await someAtATime(wrongRecords, async (record) => {
       const id = newId();
       wrong.set(id, record);
       const isText = typeof record === 'string' || record instanceof Uint8Array;
       await plant(`.stowage-trash/${id}/record.json`, isText ? record : JSON.stringify(record));
       await plant(`.stowage-trash/${id}/item/a.txt`, 'x');
-    }
+    });
     const folder = newId();
     await plant(`.stowage-trash/${folder}/record.json/x`, 'x');
     await plant(`.stowage-trash/${folder}/item/a.txt`, 'x');
     const before = await all();
     const listed = (await client.trashList()).items.map(({ id }) => wrong.get(id));
     expect(listed).toEqual([]);
-    for (const id of [...wrong.keys(), folder, ...wrongIds]) {
+    await someAtATime([...wrong.keys(), folder, ...wrongIds], async (id) => {
       // No text of a request is read beyond its bound.
       const refusal = id.length > 1024 ? 400 : 404;
       const codes = [await codeOf(client.trashRestore({ id })), await codeOf(client.trashRemove({ id }))];
       expect(codes, JSON.stringify(wrong.get(id) ?? id).slice(0, 100)).toEqual([refusal, refusal]);
-    }
+    });
     expect(await client.trashEmpty()).toMatchObject({ removed: 0 });
     expect(await all()).toEqual(before);
   });

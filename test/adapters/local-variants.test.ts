@@ -1,0 +1,43 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'vitest';
+import { describeStorageConformance, withFaults, type StoreUnderTest } from 'stowage/testing';
+import { capabilitiesOf, createSilentLogger, openLocalAdapter } from '#internals';
+import type { LocalOptions } from '../../packages/stowage/dist/adapters/local/factory.js';
+
+// In memory, where there is such a place: these are about something else than the disk, which local.test.ts uses.
+const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+const openStore = async (confinement?: LocalOptions['confinement']): Promise<StoreUnderTest> => {
+  const root = await mkdtemp(join(MEMORY, 'stowage-local-'));
+  const adapter = await openLocalAdapter({ root, log: createSilentLogger(), confinement });
+  return {
+    adapter,
+    cleanup: () => rm(root, { recursive: true }),
+    plant: (name) => writeFile(join(root, name), 'planted'),
+  };
+};
+
+const withoutFaults = async (): Promise<StoreUnderTest> => {
+  const store = await openStore();
+  return { ...store, adapter: withFaults(store.adapter, []) };
+};
+
+const promises = { ...capabilitiesOf('local'), caseSensitive: true };
+
+describeStorageConformance(
+  { describe, it },
+  'the local adapter by checked paths, as on systems without handles',
+  {
+    open: () => openStore('paths'),
+    plants: true,
+    promises,
+  },
+);
+describeStorageConformance({ describe, it }, 'the local adapter through a decorator without faults', {
+  open: withoutFaults,
+  plants: true,
+  promises: { ...promises, walk: false },
+});
