@@ -1,5 +1,5 @@
 export default {
-  // Stowage starts threads from files of its own, so it stays outside of the bundle.
+  // Stowage starts worker threads from its own files, so it must not be bundled.
   serverExternalPackages: ['stowage'],
   // The editor asks /connector/; a redirect would make it send its uploads twice.
   skipTrailingSlashRedirect: true,

@@ -27,7 +27,7 @@ const router = createRouter({ onlyPOST: true, sources: {} }, hooks);
 
 const app = express();
 app.use((request: RequestWithUser, _response, next) => {
-  // Your login takes the place of this.
+  // Replace this with your login.
   request.user = request.get('x-user');
   next();
 });

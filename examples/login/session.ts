@@ -26,7 +26,7 @@ const router = createRouter(
   hooks,
 );
 
-// The sessions of your application take the place of these.
+// Replace these with the sessions of your application.
 const sessions = new Map<string, User>();
 const app = express();
 app.use((request: RequestWithUser, _response, next) => {

@@ -3,7 +3,7 @@ import express from 'express';
 import session from 'express-session';
 import { createRouter, HttpError } from 'stowage';
 
-// Your own users take the place of these, with hashed passwords.
+// Replace these with your own users and hashed passwords.
 const passwords = new Map([
   ['ann', 'secret of ann'],
   ['bob', 'secret of bob'],

@@ -8,7 +8,7 @@ import { fastify } from 'fastify';
 import { createRouter, HttpError } from 'stowage';
 import { fastifyConnector } from 'stowage/fastify';
 
-// Your own users take the place of these, with hashed passwords.
+// Replace these with your own users and hashed passwords.
 const passwords = new Map([
   ['ann', 'secret of ann'],
   ['bob', 'secret of bob'],

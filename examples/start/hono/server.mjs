@@ -5,7 +5,7 @@ import { Hono } from 'hono';
 import { getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { createRouter, HttpError } from 'stowage';
 
-// Your own users take the place of these, with hashed passwords.
+// Replace these with your own users and hashed passwords.
 const passwords = new Map([
   ['ann', 'secret of ann'],
   ['bob', 'secret of bob'],

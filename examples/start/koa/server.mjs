@@ -6,7 +6,7 @@ import session from 'koa-session';
 import files from 'koa-static';
 import { createRouter, HttpError } from 'stowage';
 
-// Your own users take the place of these, with hashed passwords.
+// Replace these with your own users and hashed passwords.
 const passwords = new Map([
   ['ann', 'secret of ann'],
   ['bob', 'secret of bob'],

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { createRouter, HttpError } from 'stowage';
 
-// Your own users take the place of these, with hashed passwords.
+// Replace these with your own users and hashed passwords.
 const passwords = new Map([
   ['ann', 'secret of ann'],
   ['bob', 'secret of bob'],

@@ -2,7 +2,7 @@ import { redirect } from 'next/navigation';
 import { getSession } from '../session.js';
 import { Editor } from './editor.jsx';
 
-// Your own users take the place of these, with hashed passwords.
+// Replace these with your own users and hashed passwords.
 const passwords = new Map([
   ['ann', 'secret of ann'],
   ['bob', 'secret of bob'],
