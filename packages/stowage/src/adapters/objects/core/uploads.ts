@@ -24,12 +24,19 @@ export interface PartedUpload {
   abort(): Promise<void>;
 }
 
-/**
- * How a service that decides conditions on every write takes contents. Refused conditions are
- * ChangedMeanwhileError.
- */
+/** A content that is too large for memory: its beginning, and the rest. */
+export interface LargeContent {
+  readonly first: HeldBytes | undefined;
+  readonly reader: ContentReader;
+}
+
+/** How a service takes contents. Refused conditions are ChangedMeanwhileError. */
 export interface UploadService {
   readonly limits: PartLimits;
+  /** Optional: called before anything of the content is read. @throws UnsupportedError (`ifMatch`) */
+  prepare?(upload: Upload, options: OperationOptions): Promise<void>;
+  /** Optional: stores a large content in one request; undefined where it is to go in parts. */
+  putLarge?(upload: Upload, content: LargeContent, options: OperationOptions): Promise<Uploaded | undefined>;
   find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined>;
   /** Resolves with the version. */
   put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined>;
@@ -52,11 +59,12 @@ export class Uploads {
    * @throws AlreadyExistsError, ChangedMeanwhileError
    */
   async upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
+    await this.#service.prepare?.(upload, options);
     const reader = new ContentReader(upload.chunks);
     const held = await this.#readFirst(upload, reader, options);
     const send = async (): Promise<Uploaded> => {
       if (held === undefined || !(await reader.isAtEnd()))
-        return this.#inParts(upload, reader, held, options);
+        return this.#putLarge(upload, { first: held, reader }, options);
       const etag = await this.#service.put(upload, held.bytes, options);
       return { size: held.bytes.length, etag };
     };
@@ -96,16 +104,13 @@ export class Uploads {
     }
   }
 
-  async #inParts(
-    upload: Upload,
-    reader: ContentReader,
-    first: HeldBytes | undefined,
-    options: OperationOptions,
-  ): Promise<Uploaded> {
+  async #putLarge(upload: Upload, large: LargeContent, options: OperationOptions): Promise<Uploaded> {
     const { signal } = options;
     await this.#avoidRefusal(upload, options);
+    const whole = await this.#service.putLarge?.(upload, large, options);
+    if (whole !== undefined) return whole;
     const parted = await this.#service.begin(upload, options);
-    const content = { reader, size: upload.size, first, memory: this.#memory };
+    const content = { ...large, size: upload.size, memory: this.#memory };
     let count = 0;
     let start = 0;
     try {

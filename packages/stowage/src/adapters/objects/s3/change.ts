@@ -18,7 +18,7 @@ import type { Bucket } from './requests.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
 import { haveSameMark } from './known-services.ts';
 import { attemptsOf, fromS3Error } from './errors.ts';
-import { inParts, MAX_PARTS, type SendParts } from './write.ts';
+import { beginMultipart, MAX_PARTS, type MultipartTarget } from './write.ts';
 
 const RANGES_AT_ONCE = 4;
 const RANGE_BYTES = 2 * PART_BYTES;
@@ -191,8 +191,7 @@ export class Copier {
       },
     };
     try {
-      const ranges = this.#ranges(copy, { size, etag: named }, options);
-      return (await inParts(this.#bucket, target, options, ranges)).etag;
+      return await this.#copyRanges(copy, target, { size, etag: named }, options);
     } catch (error) {
       await this.#learnFrom(error, { copy, conditional, named, etag }, options);
       return this.copy(copy, options);
@@ -229,35 +228,39 @@ export class Copier {
     this.#namesVersions = false;
   }
 
-  #ranges(
+  async #copyRanges(
     { from }: Copy,
+    target: MultipartTarget,
     { size, etag }: { readonly size: number; readonly etag: string | undefined },
-    { signal }: OperationOptions,
-  ): SendParts {
+    options: OperationOptions,
+  ): Promise<string | undefined> {
     const length = Math.max(RANGE_BYTES, partBytes(size, 0, MAX_PARTS));
     // All ranges are of one version.
     const condition = etag === undefined ? {} : { CopySourceIfMatch: etag };
     const source = { CopySource: sourceOf(this.#bucket, from), ...condition };
-    return async ({ key, id }, add) => {
-      const limiter = createLimiter(RANGES_AT_ONCE);
-      try {
-        for (let start = 0; start < size; start += length) {
-          const PartNumber = start / length + 1;
-          const CopySourceRange = `bytes=${start}-${Math.min(size, start + length) - 1}`;
-          const part = { Bucket: this.#bucket.name, Key: key, UploadId: id, PartNumber, CopySourceRange };
-          await limiter.add(async () => {
-            const { CopyPartResult } = await this.#bucket.connection.send(
-              `UploadPartCopy ${from}`,
-              signal,
-              (s3, http) => s3.uploadPartCopy({ ...source, ...part }, http),
-            );
-            add({ PartNumber, ETag: CopyPartResult?.ETag });
-          });
-        }
-      } finally {
-        await limiter.drain();
+    const upload = await beginMultipart(this.#bucket, target, options);
+    const limiter = createLimiter(RANGES_AT_ONCE);
+    try {
+      for (let start = 0; start < size; start += length) {
+        const PartNumber = start / length + 1;
+        const CopySourceRange = `bytes=${start}-${Math.min(size, start + length) - 1}`;
+        const part = { ...upload.named, PartNumber, CopySourceRange };
+        await limiter.add(async () => {
+          const { CopyPartResult } = await this.#bucket.connection.send(
+            `UploadPartCopy ${from}`,
+            options.signal,
+            (s3, http) => s3.uploadPartCopy({ ...source, ...part }, http),
+          );
+          upload.add({ PartNumber, ETag: CopyPartResult?.ETag });
+        });
       }
-      return size;
-    };
+      await limiter.drain();
+      return await upload.complete();
+    } catch (error) {
+      // A part that lands after the upload was aborted would stay.
+      await limiter.drain().catch(() => undefined);
+      await upload.abort();
+      throw error;
+    }
   }
 }

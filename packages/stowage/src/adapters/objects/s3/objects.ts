@@ -1,12 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { NameLocks } from '../../../basics/concurrency/name-locks.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  CorruptError,
-  StowageError,
-  UnsupportedError,
-} from '../../../errors/errors.ts';
+import { CorruptError, StowageError, UnsupportedError } from '../../../errors/errors.ts';
 import type {
   Copy,
   Download,
@@ -19,6 +13,7 @@ import type {
   Upload,
   Uploaded,
 } from '../core/objects.ts';
+import { Uploads } from '../core/uploads.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
 import { wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
@@ -27,7 +22,7 @@ import type { ConditionalWrites } from './conditional-writes.ts';
 import { Copier } from './change.ts';
 import { fromS3Error, statusOf } from './errors.ts';
 import type { Support } from './known-services.ts';
-import { Uploader } from './write.ts';
+import { S3Uploads } from './write.ts';
 
 const DECLARED = capabilitiesOf('s3');
 const NO_BATCHES: ReadonlySet<number | undefined> = new Set([400, 405, 411, 501]);
@@ -40,13 +35,13 @@ export class S3Objects implements Objects {
   readonly #bucket: Bucket;
   readonly #conditional: ConditionalWrites;
   readonly #copier: Copier;
-  readonly #uploader: Uploader;
+  readonly #uploads: Uploads;
 
   constructor(bucket: Bucket, conditional: ConditionalWrites) {
     this.#bucket = bucket;
     this.#conditional = conditional;
     this.#copier = new Copier(bucket, conditional);
-    this.#uploader = new Uploader(bucket, conditional);
+    this.#uploads = new Uploads(new S3Uploads(bucket, conditional));
   }
 
   /** `atomicCreate` and `ifMatch` are false until the first conditional write has shown them. */
@@ -60,7 +55,7 @@ export class S3Objects implements Objects {
   }
 
   get locks(): NameLocks {
-    return this.#uploader.locks;
+    return this.#uploads.locks;
   }
 
   learn(options: OperationOptions): Promise<Support> {
@@ -92,16 +87,11 @@ export class S3Objects implements Objects {
   }
 
   upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
-    return this.#uploader.upload(upload, options);
+    return this.#uploads.upload(upload, options);
   }
 
-  async putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
-    const isDecided = createOnly && (await this.learn(options)).create;
-    try {
-      await this.#bucket.put(key, Buffer.alloc(0), isDecided ? { IfNoneMatch: '*' } : {}, options);
-    } catch (error) {
-      throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
-    }
+  putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
+    return this.#uploads.putFolder(key, createOnly, options);
   }
 
   copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
