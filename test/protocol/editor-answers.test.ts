@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { formOf, startService, type Service, type ServiceOptions } from './service.ts';
+import { type Fields, formOf, startService, type Service, type ServiceOptions } from './service.ts';
 
 const BY_NAME = { 'mods[sortBy]': 'name-asc' };
 const SECRET = ['0123456789abcdef0123456789abcdef'];
@@ -36,8 +36,82 @@ const modes: readonly (readonly [mode: string, source: object])[] = [
 const startIn = (source: object, more: ServiceOptions = {}): Promise<Service> =>
   startService({ ...more, signingSecret: SECRET, sources: { files: source } });
 
+/** What each editor sends: its field, the name of a pasted picture, and its other fields; and where it finds the link. */
+const senders: readonly (readonly [
+  editor: string,
+  field: string,
+  filename: string,
+  others: Fields,
+  linkOf: (answer: never) => unknown,
+])[] = [
+  [
+    'ckeditor',
+    'upload',
+    'image.png',
+    { ckCsrfToken: 'a'.repeat(40) },
+    ({ uploaded, url }: { uploaded: number; url: string }) => uploaded === 1 && url,
+  ],
+  ['tinymce', 'file', 'mceclip0.png', {}, ({ location }: { location: string }) => location],
+  [
+    'editorjs',
+    'image',
+    'photo.png',
+    { caption: 'A cat' },
+    ({ success, file }: { success: number; file: { url: string } }) => success === 1 && file.url,
+  ],
+  ['froala', 'file', 'image.png', { id: 'my_editor' }, ({ link }: { link: string }) => link],
+  [
+    'suneditor',
+    'file-0',
+    'photo.png',
+    {},
+    ({ result: [first] }: { result: { url: string }[] }) => first?.url,
+  ],
+  [
+    'easymde',
+    'image',
+    'photo.png',
+    { csrfmiddlewaretoken: 'x' },
+    ({ data }: { data: { filePath: string } }) => data.filePath,
+  ],
+  [
+    'trumbowyg',
+    'fileToUpload',
+    'photo.png',
+    { alt: 'A cat' },
+    ({ success, file }: { success: boolean; file: string }) => success && file,
+  ],
+  ['url', 'blob', 'photo.png', {}, ({ url }: { url: string }) => url],
+];
+
 describe.each(modes)('in a source with serve: %s', (mode, source) => {
   const isServed = mode !== 'off';
+
+  it.each(senders)('%s gets links that open', async (responseType, field, filename, others, linkOf) => {
+    const site = await startIn({ serve: 'public', baseurl: undefined });
+    const content = await picture(30, 20);
+    await site.source('files').put({ 'far.png': content });
+    const service = await startIn(source, { allowPrivateNetworkUploads: true });
+    const read = linkReader(service, isServed);
+    const body = formOf([[field, filename, content]], others);
+    const query = new URLSearchParams({ responseType }).toString();
+    const sent = await fetch(`${service.url}/fileUpload?${query}`, { method: 'POST', body });
+    // As Editor.js sends an address.
+    const fetched = await fetch(`${service.url}/fileUploadRemote?${query}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ url: `${site.url}/file/files/far.png`, ...others }),
+    });
+    for (const response of [sent, fetched]) {
+      const link = linkOf((await response.json()) as never);
+      expect([response.status, await read(String(link))]).toEqual([
+        200,
+        { status: 200, bytes: Buffer.from(content) },
+      ]);
+    }
+    const paths = await service.source('files').paths();
+    expect(paths).toEqual(['far.png', filename].toSorted());
+  });
 
   it('CKEditor gets the widths of presets that keep the shape, by links that open', async () => {
     const imagePresets = {
