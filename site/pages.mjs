@@ -52,16 +52,26 @@ export const readPages = async () => {
   );
 };
 
+/** The pages of single editors that the README does not name itself. */
+const editorPages = async (readme) =>
+  (await readPages())
+    .filter(({ path }) => path.startsWith('docs/editors/') && !readme.includes(`(${path})`))
+    .map(({ title, address }) => ({ text: title, address }));
+
 /** The table of pages in the README, which is the sidebar of the site too: `[{ text, items: [{ text, address }] }]`. */
 export const groups = async () => {
   const readme = await readFile(join(root, 'README.md'), 'utf8');
   const [, table = ''] = /^## Pages\n(.*?)^## |^## Pages\n(.*)/msu.exec(readme)?.filter(Boolean) ?? [];
+  const editors = await editorPages(table);
   return [...table.matchAll(/^\| ([^|]+) \| ([^|]*\]\([^|]+) \|$/gmu)].map(([, text, cell]) => ({
     text,
-    items: [...cell.matchAll(/\[([^\]]*)\]\(([^)]+)\)/gu)].map(([, label, link]) => ({
-      text: label.replace(/^[a-z]/u, (letter) => letter.toUpperCase()).replaceAll('`', ''),
-      address: addressOf(link),
-    })),
+    items: [
+      ...[...cell.matchAll(/\[([^\]]*)\]\(([^)]+)\)/gu)].map(([, label, link]) => ({
+        text: label.replace(/^[a-z]/u, (letter) => letter.toUpperCase()).replaceAll('`', ''),
+        address: addressOf(link),
+      })),
+      ...(text === 'Editors' ? editors : []),
+    ],
   }));
 };
 

@@ -107,7 +107,7 @@ const jwtShape = z.strictObject({
   optional: z
     .boolean()
     .default(false)
-    .describe('Let requests without a token pass with `defaultRole`. A token that is not valid is 401.'),
+    .describe('Accept requests without a token, with `defaultRole`. An invalid token returns 401.'),
 });
 
 const jwtSchema = jwtShape.superRefine(({ jwksUrl, publicKey, secret, algorithms: wanted }, context) => {
@@ -137,7 +137,7 @@ export const authSchema = z
       .array(network)
       .min(1, 'must not be empty')
       .optional()
-      .describe('Addresses of the proxies that are trusted; requests of all others are answered with 401.'),
+      .describe('Addresses of the trusted proxies; requests from other addresses get 401.'),
     jwt: jwtSchema
       .optional()
       .describe('Take the role from a signed token (JWT). Needs the npm package `jose`.'),
@@ -189,8 +189,8 @@ export const accessSettings = {
   rateLimits: setting(
     rateLimitsSchema.optional(),
     global(
-      'How often one client may ask for what is expensive: the subject that checkAuthentication names, else the ' +
-        'client address. More: 429 with `Retry-After`. Needs the package "rate-limiter-flexible".',
+      'How often one client may send expensive requests. A client is the subject that checkAuthentication returns, else the ' +
+        'client address. Further requests get 429 with `Retry-After`. Needs the package "rate-limiter-flexible".',
     ),
   ),
   trustedProxies: setting(

@@ -9,15 +9,15 @@ export const pdfSchema = z.strictObject({
       'Load remote images, styles and fonts (public http/https addresses only) in PDF and DOCX; false ' +
         'blocks all.',
     ),
-  defaultFont: z.string().default('serif').describe('Accepted, without effect.'),
-  fontDir: z.string().optional().describe('Accepted, without effect.'),
-  fontCache: z.string().optional().describe('Accepted, without effect.'),
-  tempDir: z.string().optional().describe('Accepted, without effect.'),
-  chroot: z.string().optional().describe('Accepted, without effect.'),
+  defaultFont: z.string().default('serif').describe('Accepted for compatibility; ignored.'),
+  fontDir: z.string().optional().describe('Accepted for compatibility; ignored.'),
+  fontCache: z.string().optional().describe('Accepted for compatibility; ignored.'),
+  tempDir: z.string().optional().describe('Accepted for compatibility; ignored.'),
+  chroot: z.string().optional().describe('Accepted for compatibility; ignored.'),
   paper: z
     .strictObject({ format: z.string().default('A4'), page_orientation: z.string().default('portrait') })
     .prefault({})
-    .describe('Accepted, without effect: the page comes from `options[...]` of generatePdf.'),
+    .describe('Accepted for compatibility; ignored: the page comes from `options[...]` of generatePdf.'),
 });
 
 export const documentsSchema = z.strictObject({

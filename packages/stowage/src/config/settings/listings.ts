@@ -40,11 +40,11 @@ export const listingsSettings = {
   ),
   searchLimits: setting(
     searchLimitsSchema.prefault({}),
-    source('How far one answer of filesSearch walks; the next one goes on there.'),
+    source('How much one filesSearch request scans; the next page continues from there.'),
   ),
   zipLimits: setting(
     zipLimitsSchema.prefault({}),
-    source('How much fileDownload puts into one archive; what is more is refused (413).'),
+    source('How much fileDownload puts into one archive; larger archives are rejected (413).'),
   ),
   excludeDirectoryNames: setting(
     z.array(segment).default(['.tmb', '.quarantine']),

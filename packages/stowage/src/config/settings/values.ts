@@ -33,7 +33,7 @@ export const source = (meaning: string): SettingMeta => ({ meaning, scope: 'sour
 export const global = (meaning: string): SettingMeta => ({ meaning, scope: 'global' });
 /** A setting that is accepted for compatibility. */
 export const unused = (meaning: string, shownDefault?: string): SettingMeta => ({
-  meaning: `Accepted, without effect: ${meaning}`,
+  meaning: `Accepted for compatibility; ignored: ${meaning}`,
   scope: 'source',
   unused: true,
   ...(shownDefault === undefined ? {} : { shownDefault }),

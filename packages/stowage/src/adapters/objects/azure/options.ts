@@ -57,7 +57,7 @@ export const azureOptionsSchema = z.strictObject(
       .optional()
       .describe(
         'Shared access signature for the container, with or without `?`. Without accountKey and sasToken the ' +
-          'default chain of `@azure/identity` is asked: environment, workload identity, managed identity.',
+          'default chain of `@azure/identity` applies: environment, workload identity, managed identity.',
       ),
     prefix: prefixOption.describe(
       'Prefix of names that acts as root of the source. Two sources on one container need different prefixes.',

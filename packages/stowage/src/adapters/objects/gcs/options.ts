@@ -32,7 +32,7 @@ export const gcsOptionsSchema = z.strictObject(
       .optional()
       .describe(
         'File with the key of a service account (JSON), or with another login of Google Cloud. Without it the ' +
-          'default login is asked: GOOGLE_APPLICATION_CREDENTIALS, gcloud, the machine.',
+          'default login applies: GOOGLE_APPLICATION_CREDENTIALS, gcloud, the machine.',
       ),
     anonymous: flagOption
       .default(false)

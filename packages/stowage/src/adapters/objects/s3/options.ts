@@ -34,7 +34,7 @@ const credentials = z
   )
   .optional()
   .describe(
-    "Key to sign with. Without it the SDK's standard chain is asked: environment variables, shared files and " +
+    "Key to sign with. Without it the SDK's standard chain applies: environment variables, shared files and " +
       'profile, role of the instance, task or pod.',
   );
 
@@ -68,7 +68,7 @@ export const s3OptionsSchema = z.strictObject(
     serverSideEncryption: z
       .enum(['AES256', 'aws:kms', 'aws:kms:dsse'], 'must be "AES256", "aws:kms" or "aws:kms:dsse"')
       .optional()
-      .describe('Encryption that the service is asked for with every object.'),
+      .describe('Encryption that every upload requests of the service.'),
     sseKmsKeyId: filledOption
       .optional()
       .describe('Key for `aws:kms`; the default one of the account when absent.'),
