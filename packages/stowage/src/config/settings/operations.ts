@@ -128,7 +128,9 @@ export const operationsSettings = {
   ),
   quota: setting(
     quotaSchema.optional(),
-    source('The most that the source may hold, its trash included; requests that would exceed it are rejected (413).'),
+    source(
+      'The most that the source may hold, its trash included; requests that would exceed it are rejected (413).',
+    ),
   ),
   audit: setting(auditSchema.optional(), global('Write every change, and who made it, into a file.')),
   webhooks: setting(
