@@ -32,6 +32,7 @@ const service = {
   client: 'src/client.ts',
   jodit: 'src/jodit.ts',
   picker: 'src/picker.ts',
+  editors: 'src/editors.ts',
   cli: 'src/cli/main.ts',
   // For tests alone; not published.
   internals: 'src/internals.ts',
@@ -162,11 +163,22 @@ const buildBrowser = async () => {
       platform: 'browser',
       ...page,
     }),
-    bundle('browser', { entryPoints: { picker: 'src/picker/index.ts' }, ...picker }),
+    bundle('browser', {
+      entryPoints: { picker: 'src/picker/index.ts', editors: 'src/editors/index.ts' },
+      splitting: true,
+      chunkNames: '[name]-[hash]',
+      ...picker,
+    }),
     bundle('browser', {
       entryPoints: { 'picker.global': 'src/picker/index.ts' },
       format: 'iife',
       globalName: 'StowagePicker',
+      ...picker,
+    }),
+    bundle('browser', {
+      entryPoints: { 'editors.global': 'src/editors/index.ts' },
+      format: 'iife',
+      globalName: 'StowageEditors',
       ...picker,
     }),
   ]);
@@ -176,7 +188,7 @@ const buildBrowser = async () => {
 /** Pages load these from the folder of the server. */
 const copyPageFiles = () =>
   Promise.all(
-    ['jodit.css', 'jodit.global.js', 'picker.global.js'].map(async (file) =>
+    ['jodit.css', 'jodit.global.js', 'picker.global.js', 'editors.global.js'].map(async (file) =>
       write(join(folderOf('stowage'), 'dist', file), await readFile(join(folderOf('browser'), 'dist', file))),
     ),
   );

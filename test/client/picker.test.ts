@@ -72,9 +72,9 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     );
     server = createServer((request, response) => {
       const url = request.url ?? '/';
-      if (url === '/picker.js') {
+      if (/^\/[\w-]+\.js$/u.test(url)) {
         response.writeHead(200, { 'content-type': 'text/javascript' });
-        void readFile(path.join(root, 'packages/browser/dist/picker.js')).then((code) => response.end(code));
+        void readFile(path.join(root, 'packages/browser/dist', url)).then((code) => response.end(code));
       } else if (url.startsWith('/connector')) {
         if (request.method === 'POST') requests.push(url.slice('/connector/'.length));
         if (proxy?.(request, response) !== true) void router.handler(request, response);

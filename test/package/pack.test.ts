@@ -99,7 +99,7 @@ describe('the packed package', () => {
     }
     const strange = files.filter(
       (path) =>
-        !/^(?:dist\/(?!internals)(?:[\w-]+(?:\.global)?\.js|jodit\.css|bundled-licences\.txt|.+\.d\.ts)|node_modules\/stowage-browser\/(?:package\.json|README\.md|dist\/(?:[\w/-]+\.d\.ts|(?:client|jodit|picker)\.js|jodit\.css|(?:jodit|picker)\.global\.js))|docs\/.+\.md|examples\/(?:[\w.[\]-]+\/)*[\w.-]+|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
+        !/^(?:dist\/(?!internals)(?:[\w-]+(?:\.global)?\.js|jodit\.css|bundled-licences\.txt|.+\.d\.ts)|node_modules\/stowage-browser\/(?:package\.json|README\.md|dist\/(?:[\w/-]+\.d\.ts|[\w-]+(?:\.global)?\.js|jodit\.css))|docs\/.+\.md|examples\/(?:[\w.[\]-]+\/)*[\w.-]+|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
           path,
         ),
     );
@@ -296,10 +296,11 @@ describe('the packages beside it', () => {
     const script = `
       import { createClient, ConnectorError } from 'stowage-browser';
       import { connectJodit } from 'stowage-browser/jodit';
+      import { createUploader } from 'stowage-browser/editors';
       const fetch = async () => Response.json({ success: true, data: { sources: [] } });
       const client = createClient({ url: 'http://localhost/connector', fetch });
-      console.log(typeof connectJodit, typeof ConnectorError, JSON.stringify(await client.files()));`;
-    expect(await evaluate(folder, script)).toBe('function function {"sources":[]}\n');
+      console.log(typeof connectJodit, typeof createUploader({ url: '/connector' }), typeof ConnectorError, JSON.stringify(await client.files()));`;
+    expect(await evaluate(folder, script)).toBe('function function function {"sources":[]}\n');
   });
 
   it('stowage-html-docx works with its peers alone', async () => {

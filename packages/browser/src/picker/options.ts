@@ -1,7 +1,7 @@
 import type { ClientOptions } from '../client/index.ts';
 import type { Texts } from './texts.ts';
 
-/** A file that was picked. */
+/** A file that was picked or uploaded, with what a document needs of it. */
 export interface PickedFile {
   readonly source: string;
   /** Its folder inside the source, without slashes at the ends. */
@@ -10,6 +10,8 @@ export interface PickedFile {
   /** The link to write into a document: without a host where the connector is of the page's own site. */
   readonly url: string;
   readonly isImage: boolean;
+  /** Words for the attribute `alt`, made of the name; empty where the name is a camera's or a program's. */
+  readonly alt: string;
   readonly thumb?: string | undefined;
   readonly mime?: string | undefined;
   readonly bytes?: number | undefined;
@@ -31,3 +33,15 @@ export interface PickerOptions extends ClientOptions {
   /** Texts of another language than English. */
   readonly texts?: Texts | undefined;
 }
+
+/** Names that say nothing of the picture. */
+const WORDLESS = /^(?:dsc[fn]?|image|img|photo|picture|pxl|screenshot|untitled)?[\s\d]*$/iu;
+
+/** The words of a file's name: `red-cat_2.jpg` as `red cat 2`. */
+export const altOf = (name: string): string => {
+  const words = name
+    .replace(/\.[^.]*$/u, '')
+    .replaceAll(/[\s_-]+/gu, ' ')
+    .trim();
+  return WORDLESS.test(words) ? '' : words;
+};

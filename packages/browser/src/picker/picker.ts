@@ -6,7 +6,7 @@ import { Drops } from './drops.ts';
 import { Frame, type FrameEvents } from './frame.ts';
 import { Grid } from './grid.ts';
 import { Notices } from './notices.ts';
-import type { PickedFile, PickerOptions } from './options.ts';
+import { altOf, type PickedFile, type PickerOptions } from './options.ts';
 import { Selection } from './selection.ts';
 import { type Entry, type Folder, joined, Service } from './service.ts';
 import { counted, fill, type Texts } from './texts.ts';
@@ -150,7 +150,9 @@ export class Picker {
 
   #picked(): readonly PickedFile[] {
     return this.#selection.entries.flatMap(({ type, url, modified: _modified, ...entry }) =>
-      type === 'folder' || url === undefined ? [] : [{ ...entry, url, isImage: type === 'image' }],
+      type === 'folder' || url === undefined
+        ? []
+        : [{ ...entry, url, isImage: type === 'image', alt: altOf(entry.name) }],
     );
   }
 

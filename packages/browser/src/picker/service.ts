@@ -18,7 +18,7 @@ export interface Folder {
 }
 
 /** A file or folder of a listing. */
-export interface Entry extends Omit<PickedFile, 'url' | 'isImage'> {
+export interface Entry extends Omit<PickedFile, 'url' | 'isImage' | 'alt'> {
   readonly type: 'folder' | 'image' | 'file';
   /** Absent for folders, and for files that the reader may not download. */
   readonly url?: string | undefined;

@@ -1,0 +1,102 @@
+import { altOf, type PickedFile, type PickerOptions } from '../picker/options.ts';
+import { type Entry, isAbort, Service, trimmed } from '../picker/service.ts';
+import { englishTexts, fill, humanSize, type Texts } from '../picker/texts.ts';
+import { type Limits, obstacleOf, uploadFile } from '../transfer/upload.ts';
+
+/** Where an editor's files go, and how the connector is reached. `pickFiles` takes the same object. */
+export interface UploaderOptions extends PickerOptions {
+  /** Name of the source that takes the files; the first one of the connector when absent. */
+  readonly source?: string | undefined;
+  /** The folder inside the source; its root when absent. */
+  readonly path?: string | undefined;
+}
+
+export interface UploadOptions {
+  /** Ends the upload. */
+  readonly signal?: AbortSignal | undefined;
+  /** Told how many bytes of the file have left, and of how many. */
+  readonly onProgress?: ((sent: number, total: number) => void) | undefined;
+}
+
+/**
+ * Stores a file, and resolves to what a document needs of it. The limits of the connector are checked before a byte is sent.
+ * Large files go in parts where the connector takes parts.
+ * @throws Error with a message for the person in front of the editor: that of the connector, where it has answered; the signal's reason
+ */
+export type Upload = (file: Blob, options?: UploadOptions) => Promise<PickedFile>;
+
+/** What programs call a picture that was pasted. */
+const NAMELESS =
+  /^(?:blob|blobid|clipboard|file|image|imagetools|mceclip|undefined|unnamed|untitled)?[-_ ]?\d*$/iu;
+
+const EXTENSIONS: Readonly<Record<string, string>> = { jpeg: 'jpg', plain: 'txt', 'svg+xml': 'svg' };
+
+/** The file under a name that says something: a pasted `image.png` or `blobid0.png` becomes `image-2026-11-23.png`. */
+const named = (file: Blob): File => {
+  const name = file instanceof File ? file.name : '';
+  const [, stem = '', extension] = /^(.*?)(?:\.([^.]*))?$/su.exec(name) ?? [];
+  if (file instanceof File && !NAMELESS.test(stem)) return file;
+  const [kind = '', subtype = ''] = file.type.split(';', 1)[0]?.split('/') ?? [];
+  const now = new Date();
+  const day = [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((part) =>
+    String(part).padStart(2, '0'),
+  );
+  const ending = extension ?? EXTENSIONS[subtype] ?? subtype;
+  const given = [kind === 'image' ? 'image' : 'file', ...day].join('-');
+  return new File([file], ending === '' ? given : `${given}.${ending}`, { type: file.type });
+};
+
+const checkLimits = (file: File, limits: Limits | undefined, texts: Texts): void => {
+  const obstacle = obstacleOf(file, limits);
+  if (obstacle === undefined) return;
+  const text = { type: texts.wrongType, size: texts.tooLarge, room: texts.noRoom }[obstacle];
+  const [limit = 0, left = 0] = [limits?.maxUploadFileSize, limits?.bytesLeft];
+  throw new Error(
+    fill(text, { name: file.name, limit: humanSize(texts, limit), left: humanSize(texts, left) }),
+  );
+};
+
+/** What a listing says beside the answer to the upload: a link that fits the page, and smaller variants. */
+const listed = async (
+  service: Service,
+  { source, path, name }: Pick<PickedFile, 'source' | 'path' | 'name'>,
+): Promise<Partial<Entry>> => {
+  const mods = { details: true, variants: true, filterWord: name, limit: 100 };
+  const { sources } = await service.client.files({ source, path, mods });
+  const entries = sources.flatMap((one) => service.entriesOf(one));
+  return entries.find((entry) => entry.name === name) ?? {};
+};
+
+/** Makes the function that stores files for an editor. Nothing is asked of the connector before its first call. */
+export const createUploader = (options: UploaderOptions): Upload => {
+  const { source = 'default', path = '', texts = englishTexts } = options;
+  // Servers that render pages make uploaders too; only pages have what this needs.
+  let known: Service | undefined;
+  return async (blob, { signal = new AbortController().signal, onProgress } = {}) => {
+    const service = (known ??= new Service(options));
+    const file = named(blob);
+    const { limits } = await service.rightsIn({ source, path });
+    checkLimits(file, limits, texts);
+    try {
+      const { items } = await uploadFile(service.reach, {
+        ...{ file, source, path, limits, signal },
+        onProgress: (sent) => onProgress?.(sent, file.size),
+      });
+      if (limits?.bytesLeft !== undefined) service.forgetRights();
+      const [item] = items;
+      if (item === undefined) throw new Error(texts.noAnswer);
+      const isImage = item.mime.startsWith('image/');
+      const stored = {
+        ...item,
+        path: trimmed(item.path),
+        alt: file === blob ? altOf(file.name) : '',
+        isImage,
+      };
+      const { url = item.url, srcset } = await listed(service, stored).catch((): Partial<Entry> => ({}));
+      return { ...stored, url, srcset };
+    } catch (error) {
+      if (signal.aborted || isAbort(error)) throw error;
+      throw new Error(service.messageOf(error, texts), { cause: error });
+    }
+  };
+};

@@ -1,0 +1,2 @@
+/** Uploads and the picker in editors, of `stowage-browser`. */
+export * from 'stowage-browser/editors';
