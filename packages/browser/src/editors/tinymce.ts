@@ -36,7 +36,7 @@ export interface TinymceFiles {
 /** A pasted picture has its file; one that TinyMCE has changed only bytes, under the old name. */
 const fileOf = (info: BlobInfo): Blob => {
   const blob = info.blob();
-  return blob instanceof File ? blob : new File([blob], info.filename(), { type: blob.type });
+  return 'name' in blob ? blob : new File([blob], info.filename(), { type: blob.type });
 };
 
 const attributesOf = (values: Readonly<Record<string, string | number | undefined>>) =>

@@ -33,9 +33,10 @@ const EXTENSIONS: Readonly<Record<string, string>> = { jpeg: 'jpg', plain: 'txt'
 
 /** The file under a name that says something: a pasted `image.png` or `blobid0.png` becomes `image-2026-11-23.png`. */
 const named = (file: Blob): File => {
-  const name = file instanceof File ? file.name : '';
+  // A file that was pasted into a frame is a File of that frame.
+  const { name = '' } = file as Partial<File>;
   const [, stem = '', extension] = /^(.*?)(?:\.([^.]*))?$/su.exec(name) ?? [];
-  if (file instanceof File && !NAMELESS.test(stem)) return file;
+  if (!NAMELESS.test(stem)) return file as File;
   const [kind = '', subtype = ''] = file.type.split(';', 1)[0]?.split('/') ?? [];
   const now = new Date();
   const day = [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((part) =>
