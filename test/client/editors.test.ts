@@ -93,9 +93,12 @@ const bundled = async ({
     plugins: [
       {
         name: 'ckeditor',
-        setup: ({ onResolve, onLoad }) => {
-          onResolve({ filter: /^ckeditor5/ }, ({ path: name }) => ({ path: name, namespace: 'ckeditor' }));
-          onLoad({ filter: /./, namespace: 'ckeditor' }, ({ path: name }) => ({
+        setup: (building) => {
+          building.onResolve({ filter: /^ckeditor5/ }, ({ path: name }) => ({
+            path: name,
+            namespace: 'ckeditor',
+          }));
+          building.onLoad({ filter: /./, namespace: 'ckeditor' }, ({ path: name }) => ({
             contents: name.endsWith('.css')
               ? ''
               : CKEDITOR.map((part) => `export * from '@ckeditor/ckeditor5-${part}';`).join('\n'),
