@@ -65,6 +65,12 @@ const samples: readonly Sample[] = [
   },
   { page: 'tiptap', html: 'editor.getHTML()', area: '.tiptap', browse: click('#browse') },
   { page: 'quill', html: 'quill.root.innerHTML', area: '.ql-editor', browse: click('button.ql-image') },
+  {
+    page: 'summernote',
+    html: 'editor.summernote("code")',
+    area: '.note-editable',
+    browse: click('button.browse'),
+  },
 ];
 
 /** The first example of a page: its program, and what of HTML it needs. */
@@ -90,6 +96,7 @@ const bundled = async ({
     write: false,
     outdir: '/',
     logLevel: 'error',
+    external: ['*.eot', '*.eot?#iefix', '*.woff', '*.woff2', '*.ttf'],
     plugins: [
       {
         name: 'ckeditor',
@@ -241,6 +248,10 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     const cat = { src: '/connector/file/photos/red-cat.jpg', alt: 'red cat', width: '640', height: '480' };
     await expect.poll(() => pictures(html), { message: page }).toMatchObject({ 'red-cat.jpg': cat });
     expect((await readFile(inPhotos('red-cat.jpg'))).equals(bytes)).toBe(true);
+
+    const { srcset } = (await pictures(html))['red-cat.jpg'] ?? {};
+    // Browsers show nothing that is not in the list.
+    if (srcset !== undefined) expect(srcset).toMatch(/ 320w, \S*red-cat\.jpg 640w$/u);
 
     await browse(opened);
     // The first entry of the list.

@@ -68,6 +68,12 @@ const listed = async (
   return entries.find((entry) => entry.name === name) ?? {};
 };
 
+/** The variants and the picture itself: of a `srcset` with widths, browsers show nothing that is not in it. */
+export const fullSrcset = ({ srcset, url, width }: PickedFile): string | undefined => {
+  if (srcset === undefined || width === undefined || srcset.endsWith(` ${String(width)}w`)) return srcset;
+  return `${srcset}, ${url.replaceAll(/[\s,]/gu, encodeURIComponent)} ${String(width)}w`;
+};
+
 /** Makes the function that stores files for an editor. Nothing is asked of the connector before its first call. */
 export const createUploader = (options: UploaderOptions): Upload => {
   const { source = 'default', path = '', texts = englishTexts } = options;
@@ -94,7 +100,7 @@ export const createUploader = (options: UploaderOptions): Upload => {
         isImage,
       };
       const { url = item.url, srcset } = await listed(service, stored).catch((): Partial<Entry> => ({}));
-      return { ...stored, url, srcset };
+      return { ...stored, url, srcset: fullSrcset({ ...stored, url, srcset }) };
     } catch (error) {
       if (signal.aborted || isAbort(error)) throw error;
       throw new Error(service.messageOf(error, texts), { cause: error });
