@@ -37,12 +37,12 @@ describe.skipIf(azuriteMissing !== undefined)(
       const { accountUrl, accountKey } = server;
       const parsed = parseAzureOptions({ container: container.name, accountUrl, accountKey, prefix });
       if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
-      const adapter = new AzureAdapter(parsed.value);
+      const another = () => new AzureAdapter(parsed.value);
       // Azure takes a backslash for a slash, and Azurite cannot list control characters: another character that
       // no path can hold is in their places.
       const plant = (name: string) =>
         container.put(`${prefix}/${name.replaceAll(/[\\\p{Cc}]/gu, '\u202e')}`, 'planted');
-      return { adapter, plant };
+      return { adapter: another(), another, plant };
     };
 
     describeStorageConformance(sideBySide, 'Azurite', { open: openStore, plants: true, promises });

@@ -32,8 +32,12 @@ describe('the gcs adapter', () => {
       prefix,
     });
     if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
-    const adapter = new GcsAdapter(parsed.value);
-    return { adapter, plant: async (name) => void emulator.put(`${prefix}/${name}`, 'planted') };
+    const another = () => new GcsAdapter(parsed.value);
+    return {
+      adapter: another(),
+      another,
+      plant: async (name) => void emulator.put(`${prefix}/${name}`, 'planted'),
+    };
   };
 
   describeStorageConformance(sideBySide, 'an emulator', { open: openStore, plants: true, promises });

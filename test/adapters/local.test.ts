@@ -8,8 +8,10 @@ import { capabilitiesOf, createSilentLogger, openLocalAdapter } from '#internals
 describeStorageConformance({ describe, it }, 'the local adapter', {
   open: async () => {
     const root = await mkdtemp(join(tmpdir(), 'stowage-local-'));
+    const another = () => openLocalAdapter({ root, log: createSilentLogger() });
     return {
-      adapter: await openLocalAdapter({ root, log: createSilentLogger() }),
+      adapter: await another(),
+      another,
       cleanup: () => rm(root, { recursive: true }),
       plant: (name) => writeFile(join(root, name), 'planted'),
     };

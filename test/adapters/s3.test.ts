@@ -35,8 +35,12 @@ describe.skipIf(radosgwMissing !== undefined)(
       const prefix = randomUUID();
       const parsed = parseS3Options(optionsFor(server, bucket.name, { prefix }));
       if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
-      const adapter = new S3Adapter(parsed.value, undefined, services);
-      return { adapter, plant: (name) => bucket.put(`${prefix}/${name}`, 'planted') };
+      const openOne = () => new S3Adapter(parsed.value, undefined, services);
+      return {
+        adapter: openOne(),
+        another: openOne,
+        plant: (name) => bucket.put(`${prefix}/${name}`, 'planted'),
+      };
     };
 
     describeStorageConformance(sideBySide, 'Ceph', { open: openStore, plants: true, promises });

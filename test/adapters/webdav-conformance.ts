@@ -36,13 +36,18 @@ export const describeWebdavServer = (
     afterAll(async () => {
       await (await server)?.stop();
     });
-    const open = async () => openDavStore(await (server ??= start()), options, `case-${randomUUID()}`);
+    const open = async () => {
+      const running = await (server ??= start());
+      const root = `case-${randomUUID()}`;
+      const another = () => openDavStore(running, options, root);
+      return { adapter: another(), another };
+    };
     // The suite names itself first, then its themes.
     const describeMost = (title: string, body: () => void): void => {
       if (title === name || runsOn(name, title)) describe(title, body);
     };
     describeStorageConformance({ describe: describeMost, it }, name, {
-      open: async () => ({ adapter: await open() }),
+      open,
       promises: { ...capabilitiesOf('webdav'), atomicCreate: true, caseSensitive: true },
       skip,
     });

@@ -22,6 +22,11 @@ export interface StoreUnderTest {
    * Needed when the suite is told that the backend can hold such names.
    */
   readonly plant?: (rawName: string) => Promise<void>;
+  /**
+   * Opens the same store once more, as another process has it: who creates a name is then raced for by both.
+   * The suite closes it.
+   */
+  readonly another?: () => Promise<StorageAdapter> | StorageAdapter;
 }
 
 /** What a store promises beyond the contract. */
@@ -30,6 +35,8 @@ export type StorePromises = Partial<StorageCapabilities>;
 /** What a case gets to work with. */
 export interface CaseContext {
   readonly adapter: StorageAdapter;
+  /** The same store, opened by another process where it can be. */
+  readonly other: StorageAdapter;
   /** What is tested: nothing else is promised. */
   readonly promises: Readonly<Record<CapabilityName, boolean>>;
   /** What the options of the suite say, before the store says anything. */
@@ -44,6 +51,8 @@ export interface CaseDefinition {
   readonly name: string;
   /** The case needs `plant`. */
   readonly plants?: true;
+  /** The case needs the store as another process has it, where that can be opened. */
+  readonly races?: true;
   /** The case is about this promise. */
   readonly needs?: CapabilityName;
   /** Rejects when the store breaks the sentence. */

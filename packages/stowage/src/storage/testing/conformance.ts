@@ -107,13 +107,15 @@ const promisesOf = (adapter: StorageAdapter, declared: StorePromises): CaseConte
 };
 
 const runCase = async (options: ConformanceOptions, definition: CaseDefinition): Promise<void> => {
-  const { adapter, cleanup, plant } = await options.open();
+  const { adapter, cleanup, plant, another } = await options.open();
+  const other = definition.races === true ? await another?.() : undefined;
   try {
     const declared = options.promises ?? {};
     const promises = promisesOf(adapter, declared);
     if (definition.needs !== undefined && !promises[definition.needs]) return;
     const context = {
       adapter,
+      other: other ?? adapter,
       promises,
       declared,
       plant: plant ?? missingPlant,
@@ -122,6 +124,7 @@ const runCase = async (options: ConformanceOptions, definition: CaseDefinition):
     await withinLimit(definition.check(context), options.timeLimitMs ?? DEFAULT_TIME_LIMIT_MS);
   } finally {
     try {
+      await other?.close?.();
       await adapter.close?.();
     } finally {
       await cleanup?.();

@@ -60,9 +60,12 @@ export const folderTheme: Theme = {
     },
     {
       name: `of ${RACERS} makers of one folder exactly one wins where creation is atomic`,
-      check: async ({ adapter, promises, at }) => {
+      races: true,
+      check: async ({ adapter, other, promises, at }) => {
         const outcomes = await Promise.allSettled(
-          Array.from({ length: RACERS }, () => adapter.makeFolder(at('p/prize'))),
+          Array.from({ length: RACERS }, (_, index) =>
+            (index % 2 === 0 ? adapter : other).makeFolder(at('p/prize')),
+          ),
         );
         const winners = outcomes.filter((outcome) => outcome.status === 'fulfilled').length;
         if (promises.atomicCreate) assert.equal(winners, 1);

@@ -119,10 +119,13 @@ export const writeTheme: Theme = {
     },
     {
       name: `of ${RACERS} writers that create one name exactly one wins, whole, where creation is atomic`,
-      check: async ({ adapter, promises, at }) => {
+      races: true,
+      check: async ({ adapter, other, promises, at }) => {
         const outcomes = await Promise.allSettled(
           Array.from({ length: RACERS }, (_, index) =>
-            put(adapter, at('f/prize.bin'), makeBytes(40_000, index), { createOnly: true }),
+            put(index % 2 === 0 ? adapter : other, at('f/prize.bin'), makeBytes(40_000, index), {
+              createOnly: true,
+            }),
           ),
         );
         const winners = outcomes.flatMap((outcome, index) => (outcome.status === 'fulfilled' ? [index] : []));
